@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+
+	"flagledger/events"
+)
+
+// Kind says why a command was refused.
+type Kind int
+
+// The kinds of refusal. The zero Kind is a fault of the service, not a refusal.
+const (
+	Internal Kind = iota
+	Invalid
+	Unauthenticated
+	Forbidden
+	NotFound
+	Conflict
+	PreconditionFailed
+	Unavailable
+)
+
+// Error is a refusal: what kind, why, and which fields of the input are at fault.
+type Error struct {
+	Kind    Kind
+	Detail  string
+	Fields  map[string]string // by field, for Invalid
+	Version events.Revision   // the version that the flag has, for PreconditionFailed
+	Err     error             // the cause, for the log
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.Detail, e.Err)
+	}
+	return e.Detail
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf tells the kind of an error, Internal where it is no *Error.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return Internal
+}
+
+func refuse(kind Kind, format string, args ...any) error {
+	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// fields collects what is wrong with an input, so that all of it is told at once.
+type fields map[string]string
+
+// check notes a message on a field unless the condition holds or the field has one already.
+func (f fields) check(ok bool, field, format string, args ...any) {
+	if _, noted := f[field]; !ok && !noted {
+		f[field] = fmt.Sprintf(format, args...)
+	}
+}
+
+// err is nil where nothing was noted.
+func (f fields) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return &Error{Kind: Invalid, Detail: "validation failed", Fields: f}
+}

@@ -1,0 +1,131 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// Stored is an event in the form that engines keep: JSON under a permanent name and a version of that name's shape.
+type Stored struct {
+	ID       uuid.UUID
+	Name     string
+	Version  int
+	Data     []byte
+	Metadata []byte
+}
+
+type kind struct {
+	version int // the version that is written today
+	decode  func(data []byte) (Fact, error)
+	upcast  map[int]func(data []byte) ([]byte, error) // from a version to the next
+}
+
+// kinds is all that may stand in the store. A name stays here forever, as does a golden file of each of its versions in testdata.
+var kinds = map[string]kind{
+	"flag.created":             {1, decode[FlagCreated], nil},
+	"flag.updated":             {1, decode[FlagUpdated], nil},
+	"flag.status_changed":      {1, decode[FlagStatusChanged], nil},
+	"flag.enabled":             {1, decode[FlagEnabled], nil},
+	"flag.disabled":            {1, decode[FlagDisabled], nil},
+	"flag.variation_added":     {1, decode[VariationAdded], nil},
+	"flag.variation_updated":   {1, decode[VariationUpdated], nil},
+	"flag.variation_removed":   {1, decode[VariationRemoved], nil},
+	"flag.deleted":             {1, decode[FlagDeleted], nil},
+	"project.created":          {1, decode[ProjectCreated], nil},
+	"project.updated":          {1, decode[ProjectUpdated], nil},
+	"project.deleted":          {1, decode[ProjectDeleted], nil},
+	"tenant.created":           {2, decode[TenantCreated], upcasters{1: tenantCreatedV1}},
+	"tenant.environment_added": {1, decode[EnvironmentAdded], nil},
+	"tenant.member_added":      {1, decode[MemberAdded], nil},
+	"user.registered":          {1, decode[UserRegistered], nil},
+	"user.session_ended":       {1, decode[SessionEnded], nil},
+}
+
+type upcasters = map[int]func([]byte) ([]byte, error)
+
+func decode[F Fact](data []byte) (Fact, error) {
+	var f F
+	err := json.Unmarshal(data, &f)
+	return f, err
+}
+
+// Encode turns an event into its stored form. It refuses facts that have no entry in the table of names, and events over MaxEventBytes
+// with ErrTooLarge. JSON values inside facts keep their spelling except for white space.
+func Encode(e Event) (Stored, error) {
+	name := e.Fact.StoredName()
+	k, ok := kinds[name]
+	if !ok {
+		return Stored{}, fmt.Errorf("fact %q has no entry in the codec's table", name)
+	}
+	data, err := marshal(e.Fact)
+	if err != nil {
+		return Stored{}, fmt.Errorf("encode %s: %w", name, err)
+	}
+	metadata, err := marshal(e.Metadata)
+	if err != nil {
+		return Stored{}, fmt.Errorf("encode metadata of %s: %w", name, err)
+	}
+	if len(data)+len(metadata) > MaxEventBytes {
+		return Stored{}, ErrTooLarge
+	}
+	return Stored{ID: e.ID, Name: name, Version: k.version, Data: data, Metadata: metadata}, nil
+}
+
+// marshal is json.Marshal without the escaping of <, > and &, which would change the bytes of a flag's value.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Decode turns a stored event into a fact of today's shape, lifting older versions step by step.
+func Decode(s Stored) (Event, error) {
+	e := Event{ID: s.ID}
+	if err := json.Unmarshal(s.Metadata, &e.Metadata); err != nil {
+		return e, fmt.Errorf("metadata of %s: %w", s.Name, err)
+	}
+	k, ok := kinds[s.Name]
+	if !ok {
+		return e, fmt.Errorf("no fact is known under the name %q", s.Name)
+	}
+	if s.Version > k.version {
+		return e, fmt.Errorf("%s has version %d; this program knows up to %d", s.Name, s.Version, k.version)
+	}
+	data := s.Data
+	for v := s.Version; v < k.version; v++ {
+		up, ok := k.upcast[v]
+		if !ok {
+			return e, fmt.Errorf("%s has no way up from version %d", s.Name, v)
+		}
+		var err error
+		if data, err = up(data); err != nil {
+			return e, fmt.Errorf("%s from version %d: %w", s.Name, v, err)
+		}
+	}
+	fact, err := k.decode(data)
+	if err != nil {
+		return e, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	e.Fact = fact
+	return e, nil
+}
+
+// tenantCreatedV1 gives a tenant that was created before plans were recorded the plan that it got then.
+func tenantCreatedV1(data []byte) ([]byte, error) {
+	var t TenantCreated
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, err
+	}
+	t.Plan = FreePlan
+	if t.Sandbox {
+		t.Plan = SandboxPlan
+	}
+	return marshal(t)
+}

@@ -1,0 +1,50 @@
+// Package migrations holds the schema of the facts and the keepings, as SQL files, and applies it. Read models are not part of it: their
+// projections create them.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Apply brings the database to the newest schema. Several may call it at once; one at a time works.
+func Apply(ctx context.Context, url string, log *slog.Logger) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	return apply(ctx, db, log)
+}
+
+func apply(ctx context.Context, db *sql.DB, log *slog.Logger) error {
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithSessionLocker(locker), goose.WithTableName("flagledger_migrations"), goose.WithSlog(log))
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	results, err := provider.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	for _, r := range results {
+		log.Info("migrated", "file", r.Source.Path, "took", r.Duration)
+	}
+	return nil
+}
