@@ -25,7 +25,7 @@ func ParseWeight(number []byte) (Weight, error) {
 	}
 	whole, decimals, _ := bytes.Cut(number, []byte("."))
 	decimals = bytes.TrimRight(decimals, "0")
-	if len(decimals) > 3 {
+	if len(whole) == 0 || len(decimals) > 3 {
 		return 0, errWeight
 	}
 	digits := append(append([]byte{}, whole...), decimals...)

@@ -1,0 +1,440 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"flagledger/events"
+)
+
+// Flag is the state of a flag's stream.
+type Flag struct {
+	events.FlagCreated
+	Exists    bool
+	Status    events.FlagStatus
+	Enabled   map[string]bool // by environment id
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	Version   events.Revision
+}
+
+func (f *Flag) evolve(r events.Recorded) {
+	f.Version, f.UpdatedAt = r.Revision, r.Time
+	switch fact := r.Fact.(events.FlagFact).(type) {
+	case events.FlagCreated:
+		*f = Flag{
+			FlagCreated: fact, Exists: true, Status: events.ActiveFlag, Enabled: map[string]bool{},
+			CreatedAt: r.Time, UpdatedAt: r.Time, Version: r.Revision,
+		}
+		f.Variations = slices.Clone(fact.Variations)
+	case events.FlagUpdated:
+		set(&f.Name, fact.Name)
+		set(&f.DefaultValue, fact.DefaultValue)
+		set(&f.Description, fact.Description)
+		set(&f.Tags, fact.Tags)
+	case events.FlagStatusChanged:
+		f.Status = fact.To
+	case events.FlagEnabled:
+		f.Enabled[fact.Environment.ID] = true
+	case events.FlagDisabled:
+		delete(f.Enabled, fact.Environment.ID)
+	case events.VariationAdded:
+		f.Variations = append(f.Variations, fact.Variation)
+	case events.VariationUpdated:
+		if v := f.variation(fact.ID); v != nil {
+			set(&v.Name, fact.Name)
+			set(&v.Value, fact.Value)
+			set(&v.Description, fact.Description)
+			set(&v.Weight, fact.Weight)
+		}
+	case events.VariationRemoved:
+		f.Variations = slices.DeleteFunc(f.Variations, func(v events.Variation) bool { return v.ID == fact.Variation.ID })
+	case events.FlagDeleted:
+		f.Exists = false
+	}
+}
+
+func set[T any](field *T, c *events.Change[T]) {
+	if c != nil {
+		*field = c.To
+	}
+}
+
+// changed is what an update of a field comes to: nil where it is not sent or says what is so already.
+func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {
+	if to == nil || same(from, *to) {
+		return nil
+	}
+	return &events.Change[T]{From: from, To: *to}
+}
+
+func equal[T comparable](a, b T) bool { return a == b }
+
+func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
+
+func (f *Flag) variation(id string) *events.Variation {
+	for i := range f.Variations {
+		if f.Variations[i].ID == id {
+			return &f.Variations[i]
+		}
+	}
+	return nil
+}
+
+// Limits of a flag.
+const (
+	maxName        = 200
+	maxDescription = 2000
+	maxTags        = 50
+	maxTag         = 50
+	maxVariations  = 100
+)
+
+var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// reservedKeys are the words that stand where a key stands in a path.
+var reservedKeys = []string{"projects", "evaluate", "stream"}
+
+// CreateFlag begins a flag. Its key must be free in the tenant. ProjectMissing says that ProjectID names no project of the tenant; it is looked up
+// in the snapshot, so it may miss one that is deleted at the same moment.
+type CreateFlag struct {
+	TenantID       string
+	Key            string
+	ID             string // new
+	Name           *string
+	Type           events.FlagType
+	DefaultValue   json.RawMessage // nil: the zero value of the type
+	Description    string
+	Tags           []string
+	ProjectID      string
+	ProjectMissing bool
+	Salt           string // new
+	Variations     []NewVariation
+}
+
+// NewVariation is a variation of a flag to be.
+type NewVariation struct {
+	ID          string // new
+	Name        string
+	Value       json.RawMessage
+	Description string
+	Weight      events.Weight
+}
+
+func (c CreateFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
+
+func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
+	name := c.Key
+	if c.Name != nil {
+		name = *c.Name
+	}
+	value := c.DefaultValue
+	if value == nil {
+		value = zeroValue(c.Type)
+	}
+	tags := tagSet(c.Tags)
+	wrong := fields{}
+	wrong.check(keyPattern.MatchString(c.Key), "key", "must match %s", keyPattern)
+	wrong.check(!slices.Contains(reservedKeys, c.Key), "key", "%q is reserved", c.Key)
+	wrong.check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
+	checkText(wrong, "name", name, 1, maxName)
+	checkText(wrong, "description", c.Description, 0, maxDescription)
+	checkTags(wrong, tags)
+	checkValue(wrong, "defaultValue", c.Type, value)
+	wrong.check(!c.ProjectMissing, "projectId", "no such project")
+	wrong.check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
+	created := events.FlagCreated{
+		TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: name, Type: c.Type, DefaultValue: compact(value), Description: c.Description,
+		Tags: tags, ProjectID: c.ProjectID, Salt: c.Salt,
+	}
+	draft := Flag{FlagCreated: created}
+	for i, v := range c.Variations {
+		draft.checkVariation(wrong, "flag_variations["+strconv.Itoa(i)+"].", "", v)
+		draft.Variations = append(draft.Variations, v.variation())
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if f.Exists {
+		return nil, refuse(Conflict, "a flag with the key %q exists already", c.Key)
+	}
+	created.Variations = draft.Variations
+	return []events.Fact{created}, nil
+}
+
+func (v NewVariation) variation() events.Variation {
+	return events.Variation{ID: v.ID, Name: v.Name, Value: compact(v.Value), Description: v.Description, Weight: v.Weight}
+}
+
+// FlagRef names a flag of a tenant.
+type FlagRef struct {
+	TenantID string
+	Key      string
+	// IfVersion, if set, is asked for the flag's version; false refuses with PreconditionFailed.
+	IfVersion func(events.Revision) bool
+}
+
+func (r FlagRef) stream() string { return events.FlagStream(r.TenantID, r.Key) }
+
+// admit refuses a flag that does not exist or has another version than the caller expects.
+func (r FlagRef) admit(f Flag) error {
+	if !f.Exists {
+		return refuse(NotFound, "no flag has the key %q", r.Key)
+	}
+	if r.IfVersion != nil && !r.IfVersion(f.Version) {
+		return &Error{Kind: PreconditionFailed, Detail: "the flag has changed: its version is " + strconv.FormatUint(uint64(f.Version), 10), Version: f.Version}
+	}
+	return nil
+}
+
+// UpdateFlag changes what is sent of a flag's fields; nil leaves a field alone.
+type UpdateFlag struct {
+	FlagRef
+	Name         *string
+	Description  *string
+	DefaultValue *json.RawMessage
+	Tags         *[]string
+	Status       *events.FlagStatus
+}
+
+func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	wrong := fields{}
+	if c.Name != nil {
+		checkText(wrong, "name", *c.Name, 1, maxName)
+	}
+	if c.Description != nil {
+		checkText(wrong, "description", *c.Description, 0, maxDescription)
+	}
+	if c.DefaultValue != nil {
+		checkValue(wrong, "defaultValue", f.Type, *c.DefaultValue)
+		value := compact(*c.DefaultValue)
+		c.DefaultValue = &value
+	}
+	if c.Tags != nil {
+		tags := tagSet(*c.Tags)
+		checkTags(wrong, tags)
+		c.Tags = &tags
+	}
+	if c.Status != nil {
+		known := []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}
+		wrong.check(slices.Contains(known, *c.Status), "status", "must be one of active, inactive, archived")
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	var facts []events.Fact
+	updated := events.FlagUpdated{
+		Name:         changed(f.Name, c.Name, equal),
+		Description:  changed(f.Description, c.Description, equal),
+		DefaultValue: changed(f.DefaultValue, c.DefaultValue, sameJSON),
+		Tags:         changed(f.Tags, c.Tags, slices.Equal[[]string]),
+	}
+	if updated != (events.FlagUpdated{}) {
+		facts = append(facts, updated)
+	}
+	if c.Status != nil && *c.Status != f.Status {
+		facts = append(facts, events.FlagStatusChanged{From: f.Status, To: *c.Status})
+	}
+	return facts, nil
+}
+
+// SwitchFlag enables or disables a flag in an environment.
+type SwitchFlag struct {
+	FlagRef
+	Environment events.EnvironmentRef
+	On          bool
+}
+
+func (c SwitchFlag) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Enabled[c.Environment.ID] == c.On:
+		return nil, nil
+	case c.On:
+		return []events.Fact{events.FlagEnabled{Environment: c.Environment}}, nil
+	default:
+		return []events.Fact{events.FlagDisabled{Environment: c.Environment}}, nil
+	}
+}
+
+// DeleteFlag ends a flag. Its history stays, its key is free again.
+type DeleteFlag struct{ FlagRef }
+
+func (c DeleteFlag) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	return []events.Fact{events.FlagDeleted{}}, nil
+}
+
+// AddVariation adds a variation to a flag, behind the others.
+type AddVariation struct {
+	FlagRef
+	Variation NewVariation
+}
+
+func (c AddVariation) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	wrong := fields{}
+	f.checkVariation(wrong, "", "", c.Variation)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if len(f.Variations) >= maxVariations {
+		return nil, refuse(Conflict, "a flag has at most %d variations", maxVariations)
+	}
+	return []events.Fact{events.VariationAdded{Variation: c.Variation.variation()}}, nil
+}
+
+// UpdateVariation changes what is sent of a variation's fields; nil leaves a field alone.
+type UpdateVariation struct {
+	FlagRef
+	ID          string
+	Name        *string
+	Value       *json.RawMessage
+	Description *string
+	Weight      *events.Weight
+}
+
+func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	v := f.variation(c.ID)
+	if v == nil {
+		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
+	}
+	if c.Value != nil {
+		value := compact(*c.Value)
+		c.Value = &value
+	}
+	next := *v
+	assign(&next.Name, c.Name)
+	assign(&next.Value, c.Value)
+	assign(&next.Description, c.Description)
+	assign(&next.Weight, c.Weight)
+	wrong := fields{}
+	f.checkVariation(wrong, "", c.ID, NewVariation{Name: next.Name, Value: next.Value, Description: next.Description, Weight: next.Weight})
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	updated := events.VariationUpdated{
+		ID:          c.ID,
+		Name:        changed(v.Name, c.Name, equal),
+		Value:       changed(v.Value, c.Value, sameJSON),
+		Description: changed(v.Description, c.Description, equal),
+		Weight:      changed(v.Weight, c.Weight, equal),
+	}
+	if updated == (events.VariationUpdated{ID: c.ID}) {
+		return nil, nil
+	}
+	return []events.Fact{updated}, nil
+}
+
+func assign[T any](field *T, sent *T) {
+	if sent != nil {
+		*field = *sent
+	}
+}
+
+// RemoveVariation removes a variation from a flag.
+type RemoveVariation struct {
+	FlagRef
+	ID string
+}
+
+func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	v := f.variation(c.ID)
+	if v == nil {
+		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
+	}
+	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
+}
+
+// checkVariation checks a variation beside the flag's others; id is its own, empty for a new one.
+func (f *Flag) checkVariation(wrong fields, prefix, id string, v NewVariation) {
+	checkText(wrong, prefix+"name", v.Name, 1, maxName)
+	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)
+	checkValue(wrong, prefix+"value", f.Type, v.Value)
+	wrong.check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight", "must be from 0 to %d", events.MaxWeight/1000)
+	taken := slices.ContainsFunc(f.Variations, func(other events.Variation) bool { return other.Name == v.Name && (id == "" || other.ID != id) })
+	wrong.check(!taken, prefix+"name", "the flag has a variation of this name already")
+}
+
+func knownType(t events.FlagType) bool { return zeroValue(t) != nil }
+
+func zeroValue(t events.FlagType) json.RawMessage {
+	switch t {
+	case events.BooleanFlag:
+		return json.RawMessage(`false`)
+	case events.StringFlag:
+		return json.RawMessage(`""`)
+	case events.NumberFlag:
+		return json.RawMessage(`0`)
+	case events.JSONFlag:
+		return json.RawMessage(`{}`)
+	}
+	return nil
+}
+
+// checkValue checks that a value, which is well-formed JSON, is of a flag's type. An unknown type is not the value's fault.
+func checkValue(wrong fields, field string, t events.FlagType, value json.RawMessage) {
+	wrong.check(len(value) > 0, field, "is required")
+	first := byte(0)
+	if len(value) > 0 {
+		first = bytes.TrimLeft(value, " \t\r\n")[0]
+	}
+	switch t {
+	case events.BooleanFlag:
+		wrong.check(first == 't' || first == 'f', field, "must be true or false: the flag is of type boolean")
+	case events.StringFlag:
+		wrong.check(first == '"', field, "must be a string: the flag is of type string")
+	case events.NumberFlag:
+		f, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
+		wrong.check(first == '-' || first >= '0' && first <= '9', field, "must be a number: the flag is of type number")
+		wrong.check(err == nil && !math.IsInf(f, 0), field, "must be a number that fits 64-bit floating point")
+	case events.JSONFlag:
+	}
+}
+
+// compact drops the white space around JSON's tokens and changes nothing else.
+func compact(value json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if err := json.Compact(&b, value); err != nil {
+		return value
+	}
+	return b.Bytes()
+}
+
+// tagSet drops repeated tags, keeping their order.
+func tagSet(tags []string) []string {
+	var set []string
+	for _, tag := range tags {
+		if !slices.Contains(set, tag) {
+			set = append(set, tag)
+		}
+	}
+	return set
+}
+
+func checkTags(wrong fields, tags []string) {
+	wrong.check(len(tags) <= maxTags, "tags", "at most %d tags", maxTags)
+	for i, tag := range tags {
+		checkText(wrong, "tags["+strconv.Itoa(i)+"]", tag, 1, maxTag)
+	}
+}

@@ -1,0 +1,130 @@
+package commands
+
+import (
+	"regexp"
+	"time"
+
+	"flagledger/events"
+)
+
+// Project is the state of a project's stream.
+type Project struct {
+	events.ProjectCreated
+	Exists    bool
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+func (p *Project) evolve(r events.Recorded) {
+	p.UpdatedAt = r.Time
+	switch fact := r.Fact.(events.ProjectFact).(type) {
+	case events.ProjectCreated:
+		*p = Project{ProjectCreated: fact, Exists: true, CreatedAt: r.Time, UpdatedAt: r.Time}
+	case events.ProjectUpdated:
+		set(&p.Name, fact.Name)
+		set(&p.Description, fact.Description)
+		set(&p.Color, fact.Color)
+	case events.ProjectDeleted:
+		p.Exists = false
+	}
+}
+
+// DefaultColor is the color of a project whose creator names none.
+const DefaultColor = "#6b7280"
+
+var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+// CreateProject begins a project.
+type CreateProject struct {
+	ID          string // new
+	TenantID    string
+	Name        string
+	Description string
+	Color       string // empty: DefaultColor
+}
+
+func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
+
+func (c CreateProject) decide(Project) ([]events.Fact, error) {
+	if c.Color == "" {
+		c.Color = DefaultColor
+	}
+	wrong := fields{}
+	checkProject(wrong, c.Name, c.Description, c.Color)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	return []events.Fact{events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: c.Color}}, nil
+}
+
+func checkProject(wrong fields, name, description, color string) {
+	checkText(wrong, "name", name, 1, maxName)
+	checkText(wrong, "description", description, 0, maxDescription)
+	wrong.check(colorPattern.MatchString(color), "color", "must be a color of the form #rrggbb")
+}
+
+// ProjectRef names a project of a tenant.
+type ProjectRef struct {
+	TenantID string
+	ID       string
+}
+
+func (r ProjectRef) stream() string { return events.ProjectStream(r.ID) }
+
+// admit refuses a project that does not exist. Another tenant's is none.
+func (r ProjectRef) admit(p Project) error {
+	if !p.Exists || p.TenantID != r.TenantID {
+		return refuse(NotFound, "no project has the id %q", r.ID)
+	}
+	return nil
+}
+
+// UpdateProject changes what is sent of a project's fields; nil leaves a field alone.
+type UpdateProject struct {
+	ProjectRef
+	Name        *string
+	Description *string
+	Color       *string
+}
+
+func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
+	if err := c.admit(p); err != nil {
+		return nil, err
+	}
+	next := p
+	assign(&next.Name, c.Name)
+	assign(&next.Description, c.Description)
+	assign(&next.Color, c.Color)
+	wrong := fields{}
+	checkProject(wrong, next.Name, next.Description, next.Color)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	updated := events.ProjectUpdated{
+		Name:        changed(p.Name, c.Name, equal),
+		Description: changed(p.Description, c.Description, equal),
+		Color:       changed(p.Color, c.Color, equal),
+	}
+	if updated == (events.ProjectUpdated{}) {
+		return nil, nil
+	}
+	return []events.Fact{updated}, nil
+}
+
+// DeleteProject ends a project that has no flags.
+type DeleteProject struct {
+	ProjectRef
+	// FlagCount is how many flags the project has as far as the snapshot knows. It may miss one that is created at the same
+	// moment; such a flag keeps the id of a project that is gone.
+	FlagCount int
+}
+
+func (c DeleteProject) decide(p Project) ([]events.Fact, error) {
+	if err := c.admit(p); err != nil {
+		return nil, err
+	}
+	if c.FlagCount > 0 {
+		return nil, refuse(Conflict, "the project still has %d flags", c.FlagCount)
+	}
+	return []events.Fact{events.ProjectDeleted{}}, nil
+}

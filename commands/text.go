@@ -1,0 +1,14 @@
+package commands
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// checkText checks the length of a text in characters, and that it holds no NUL, which Postgres cannot keep.
+func checkText(wrong fields, field, text string, shortest, longest int) {
+	n := utf8.RuneCountInString(text)
+	wrong.check(n >= shortest, field, "must not be empty")
+	wrong.check(n <= longest, field, "must have at most %d characters", longest)
+	wrong.check(!strings.ContainsRune(text, 0), field, "must not contain the character NUL")
+}

@@ -1,0 +1,148 @@
+// Package commands decides what may happen: a command names a stream and turns what is known of it into facts, or refuses.
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// Command is a decision about one stream with the state S. Deciding is pure: time and new ids are fields of the command.
+type Command[S any] interface {
+	stream() string
+	decide(state S) ([]events.Fact, error)
+}
+
+// state is what a command decides from. evolve takes in one event and never fails: what happened, happened.
+type state[S any] interface {
+	*S
+	evolve(events.Recorded)
+}
+
+// Writer carries out commands on a store.
+type Writer struct {
+	Store events.Store
+	// Await waits until the read models and the snapshot of this node hold a position. It returns false where that takes too long.
+	Await func(ctx context.Context, position events.Position) bool
+}
+
+// By says on whose behalf a command runs, and for which request. It becomes the metadata of its events.
+type By struct {
+	Actor         events.Actor
+	RequestID     string
+	CorrelationID string
+	Reason        string
+}
+
+// Done tells what became of a command.
+type Done struct {
+	Position events.Position // of its last event; zero where there was nothing to do
+	Async    bool            // the read models do not show it yet
+}
+
+const (
+	writeTimeout = 5 * time.Second
+	// outageTimeout is how long a write tries on after the store was first found to be gone: long enough for a lost connection, short
+	// enough to answer within a second.
+	outageTimeout = 700 * time.Millisecond
+	firstWait     = 10 * time.Millisecond
+	maxWait       = 100 * time.Millisecond
+)
+
+// Do carries out a command and returns the state that it leaves. It reads the stream, decides, appends, and waits until the change can be
+// read. A lost race is decided again; an append of unknown outcome is repeated, which applies it once. Its errors are *Error.
+func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	attempts := attempts{wait: firstWait}
+	for {
+		s, revision, err := load[S, P](ctx, w.Store, cmd.stream())
+		if err != nil {
+			if attempts.again(ctx, err) {
+				continue
+			}
+			return s, Done{}, unavailable(err)
+		}
+		facts, err := cmd.decide(s)
+		if err != nil || len(facts) == 0 {
+			return s, Done{}, err
+		}
+		batch := make([]events.Event, len(facts))
+		for i, fact := range facts {
+			batch[i] = events.Event{
+				ID:       uuid.Must(uuid.NewV7()),
+				Metadata: events.Metadata{Time: now, Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason},
+				Fact:     fact,
+			}
+		}
+		position, err := w.Store.Append(ctx, cmd.stream(), revision, batch)
+		for err != nil && attempts.again(ctx, err) {
+			position, err = w.Store.Append(ctx, cmd.stream(), revision, batch)
+		}
+		switch {
+		case errors.Is(err, events.ErrConflict):
+			continue
+		case errors.Is(err, events.ErrTooLarge):
+			return s, Done{}, refuse(Invalid, "the change is too large: it may take %d bytes", events.MaxEventBytes)
+		case err != nil:
+			return s, Done{}, unavailable(err)
+		}
+		for i, e := range batch {
+			P(&s).evolve(events.Recorded{Event: e, Stream: cmd.stream(), Revision: revision + events.Revision(i) + 1, Name: e.Fact.StoredName()})
+		}
+		return s, Done{Position: position, Async: !w.Await(ctx, position)}, nil
+	}
+}
+
+func load[S any, P state[S]](ctx context.Context, store events.Store, stream string) (s S, revision events.Revision, err error) {
+	for r, err := range store.Read(ctx, stream, 0) {
+		if err != nil {
+			return s, 0, err
+		}
+		if r.Err != nil {
+			return s, 0, fmt.Errorf("stream %s@%d: %w", stream, r.Revision, r.Err)
+		}
+		P(&s).evolve(r)
+		revision = r.Revision
+	}
+	return s, revision, nil
+}
+
+// attempts bounds how long a command tries to reach a store.
+type attempts struct {
+	wait     time.Duration
+	deadline time.Time
+}
+
+// again waits before the next attempt, and reports whether there is one.
+func (a *attempts) again(ctx context.Context, err error) bool {
+	if !errors.Is(err, events.ErrUnavailable) {
+		return false
+	}
+	if a.deadline.IsZero() {
+		a.deadline = time.Now().Add(outageTimeout)
+	}
+	if time.Now().Add(a.wait).After(a.deadline) {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(a.wait):
+	}
+	a.wait = min(2*a.wait, maxWait)
+	return true
+}
+
+func unavailable(err error) error {
+	if errors.Is(err, events.ErrUnavailable) {
+		return &Error{Kind: Unavailable, Detail: "the event store cannot be reached; the change may or may not have been made", Err: err}
+	}
+	return err
+}

@@ -1,0 +1,196 @@
+package events
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the golden files of versions that have none")
+
+// examples has one fact of every kind, all fields set.
+var examples = []Fact{
+	FlagCreated{
+		TenantID: "t1", Key: "checkout", ID: "f1", Name: "Checkout", Type: NumberFlag, DefaultValue: json.RawMessage(`9007199254740993`),
+		Description: "New checkout", Tags: []string{"web"}, ProjectID: "p1", Salt: "s1",
+		Variations: []Variation{{ID: "v1", Name: "low", Value: json.RawMessage(`1.50`), Description: "less", Weight: 12_500}},
+	},
+	FlagUpdated{
+		Name: &Change[string]{"a", "b"}, Description: &Change[string]{"", "c"}, Tags: &Change[[]string]{nil, []string{"x"}},
+		DefaultValue: &Change[json.RawMessage]{json.RawMessage(`"<"`), json.RawMessage(`"\u003e"`)},
+	},
+	FlagStatusChanged{From: ActiveFlag, To: ArchivedFlag},
+	FlagEnabled{EnvironmentRef{ID: "e1", Name: "production"}},
+	FlagDisabled{EnvironmentRef{ID: "e1", Name: "production"}},
+	VariationAdded{Variation{ID: "v1", Name: "low", Value: json.RawMessage(`{"a":1}`)}},
+	VariationUpdated{
+		ID: "v1", Name: &Change[string]{"low", "high"}, Value: &Change[json.RawMessage]{json.RawMessage(`1`), json.RawMessage(`2`)},
+		Description: &Change[string]{"less", "more"}, Weight: &Change[Weight]{0, 33_333},
+	},
+	VariationRemoved{Variation{ID: "v1", Name: "low", Value: json.RawMessage(`1`)}},
+	FlagDeleted{},
+	ProjectCreated{ID: "p1", TenantID: "t1", Name: "Web", Description: "The site", Color: "#6b7280"},
+	ProjectUpdated{Name: &Change[string]{"a", "b"}, Description: &Change[string]{"", "c"}, Color: &Change[string]{"#000000", "#ffffff"}},
+	ProjectDeleted{},
+	TenantCreated{ID: "t1", Name: "Acme", Sandbox: true, Plan: SandboxPlan},
+	EnvironmentAdded{EnvironmentRef{ID: "e1", Name: "production"}},
+	MemberAdded{UserID: "u1", Role: AdminRole},
+	UserRegistered{ID: "u1", Provider: "password"},
+	SessionEnded{UserID: "u1", SessionID: "s1", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+}
+
+func example(fact Fact) Event {
+	return Event{
+		ID:       uuid.MustParse("0198f1d2-0000-7000-8000-000000000001"),
+		Metadata: Metadata{Time: time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC), Actor: Actor{UserActor, "u1"}, RequestID: "r1", CorrelationID: "c1", Reason: "because"},
+		Fact:     fact,
+	}
+}
+
+func goldenFile(name string, version int) string {
+	return filepath.Join("testdata", fmt.Sprintf("%s.v%d.json", name, version))
+}
+
+// Every version that was ever written has a golden file, and each of them decodes today.
+func TestGoldenFilesDecode(t *testing.T) {
+	for name, k := range kinds {
+		for version := 1; version <= k.version; version++ {
+			t.Run(fmt.Sprintf("%s.v%d", name, version), func(t *testing.T) {
+				data, err := os.ReadFile(goldenFile(name, version))
+				if err != nil {
+					t.Fatal(err)
+				}
+				e, err := Decode(Stored{Name: name, Version: version, Data: data, Metadata: []byte(`{}`)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Fact.StoredName() != name {
+					t.Errorf("decoded as %s", e.Fact.StoredName())
+				}
+			})
+		}
+	}
+}
+
+// What is written today is what the golden file of today's version says: a change of shape needs a new version.
+func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
+	seen := map[string]bool{}
+	for _, fact := range examples {
+		stored, err := Encode(example(fact))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[stored.Name] = true
+		file := goldenFile(stored.Name, stored.Version)
+		if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) {
+			if err := os.WriteFile(file, append(stored.Data, '\n'), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(stored.Data) + "\n"; got != string(want) {
+			t.Errorf("%s writes\n%swhile %s says\n%s", stored.Name, got, file, want)
+		}
+		back, err := Decode(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(example(fact), back); diff != "" {
+			t.Errorf("%s changes on its way through the store (-before +after):\n%s", stored.Name, diff)
+		}
+	}
+	for name := range kinds {
+		if !seen[name] {
+			t.Errorf("no example of %s", name)
+		}
+	}
+}
+
+func TestTenantsFromBeforePlansWereRecordedGetTheirPlan(t *testing.T) {
+	for data, want := range map[string]Plan{
+		`{"id":"t1","name":"Acme","sandbox":false}`: FreePlan,
+		`{"id":"t1","name":"Acme","sandbox":true}`:  SandboxPlan,
+	} {
+		e, err := Decode(Stored{Name: "tenant.created", Version: 1, Data: []byte(data), Metadata: []byte(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Fact.(TenantCreated); got.Plan != want || got.Name != "Acme" {
+			t.Errorf("%s became %+v, want plan %s", data, got, want)
+		}
+	}
+}
+
+type unknownFact struct{}
+
+func (unknownFact) StoredName() string { return "unknown.happened" }
+
+func TestEncodeRefusesWhatHasNoEntry(t *testing.T) {
+	if _, err := Encode(example(unknownFact{})); err == nil || !strings.Contains(err.Error(), `"unknown.happened"`) {
+		t.Errorf("encode: %v, want a refusal that names the fact", err)
+	}
+}
+
+func TestDecodeRefusesWhatItCannotKnow(t *testing.T) {
+	for name, s := range map[string]Stored{
+		"unknown name":  {Name: "unknown.happened", Version: 1, Data: []byte(`{}`), Metadata: []byte(`{}`)},
+		"newer version": {Name: "flag.deleted", Version: 2, Data: []byte(`{}`), Metadata: []byte(`{}`)},
+		"no way up":     {Name: "tenant.created", Version: 0, Data: []byte(`{}`), Metadata: []byte(`{}`)},
+		"bad data":      {Name: "flag.created", Version: 1, Data: []byte(`[`), Metadata: []byte(`{}`)},
+		"bad metadata":  {Name: "flag.deleted", Version: 1, Data: []byte(`{}`), Metadata: []byte(`[]`)},
+	} {
+		if _, err := Decode(s); err == nil {
+			t.Errorf("%s: decoded without an error", name)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, fact := range examples {
+		stored, err := Encode(example(fact))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(stored.Name, stored.Version, stored.Data, stored.Metadata)
+	}
+	f.Fuzz(func(_ *testing.T, name string, version int, data, metadata []byte) {
+		_, _ = Decode(Stored{Name: name, Version: version, Data: data, Metadata: metadata})
+	})
+}
+
+func TestWeightsAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := Weight(rapid.Int64Range(0, int64(MaxWeight)).Draw(t, "weight"))
+		text, err := json.Marshal(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Weight
+		if err := json.Unmarshal(text, &back); err != nil || back != w {
+			t.Errorf("%d is written as %s and read as %d, %v", w, text, back, err)
+		}
+	})
+	for number, want := range map[string]Weight{"0": 0, "-0": 0, "12.5": 12_500, "0.001": 1, "1e1": 10_000, "10000": MaxWeight, "1.5000": 1_500, "5e-1": 500} {
+		if got, err := ParseWeight([]byte(number)); err != nil || got != want {
+			t.Errorf("%s is read as %d, %v, want %d", number, got, err, want)
+		}
+	}
+	for _, number := range []string{"-1", "0.0001", "10000.001", "1e9", "1e-9", "1e999", "", ".", "x"} {
+		if got, err := ParseWeight([]byte(number)); err == nil {
+			t.Errorf("%q is read as %d, want a refusal", number, got)
+		}
+	}
+}

@@ -1,0 +1,463 @@
+// Package eventstest holds the suite that every engine of events.Store must pass.
+package eventstest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// Engine is what the suite needs of an engine under test.
+type Engine struct {
+	// Open returns a store that holds no events, and ends with the test.
+	Open func(t *testing.T) events.Store
+	// Disrupt breaks all connections between a store and its server, in the middle of whatever they do.
+	Disrupt func(t *testing.T, s events.Store)
+	// Begin appends an event to a new stream in a transaction that stays open until commit is called. It is nil where the engine has no
+	// such thing as a slow commit.
+	Begin func(t *testing.T, s events.Store, stream string, e events.Event) (commit func())
+}
+
+// Run runs the suite.
+func Run(t *testing.T, engine Engine) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Engine)
+	}{
+		{"what is appended is read", testRoundTrip},
+		{"JSON values keep their bytes", testExactJSON},
+		{"an append expects a revision", testOptimisticConcurrency},
+		{"one of many appends at one revision wins", testRace},
+		{"several events are appended all or none", testAtomic},
+		{"a repeated append is applied once", testIdempotent},
+		{"an event over the limit is refused", testLarge},
+		{"a slow commit is not passed over", testSlowCommit},
+		{"a subscription begins behind any position", testResume},
+		{"catching up turns live without gap or repeat", testHandOver},
+		{"many writers, one subscriber, nothing lost", testManyWriters},
+		{"broken connections lose and repeat nothing", testDisruption},
+		{"a position from another log is refused", testForeignPosition},
+		{"cancellation ends calls", testCancellation},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, engine)
+		})
+	}
+}
+
+func event(fact events.Fact) events.Event {
+	return events.Event{
+		ID: uuid.Must(uuid.NewV7()),
+		Metadata: events.Metadata{
+			Time:      time.Date(2026, 3, 14, 15, 9, 26, 535_000_000, time.UTC),
+			Actor:     events.Actor{Kind: events.UserActor, ID: "u1"},
+			RequestID: "r1",
+			Reason:    "why <not> & \"so\"",
+		},
+		Fact: fact,
+	}
+}
+
+func renamed(to string) events.Event {
+	return event(events.ProjectUpdated{Name: &events.Change[string]{To: to}})
+}
+
+func testRoundTrip(t *testing.T, engine Engine) {
+	s, ctx := engine.Open(t), t.Context()
+	if got := collect(t, s.Read(ctx, "project-none", 0)); len(got) > 0 {
+		t.Fatalf("a stream that does not exist has events: %v", got)
+	}
+	a, b, c := renamed("a"), renamed("b"), event(events.ProjectDeleted{})
+	first := mustAppend(t, s, "project-1", 0, a)
+	last := mustAppend(t, s, "project-1", 1, b, c)
+	if first.Compare(last) >= 0 {
+		t.Errorf("positions do not grow: %v, then %v", first, last)
+	}
+	got := collect(t, s.Read(ctx, "project-1", 0))
+	if diff := cmp.Diff([]events.Event{a, b, c}, justEvents(got)); diff != "" {
+		t.Errorf("read differs (-appended +read):\n%s", diff)
+	}
+	for i, r := range got {
+		if r.Revision != events.Revision(i+1) || r.Stream != "project-1" || r.Name != r.Fact.StoredName() {
+			t.Errorf("event %d is recorded as %v %s@%d", i, r.Name, r.Stream, r.Revision)
+		}
+	}
+	if got[0].Position != first || got[2].Position != last {
+		t.Errorf("positions %v and %v, want those of the appends, %v and %v", got[0].Position, got[2].Position, first, last)
+	}
+	if tail := collect(t, s.Read(ctx, "project-1", 3)); len(tail) != 1 || tail[0].ID != c.ID {
+		t.Errorf("read from revision 3 gave %d events", len(tail))
+	}
+	if head, err := s.Head(ctx); err != nil || head != last {
+		t.Errorf("head is %v, %v, want %v", head, err, last)
+	}
+}
+
+func testExactJSON(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	for i, value := range []string{
+		`9007199254740993`, `1.0`, `-0`, `1e2`, `0.1000`, `"<&>\u2028\u00e9é\/"`, `{"b":1,"a":[1.50,{"z":null}]}`, `""`, `"😀"`, `"\ud83d\ude00"`,
+	} {
+		stream := fmt.Sprintf("flag-t.f%d", i)
+		mustAppend(t, s, stream, 0, event(events.FlagCreated{Key: "f", Type: events.JSONFlag, DefaultValue: json.RawMessage(value)}))
+		got := collect(t, s.Read(t.Context(), stream, 0))[0].Fact.(events.FlagCreated)
+		if string(got.DefaultValue) != value {
+			t.Errorf("%s came back as %s", value, got.DefaultValue)
+		}
+	}
+}
+
+func testOptimisticConcurrency(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	refused := func(expected events.Revision) {
+		t.Helper()
+		if _, err := s.Append(t.Context(), "project-1", expected, []events.Event{renamed("x")}); !errors.Is(err, events.ErrConflict) {
+			t.Errorf("append at %d: %v, want ErrConflict", expected, err)
+		}
+	}
+	refused(1)
+	mustAppend(t, s, "project-1", 0, renamed("a"))
+	refused(0)
+	refused(2)
+	mustAppend(t, s, "project-1", 1, renamed("b"))
+	refused(1)
+	if got := collect(t, s.Read(t.Context(), "project-1", 0)); len(got) != 2 {
+		t.Errorf("%d events stand in the stream, want 2", len(got))
+	}
+}
+
+func testRace(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	for round := range events.Revision(5) {
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				_, err := s.Append(t.Context(), "project-1", round, []events.Event{renamed("x")})
+				switch {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, events.ErrConflict):
+					t.Errorf("append: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Fatalf("%d of 16 appends at revision %d won", won.Load(), round)
+		}
+	}
+}
+
+func testAtomic(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	mustAppend(t, s, "project-1", 0, renamed("a"))
+	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{renamed("b"), renamed("c"), renamed("d")}); !errors.Is(err, events.ErrConflict) {
+		t.Fatalf("append: %v, want ErrConflict", err)
+	}
+	tooLarge := renamed(strings.Repeat("x", events.MaxEventBytes))
+	if _, err := s.Append(t.Context(), "project-1", 1, []events.Event{renamed("b"), tooLarge}); err == nil {
+		t.Fatal("an append with an event over the limit succeeded")
+	}
+	if got := collect(t, s.Read(t.Context(), "project-1", 0)); len(got) != 1 {
+		t.Errorf("%d events stand in the stream after refused appends, want 1", len(got))
+	}
+}
+
+func testIdempotent(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	a, b, c := renamed("a"), renamed("b"), renamed("c")
+	mustAppend(t, s, "project-1", 0, a)
+	first := mustAppend(t, s, "project-1", 1, b, c)
+	again := mustAppend(t, s, "project-1", 1, b, c)
+	if first != again {
+		t.Errorf("the repeated append is at %v, the first was at %v", again, first)
+	}
+	mustAppend(t, s, "project-1", 3, renamed("d"))
+	if late := mustAppend(t, s, "project-1", 1, b, c); late != first {
+		t.Errorf("repeated behind another append it is at %v, the first was at %v", late, first)
+	}
+	for name, same := range map[string][]events.Event{
+		"in another order":    {c, b},
+		"with one of its own": {b, renamed("x")},
+		"with more behind":    {b, c, renamed("x")},
+	} {
+		if _, err := s.Append(t.Context(), "project-1", 1, same); !errors.Is(err, events.ErrConflict) {
+			t.Errorf("the same ids %s: %v, want ErrConflict", name, err)
+		}
+	}
+	if got := collect(t, s.Read(t.Context(), "project-1", 0)); len(got) != 4 {
+		t.Errorf("%d events stand in the stream, want 4", len(got))
+	}
+}
+
+func testLarge(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{renamed(strings.Repeat("x", events.MaxEventBytes))}); !errors.Is(err, events.ErrTooLarge) {
+		t.Errorf("append: %v, want ErrTooLarge", err)
+	}
+	mustAppend(t, s, "project-1", 0, renamed(strings.Repeat("x", events.MaxEventBytes-1000)))
+	pages := 0
+	for r := range subscribed(t, s, events.Position{}) {
+		if pages++; len(r.Fact.(events.ProjectUpdated).Name.To) != events.MaxEventBytes-1000 {
+			t.Error("a large event came back changed")
+		}
+		break
+	}
+}
+
+func testSlowCommit(t *testing.T, engine Engine) {
+	if engine.Begin == nil {
+		t.Skip("this engine has no slow commits: it tells positions only of what is committed")
+	}
+	s := engine.Open(t)
+	slow := renamed("slow")
+	commit := engine.Begin(t, s, "project-slow", slow)
+	var appended sync.WaitGroup
+	for i := range 8 {
+		appended.Go(func() { mustAppend(t, s, fmt.Sprintf("project-%d", i), 0, renamed("fast")) })
+	}
+	seen := make(chan events.Recorded, 9)
+	go func() {
+		for r := range subscribed(t, s, events.Position{}) {
+			if seen <- r; len(seen) == cap(seen) {
+				close(seen)
+				return
+			}
+		}
+	}()
+	commit()
+	appended.Wait()
+	found := false
+	last := events.Position{}
+	for range cap(seen) {
+		r := <-seen
+		if r.Position.Compare(last) <= 0 {
+			t.Errorf("position %v comes behind %v", r.Position, last)
+		}
+		last = r.Position
+		found = found || r.ID == slow.ID
+	}
+	if !found {
+		t.Error("the subscriber never saw the event whose commit came late")
+	}
+}
+
+func testResume(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	const n = 40
+	positions := []events.Position{{}}
+	for i := range n {
+		positions = append(positions, mustAppend(t, s, fmt.Sprintf("project-%d", i%7), events.Revision(i/7), renamed(fmt.Sprint(i))))
+	}
+	for from, after := range positions[:n] {
+		for r := range subscribed(t, s, after) {
+			if r.Position != positions[from+1] {
+				t.Errorf("behind position %d the first event is at %v, want %v", from, r.Position, positions[from+1])
+			}
+			break
+		}
+	}
+	for page, err := range s.Subscribe(t.Context(), positions[n]) {
+		if err != nil || !page.Live || len(page.Events) > 0 || page.Next != positions[n] {
+			t.Errorf("at the end of the log the first page is %+v, %v; want a live page without events", page, err)
+		}
+		break
+	}
+}
+
+func testHandOver(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	const before, after = 700, 300
+	write := func(stream string, n int) {
+		for i := range n {
+			mustAppend(t, s, stream, events.Revision(i), renamed(fmt.Sprint(i)))
+		}
+	}
+	var backlog sync.WaitGroup
+	for w := range 7 {
+		backlog.Go(func() { write(fmt.Sprintf("project-a%d", w), before/7) })
+	}
+	backlog.Wait()
+	var writing sync.WaitGroup
+	for w := range 3 {
+		writing.Go(func() { write(fmt.Sprintf("project-b%d", w), after/3) })
+	}
+	defer writing.Wait()
+	verify(t, subscribed(t, s, events.Position{}), before+after)
+}
+
+func testManyWriters(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	const writers, each = 16, 60
+	var writing sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				mustAppend(t, s, fmt.Sprintf("project-%d", w), events.Revision(i), renamed(fmt.Sprint(i)))
+			}
+		})
+	}
+	defer writing.Wait()
+	verify(t, subscribed(t, s, events.Position{}), writers*each)
+}
+
+func testDisruption(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	const writers, each = 8, 40
+	var done atomic.Int32
+	var writing sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				e := renamed(fmt.Sprint(i))
+				for {
+					_, err := s.Append(t.Context(), fmt.Sprintf("project-%d", w), events.Revision(i), []events.Event{e})
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, events.ErrUnavailable) {
+						t.Errorf("append while connections break: %v, want ErrUnavailable", err)
+						return
+					}
+				}
+				done.Add(1)
+			}
+		})
+	}
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		for cut := int32(0); cut < writers*each && t.Context().Err() == nil; {
+			if n := done.Load(); n >= cut {
+				engine.Disrupt(t, s)
+				cut = n + writers*each/10
+			}
+		}
+	}()
+	verify(t, subscribed(t, s, events.Position{}), writers*each)
+	writing.Wait()
+	<-stop
+}
+
+func testForeignPosition(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	mustAppend(t, s, "project-1", 0, renamed("a"))
+	for page, err := range s.Subscribe(t.Context(), events.Position{Commit: 1 << 40, Prepare: 1 << 40}) {
+		if err == nil {
+			t.Errorf("a position behind the end gives %+v, want an error", page)
+		}
+		return
+	}
+}
+
+func testCancellation(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Append(ctx, "project-1", 0, []events.Event{renamed("a")}); !errors.Is(err, context.Canceled) || !errors.Is(err, events.ErrUnavailable) {
+		t.Errorf("append: %v, want ErrUnavailable and context.Canceled", err)
+	}
+	for _, err := range s.Read(ctx, "project-1", 0) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("read: %v, want context.Canceled", err)
+		}
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	for page, err := range s.Subscribe(ctx, events.Position{}) {
+		if last = err; page.Live {
+			cancel()
+		}
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("the subscription ends with %v, want context.Canceled", last)
+	}
+}
+
+// verify takes n events and checks that each stream's come in order, each once.
+func verify(t *testing.T, all iter.Seq[events.Recorded], n int) {
+	t.Helper()
+	revisions := map[string]events.Revision{}
+	last := events.Position{}
+	seen := 0
+	for r := range all {
+		if r.Position.Compare(last) <= 0 {
+			t.Fatalf("position %v comes behind %v", r.Position, last)
+		}
+		if r.Revision != revisions[r.Stream]+1 {
+			t.Fatalf("%s@%d comes behind @%d", r.Stream, r.Revision, revisions[r.Stream])
+		}
+		last, revisions[r.Stream] = r.Position, r.Revision
+		if seen++; seen == n {
+			return
+		}
+	}
+	t.Fatalf("the subscription ended after %d of %d events", seen, n)
+}
+
+// subscribed yields events one by one. It fails the test when none comes for long.
+func subscribed(t *testing.T, s events.Store, after events.Position) iter.Seq[events.Recorded] {
+	return func(yield func(events.Recorded) bool) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for page, err := range s.Subscribe(ctx, after) {
+			if err != nil {
+				t.Errorf("subscription: %v", err)
+				return
+			}
+			for _, r := range page.Events {
+				if r.Err != nil {
+					t.Errorf("%s@%d: %v", r.Stream, r.Revision, r.Err)
+				}
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func mustAppend(t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event) events.Position {
+	t.Helper()
+	position, err := s.Append(t.Context(), stream, expected, facts)
+	if err != nil {
+		t.Errorf("append to %s at %d: %v", stream, expected, err)
+	}
+	return position
+}
+
+func collect(t *testing.T, all iter.Seq2[events.Recorded, error]) (list []events.Recorded) {
+	t.Helper()
+	for r, err := range all {
+		if err != nil {
+			t.Fatalf("read: %v", err)
+		}
+		if r.Err != nil {
+			t.Fatalf("decode: %v", r.Err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func justEvents(recorded []events.Recorded) (list []events.Event) {
+	for _, r := range recorded {
+		list = append(list, r.Event)
+	}
+	return list
+}

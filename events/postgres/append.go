@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"flagledger/events"
+)
+
+const (
+	groupSize     = 128             // appends in one transaction
+	groupBytes    = 4 << 20         // of their JSON, beyond which a group takes no more
+	commitTimeout = 5 * time.Second // for one group
+)
+
+// pending is an append that waits for the committer.
+type pending struct {
+	stream   string
+	expected events.Revision
+	events   []events.Stored
+	bytes    int
+	done     chan outcome // buffered: the committer never waits for whom gave up
+}
+
+type outcome struct {
+	position events.Position
+	err      error
+}
+
+// Append implements events.Store. Appends that wait at the same time are committed in one transaction.
+func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, facts []events.Event) (events.Position, error) {
+	if len(facts) == 0 {
+		return events.Position{}, errors.New("append without events")
+	}
+	p := &pending{stream: stream, expected: expected, done: make(chan outcome, 1)}
+	for _, e := range facts {
+		stored, err := events.Encode(e)
+		if err != nil {
+			return events.Position{}, err
+		}
+		p.events = append(p.events, stored)
+		p.bytes += len(stored.Data) + len(stored.Metadata)
+	}
+	select {
+	case s.appends <- p:
+	case <-ctx.Done():
+		return events.Position{}, fmt.Errorf("%w: %w", events.ErrUnavailable, ctx.Err())
+	case <-s.closing:
+		return events.Position{}, fmt.Errorf("%w: closed", events.ErrUnavailable)
+	}
+	select {
+	case o := <-p.done:
+		return o.position, o.err
+	case <-ctx.Done():
+		return events.Position{}, fmt.Errorf("%w: %w", events.ErrUnavailable, ctx.Err())
+	}
+}
+
+// commit is the committer: it takes an append, joins to it what else waits by then, and applies them all, until the Store closes.
+func (s *Store) commit() {
+	defer close(s.finished)
+	for {
+		var group []*pending
+		select {
+		case p := <-s.appends:
+			group = append(group, p)
+		case <-s.closing:
+			return
+		}
+		bytes := group[0].bytes
+	joining:
+		for len(group) < groupSize && bytes < groupBytes {
+			select {
+			case p := <-s.appends:
+				group = append(group, p)
+				bytes += p.bytes
+			default:
+				break joining
+			}
+		}
+		s.apply(group)
+	}
+}
+
+// apply commits a group and tells each append its outcome. Where the server refuses the statement, the appends are tried one by one, so
+// that only the one at fault fails.
+func (s *Store) apply(group []*pending) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	positions, err := s.applyInOne(ctx, group)
+	if err != nil && len(group) > 1 && !transient(err) {
+		for _, p := range group {
+			s.apply([]*pending{p})
+		}
+		return
+	}
+	for i, p := range group {
+		switch {
+		case err != nil:
+			p.done <- outcome{err: classify(err)}
+		case positions[i] == nil:
+			p.done <- outcome{err: events.ErrConflict}
+		default:
+			p.done <- outcome{position: at(*positions[i])}
+		}
+	}
+}
+
+func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, error) {
+	var (
+		streams        []string
+		expected       []int64
+		counts         []int32
+		ids            []uuid.UUID
+		names          []string
+		versions       []int16
+		data, metadata [][]byte
+	)
+	for _, p := range group {
+		streams = append(streams, p.stream)
+		expected = append(expected, int64(p.expected))
+		counts = append(counts, int32(len(p.events)))
+		for _, e := range p.events {
+			ids = append(ids, e.ID)
+			names = append(names, e.Name)
+			versions = append(versions, int16(e.Version))
+			data = append(data, e.Data)
+			metadata = append(metadata, e.Metadata)
+		}
+	}
+	rows, err := s.pool.Query(ctx, "select applied from events.append($1, $2, $3, $4, $5, $6, $7, $8)",
+		streams, expected, counts, ids, names, versions, data, metadata)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	positions := make([]*uint64, 0, len(group))
+	for rows.Next() {
+		var position *uint64
+		if err := rows.Scan(&position); err != nil {
+			return nil, err
+		}
+		positions = append(positions, position)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(positions) != len(group) {
+		return nil, fmt.Errorf("append: %d answers for %d appends", len(positions), len(group))
+	}
+	return positions, nil
+}
+
+// isBroken reports a connection that ended in the middle of something.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || err.Error() == "conn closed"
+}

@@ -1,0 +1,174 @@
+// Package postgres is the default event store: an append-only table in Postgres.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/events"
+)
+
+// Store is an events.Store over the table events.event, which package migrations creates. All of its methods may be used at once.
+type Store struct {
+	pool     *pgxpool.Pool
+	log      *slog.Logger
+	appends  chan *pending
+	closing  chan struct{}
+	finished chan struct{}
+}
+
+// Connections: one for the committer, the rest for streams that commands read. Subscriptions bring their own.
+const poolSize = 8
+
+// Open connects to the database at url and checks that an acknowledged append will be on disk: it refuses a server that
+// runs with fsync or synchronous_commit off.
+func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("event store: %w", err)
+	}
+	config.MaxConns = poolSize
+	config.ConnConfig.ConnectTimeout = 2 * time.Second
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("event store: %w", err)
+	}
+	if err := checkDurable(ctx, pool); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("event store: %w", err)
+	}
+	s := &Store{
+		pool:     pool,
+		log:      log,
+		appends:  make(chan *pending),
+		closing:  make(chan struct{}),
+		finished: make(chan struct{}),
+	}
+	go s.commit()
+	return s, nil
+}
+
+func checkDurable(ctx context.Context, pool *pgxpool.Pool) error {
+	for _, setting := range []string{"fsync", "synchronous_commit"} {
+		var value string
+		if err := pool.QueryRow(ctx, "select current_setting($1)", setting).Scan(&value); err != nil {
+			return err
+		}
+		if value == "off" {
+			return fmt.Errorf("the database runs with %s off and would lose acknowledged writes in a crash; set it to on", setting)
+		}
+	}
+	return nil
+}
+
+// Close lets appends under way finish and disconnects. The Store must not be used afterwards.
+func (s *Store) Close() {
+	close(s.closing)
+	<-s.finished
+	s.pool.Close()
+}
+
+// Engine implements events.Store.
+func (s *Store) Engine() string { return "postgres" }
+
+// Head implements events.Store.
+func (s *Store) Head(ctx context.Context) (events.Position, error) {
+	position, err := head(ctx, s.pool)
+	return at(position), err
+}
+
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func head(ctx context.Context, q querier) (position uint64, err error) {
+	if err := q.QueryRow(ctx, "select position from events.head").Scan(&position); err != nil {
+		return 0, classify(err)
+	}
+	return position, nil
+}
+
+// Read implements events.Store.
+func (s *Store) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		rows, err := s.pool.Query(ctx, "select "+columns+" from events.event where stream = $1 and revision >= $2 order by revision", stream, int64(from))
+		if err != nil {
+			yield(events.Recorded{}, classify(err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			recorded, _, err := scan(rows)
+			if err != nil {
+				yield(events.Recorded{}, classify(err))
+				return
+			}
+			if !yield(recorded, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(events.Recorded{}, classify(err))
+		}
+	}
+}
+
+const columns = "position, stream, revision, id, name, version, data, metadata"
+
+// scan reads a row of columns and tells the size of its JSON in bytes.
+func scan(rows pgx.Rows) (events.Recorded, int, error) {
+	var (
+		stored   events.Stored
+		position uint64
+		recorded events.Recorded
+	)
+	err := rows.Scan(&position, &recorded.Stream, &recorded.Revision, &stored.ID, &stored.Name, &stored.Version, &stored.Data, &stored.Metadata)
+	if err != nil {
+		return recorded, 0, err
+	}
+	recorded.Position = at(position)
+	recorded.Name = stored.Name
+	recorded.Event, recorded.Err = events.Decode(stored)
+	return recorded, len(stored.Data) + len(stored.Metadata), nil
+}
+
+func at(position uint64) events.Position { return events.Position{Commit: position, Prepare: position} }
+
+// classify marks the errors of a connection or a server that is going away as events.ErrUnavailable. What the server says of a statement
+// itself stays as it is.
+func classify(err error) error {
+	if transient(err) {
+		return fmt.Errorf("%w: %w", events.ErrUnavailable, err)
+	}
+	return err
+}
+
+func transient(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code[:2] {
+		case "08", "53", "57", "58": // connection, resources, shutdown or cancellation, disk
+			return true
+		case "40": // serialization, deadlock
+			return true
+		}
+		return pg.Code == "25006" // read only: a standby, until it is promoted
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	// What is left of pgx's own errors is a connection that was refused or broke off.
+	_, connect := errors.AsType[*pgconn.ConnectError](err)
+	return connect || pgconn.SafeToRetry(err) || isBroken(err)
+}

@@ -1,0 +1,105 @@
+package postgres_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+	"flagledger/events/eventstest"
+	"flagledger/events/postgres"
+	"flagledger/migrations"
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// testStore remembers the database of a store.
+type testStore struct {
+	*postgres.Store
+	url string
+}
+
+func open(t *testing.T) testStore {
+	t.Helper()
+	url := pgtest.URL(t)
+	log := slog.New(slog.DiscardHandler)
+	if err := migrations.Apply(t.Context(), url, log); err != nil {
+		t.Fatal(err)
+	}
+	store, err := postgres.Open(t.Context(), url, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return testStore{store, url}
+}
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	return conn
+}
+
+func TestSuite(t *testing.T) {
+	eventstest.Run(t, eventstest.Engine{
+		Open: func(t *testing.T) events.Store { return open(t) },
+		Disrupt: func(t *testing.T, s events.Store) {
+			conn := connect(t, s.(testStore).url)
+			_, err := conn.Exec(t.Context(), "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+			if err != nil {
+				t.Error(err)
+			}
+			_ = conn.Close(t.Context())
+		},
+		Begin: func(t *testing.T, s events.Store, stream string, e events.Event) func() {
+			stored, err := events.Encode(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tx, err := connect(t, s.(testStore).url).Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tx.Exec(t.Context(), "select events.append($1, '{0}', '{1}', $2, $3, $4, $5, $6)", []string{stream},
+				[]string{stored.ID.String()}, []string{stored.Name}, []int{stored.Version}, [][]byte{stored.Data}, [][]byte{stored.Metadata})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() {
+				if err := tx.Commit(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+	})
+}
+
+func TestOpenRefusesADatabaseThatMayLoseWrites(t *testing.T) {
+	url := pgtest.URL(t)
+	conn := connect(t, url)
+	if _, err := conn.Exec(t.Context(), fmt.Sprintf("alter database %s set synchronous_commit = off", conn.Config().Database)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "synchronous_commit off") {
+		t.Errorf("open: %v, want a refusal that names synchronous_commit", err)
+	}
+}
+
+func TestFactsCannotBeChanged(t *testing.T) {
+	s := open(t)
+	conn := connect(t, s.url)
+	for _, statement := range []string{"update events.event set name = 'x'", "delete from events.event", "truncate events.event"} {
+		if _, err := conn.Exec(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "events are facts") {
+			t.Errorf("%s: %v, want a refusal", statement, err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+const (
+	pageSize  = 500
+	pageBytes = 8 << 20
+	// pollInterval is the longest that an event waits whose notification was lost.
+	pollInterval = 2 * time.Second
+	retryWait    = 100 * time.Millisecond
+	maxRetryWait = time.Second
+)
+
+type delivery struct {
+	page events.Page
+	err  error
+}
+
+// Subscribe implements events.Store. It reads one page ahead of whom it delivers to.
+func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
+	return func(yield func(events.Page, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		pages := make(chan delivery)
+		go s.follow(ctx, after.Commit, pages)
+		for d := range pages {
+			if !yield(d.page, d.err) || d.err != nil {
+				return
+			}
+		}
+		yield(events.Page{}, ctx.Err())
+	}
+}
+
+// follow sends pages until ctx ends or the log turns out to be broken, over as many connections as it takes.
+func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) {
+	defer close(pages)
+	wait := retryWait
+	for ctx.Err() == nil {
+		began := last
+		err := s.followOnce(ctx, &last, pages)
+		if ctx.Err() != nil {
+			return
+		}
+		if !transient(err) {
+			select {
+			case pages <- delivery{err: err}:
+			case <-ctx.Done():
+			}
+			return
+		}
+		if last > began {
+			wait = retryWait
+		}
+		s.log.Warn("subscription lost its connection; it tries again", "after", last, "in", wait, "err", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, maxRetryWait)
+	}
+}
+
+// followOnce follows the log over one connection and moves last along.
+func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- delivery) error {
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	// Listening comes first: what is appended from now on is either on a page or notified.
+	if _, err := conn.Exec(ctx, "listen flagledger_events"); err != nil {
+		return err
+	}
+	end, err := head(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if *last > end {
+		return fmt.Errorf("position %d lies behind the end of the log, %d: it is not the log that this position was taken from", *last, end)
+	}
+	live := false // has been told
+	for {
+		for {
+			page, err := readPage(ctx, conn, *last)
+			if err != nil {
+				return err
+			}
+			if len(page.Events) > 0 || !live {
+				select {
+				case pages <- delivery{page: page}:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			*last, live = page.Next.Commit, page.Live
+			if live {
+				break
+			}
+		}
+		waiting, cancel := context.WithTimeout(ctx, pollInterval)
+		_, err := conn.WaitForNotification(waiting)
+		cancel()
+		if err != nil && (ctx.Err() != nil || waiting.Err() == nil) {
+			return err
+		}
+	}
+}
+
+// readPage reads the events behind last. Positions have no gaps, so a page that has one is refused.
+func readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
+	page := events.Page{Next: at(last), Live: true}
+	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2", last, pageSize)
+	if err != nil {
+		return page, err
+	}
+	defer rows.Close()
+	bytes := 0
+	for rows.Next() {
+		recorded, size, err := scan(rows)
+		if err != nil {
+			return page, err
+		}
+		if recorded.Position.Commit != page.Next.Commit+1 {
+			return page, fmt.Errorf("the log has a gap: position %d comes behind %d", recorded.Position.Commit, page.Next.Commit)
+		}
+		page.Events = append(page.Events, recorded)
+		page.Next = recorded.Position
+		if bytes += size; bytes >= pageBytes {
+			page.Live = false
+			return page, nil
+		}
+	}
+	if len(page.Events) == pageSize {
+		page.Live = false
+	}
+	return page, rows.Err()
+}
