@@ -1,0 +1,129 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+const progressChannel = "flagledger_projections"
+
+// Progress knows how far the read models are, whichever node carries them on, and the snapshot of this node, so that a command can be
+// answered once they all show it.
+type Progress struct {
+	mu        sync.Mutex
+	positions map[string]events.Position // of all that is waited for
+	changed   chan struct{}              // closed and replaced when a position moves
+}
+
+const snapshotName = "snapshot"
+
+// NewProgress returns a Progress for all read models and one snapshot, at the beginning of the log.
+func NewProgress() *Progress {
+	p := &Progress{positions: map[string]events.Position{snapshotName: {}}, changed: make(chan struct{})}
+	for _, projection := range All() {
+		p.positions[projection.Name] = events.Position{}
+	}
+	return p
+}
+
+// SnapshotReached notes a position that the snapshot of this node holds.
+func (p *Progress) SnapshotReached(position events.Position) { p.reached(snapshotName, position) }
+
+// waitTimeout is the longest that a command waits until it can be read.
+const waitTimeout = 2 * time.Second
+
+// Wait returns true once all hold a position, and false when that takes over 2 s or ctx ends before.
+func (p *Progress) Wait(ctx context.Context, position events.Position) bool {
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+	defer cancel()
+	for {
+		p.mu.Lock()
+		held, changed := p.held(position), p.changed
+		p.mu.Unlock()
+		if held {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (p *Progress) held(position events.Position) bool {
+	for _, reached := range p.positions {
+		if reached.Compare(position) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reached notes a position. Positions only grow: a read model that is rebuilt is switched to when it is as far as the old one.
+func (p *Progress) reached(name string, position events.Position) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if before, waitedFor := p.positions[name]; waitedFor && before.Compare(position) < 0 {
+		p.positions[name] = position
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+}
+
+func formatProgress(projection string, position events.Position) string {
+	return fmt.Sprintf("%s %d %d", projection, position.Commit, position.Prepare)
+}
+
+// Listen keeps Progress current with what other nodes carry on, until ctx ends.
+func (p *Progress) Listen(ctx context.Context, url string, log *slog.Logger) {
+	for ctx.Err() == nil {
+		if err := p.listen(ctx, url); err != nil && ctx.Err() == nil {
+			log.Warn("listening for the progress of projections; it tries again", "err", err)
+			_ = pause(ctx, maxRetryWait)
+		}
+	}
+}
+
+func (p *Progress) listen(ctx context.Context, url string) error {
+	conn, err := connect(ctx, url, liveSchema)
+	if err != nil {
+		return err
+	}
+	defer disconnect(conn)
+	if _, err := conn.Exec(ctx, "listen "+progressChannel); err != nil {
+		return err
+	}
+	if err := createSchema(ctx, conn, liveSchema); err != nil {
+		return err
+	}
+	rows, err := conn.Query(ctx, `select projection, commit, prepare from checkpoints`)
+	if err != nil {
+		return err
+	}
+	var name string
+	var position events.Position
+	_, err = pgx.ForEachRow(rows, []any{&name, &position.Commit, &position.Prepare}, func() error {
+		p.reached(name, position)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Sscanf(n.Payload, "%s %d %d", &name, &position.Commit, &position.Prepare); err == nil {
+			p.reached(name, position)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// Package snapshot holds in memory what every request asks: flags, compiled for evaluation, and who may do what. One subscription keeps it
+// current. Readers take no lock and never wait for it.
+package snapshot
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"flagledger/events"
+)
+
+// Snapshot is the state of all tenants at a position of the log. Its methods may be used at once with Run, but what they say before Ready is
+// not yet the whole.
+type Snapshot struct {
+	tenants  *xsync.Map[string, *Tenant]
+	users    *xsync.Map[string, *User]
+	ended    *xsync.Map[string, time.Time] // sessions, and until when their tokens would have lived
+	position atomic.Pointer[events.Position]
+	faults   atomic.Int64
+	ready    chan struct{}
+	live     bool
+}
+
+// New returns an empty snapshot.
+func New() *Snapshot {
+	s := &Snapshot{
+		tenants: xsync.NewMap[string, *Tenant](),
+		users:   xsync.NewMap[string, *User](),
+		ended:   xsync.NewMap[string, time.Time](),
+		ready:   make(chan struct{}),
+	}
+	s.position.Store(&events.Position{})
+	return s
+}
+
+const (
+	retryWait    = 100 * time.Millisecond
+	maxRetryWait = 5 * time.Second
+)
+
+// Run keeps the snapshot current until ctx ends, and tells applied each position that it has reached. Whatever happens to the store,
+// what has been read stays.
+func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Position), log *slog.Logger) {
+	wait := retryWait
+	for ctx.Err() == nil {
+		for page, err := range store.Subscribe(ctx, s.Position()) {
+			if err != nil {
+				if ctx.Err() == nil {
+					log.Error("the snapshot is no longer kept current; it tries again", "position", s.Position(), "in", wait, "err", err)
+				}
+				break
+			}
+			wait = retryWait
+			s.apply(page, log)
+			applied(page.Next)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, maxRetryWait)
+	}
+}
+
+// Ready is closed once the snapshot holds all that was in the log when it started.
+func (s *Snapshot) Ready() <-chan struct{} { return s.ready }
+
+// Position is how far the snapshot has followed the log.
+func (s *Snapshot) Position() events.Position { return *s.position.Load() }
+
+// Faults counts the events that could not be taken in. The stream of each stays as it was before the event.
+func (s *Snapshot) Faults() int64 { return s.faults.Load() }
+
+// apply takes in a page. Only Run calls it.
+func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
+	for _, e := range page.Events {
+		if e.Err != nil {
+			s.faults.Add(1)
+			log.Error("the snapshot leaves out an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", e.Err)
+			continue
+		}
+		switch fact := e.Fact.(type) {
+		case events.FlagFact:
+			s.applyFlag(e, fact)
+		case events.ProjectFact:
+			s.applyProject(e, fact)
+		case events.TenantFact:
+			s.applyTenant(e, fact)
+		case events.UserFact:
+			s.applyUser(fact)
+		}
+	}
+	s.position.Store(&page.Next)
+	if page.Live && !s.live {
+		s.live = true
+		close(s.ready)
+	}
+}
+
+func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) {
+	tenantID, key := events.ParseFlagStream(e.Stream)
+	t := s.tenant(tenantID)
+	before, _ := t.flags.Load(key)
+	after := evolve(before, e, fact)
+	t.count(before, -1)
+	t.count(after, +1)
+	if after == nil {
+		t.flags.Delete(key)
+	} else {
+		t.flags.Store(key, after)
+	}
+}
+
+func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) {
+	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
+	switch fact := fact.(type) {
+	case events.ProjectCreated:
+		s.tenant(fact.TenantID).projects.Store(id, &project{})
+	case events.ProjectUpdated:
+	case events.ProjectDeleted:
+		s.tenants.Range(func(_ string, t *Tenant) bool {
+			_, found := t.projects.LoadAndDelete(id)
+			return !found
+		})
+	}
+}
+
+// tenant returns a tenant to write to; it makes one where a fact comes before the tenant's own.
+func (s *Snapshot) tenant(id string) *Tenant {
+	t, ok := s.tenants.Load(id)
+	if !ok {
+		t = newTenant(id)
+		s.tenants.Store(id, t)
+	}
+	return t
+}
+
+func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
+	t := s.tenant(strings.TrimPrefix(e.Stream, events.TenantStream("")))
+	next := *t.state.Load()
+	switch fact := fact.(type) {
+	case events.TenantCreated:
+		next.exists, next.name, next.plan = true, fact.Name, fact.Plan
+	case events.EnvironmentAdded:
+		next.environments = append(next.environments[:len(next.environments):len(next.environments)], fact.Environment)
+	case events.MemberAdded:
+		t.members.Store(fact.UserID, fact.Role)
+		u := s.user(fact.UserID)
+		u.Tenants = append(u.Tenants[:len(u.Tenants):len(u.Tenants)], t.id)
+		s.users.Store(fact.UserID, &u)
+	}
+	t.state.Store(&next)
+}
+
+// user returns a copy of a person to change and store.
+func (s *Snapshot) user(id string) User {
+	if u, ok := s.users.Load(id); ok {
+		return *u
+	}
+	return User{}
+}
+
+func (s *Snapshot) applyUser(fact events.UserFact) {
+	switch fact := fact.(type) {
+	case events.UserRegistered:
+		u := s.user(fact.ID)
+		u.Registered = true
+		s.users.Store(fact.ID, &u)
+	case events.SessionEnded:
+		now := time.Now()
+		s.ended.Range(func(id string, until time.Time) bool {
+			if until.Before(now) {
+				s.ended.Delete(id)
+			}
+			return true
+		})
+		if fact.Until.After(now) {
+			s.ended.Store(sessionKey(fact.UserID, fact.SessionID), fact.Until)
+		}
+	}
+}
+
+func sessionKey(userID, sessionID string) string { return userID + "\x00" + sessionID }

@@ -1,0 +1,107 @@
+package snapshot
+
+import (
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"flagledger/events"
+)
+
+// Tenant is what requests ask of a tenant.
+type Tenant struct {
+	id       string
+	state    atomic.Pointer[tenantState]
+	flags    *xsync.Map[string, *Flag]
+	members  *xsync.Map[string, events.Role]
+	projects *xsync.Map[string, *project]
+}
+
+// tenantState is what seldom changes; it is replaced whole.
+type tenantState struct {
+	exists       bool
+	name         string
+	plan         events.Plan
+	environments []events.EnvironmentRef
+}
+
+type project struct{ flags atomic.Int64 }
+
+func newTenant(id string) *Tenant {
+	t := &Tenant{
+		id:       id,
+		flags:    xsync.NewMap[string, *Flag](),
+		members:  xsync.NewMap[string, events.Role](),
+		projects: xsync.NewMap[string, *project](),
+	}
+	t.state.Store(&tenantState{})
+	return t
+}
+
+// count adds to the number of flags of the project that a flag belongs to.
+func (t *Tenant) count(f *Flag, n int64) {
+	if f == nil || f.projectID == "" {
+		return
+	}
+	if p, ok := t.projects.Load(f.projectID); ok {
+		p.flags.Add(n)
+	}
+}
+
+// Tenant finds a tenant.
+func (s *Snapshot) Tenant(id string) (*Tenant, bool) {
+	t, ok := s.tenants.Load(id)
+	if !ok || !t.state.Load().exists {
+		return nil, false
+	}
+	return t, true
+}
+
+// ID is the tenant's id.
+func (t *Tenant) ID() string { return t.id }
+
+// Name is the tenant's name.
+func (t *Tenant) Name() string { return t.state.Load().name }
+
+// Plan is what the tenant subscribes to.
+func (t *Tenant) Plan() events.Plan { return t.state.Load().plan }
+
+// Environment finds an environment by its name.
+func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
+	for _, e := range t.state.Load().environments {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return events.EnvironmentRef{}, false
+}
+
+// Role tells what a person may do in the tenant; false for one who is no member.
+func (t *Tenant) Role(userID string) (events.Role, bool) { return t.members.Load(userID) }
+
+// Flag finds a flag by its key.
+func (t *Tenant) Flag(key string) (*Flag, bool) { return t.flags.Load(key) }
+
+// ProjectFlags counts the flags of a project; false where the tenant has no such project.
+func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
+	p, ok := t.projects.Load(projectID)
+	if !ok {
+		return 0, false
+	}
+	return int(p.flags.Load()), true
+}
+
+// User is what requests ask of a person.
+type User struct {
+	Registered bool
+	Tenants    []string // that the person is a member of, the first one first
+}
+
+// User finds a person. One who never signed in has no tenants.
+func (s *Snapshot) User(id string) User { return s.user(id) }
+
+// SessionEnded reports whether a person has signed out of a session.
+func (s *Snapshot) SessionEnded(userID, sessionID string) bool {
+	_, ended := s.ended.Load(sessionKey(userID, sessionID))
+	return ended
+}

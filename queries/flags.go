@@ -1,0 +1,90 @@
+package queries
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Flag is a row of a list of flags, as it stands in one environment.
+type Flag struct {
+	ID           string
+	Key          string
+	Name         string
+	Type         string
+	Enabled      bool
+	DefaultValue json.RawMessage
+	Description  string
+	Tags         []string
+	ProjectID    *string
+	Status       string
+	Version      int64
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+// Variation is a variation of a flag. Weight is in thousandths.
+type Variation struct {
+	ID          string
+	Name        string
+	Value       json.RawMessage
+	Description string
+	Weight      int64
+}
+
+// FlagFilter narrows a list of flags. Fields that are empty do not.
+type FlagFilter struct {
+	ProjectID string
+	Type      string
+	Status    string
+	Enabled   *bool
+	Tag       string
+	Search    string // part of the key or the name, in either case
+}
+
+// $1 is the tenant, $2 the environment's id.
+const (
+	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2)`
+	flagColumns = `f.id, f.key, f.name, f.type, ` + flagEnabled + `, f.default_value, f.description, f.tags, f.project_id, f.status, f.version, f.created_at, f.updated_at`
+)
+
+// Flags lists a tenant's flags by key, and how many there are in all pages.
+func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, filter FlagFilter, page Page) ([]Flag, int, error) {
+	from := `from read.flags f where f.tenant_id = $1 and $2 <> ''`
+	args := []any{tenantID, environmentID}
+	where := func(condition string, value any) {
+		args = append(args, value)
+		from += " and " + fmt.Sprintf(condition, len(args))
+	}
+	if filter.ProjectID != "" {
+		where("f.project_id = $%d", filter.ProjectID)
+	}
+	if filter.Type != "" {
+		where("f.type = $%d", filter.Type)
+	}
+	if filter.Status != "" {
+		where("f.status = $%d", filter.Status)
+	}
+	if filter.Enabled != nil {
+		where(flagEnabled+" = $%d", *filter.Enabled)
+	}
+	if filter.Tag != "" {
+		where("$%d = any(f.tags)", filter.Tag)
+	}
+	if filter.Search != "" {
+		where("(strpos(lower(f.key), lower($%[1]d)) > 0 or strpos(lower(f.name), lower($%[1]d)) > 0)", filter.Search)
+	}
+	return list[Flag](ctx, q.db, flagColumns, from, `f.key collate "C"`, page, args...)
+}
+
+// Flag reads one flag with its variations in the order of their creation. It returns ErrNotFound where the tenant has none of that key.
+func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (Flag, []Variation, error) {
+	flag, err := one[Flag](ctx, q.db, `select `+flagColumns+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key)
+	if err != nil {
+		return flag, nil, err
+	}
+	variations, _, err := list[Variation](ctx, q.db, `id, name, value, description, weight`,
+		`from read.flag_variations where tenant_id = $1 and key = $2`, `added, ordinal`, Page{}, tenantID, key)
+	return flag, variations, err
+}

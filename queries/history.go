@@ -1,0 +1,69 @@
+package queries
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// HistoryEntry tells of one event of a flag.
+type HistoryEntry struct {
+	ID          string
+	Action      string
+	Changes     json.RawMessage
+	Environment *string
+	Version     int64
+	ActorKind   string
+	ActorID     string
+	ActorName   string // empty where the directory no longer knows the actor
+	RequestID   string
+	Reason      string
+	Timestamp   time.Time
+}
+
+// HistoryFilter narrows a history. Fields that are empty do not. From is included, To is not.
+type HistoryFilter struct {
+	Action      string
+	UserID      string
+	Environment string
+	From, To    time.Time
+}
+
+// History lists what happened to the flags that had a key, newest first, and how many entries there are in all pages. It outlives the flags. It
+// returns ErrNotFound for a key that no flag ever had.
+func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) ([]HistoryEntry, int, error) {
+	from := `from read.history h left join keep.people p on h.actor_kind = 'user' and p.user_id = h.actor_id where h.tenant_id = $1 and h.key = $2`
+	args := []any{tenantID, key}
+	where := func(condition string, value any) {
+		args = append(args, value)
+		from += fmt.Sprintf(" and "+condition+" $%d", len(args))
+	}
+	if filter.Action != "" {
+		where("h.action =", filter.Action)
+	}
+	if filter.UserID != "" {
+		where("h.actor_id =", filter.UserID)
+	}
+	if filter.Environment != "" {
+		where("h.environment =", filter.Environment)
+	}
+	if !filter.From.IsZero() {
+		where("h.at >=", filter.From)
+	}
+	if !filter.To.IsZero() {
+		where("h.at <", filter.To)
+	}
+	entries, total, err := list[HistoryEntry](ctx, q.db,
+		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(nullif(p.display_name, ''), p.email, ''), h.request_id, h.reason, h.at`,
+		from, `h.version desc`, page, args...)
+	if err != nil || total > 0 {
+		return entries, total, err
+	}
+	var known bool
+	err = q.db.QueryRow(ctx, `select exists (select from read.history where tenant_id = $1 and key = $2)`, tenantID, key).Scan(&known)
+	if err == nil && !known {
+		err = ErrNotFound
+	}
+	return entries, total, classify(err)
+}

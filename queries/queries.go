@@ -1,0 +1,89 @@
+// Package queries answers reads: lists and single resources from the read models, evaluations and what access depends on from the snapshot.
+package queries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/projections/snapshot"
+)
+
+// Queries reads. Its methods return ErrNotFound or ErrUnavailable where they say so, and otherwise errors that are faults of the service.
+type Queries struct {
+	db       *pgxpool.Pool
+	snapshot *snapshot.Snapshot
+}
+
+// New returns Queries over the read models in a database and a snapshot.
+func New(db *pgxpool.Pool, s *snapshot.Snapshot) *Queries { return &Queries{db, s} }
+
+var (
+	// ErrNotFound says that what was asked for does not exist in the tenant.
+	ErrNotFound = errors.New("not found")
+	// ErrUnavailable says that the read models cannot be read now.
+	ErrUnavailable = errors.New("the read models cannot be read")
+)
+
+// Page is a part of a list. A Limit of 0 asks for all of it.
+type Page struct {
+	Limit  int
+	Offset int
+}
+
+// classify keeps what the database says of a statement itself apart from its being out of reach, or its read models being under construction.
+func classify(err error) error {
+	if err == nil || errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNotFound
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case "42P01", "3F000": // undefined table or schema: it is being built
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		switch pg.Code[:2] {
+		case "22", "23", "42":
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// list reads a page of a list and the length of the whole. from is the query from its "from" on; arguments are numbered from $1.
+func list[T any](ctx context.Context, db *pgxpool.Pool, columns, from, order string, page Page, args ...any) (rows []T, total int, err error) {
+	query := "select " + columns + " " + from + " order by " + order
+	if page.Limit > 0 {
+		query += fmt.Sprintf(" limit %d", page.Limit)
+	}
+	if page.Offset > 0 {
+		query += fmt.Sprintf(" offset %d", page.Offset)
+	}
+	result, err := db.Query(ctx, query, args...)
+	if err != nil {
+		return nil, 0, classify(err)
+	}
+	if rows, err = pgx.CollectRows(result, pgx.RowToStructByPos[T]); err != nil {
+		return nil, 0, classify(err)
+	}
+	if page == (Page{}) {
+		return rows, len(rows), nil
+	}
+	err = db.QueryRow(ctx, "select count(*) "+from, args...).Scan(&total)
+	return rows, total, classify(err)
+}
+
+func one[T any](ctx context.Context, db *pgxpool.Pool, query string, args ...any) (row T, err error) {
+	rows, err := db.Query(ctx, query, args...)
+	if err != nil {
+		return row, classify(err)
+	}
+	row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[T])
+	return row, classify(err)
+}

@@ -1,0 +1,47 @@
+package queries
+
+import (
+	"context"
+	"time"
+)
+
+// Tenant is a tenant with whom to write to about it.
+type Tenant struct {
+	ID           string
+	Name         string
+	PrimaryEmail string
+	ContactName  string
+	IsSandbox    bool
+	Plan         string
+	Status       string
+	CreatedAt    time.Time
+}
+
+const (
+	tenantColumns = `t.id, t.name, coalesce(c.primary_email, creator.email, ''), coalesce(c.contact_name, ''), t.is_sandbox, t.plan, t.status, t.created_at`
+	tenantFrom    = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
+)
+
+// TenantsOf lists the tenants that a person is a member of in the order of their creation, and how many there are in all pages.
+func (q *Queries) TenantsOf(ctx context.Context, userID string, page Page) ([]Tenant, int, error) {
+	return list[Tenant](ctx, q.db, tenantColumns, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1`,
+		`t.created_at, t.id`, page, userID)
+}
+
+// Tenant reads one tenant. It returns ErrNotFound where there is none of that id.
+func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
+	return one[Tenant](ctx, q.db, `select `+tenantColumns+` `+tenantFrom+`where t.id = $1`, id)
+}
+
+// environment is a row of a list of environments.
+type environment struct{ Name string }
+
+// Environments lists the names of a tenant's environments in the order of their creation, and how many there are in all pages.
+func (q *Queries) Environments(ctx context.Context, tenantID string, page Page) ([]string, int, error) {
+	rows, total, err := list[environment](ctx, q.db, `name`, `from read.environments where tenant_id = $1`, `position`, page, tenantID)
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.Name
+	}
+	return names, total, err
+}
