@@ -60,11 +60,11 @@ func Encode(e Event) (Stored, error) {
 	if !ok {
 		return Stored{}, fmt.Errorf("fact %q has no entry in the codec's table", name)
 	}
-	data, err := marshal(e.Fact)
+	data, err := Marshal(e.Fact)
 	if err != nil {
 		return Stored{}, fmt.Errorf("encode %s: %w", name, err)
 	}
-	metadata, err := marshal(e.Metadata)
+	metadata, err := Marshal(e.Metadata)
 	if err != nil {
 		return Stored{}, fmt.Errorf("encode metadata of %s: %w", name, err)
 	}
@@ -74,8 +74,8 @@ func Encode(e Event) (Stored, error) {
 	return Stored{ID: e.ID, Name: name, Version: k.version, Data: data, Metadata: metadata}, nil
 }
 
-// marshal is json.Marshal without the escaping of <, > and &, which would change the bytes of a flag's value.
-func marshal(v any) ([]byte, error) {
+// Marshal is json.Marshal without the escaping of <, > and &, which would change the bytes of a flag's value.
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -127,5 +127,5 @@ func tenantCreatedV1(data []byte) ([]byte, error) {
 	if t.Sandbox {
 		t.Plan = SandboxPlan
 	}
-	return marshal(t)
+	return Marshal(t)
 }

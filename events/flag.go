@@ -1,9 +1,22 @@
 package events
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // FlagStream names the stream of a flag: the key is unique in its tenant because the stream is.
 func FlagStream(tenantID, key string) string { return "flag-" + tenantID + "." + key }
+
+// ParseFlagStream takes a name that FlagStream made apart. Of any other it makes empty strings.
+func ParseFlagStream(stream string) (tenantID, key string) {
+	name, ok := strings.CutPrefix(stream, "flag-")
+	if !ok {
+		return "", ""
+	}
+	tenantID, key, _ = strings.Cut(name, ".")
+	return tenantID, key
+}
 
 // FlagType is the type of a flag's values.
 type FlagType string

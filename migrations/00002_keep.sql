@@ -53,8 +53,8 @@ create table keep.parked (
     building   boolean     not null,
     stream     text        not null,
     revision   bigint      not null,
-    commit     numeric(20) not null,
-    prepare    numeric(20) not null,
+    commit     bigint      not null,
+    prepare    bigint      not null,
     error      text        not null,
     parked_at  timestamptz not null default now(),
     primary key (projection, building, stream)

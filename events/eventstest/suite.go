@@ -230,21 +230,21 @@ func testSlowCommit(t *testing.T, engine Engine) {
 	for i := range 8 {
 		appended.Go(func() { mustAppend(t, s, fmt.Sprintf("project-%d", i), 0, renamed("fast")) })
 	}
-	seen := make(chan events.Recorded, 9)
+	seen := make(chan []events.Recorded)
 	go func() {
+		var list []events.Recorded
 		for r := range subscribed(t, s, events.Position{}) {
-			if seen <- r; len(seen) == cap(seen) {
-				close(seen)
-				return
+			if list = append(list, r); len(list) == 9 {
+				break
 			}
 		}
+		seen <- list
 	}()
 	commit()
 	appended.Wait()
 	found := false
 	last := events.Position{}
-	for range cap(seen) {
-		r := <-seen
+	for _, r := range <-seen {
 		if r.Position.Compare(last) <= 0 {
 			t.Errorf("position %v comes behind %v", r.Position, last)
 		}
