@@ -1,0 +1,244 @@
+// Package local is an identity provider in the service itself: for development, for tests, and for who wants no other. People and their
+// sessions stand in the keepings.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/mail"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+)
+
+const (
+	minPassword    = 8   // characters
+	maxEmail       = 254 // bytes (RFC 5321)
+	maxDisplayName = 200 // characters
+)
+
+// Options are the settings of a Provider.
+type Options struct {
+	Issuer         string           // of its tokens: the service's public URL
+	Audience       string           // of its tokens
+	VerifiedEmails bool             // addresses count as verified without a proof; for development
+	Now            func() time.Time // time.Now where nil
+	Log            *slog.Logger     // none where nil
+}
+
+// Provider is the local identity provider.
+type Provider struct {
+	pool    *pgxpool.Pool
+	o       Options
+	keys    *keys
+	hashers hashers
+	nobody  phc // stands in for the password of an address that is not known
+}
+
+var _ commands.Identity = (*Provider)(nil)
+
+// New reads the signing keys, and makes the first one where there is none.
+func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Provider{pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh()}
+	set, err := firstKeys(ctx, pool, p.now())
+	if err != nil {
+		return nil, err
+	}
+	p.keys = &keys{now: o.Now, load: func(ctx context.Context) (*keySet, error) { return readKeys(ctx, pool) }}
+	p.keys.held.Store(set)
+	return p, nil
+}
+
+// person is what the directory says of somebody who has a password here.
+type person struct {
+	userID, email, displayName string
+	verified                   bool
+}
+
+// SignUp creates an account and signs it in. What is wrong with the fields is told at once, as Invalid under email, password and
+// displayName; an address that is taken, in whatever case, is Conflict.
+func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+	email = strings.TrimSpace(email)
+	if wrong := invalid(email, password, displayName); len(wrong) > 0 {
+		return commands.Session{}, &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: wrong}
+	}
+	var kept string
+	if err := p.hashers.run(ctx, func() { kept = hash(password).String() }); err != nil {
+		return commands.Session{}, err
+	}
+	now := p.now()
+	userID, err := uuid.NewV7()
+	if err != nil {
+		return commands.Session{}, err
+	}
+	who := person{userID: userID.String(), email: email, displayName: displayName, verified: p.o.VerifiedEmails}
+	s := newSession(who, now)
+	var refresh string
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			insert into keep.people (user_id, email, email_verified, display_name, created_at) values ($1, $2, $3, $4, $5)`,
+			who.userID, who.email, who.verified, who.displayName, now)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `insert into keep.passwords (user_id, hash) values ($1, $2)`, who.userID, kept); err != nil {
+			return err
+		}
+		refresh, err = grant(ctx, tx, s, now)
+		return err
+	})
+	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
+		return commands.Session{}, &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
+	}
+	if err != nil {
+		return commands.Session{}, trouble("sign up", err)
+	}
+	return p.signedIn(who, s, refresh, now)
+}
+
+// SignIn answers a right address and password. It hashes for an address that it does not know as well, so that the time it takes does not
+// tell.
+func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
+	email = strings.TrimSpace(email)
+	wrong := refuse("the e-mail address or the password is wrong")
+	if !plain(email) || len(password) > maxPassword {
+		return commands.Session{}, wrong // can belong to no account
+	}
+	var who person
+	var kept string
+	err := p.pool.QueryRow(ctx, `
+		select user_id, email, email_verified, display_name, hash
+		from keep.people join keep.passwords using (user_id) where lower(email) = lower($1)`, email).
+		Scan(&who.userID, &who.email, &who.verified, &who.displayName, &kept)
+	known := !errors.Is(err, pgx.ErrNoRows)
+	if err != nil && known {
+		return commands.Session{}, trouble("look up an account", err)
+	}
+	against := p.nobody
+	if known {
+		if against, err = parse(kept); err != nil {
+			return commands.Session{}, &commands.Error{Detail: "read the password of " + who.userID, Err: err}
+		}
+	}
+	var right bool
+	if err := p.hashers.run(ctx, func() { right = against.is(password) }); err != nil {
+		return commands.Session{}, err
+	}
+	if !known || !right {
+		return commands.Session{}, wrong
+	}
+	who.verified = who.verified || p.o.VerifiedEmails
+	now := p.now()
+	s := newSession(who, now)
+	var refresh string
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		refresh, err = grant(ctx, tx, s, now)
+		return err
+	})
+	if err != nil {
+		return commands.Session{}, trouble("sign in", err)
+	}
+	return p.signedIn(who, s, refresh, now)
+}
+
+func (p *Provider) personOf(ctx context.Context, tx pgx.Tx, userID string) (person, error) {
+	who := person{userID: userID}
+	err := tx.QueryRow(ctx, `
+		select email, email_verified, display_name
+		from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, userID).
+		Scan(&who.email, &who.verified, &who.displayName)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return person{}, refuse("the account is gone")
+	}
+	who.verified = who.verified || p.o.VerifiedEmails
+	return who, err
+}
+
+func newSession(who person, now time.Time) session {
+	return session{id: uuid.NewString(), userID: who.userID, authTime: now}
+}
+
+func (p *Provider) signedIn(who person, s session, refresh string, now time.Time) (commands.Session, error) {
+	text, expires, err := p.sign(who, s, now)
+	if err != nil {
+		return commands.Session{}, &commands.Error{Detail: "sign a token", Err: err}
+	}
+	return commands.Session{
+		Claims: commands.Claims{
+			UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
+			Provider: provider, SessionID: s.id, ExpiresAt: expires,
+		},
+		IDToken: text, RefreshToken: refresh, ExpiresIn: tokenLives,
+	}, nil
+}
+
+func (p *Provider) now() time.Time { return p.o.Now().UTC() }
+
+// invalid tells what is wrong with the fields of a sign-up, by field.
+func invalid(email, password, displayName string) map[string]string {
+	wrong := map[string]string{}
+	switch {
+	case len(email) > maxEmail:
+		wrong["email"] = "must be at most 254 bytes"
+	case !plain(email):
+		wrong["email"] = "must be an e-mail address"
+	}
+	switch {
+	case utf8.RuneCountInString(password) < minPassword:
+		wrong["password"] = "must be at least 8 characters"
+	case len(password) > maxPassword:
+		wrong["password"] = "must be at most 1024 bytes"
+	}
+	switch { // a longer one would not leave room in a token
+	case utf8.RuneCountInString(displayName) > maxDisplayName:
+		wrong["displayName"] = "must be at most 200 characters"
+	case !utf8.ValidString(displayName) || strings.ContainsRune(displayName, 0):
+		wrong["displayName"] = "must be text"
+	}
+	return wrong
+}
+
+// plain tells whether it is an address alone, with no name or comment beside it.
+func plain(email string) bool {
+	a, err := mail.ParseAddress(email)
+	return err == nil && a.Address == email && len(email) <= maxEmail
+}
+
+func refuse(detail string) error {
+	return &commands.Error{Kind: commands.Unauthenticated, Detail: detail}
+}
+
+// trouble is an error of the database: Unavailable where it cannot be reached or cannot work now, a fault of ours otherwise. Refusals
+// pass as they are.
+func trouble(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if refusal, ok := errors.AsType[*commands.Error](err); ok {
+		return refusal
+	}
+	err = fmt.Errorf("%s: %w", doing, err)
+	if db, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch fmt.Sprintf("%.2s", db.Code) { // its class: https://www.postgresql.org/docs/current/errcodes-appendix.html
+		case "08", "25", "40", "53", "57": // connection, state (read-only), rollback, resources, operator
+		default:
+			return &commands.Error{Detail: "the database refused", Err: err}
+		}
+	}
+	return &commands.Error{Kind: commands.Unavailable, Detail: "accounts cannot be reached at this moment", Err: err}
+}

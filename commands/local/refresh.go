@@ -1,0 +1,123 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+)
+
+const (
+	refreshBits  = 256
+	refreshLives = 30 * 24 * time.Hour
+	pruneAtOnce  = 100 // expired rows
+)
+
+// session is one sign-in. Its refresh tokens make a family: each but the last has been used.
+type session struct {
+	id       string // a UUID, the family too
+	userID   string
+	authTime time.Time // of the sign-in; every refresh token of the session carries it as issued_at
+}
+
+// Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name that the person has
+// now. A token used twice was stolen from one of the two: it ends the session.
+func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.Session, error) {
+	if len(refreshToken) != base64.RawURLEncoding.EncodedLen(refreshBits/8) {
+		return commands.Session{}, refuse("the refresh token is not valid")
+	}
+	var (
+		now     = p.now()
+		sum     = sha256.Sum256([]byte(refreshToken))
+		s       session
+		who     person
+		next    string
+		refused error // where the transaction commits all the same
+	)
+	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, sum[:]).Scan(&s.userID, &s.id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return refuse("the refresh token is not valid")
+		}
+		if err != nil {
+			return err
+		}
+		if err := lock(ctx, tx, s); err != nil {
+			return err
+		}
+		var expires time.Time
+		var used *time.Time
+		err = tx.QueryRow(ctx, `select issued_at, expires_at, used_at from keep.refresh_tokens where hash = $1 for update`, sum[:]).Scan(&s.authTime, &expires, &used)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return refuse("the refresh token is not valid")
+		case err != nil:
+			return err
+		case used != nil:
+			refused = refuse("the refresh token has been used before: its session has ended")
+			return end(ctx, tx, s)
+		case !now.Before(expires):
+			return refuse("the refresh token has expired")
+		}
+		if who, err = p.personOf(ctx, tx, s.userID); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `update keep.refresh_tokens set used_at = $2 where hash = $1`, sum[:], now); err != nil {
+			return err
+		}
+		next, err = grant(ctx, tx, s, now)
+		return err
+	})
+	if err != nil {
+		return commands.Session{}, trouble("refresh a session", err)
+	}
+	if refused != nil {
+		p.o.Log.WarnContext(ctx, "a refresh token was used twice: its session has ended", "user", s.userID, "session", s.id)
+		return commands.Session{}, refused
+	}
+	return p.signedIn(who, s, next, now)
+}
+
+// Revoke ends a session's refresh tokens. One that does not exist has ended already.
+func (p *Provider) Revoke(ctx context.Context, userID, sessionID string) error {
+	s := session{id: sessionID, userID: userID}
+	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		if err := lock(ctx, tx, s); err != nil {
+			return err
+		}
+		return end(ctx, tx, s)
+	})
+	return trouble("end a session", err)
+}
+
+// lock lets one transaction at a time change a session. The rows' own locks would not do: who ends a session does not see the token that a
+// refresh beside it is about to add.
+func lock(ctx context.Context, tx pgx.Tx, s session) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger session ' || $1, 0))`, s.id)
+	return err
+}
+
+func end(ctx context.Context, tx pgx.Tx, s session) error {
+	_, err := tx.Exec(ctx, `delete from keep.refresh_tokens where user_id = $1 and session_id = $2`, s.userID, s.id)
+	return err
+}
+
+// grant adds a refresh token to a session. Only its SHA-256 is kept. On the way it removes some that have expired, of whomever.
+func grant(ctx context.Context, tx pgx.Tx, s session, now time.Time) (string, error) {
+	raw := make([]byte, refreshBits/8)
+	_, _ = rand.Read(raw) // never fails
+	text := base64.RawURLEncoding.EncodeToString(raw)
+	sum := sha256.Sum256([]byte(text))
+	_, err := tx.Exec(ctx, `
+		with expired as (select hash from keep.refresh_tokens where expires_at <= $5 limit $7 for update skip locked),
+		     pruned  as (delete from keep.refresh_tokens where hash in (select hash from expired))
+		insert into keep.refresh_tokens (hash, family, user_id, session_id, issued_at, expires_at)
+		values ($1, $2::text::uuid, $3, $2::text, $4, $6)`, sum[:], s.id, s.userID, s.authTime, now, now.Add(refreshLives), pruneAtOnce)
+	return text, err
+}
