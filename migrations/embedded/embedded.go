@@ -1,0 +1,238 @@
+// Package embedded runs the private Postgres of the zero-setup default: one
+// cluster inside the data folder, started as a child of this process, reachable
+// on loopback alone, and gone when this process is gone.
+//
+// Every acknowledged commit is on disk: fsync and synchronous_commit are on and
+// cannot be changed from SQL. Killing this process or the server, with any
+// signal at any time, loses no committed row.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrInUse says that another process runs a server on the data folder; the
+	// error that wraps it names the folder and the process.
+	ErrInUse = errors.New("data folder is in use")
+	// ErrNotRunning says that no process runs a server on the data folder.
+	ErrNotRunning = errors.New("no server is running")
+)
+
+// Options say where the server lives.
+type Options struct {
+	// Dir is the data folder; it is created when missing. Used in it: lock,
+	// postgres (the cluster), postgres.password, postgres.log and, if binaries
+	// cannot be kept in a cache, bin.
+	Dir string
+	// Log hears of downloads, restarts and left-over servers. Nil for silence.
+	Log *slog.Logger
+}
+
+// Postgres is a running server. It is started again, on the same port, whenever
+// it dies before Stop.
+type Postgres struct {
+	dir      string // absolute, without symbolic links
+	cluster  string // dir/postgres
+	bin      binaries
+	runAs    *account // nil: the user of this process
+	port     int
+	password string
+	lock     *folderLock
+	log      *slog.Logger
+
+	mu  sync.Mutex
+	cur *child
+
+	quit    context.CancelFunc // tells supervise to shut down
+	done    chan struct{}      // closed by supervise, after stopErr is set
+	stopErr error
+}
+
+// Start runs a server on the data folder and returns once it accepts
+// connections. It makes the cluster on first use, fetching Postgres itself when
+// none is installed, and waits up to about ten seconds for what is left of a
+// server whose parent was killed. ctx bounds the start only.
+//
+// All errors are one line, fit for the operator. ErrInUse if another process
+// holds the folder.
+func Start(ctx context.Context, o Options) (*Postgres, error) {
+	return start(ctx, o, systemSources())
+}
+
+func start(ctx context.Context, o Options, from sources) (_ *Postgres, err error) {
+	p := &Postgres{log: o.Log, done: make(chan struct{})}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.dir, err = makeDir(o.Dir); err != nil {
+		return nil, err
+	}
+	p.cluster = filepath.Join(p.dir, "postgres")
+
+	p.lock, err = lockFolder(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.lock.release()
+		}
+	}()
+
+	major, err := clusterMajor(p.cluster)
+	if err != nil {
+		return nil, err
+	}
+	if p.runAs, err = chooseAccount(p.cluster); err != nil {
+		return nil, err
+	}
+	from.runAs = p.runAs
+	if p.bin, err = from.find(ctx, major, p.dir, p.log); err != nil {
+		return nil, err
+	}
+	if err = p.grantReach(); err != nil {
+		return nil, err
+	}
+	if major == 0 {
+		err = p.initCluster(ctx)
+	} else {
+		p.password, err = readPassword(p.dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = rotateLog(p.dir); err != nil {
+		return nil, err
+	}
+
+	c, err := p.startOnFreePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err = ensureDatabase(ctx, p.port, p.password); err != nil {
+		_ = c.shutdown()
+		return nil, err
+	}
+	if err = p.lock.write(p.port, true); err != nil {
+		_ = c.shutdown()
+		return nil, err
+	}
+	life, quit := context.WithCancel(context.Background())
+	p.quit = quit
+	go p.supervise(life, c)
+	return p, nil
+}
+
+// URL is the address of database flagledger, with the superuser's name and
+// password. It stays the same until Stop.
+func (p *Postgres) URL() string { return address(p.port, p.password, "flagledger") }
+
+// PID is the process id of the postmaster; 0 while there is none.
+func (p *Postgres) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cur == nil {
+		return 0
+	}
+	return p.cur.pid
+}
+
+// Stop shuts the server down and gives the folder free. It disconnects clients
+// and takes about ten seconds at most; calling it again is harmless. An error
+// says that the server had to be killed: nothing committed is lost by that.
+func (p *Postgres) Stop() error {
+	p.quit()
+	<-p.done
+	return p.stopErr
+}
+
+// Connect gives the URL of the server that another process runs on the data
+// folder, and waits for it while it is still starting. ErrNotRunning if there
+// is none.
+func Connect(ctx context.Context, dir string) (string, error) {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	for {
+		s, err := readLock(dir)
+		if err != nil {
+			return "", err
+		}
+		if !s.held {
+			return "", fmt.Errorf("%w on data folder %s", ErrNotRunning, dir)
+		}
+		if s.ready {
+			password, err := readPassword(dir)
+			if err != nil {
+				return "", err
+			}
+			return address(s.port, password, "flagledger"), nil
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return "", fmt.Errorf("process %d is still starting the server on data folder %s: %w", s.pid, dir, err)
+		}
+	}
+}
+
+func address(port int, password, database string) string {
+	u := url.URL{
+		Scheme:   "postgres",
+		User:     url.UserPassword(superuser, password),
+		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		Path:     "/" + database,
+		RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// makeDir creates the data folder and gives its one true path, so that a server
+// is recognised by it however the folder was spelled.
+func makeDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("no data folder is named")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	// Others may enter: as root, Postgres runs as another user. What is in it
+	// that is secret has its own mode.
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return "", fmt.Errorf("cannot create data folder %s: %w", abs, cause(err))
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", fmt.Errorf("data folder %s: %w", dir, cause(err))
+	}
+	return abs, nil
+}
+
+// cause strips the operation and path that the caller's own words already give.
+func cause(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// folderLock is the flock on dir/lock that makes one process the owner of a
+// data folder. The kernel drops it with the process, however that ends; no
+// child inherits it. The file tells others who holds it and on which port the
+// server listens.
+type folderLock struct {
+	f    *os.File
+	port int // of the last server on this folder; 0 if unknown
+}
+
+// lockState is what dir/lock tells.
+type lockState struct {
+	held  bool
+	pid   int
+	port  int
+	ready bool // the server accepts connections
+}
+
+func lockFolder(dir string) (*folderLock, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock data folder %s: %w", dir, cause(err))
+	}
+	// Connect holds the lock for an instant to see whether it is free, and so
+	// does a child between fork and exec: a refusal counts when it lasts.
+	for deadline := time.Now().Add(300 * time.Millisecond); ; time.Sleep(10 * time.Millisecond) {
+		err = flock(f, syscall.LOCK_EX)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
+			break
+		}
+	}
+	s := parseLock(f)
+	if err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s is held by process %d", ErrInUse, dir, s.pid)
+		}
+		return nil, fmt.Errorf("cannot lock data folder %s: %w", dir, err)
+	}
+	l := &folderLock{f: f, port: s.port}
+	if err := l.write(s.port, false); err != nil {
+		l.release()
+		return nil, err
+	}
+	return l, nil
+}
+
+// write tells the others. The text never shrinks under a reader's eyes to
+// something that parses differently: it is one write, then a cut at its end.
+func (l *folderLock) write(port int, ready bool) error {
+	word := "starting"
+	if ready {
+		word = "ready"
+	}
+	text := fmt.Sprintf("%d\n%d\n%s\n", os.Getpid(), port, word)
+	_, err := l.f.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = l.f.Truncate(int64(len(text)))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", l.f.Name(), cause(err))
+	}
+	return nil
+}
+
+func (l *folderLock) release() { _ = l.f.Close() }
+
+func readLock(dir string) (lockState, error) {
+	f, err := os.Open(filepath.Join(dir, "lock"))
+	if errors.Is(err, os.ErrNotExist) {
+		return lockState{}, nil
+	}
+	if err != nil {
+		return lockState{}, fmt.Errorf("cannot look into data folder %s: %w", dir, cause(err))
+	}
+	defer func() { _ = f.Close() }()
+	s := parseLock(f)
+	switch err := flock(f, syscall.LOCK_SH); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		s.held = true
+	case err != nil:
+		return lockState{}, fmt.Errorf("cannot look into data folder %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func parseLock(f *os.File) (s lockState) {
+	text := make([]byte, 64)
+	n, _ := f.ReadAt(text, 0)
+	var word string
+	_, _ = fmt.Sscan(strings.TrimSpace(string(text[:n])), &s.pid, &s.port, &word)
+	s.ready = word == "ready"
+	return s
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); err != syscall.EINTR {
+			return err
+		}
+	}
+}

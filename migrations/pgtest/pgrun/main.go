@@ -1,0 +1,86 @@
+// Command pgrun runs a command with FLAGLEDGER_TEST_DATABASE_URL set to a
+// private throw-away Postgres, so that all packages of a test run share one:
+//
+//	go run ./migrations/pgtest/pgrun go test ./...
+//
+// If it is set already, the command just runs. The exit code is the command's.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"flagledger/migrations/pgtest"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: pgrun COMMAND [ARGUMENT...]")
+		os.Exit(2)
+	}
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pgrun:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run(args []string) (code int, err error) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if os.Getenv(pgtest.EnvURL) == "" {
+		url, stop, failed := startCluster(signals)
+		if failed != nil {
+			return 1, failed
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		cmd.Env = append(os.Environ(), pgtest.EnvURL+"="+url)
+	}
+
+	if err := cmd.Start(); err != nil {
+		return 127, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			_ = cmd.Process.Signal(s)
+		case err := <-ended:
+			var ee *exec.ExitError
+			switch {
+			case err == nil:
+				return 0, nil
+			case !errors.As(err, &ee):
+				return 1, err
+			}
+			if w, ok := ee.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+				return 128 + int(w.Signal()), nil
+			}
+			return ee.ExitCode(), nil
+		}
+	}
+}
+
+// startCluster gives up on the first signal.
+func startCluster(signals <-chan os.Signal) (string, func() error, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return pgtest.Cluster(ctx)
+}
