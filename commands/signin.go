@@ -20,9 +20,6 @@ func FirstEnvironments() []events.EnvironmentRef {
 	}
 }
 
-// NewID returns an id that nothing else has. Ids of later calls sort behind those of earlier ones.
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }
-
 // Welcome registers a person who signs in for the first time and gives him a tenant of his own. It may be repeated.
 func Welcome(ctx context.Context, w *Writer, by By, c Claims) error {
 	if _, _, err := Do(ctx, w, by, RegisterUser{ID: c.UserID, Provider: c.Provider}); err != nil {

@@ -1,17 +1,19 @@
 package queries
 
-import "flagledger/projections/snapshot"
+import (
+	"flagledger/events"
+	"flagledger/projections/snapshot"
+)
 
-// Ready is closed once evaluation can be answered.
-func (q *Queries) Ready() <-chan struct{} { return q.snapshot.Ready() }
+// Live answers what every request asks, from memory alone.
+func (q *Queries) Live() *snapshot.Snapshot { return q.snapshot }
 
-// Tenant finds a tenant and all that requests ask of it, in memory.
-func (q *Queries) LiveTenant(id string) (*snapshot.Tenant, bool) { return q.snapshot.Tenant(id) }
-
-// User finds a person, in memory.
-func (q *Queries) LiveUser(id string) snapshot.User { return q.snapshot.User(id) }
-
-// SessionEnded reports whether a person has signed out of a session, from memory.
-func (q *Queries) SessionEnded(userID, sessionID string) bool {
-	return q.snapshot.SessionEnded(userID, sessionID)
+// Evaluate says what a flag serves. The error is ErrNotFound for a flag that does not exist, snapshot.ErrNoTargetingKey where a split has nothing
+// to bucket by.
+func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key, targetingKey string) (snapshot.Result, error) {
+	flag, ok := tenant.Flag(key)
+	if !ok {
+		return snapshot.Result{}, ErrNotFound
+	}
+	return flag.Evaluate(environment.ID, targetingKey)
 }

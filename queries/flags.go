@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"flagledger/events"
 )
 
 // Flag is a row of a list of flags, as it stands in one environment.
@@ -22,15 +24,6 @@ type Flag struct {
 	Version      int64
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
-}
-
-// Variation is a variation of a flag. Weight is in thousandths.
-type Variation struct {
-	ID          string
-	Name        string
-	Value       json.RawMessage
-	Description string
-	Weight      int64
 }
 
 // FlagFilter narrows a list of flags. Fields that are empty do not.
@@ -79,12 +72,31 @@ func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, fil
 }
 
 // Flag reads one flag with its variations in the order of their creation. It returns ErrNotFound where the tenant has none of that key.
-func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (Flag, []Variation, error) {
+func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (Flag, []events.Variation, error) {
 	flag, err := one[Flag](ctx, q.db, `select `+flagColumns+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key)
 	if err != nil {
 		return flag, nil, err
 	}
-	variations, _, err := list[Variation](ctx, q.db, `id, name, value, description, weight`,
-		`from read.flag_variations where tenant_id = $1 and key = $2`, `added, ordinal`, Page{}, tenantID, key)
+	variations, _, err := q.variations(ctx, tenantID, key, Page{})
 	return flag, variations, err
+}
+
+func (q *Queries) variations(ctx context.Context, tenantID, key string, page Page) ([]events.Variation, int, error) {
+	return list[events.Variation](ctx, q.db, `id, name, value, description, weight`,
+		`from read.flag_variations where tenant_id = $1 and key = $2`, `added, ordinal`, page, tenantID, key)
+}
+
+// Variations lists a flag's variations in the order of their creation, and how many there are in all pages. It returns ErrNotFound where the tenant has
+// no flag of that key.
+func (q *Queries) Variations(ctx context.Context, tenantID, key string, page Page) ([]events.Variation, int, error) {
+	variations, total, err := q.variations(ctx, tenantID, key, page)
+	if err != nil || total > 0 {
+		return variations, total, err
+	}
+	var known bool
+	err = q.db.QueryRow(ctx, `select exists (select from read.flags where tenant_id = $1 and key = $2)`, tenantID, key).Scan(&known)
+	if err == nil && !known {
+		err = ErrNotFound
+	}
+	return variations, total, classify(err)
 }

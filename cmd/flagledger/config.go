@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// config is the settings, each an environment variable.
+type config struct {
+	Addr          string `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
+	Data          string `env:"FLAGLEDGER_DATA" envDefault:"./data"`
+	DatabaseURL   string `env:"FLAGLEDGER_DATABASE_URL"`
+	EventStoreURL string `env:"FLAGLEDGER_EVENTSTORE_URL"`
+	PublicURL     string `env:"FLAGLEDGER_PUBLIC_URL"`
+	Environment   string `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
+	Log           string `env:"FLAGLEDGER_LOG" envDefault:"text"`
+}
+
+// loadConfig reads the settings. The error names the one that is bad, in one line.
+func loadConfig() (config, error) {
+	var c config
+	if err := env.Parse(&c); err != nil {
+		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
+	}
+	if c.Data == "" {
+		return c, errors.New("FLAGLEDGER_DATA must name a folder")
+	}
+	if err := checkURL("FLAGLEDGER_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"); err != nil {
+		return c, err
+	}
+	if c.EventStoreURL != "" {
+		return c, errors.New("FLAGLEDGER_EVENTSTORE_URL is set, and this version keeps facts in Postgres alone")
+	}
+	if c.PublicURL == "" {
+		c.PublicURL = "http://" + c.Addr
+	}
+	if err := checkURL("FLAGLEDGER_PUBLIC_URL", c.PublicURL, "http", "https"); err != nil {
+		return c, err
+	}
+	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	if c.Environment != "development" && c.Environment != "production" {
+		return c, fmt.Errorf("FLAGLEDGER_ENVIRONMENT must be development or production; it is %q", c.Environment)
+	}
+	if c.Log != "text" && c.Log != "json" {
+		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
+	}
+	return c, nil
+}
+
+// checkURL does not repeat the URL, which may hold a password.
+func checkURL(setting, value string, schemes ...string) error {
+	if value == "" {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err == nil && u.Host != "" {
+		for _, scheme := range schemes {
+			if u.Scheme == scheme {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s must be a URL that begins with %s://", setting, schemes[0])
+}
+
+func (c config) logger() *slog.Logger {
+	if c.Log == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, nil))
+}

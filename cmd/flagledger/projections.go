@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"flagledger/events"
+	"flagledger/projections"
+)
+
+type listCommand struct{}
+
+// Run names the read models.
+func (listCommand) Run() error {
+	for _, p := range projections.All() {
+		fmt.Println(p.Name)
+	}
+	return nil
+}
+
+type statusCommand struct{}
+
+// Run prints a line for each read model and for each stream that one has parked.
+func (statusCommand) Run(ctx context.Context) error {
+	return withStore(ctx, func(_ config, url string, store events.Store, _ *slog.Logger) error {
+		pool, err := openPool(ctx, url)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		statuses, err := projections.Statuses(ctx, pool, store)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "NAME\tVERSION\tPOSITION\tLAG\tBEHIND\tPARKED")
+		for _, s := range statuses {
+			position := s.Position.String()
+			if !s.Built {
+				position = "not built"
+			}
+			fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%d\n", s.Name, s.Version, position, s.Lag, s.Behind.Round(time.Millisecond), len(s.Parked))
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		for _, s := range statuses {
+			for _, p := range s.Parked {
+				fmt.Printf("%s has parked %s at version %d since %s: %s\n", s.Name, p.Stream, p.Revision, p.At.UTC().Format(time.RFC3339), p.Error)
+			}
+		}
+		return nil
+	})
+}
+
+type rebuildCommand struct {
+	Names []string `arg:"" optional:"" name:"name" help:"The read models to rebuild."`
+	All   bool     `help:"Rebuild all of them."`
+}
+
+// Run rebuilds read models and shows how far it is.
+func (r rebuildCommand) Run(ctx context.Context) error {
+	if r.All == (len(r.Names) > 0) {
+		return errors.New("projections rebuild: name the read models, or --all")
+	}
+	list := projections.All()
+	if !r.All {
+		var err error
+		if list, err = projections.ByName(r.Names); err != nil {
+			return err
+		}
+	}
+	return withStore(ctx, func(_ config, url string, store events.Store, log *slog.Logger) error {
+		head, err := store.Head(ctx)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		show := showProgress(int64(head.Commit)*int64(len(list)), log)
+		if err := projections.Rebuild(ctx, url, store, list, show, log); err != nil {
+			return err
+		}
+		for _, p := range list {
+			log.Info("rebuilt", "projection", p.Name, "took", time.Since(began).Round(time.Millisecond))
+		}
+		return nil
+	})
+}
+
+const logInterval = 2 * time.Second
+
+// showProgress returns a reporter that draws a bar on a terminal and logs a line every two seconds elsewhere.
+func showProgress(total int64, log *slog.Logger) func(string, events.Position) {
+	var mu sync.Mutex
+	reached := map[string]int64{}
+	sum := func() (n int64) {
+		for _, r := range reached {
+			n += r
+		}
+		return min(n, total)
+	}
+	advance := func(int64) {}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+			progressbar.OptionSetItsString("events"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionOnCompletion(func() { fmt.Fprintln(os.Stderr) }))
+		advance = func(n int64) { _ = bar.Set64(n) }
+	} else {
+		last := time.Now()
+		advance = func(n int64) {
+			if time.Since(last) >= logInterval {
+				last = time.Now()
+				log.Info("rebuilding", "done", n, "of", total)
+			}
+		}
+	}
+	return func(name string, position events.Position) {
+		mu.Lock()
+		defer mu.Unlock()
+		reached[name] = int64(position.Commit)
+		advance(sum())
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	nethttp "net/http"
+	"os"
+	"time"
+)
+
+const shutdownTimeout = 10 * time.Second
+
+type serveCommand struct{}
+
+// Run serves until ctx ends, lets calls under way finish, and stops all that it started.
+func (serveCommand) Run(ctx context.Context) error {
+	c, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	log := c.logger()
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("FLAGLEDGER_ADDR: %w", err)
+	}
+	defer listener.Close()
+	url, stopDatabase, err := openDatabase(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer stopDatabase()
+	n, err := start(ctx, c, url, log)
+	if err != nil {
+		return err
+	}
+	defer n.stop()
+	server := n.api.Server()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	ready := n.ready
+	for {
+		select {
+		case <-ready:
+			ready = nil
+			log.Info("serving", "url", c.PublicURL, "environment", c.Environment, "version", build)
+			if c.Environment == "development" {
+				greet(c.PublicURL)
+			}
+		case err := <-served:
+			return err
+		case <-ctx.Done():
+			log.Info("stopping")
+			ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+			defer cancel()
+			if err := server.Shutdown(ctx); err != nil && !errors.Is(err, nethttp.ErrServerClosed) {
+				log.Warn("calls under way were cut off", "err", err)
+			}
+			return nil
+		}
+	}
+}
+
+// greet prints where the service is and the first calls to make.
+func greet(url string) {
+	fmt.Fprintf(os.Stdout, `
+flagledger is ready at %[1]s. Its interface is explained at %[1]s/docs. First calls:
+
+  curl -s %[1]s/auth/signup -H 'Content-Type: application/json' -d '{"email":"me@example.com","password":"correct horse"}'
+  export TOKEN=...    # "token" of the answer
+  curl -s %[1]s/api/v1/tenants -H "Authorization: Bearer $TOKEN"
+  export TENANT=...   # "id" of the answer
+  curl -s %[1]s/api/v1/flags -H "Authorization: Bearer $TOKEN" -H "X-Tenant-ID: $TENANT" \
+       -H 'Content-Type: application/json' -d '{"key":"new-checkout","type":"boolean"}'
+
+`, url)
+}

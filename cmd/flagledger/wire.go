@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"flagledger/commands"
+	"flagledger/commands/directory"
+	"flagledger/commands/local"
+	"flagledger/events/postgres"
+	"flagledger/http"
+	"flagledger/projections"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+// audience is who the local identity provider's tokens are for.
+const audience = "flagledger"
+
+// node is a running service without its listener.
+type node struct {
+	api   *http.API
+	ready <-chan struct{} // closed once flags are evaluated
+	stop  func()
+}
+
+// start wires all parts together over a database and sets them running.
+func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) (*node, error) {
+	var cleanup []func()
+	stop := sync.OnceFunc(func() {
+		for i := len(cleanup) - 1; i >= 0; i-- {
+			cleanup[i]()
+		}
+	})
+	facts, err := postgres.Open(ctx, databaseURL, log)
+	if err != nil {
+		return nil, err
+	}
+	cleanup = append(cleanup, facts.Close)
+	pool, err := openPool(ctx, databaseURL)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	cleanup = append(cleanup, pool.Close)
+	identity, err := local.New(ctx, pool, local.Options{
+		Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Log: log,
+	})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	store := measure(facts, metrics)
+	live := snapshot.New()
+	progress := projections.NewProgress()
+	people := directory.New(pool)
+	monitor := newMonitor(pool, store, live)
+	metrics.MustRegister(monitor)
+
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var parts sync.WaitGroup
+	parts.Go(func() { live.Run(running, store, progress.SnapshotReached, log) })
+	parts.Go(func() { progress.Listen(running, databaseURL, log) })
+	parts.Go(func() { people.Run(running, log) })
+	parts.Go(func() { monitor.run(running) })
+	parts.Go(func() {
+		if err := projections.Run(running, databaseURL, store, progress, log); err != nil && running.Err() == nil {
+			log.Error("projections ended", "err", err)
+		}
+	})
+	cleanup = append(cleanup, func() {
+		cancel()
+		parts.Wait()
+	})
+	api := http.New(http.Options{
+		Writer:   &commands.Writer{Store: store, Await: progress.Wait},
+		Queries:  queries.New(pool, live),
+		Identity: identity, Directory: people, Metrics: metrics, Log: log, Health: monitor.health,
+		PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
+	})
+	return &node{api: api, ready: live.Ready(), stop: stop}, nil
+}

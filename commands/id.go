@@ -1,0 +1,13 @@
+package commands
+
+import (
+	"crypto/rand"
+
+	"github.com/google/uuid"
+)
+
+// NewSalt returns 128 random bits for bucketing, as text.
+func NewSalt() string { return rand.Text() }
+
+// NewID returns an id that nothing else has. Ids of later calls sort behind those of earlier ones.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,151 @@
+// Package http is the REST interface: huma operations on a chi router, one file per resource.
+package http
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"flagledger/commands"
+	"flagledger/commands/directory"
+	"flagledger/queries"
+)
+
+// Version is the version of the interface.
+const Version = "1.0.0"
+
+const (
+	maxBody           = 1<<20 + 1 // huma refuses a body of this size: 1 MiB is still taken
+	maxHeader         = 32 << 10
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+)
+
+// Options is what the interface is made of.
+type Options struct {
+	Writer    *commands.Writer
+	Queries   *queries.Queries
+	Identity  commands.Identity
+	Directory *directory.Directory
+	Metrics   *prometheus.Registry
+	Log       *slog.Logger
+
+	// Health tells what is out of order beyond evaluation, which goes on: nothing where all is well.
+	Health func() []string
+
+	PublicURL   string // without a slash at its end
+	Environment string // development or production
+	Build       string // the build's number
+}
+
+// API serves the interface.
+type API struct {
+	options   Options
+	writer    *commands.Writer
+	queries   *queries.Queries
+	identity  commands.Identity
+	directory *directory.Directory
+	tokens    *tokens
+	router    *chi.Mux
+	huma      huma.API
+	durations *prometheus.HistogramVec
+}
+
+// New builds the interface.
+func New(o Options) *API {
+	a := &API{
+		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory,
+		tokens: newTokens(o.Identity), router: chi.NewMux(),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "flagledger_http_request_duration_seconds",
+			Help:    "Duration of requests by method, route and class of status.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+		}, []string{"method", "route", "status"}),
+	}
+	o.Metrics.MustRegister(a.durations)
+	a.router.Use(a.identify, a.observe)
+	a.router.NotFound(notFound)
+	a.router.MethodNotAllowed(a.methodNotAllowed)
+	a.router.Get("/health", a.health)
+	a.router.Handle("/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
+	a.router.Get("/problems/{kind}", explain)
+	a.addDocs()
+	a.router.Group(func(r chi.Router) {
+		r.Use(a.started)
+		r.Post(evaluateRoute, a.evaluate)
+		setUpHuma()
+		a.huma = humachi.New(r, a.openAPI())
+		a.addSystem()
+		a.addAuth()
+		a.addLegacy()
+		a.addTenants()
+		a.addProjects()
+		a.addFlags()
+		a.addVariations()
+		a.addHistory()
+		a.documentEvaluate()
+	})
+	return a
+}
+
+// setUpHuma sets what huma has for the whole process.
+var setUpHuma = sync.OnceFunc(func() {
+	huma.NewErrorWithContext = humaProblem
+	huma.DefaultArrayNullable = false
+})
+
+// ServeHTTP implements net/http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
+
+// Server returns a server of the interface with its limits. Its caller starts and stops it.
+func (a *API) Server() *http.Server {
+	return &http.Server{
+		Handler:           a,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+func unwrap(ctx huma.Context) (*http.Request, http.ResponseWriter) { return humachi.Unwrap(ctx) }
+
+// changed is the headers of an answer to a change.
+type changed struct {
+	Preference string `header:"Preference-Applied" doc:"respond-async where the lists do not show the change yet"`
+}
+
+func changedBy(done commands.Done) changed {
+	if done.Async {
+		return changed{Preference: "respond-async"}
+	}
+	return changed{}
+}
+
+// success is the answer to an action.
+type success struct {
+	Success bool `json:"success"`
+}
+
+type successOutput struct {
+	changed
+	Body success
+}
+
+func succeeded(done commands.Done) *successOutput {
+	return &successOutput{changed: changedBy(done), Body: success{true}}
+}
+
+// noContent is the answer to a DELETE.
+type noContent struct{ changed }
+
+func operation(method, path, id, tag, summary string) huma.Operation {
+	return huma.Operation{Method: method, Path: path, OperationID: id, Tags: []string{tag}, Summary: summary}
+}

@@ -1,0 +1,227 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+type bootstrapBody struct {
+	Success bool          `json:"success"`
+	Message string        `json:"message"`
+	Data    bootstrapData `json:"data"`
+}
+
+type bootstrapData struct {
+	User struct {
+		UID      string `json:"uid"`
+		Email    string `json:"email"`
+		TenantID string `json:"tenant_id"`
+		Role     string `json:"role"`
+	} `json:"user"`
+	Subscription struct {
+		Plan         string `json:"plan"`
+		Status       string `json:"status"`
+		BillingCycle string `json:"billingCycle"`
+	} `json:"subscription" doc:"Of the active tenant"`
+	Tenants []struct {
+		TenantID   string `json:"tenant_id"`
+		TenantName string `json:"tenant_name"`
+		Role       string `json:"role"`
+	} `json:"tenants"`
+	ActiveTenantID    string `json:"active_tenant_id" doc:"The tenant that the person used last"`
+	ActiveTenantRole  string `json:"active_tenant_role"`
+	CanonicalTenantID string `json:"canonical_tenant_id" doc:"The person's first tenant"`
+	CanonicalRole     string `json:"canonical_role"`
+}
+
+type signUpBody struct {
+	IDToken     string `json:"idToken,omitempty" doc:"Of somebody who has signed up with the identity provider; else email and password"`
+	Email       string `json:"email,omitempty" format:"email" maxLength:"254"`
+	Password    string `json:"password,omitempty" doc:"At least 8 characters"`
+	DisplayName string `json:"displayName,omitempty" maxLength:"200"`
+}
+
+type bootstrapOutput struct {
+	Body bootstrapBody
+}
+
+// sessionBody is what the sign-in of the legacy routes answers.
+type sessionBody struct {
+	Token        string `json:"token"`
+	RefreshToken string `json:"refreshToken"`
+	ExpiresIn    int    `json:"expiresIn" doc:"Seconds"`
+	User         struct {
+		ID          string `json:"id"`
+		Email       string `json:"email"`
+		DisplayName string `json:"displayName"`
+		Role        string `json:"role" doc:"In the active tenant"`
+	} `json:"user"`
+}
+
+type sessionOutput struct{ Body sessionBody }
+
+// maxTokenLife is the longest that an ID token of any identity provider lives, with room for clocks that differ.
+const maxTokenLife = 2 * time.Hour
+
+func (a *API) addAuth() {
+	signUp := operation("POST", "/api/v1/auth/signup", "sign-up", "Authentication", "Sign up")
+	signUp.DefaultStatus = http.StatusCreated
+	signUp.Errors = []int{http.StatusConflict}
+	register(a, access{who: anyone}, signUp, func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
+		claims, err := a.signUp(ctx, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return a.bootstrap(ctx, claims, "signed up")
+	})
+	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication", "Begin to use the service with an ID token")
+	login.Errors = []int{http.StatusUnauthorized}
+	register(a, access{who: anyone}, login, func(ctx context.Context, in *struct {
+		Body struct {
+			IDToken string `json:"idToken" minLength:"1"`
+		}
+	}) (*bootstrapOutput, error) {
+		claims, err := a.claimsOf(ctx, in.Body.IDToken)
+		if err != nil {
+			return nil, err
+		}
+		return a.bootstrap(ctx, claims, "signed in")
+	})
+	register(a, access{who: person}, operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session"), a.logOut)
+	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication", "Trade a refresh token for new tokens")
+	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session."
+	refresh.Errors = []int{http.StatusUnauthorized}
+	register(a, access{who: anyone}, refresh, func(ctx context.Context, in *struct {
+		Body struct {
+			RefreshToken string `json:"refreshToken" minLength:"1"`
+		}
+	}) (*sessionOutput, error) {
+		session, err := a.identity.Refresh(ctx, in.Body.RefreshToken)
+		if err != nil {
+			return nil, err
+		}
+		return a.showSession(ctx, session)
+	})
+}
+
+// signUp creates an account, or takes up one that the identity provider has and the service has not seen.
+func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error) {
+	if in.IDToken == "" {
+		session, err := a.identity.SignUp(ctx, in.Email, in.Password, in.DisplayName)
+		return session.Claims, err
+	}
+	claims, err := a.claimsOf(ctx, in.IDToken)
+	if err == nil && a.queries.Live().User(claims.UserID).Registered {
+		return claims, newProblem(http.StatusConflict, "the person has signed up already")
+	}
+	return claims, err
+}
+
+// claimsOf verifies an ID token whose session has not ended.
+func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, error) {
+	claims, err := a.tokens.verify(ctx, idToken)
+	if err == nil && a.queries.Live().SessionEnded(claims.UserID, claims.SessionID) {
+		return claims, newProblem(http.StatusUnauthorized, "the session has ended")
+	}
+	return claims, err
+}
+
+// welcome makes sure that a person is registered and has a tenant.
+func (a *API) welcome(ctx context.Context, c commands.Claims) error {
+	if user := a.queries.Live().User(c.UserID); user.Registered && len(user.Tenants) > 0 {
+		return nil
+	}
+	req := requestOf(ctx)
+	return commands.Welcome(ctx, a.writer, commands.By{
+		Actor: events.Actor{Kind: events.UserActor, ID: c.UserID}, RequestID: req.id, CorrelationID: req.correlation,
+	}, c)
+}
+
+// activeTenant is the tenant that a person used last, if he is still a member of it, and else his first.
+func (a *API) activeTenant(ctx context.Context, c commands.Claims) (string, error) {
+	last, err := a.directory.LastTenant(ctx, c.UserID)
+	if err != nil {
+		return "", err
+	}
+	if tenant, ok := a.queries.Live().Tenant(last); ok {
+		if _, member := tenant.Role(c.UserID); member {
+			return last, nil
+		}
+	}
+	if tenants := a.queries.Live().User(c.UserID).Tenants; len(tenants) > 0 {
+		return tenants[0], nil
+	}
+	return "", nil
+}
+
+func (a *API) roleIn(tenantID, userID string) string {
+	if tenant, ok := a.queries.Live().Tenant(tenantID); ok {
+		role, _ := tenant.Role(userID)
+		return string(role)
+	}
+	return ""
+}
+
+func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) (*bootstrapOutput, error) {
+	if err := a.welcome(ctx, c); err != nil {
+		return nil, err
+	}
+	active, err := a.activeTenant(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out := &bootstrapOutput{Body: bootstrapBody{Success: true, Message: message}}
+	data := &out.Body.Data
+	data.ActiveTenantID, data.ActiveTenantRole = active, a.roleIn(active, c.UserID)
+	data.User.UID, data.User.Email = c.UserID, c.Email
+	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
+	for _, id := range a.queries.Live().User(c.UserID).Tenants {
+		tenant, ok := a.queries.Live().Tenant(id)
+		if !ok {
+			continue
+		}
+		role := a.roleIn(id, c.UserID)
+		if data.CanonicalTenantID == "" {
+			data.CanonicalTenantID, data.CanonicalRole = id, role
+		}
+		if id == active {
+			data.Subscription.Plan, data.Subscription.Status, data.Subscription.BillingCycle = string(tenant.Plan()), "active", "none"
+		}
+		data.Tenants = append(data.Tenants, struct {
+			TenantID   string `json:"tenant_id"`
+			TenantName string `json:"tenant_name"`
+			Role       string `json:"role"`
+		}{id, tenant.Name(), role})
+	}
+	return out, nil
+}
+
+func (a *API) showSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
+	if err := a.welcome(ctx, s.Claims); err != nil {
+		return nil, err
+	}
+	active, err := a.activeTenant(ctx, s.Claims)
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionOutput{Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())}}
+	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName = s.UserID, s.Email, s.DisplayName
+	out.Body.User.Role = a.roleIn(active, s.UserID)
+	return out, nil
+}
+
+// logOut ends the session of the token that the call was made with, on all nodes.
+func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
+	claims := principalOf(ctx).claims
+	if err := a.identity.Revoke(ctx, claims.UserID, claims.SessionID); err != nil {
+		return nil, err
+	}
+	_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.EndSession{
+		UserID: claims.UserID, SessionID: claims.SessionID, Until: time.Now().Add(maxTokenLife),
+	})
+	return succeeded(done), err
+}

@@ -1,0 +1,226 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+// flagBody is a flag in a list, as it stands in the environment of the call.
+type flagBody struct {
+	ID           string    `json:"id"`
+	Key          string    `json:"key"`
+	Name         string    `json:"name"`
+	Type         string    `json:"type" enum:"boolean,string,number,json"`
+	Enabled      bool      `json:"enabled" doc:"In the environment of the call"`
+	DefaultValue value     `json:"defaultValue" doc:"What is served while the flag is off"`
+	Description  string    `json:"description"`
+	Tags         []string  `json:"tags"`
+	ProjectID    *string   `json:"projectId" nullable:"true"`
+	Status       string    `json:"status" enum:"active,inactive,archived"`
+	Version      uint64    `json:"version" doc:"The number of the flag's last event"`
+	CreatedAt    timestamp `json:"createdAt"`
+	UpdatedAt    timestamp `json:"updatedAt"`
+}
+
+// flagDetail is a single flag.
+type flagDetail struct {
+	flagBody
+	Variations []variationBody `json:"variations" doc:"In the order of their creation"`
+}
+
+type flagOutput struct {
+	changed
+	ETag     string `header:"ETag" doc:"The flag's version, for If-Match"`
+	Location string `header:"Location"`
+	Body     flagDetail
+}
+
+func showFlag(f queries.Flag) flagBody {
+	return flagBody{
+		ID: f.ID, Key: f.Key, Name: f.Name, Type: f.Type, Enabled: f.Enabled, DefaultValue: value(f.DefaultValue), Description: f.Description,
+		Tags: f.Tags, ProjectID: f.ProjectID, Status: f.Status, Version: uint64(f.Version),
+		CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
+	}
+}
+
+// showWritten shows a flag as a command leaves it.
+func showWritten(f commands.Flag, environmentID string) flagDetail {
+	body := flagDetail{
+		flagBody: flagBody{
+			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: value(f.DefaultValue),
+			Description: f.Description, Tags: f.Tags, Status: string(f.Status), Version: uint64(f.Version),
+			CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
+		},
+		Variations: []variationBody{},
+	}
+	if f.ProjectID != "" {
+		body.ProjectID = &f.ProjectID
+	}
+	for _, v := range f.Variations {
+		body.Variations = append(body.Variations, showVariation(v))
+	}
+	return body
+}
+
+type flagPath struct {
+	environmentInput
+	Key string `path:"flagKey" example:"new-checkout"`
+}
+
+// flagChange is a path of a change to a flag.
+type flagChange struct {
+	flagPath
+	changeInput
+	IfMatch string `header:"If-Match" doc:"The version that the flag must have, as its ETag; 412 where it has another"`
+}
+
+func (f flagChange) ref(ctx context.Context) commands.FlagRef {
+	return commands.FlagRef{TenantID: principalOf(ctx).tenant.ID(), Key: f.Key, IfVersion: ifMatch(f.IfMatch)}
+}
+
+type createFlagBody struct {
+	Key          string             `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique in the tenant; never changes" example:"new-checkout"`
+	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"200" doc:"The key without it" example:"New checkout"`
+	Type         string             `json:"type" enum:"boolean,string,number,json" example:"boolean"`
+	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it"`
+	Description  string             `json:"description,omitempty" maxLength:"2000"`
+	Tags         []string           `json:"tags,omitempty" doc:"A set of at most 50, each of 1 to 50 characters" example:"[\"web\"]"`
+	ProjectID    *string            `json:"projectId,omitempty" nullable:"true"`
+	Variations   []newVariationBody `json:"flag_variations,omitempty"`
+}
+
+type updateFlagBody struct {
+	Name         *string   `json:"name,omitempty" minLength:"1" maxLength:"200"`
+	Description  clearable `json:"description,omitzero"`
+	DefaultValue value     `json:"defaultValue,omitempty"`
+	Tags         *[]string `json:"tags,omitempty"`
+	Status       *string   `json:"status,omitempty" enum:"active,inactive,archived"`
+	Enabled      value     `json:"enabled,omitempty" hidden:"true"`
+}
+
+func (a *API) addFlags() {
+	const tag = "Flags"
+	inEnvironment := func(who caller) access { return access{who: who, environment: true} }
+	listing, creating := inEnvironment(viewer), inEnvironment(developer)
+	listing.tenantHeader, creating.tenantHeader = true, true
+
+	register(a, listing, operation("GET", "/api/v1/flags", "list-flags", tag, "The tenant's flags by key"), a.listFlags)
+	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
+	create.DefaultStatus = http.StatusCreated
+	create.Errors = []int{http.StatusConflict}
+	register(a, creating, create, a.createFlag)
+	register(a, listing, operation("GET", "/api/v1/flags/{flagKey}", "get-flag", tag, "One flag with its variations"),
+		func(ctx context.Context, in *flagPath) (*flagOutput, error) {
+			p := principalOf(ctx)
+			flag, variations, err := a.queries.Flag(ctx, p.tenant.ID(), p.environment.ID, in.Key)
+			if err != nil {
+				return nil, err
+			}
+			out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{flagBody: showFlag(flag), Variations: []variationBody{}}}
+			for _, v := range variations {
+				out.Body.Variations = append(out.Body.Variations, showVariation(v))
+			}
+			return out, nil
+		})
+	register(a, inEnvironment(developer), guarded("PATCH", "/api/v1/flags/{flagKey}", "update-flag", tag, "Change what is sent of a flag"), a.updateFlag)
+	remove := guarded("DELETE", "/api/v1/flags/{flagKey}", "delete-flag", tag, "Delete a flag; its history stays")
+	remove.DefaultStatus = http.StatusNoContent
+	register(a, inEnvironment(developer), remove, func(ctx context.Context, in *flagChange) (*noContent, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteFlag{FlagRef: in.ref(ctx)})
+		return &noContent{changedBy(done)}, err
+	})
+	for name, on := range map[string]bool{"enable": true, "disable": false} {
+		register(a, inEnvironment(developer), guarded("POST", "/api/v1/flags/{flagKey}/"+name, name+"-flag", tag, "Switch a flag in an environment: "+name),
+			func(ctx context.Context, in *flagChange) (*successOutput, error) {
+				_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
+					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
+				})
+				return succeeded(done), err
+			})
+	}
+}
+
+// guarded is an operation that takes If-Match.
+func guarded(method, path, id, tag, summary string) huma.Operation {
+	op := operation(method, path, id, tag, summary)
+	op.Errors = []int{http.StatusNotFound, http.StatusPreconditionFailed}
+	return op
+}
+
+type listFlagsInput struct {
+	environmentInput
+	pageInput
+	ProjectID string `query:"projectId"`
+	Type      string `query:"type" enum:"boolean,string,number,json"`
+	Status    string `query:"status" enum:"active,inactive,archived"`
+	Enabled   string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
+	Tag       string `query:"tag"`
+	Search    string `query:"q" doc:"Part of the key or the name, in either case"`
+}
+
+func (a *API) listFlags(ctx context.Context, in *listFlagsInput) (*listOutput[flagBody], error) {
+	p := principalOf(ctx)
+	filter := queries.FlagFilter{ProjectID: in.ProjectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search}
+	if in.Enabled != "" {
+		filter.Enabled = new(in.Enabled == "true")
+	}
+	rows, total, err := a.queries.Flags(ctx, p.tenant.ID(), p.environment.ID, filter, in.page())
+	if err != nil {
+		return nil, err
+	}
+	return listed(ctx, in.pageInput, rows, total, showFlag), nil
+}
+
+func (a *API) createFlag(ctx context.Context, in *struct {
+	environmentInput
+	changeInput
+	Body createFlagBody
+}) (*flagOutput, error) {
+	p, body := principalOf(ctx), in.Body
+	create := commands.CreateFlag{
+		TenantID: p.tenant.ID(), Key: body.Key, ID: commands.NewID(), Name: body.Name, Type: events.FlagType(body.Type),
+		DefaultValue: json.RawMessage(body.DefaultValue), Description: body.Description, Tags: body.Tags, Salt: commands.NewSalt(),
+	}
+	if body.ProjectID != nil {
+		create.ProjectID = *body.ProjectID
+		_, known := p.tenant.ProjectFlags(create.ProjectID)
+		create.ProjectMissing = !known
+	}
+	for _, v := range body.Variations {
+		create.Variations = append(create.Variations, v.variation())
+	}
+	out, err := a.writeFlag(ctx, create)
+	if err != nil {
+		return nil, err
+	}
+	out.Location = "/api/v1/flags/" + body.Key
+	return out, nil
+}
+
+func (a *API) updateFlag(ctx context.Context, in *struct {
+	flagChange
+	Body updateFlagBody
+}) (*flagOutput, error) {
+	if in.Body.Enabled != nil {
+		return nil, invalid(map[string]string{"enabled": "is not changed here: POST to /enable or /disable"})
+	}
+	return a.writeFlag(ctx, commands.UpdateFlag{
+		FlagRef: in.ref(ctx), Name: in.Body.Name, Description: in.Body.Description.text, DefaultValue: in.Body.DefaultValue.raw(), Tags: in.Body.Tags,
+		Status: (*events.FlagStatus)(in.Body.Status),
+	})
+}
+
+func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]) (*flagOutput, error) {
+	flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &flagOutput{changed: changedBy(done), ETag: etag(flag.Version), Body: showWritten(flag, principalOf(ctx).environment.ID)}, nil
+}

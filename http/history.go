@@ -1,0 +1,61 @@
+package http
+
+import (
+	"context"
+	"time"
+
+	"flagledger/queries"
+)
+
+type historyEntry struct {
+	ID          string    `json:"id"`
+	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,deleted"`
+	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>"`
+	UserID      string    `json:"userId"`
+	UserName    string    `json:"userName"`
+	Timestamp   timestamp `json:"timestamp"`
+	Environment *string   `json:"environment" nullable:"true" doc:"null for a change of the whole flag"`
+	Version     int64     `json:"version" doc:"The number of the event in the flag's stream"`
+	ActorType   string    `json:"actorType" enum:"user,client,system"`
+	RequestID   string    `json:"requestId"`
+	Reason      string    `json:"reason" doc:"From X-Change-Reason"`
+}
+
+// erasedUser stands for somebody whose name the directory no longer has.
+const erasedUser = "erased user"
+
+func showEntry(e queries.HistoryEntry) historyEntry {
+	entry := historyEntry{
+		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: e.ActorName, Timestamp: timestamp(e.Timestamp),
+		Environment: e.Environment, Version: e.Version, ActorType: e.ActorKind, RequestID: e.RequestID, Reason: e.Reason,
+	}
+	if entry.UserName == "" {
+		entry.UserName = erasedUser
+	}
+	return entry
+}
+
+type historyInput struct {
+	tenantInput
+	pageInput
+	Key               string    `path:"flagKey"`
+	Action            string    `query:"action"`
+	UserID            string    `query:"userId"`
+	From              time.Time `query:"from" doc:"Entries of this time and later"`
+	To                time.Time `query:"to" doc:"Entries before this time"`
+	EnvironmentFilter string    `query:"environment" doc:"Changes in this environment alone"`
+	Environment       string    `header:"X-Environment" doc:"Must be one of the tenant's; the history is of all environments"`
+}
+
+func (a *API) addHistory() {
+	register(a, access{who: viewer, environment: true},
+		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
+		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
+			filter := queries.HistoryFilter{Action: in.Action, UserID: in.UserID, Environment: in.EnvironmentFilter, From: in.From, To: in.To}
+			rows, total, err := a.queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, in.pageInput, rows, total, showEntry), nil
+		})
+}

@@ -1,0 +1,49 @@
+package http
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/swaggest/swgui"
+	"github.com/swaggest/swgui/v5emb"
+)
+
+const about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
+
+**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds. A list is
+a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
+over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names every field at fault in ` + "`errors`" + `.`
+
+// openAPI is the configuration of huma, and with it the head of the OpenAPI document.
+func (a *API) openAPI() huma.Config {
+	config := huma.DefaultConfig("flagledger", Version)
+	config.Info.Description = about
+	config.CreateHooks = nil
+	config.Formats = map[string]huma.Format{"application/json": strictJSON, "json": strictJSON}
+	config.DefaultFormat = "application/json"
+	config.OpenAPIPath = "/openapi"
+	config.DocsPath, config.SchemasPath = "", ""
+	config.RejectUnknownQueryParameters = true
+	if a.options.PublicURL != "" {
+		config.Servers = []*huma.Server{{URL: a.options.PublicURL}}
+	}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's ID token"},
+	}
+	return config
+}
+
+// addDocs serves a page that shows the OpenAPI document, with its scripts, from the binary.
+func (a *API) addDocs() {
+	page := v5emb.NewHandlerWithConfig(swgui.Config{
+		Title: "flagledger", SwaggerJSON: "/openapi.json", BasePath: "/docs", HideCurl: false,
+		SettingsUI: map[string]string{"docExpansion": `"none"`, "defaultModelsExpandDepth": "-1"},
+	})
+	policy := "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+	secured := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		page.ServeHTTP(w, r)
+	}
+	a.router.Get("/docs", secured)
+	a.router.Get("/docs/*", secured)
+}

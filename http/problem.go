@@ -1,0 +1,223 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+
+	"flagledger/commands"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+// problem is an error answer: RFC 9457 problem details.
+type problem struct {
+	Type     string            `json:"type" format:"uri" doc:"Identifies the kind of error; a GET on it explains the kind"`
+	Title    string            `json:"title"`
+	Status   int               `json:"status"`
+	Detail   string            `json:"detail"`
+	Instance string            `json:"instance" doc:"urn:uuid: and the request's id"`
+	Errors   map[string]string `json:"errors,omitempty" doc:"What is wrong, by field"`
+
+	headers http.Header
+}
+
+// kinds explains the kinds of errors, by status.
+var kinds = map[int]struct{ name, title, text string }{
+	400: {"bad-request", "Bad Request", "The request cannot be read: its JSON is malformed, or a header that it needs is missing."},
+	401: {"unauthorized", "Unauthorized", "The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out."},
+	403: {"forbidden", "Forbidden", "The caller may not do this: his role in the tenant does not allow it, or he is no member of it."},
+	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route."},
+	405: {"method-not-allowed", "Method Not Allowed", "The route does not take this method. Allow names those that it takes."},
+	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change."},
+	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed."},
+	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take."},
+	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names every field at fault."},
+	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in. Retry-After tells in how many seconds to try again."},
+	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log."},
+	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting. Retry-After tells in how many seconds to try again."},
+}
+
+// newProblem makes a problem. Its type and instance are filled in when it is written.
+func newProblem(status int, detail string) *problem {
+	if _, ok := kinds[status]; !ok {
+		status = http.StatusInternalServerError
+	}
+	p := &problem{Title: kinds[status].title, Status: status, Detail: detail, headers: http.Header{}}
+	switch status {
+	case http.StatusUnauthorized:
+		p.headers.Set("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable:
+		p.headers.Set("Retry-After", "1")
+	}
+	return p
+}
+
+// invalid is a problem with fields.
+func invalid(fields map[string]string) *problem {
+	p := newProblem(http.StatusUnprocessableEntity, "validation failed")
+	p.Errors = fields
+	return p
+}
+
+// Error, GetStatus, GetHeaders and ContentType make a problem an error that huma answers with.
+
+func (p *problem) Error() string             { return p.Detail }
+func (p *problem) GetStatus() int            { return p.Status }
+func (p *problem) GetHeaders() http.Header   { return p.headers }
+func (p *problem) ContentType(string) string { return "application/problem+json" }
+
+// identified fills in what the request tells.
+func (p *problem) identified(ctx context.Context) *problem {
+	req := requestOf(ctx)
+	p.Type, p.Instance = req.publicURL+"/problems/"+kinds[p.Status].name, "urn:uuid:"+req.id
+	return p
+}
+
+// problemOf turns the refusals of commands and queries into problems. Anything else is a fault: it is logged, not shown.
+func problemOf(ctx context.Context, err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p.identified(ctx)
+	}
+	if refusal, ok := errors.AsType[*commands.Error](err); ok {
+		if p := refused(refusal); p != nil {
+			if refusal.Kind == commands.Unavailable {
+				requestOf(ctx).log.Warn("unavailable", "err", err)
+			}
+			return p.identified(ctx)
+		}
+	}
+	switch {
+	case errors.Is(err, queries.ErrNotFound):
+		return newProblem(http.StatusNotFound, "no such resource").identified(ctx)
+	case errors.Is(err, queries.ErrUnavailable):
+		requestOf(ctx).log.Warn("unavailable", "err", err)
+		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").identified(ctx)
+	case errors.Is(err, snapshot.ErrNoTargetingKey):
+		return invalid(map[string]string{"targetingKey": "is required: the flag splits its traffic"}).identified(ctx)
+	}
+	requestOf(ctx).log.Error("request failed", "err", err)
+	return newProblem(http.StatusInternalServerError, "the request could not be carried out; its id finds the reason in the log").identified(ctx)
+}
+
+// refused turns the refusal of a command into a problem, nil where it is a fault of the service.
+func refused(e *commands.Error) *problem {
+	switch e.Kind {
+	case commands.Internal:
+		return nil
+	case commands.Invalid:
+		p := invalid(e.Fields)
+		p.Detail = e.Detail
+		return p
+	case commands.Unauthenticated:
+		return newProblem(http.StatusUnauthorized, e.Detail)
+	case commands.Forbidden:
+		return newProblem(http.StatusForbidden, e.Detail)
+	case commands.NotFound:
+		return newProblem(http.StatusNotFound, e.Detail)
+	case commands.Conflict:
+		return newProblem(http.StatusConflict, e.Detail)
+	case commands.PreconditionFailed:
+		p := newProblem(http.StatusPreconditionFailed, e.Detail)
+		p.headers.Set("ETag", etag(e.Version))
+		return p
+	case commands.Unavailable:
+		return newProblem(http.StatusServiceUnavailable, e.Detail)
+	}
+	return nil
+}
+
+// writeProblem answers with a problem outside of huma's operations.
+func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
+	p.identified(r.Context())
+	for name, values := range p.headers {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = writeJSON(w, p)
+}
+
+// humaProblem turns what huma finds wrong with a request into a problem. It replaces huma.NewErrorWithContext.
+func humaProblem(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		status, detail = http.StatusBadRequest, "the body is larger than 1 MiB"
+	case http.StatusRequestTimeout:
+		status = http.StatusBadRequest
+	case http.StatusInternalServerError:
+		return problemOf(ctx.Context(), errors.Join(append(errs, errors.New(detail))...))
+	}
+	if status != http.StatusUnprocessableEntity {
+		p := newProblem(status, detail)
+		if len(errs) > 0 && status == http.StatusBadRequest {
+			p.Detail = message(errs[0])
+		}
+		return p.identified(ctx.Context())
+	}
+	fields := map[string]string{}
+	for _, err := range errs {
+		name, text := "body", err.Error()
+		if detail, ok := err.(*huma.ErrorDetail); ok {
+			name, text = detail.Location, detail.Message
+			if before, after, found := strings.Cut(text, ": "); found && name == "body" {
+				name, text = before, after // readJSON names the field itself
+			}
+		}
+		for _, place := range []string{"body.", "query.", "path.", "header."} {
+			name = strings.TrimPrefix(name, place)
+		}
+		if missing, found := strings.CutPrefix(text, "expected required property "); found {
+			property := strings.TrimSuffix(missing, " to be present")
+			name, text = strings.TrimPrefix(name+"."+property, "body."), "is required"
+		}
+		if _, noted := fields[name]; !noted {
+			fields[name] = text
+		}
+	}
+	return invalid(fields).identified(ctx.Context())
+}
+
+func message(err error) string {
+	if detail, ok := err.(*huma.ErrorDetail); ok {
+		return detail.Message
+	}
+	return err.Error()
+}
+
+// explain answers a GET on a problem's type.
+func explain(w http.ResponseWriter, r *http.Request) {
+	for status, kind := range kinds {
+		if kind.name == chi.URLParam(r, "kind") {
+			w.Header().Set("Content-Type", "application/json")
+			_ = writeJSON(w, struct {
+				Type        string `json:"type"`
+				Title       string `json:"title"`
+				Status      int    `json:"status"`
+				Description string `json:"description"`
+			}{requestOf(r.Context()).publicURL + "/problems/" + kind.name, kind.title, status, kind.text})
+			return
+		}
+	}
+	notFound(w, r)
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	writeProblem(w, r, newProblem(http.StatusNotFound, "there is no route "+r.URL.Path))
+}
+
+// methodNotAllowed answers with the methods that the path takes.
+func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	p := newProblem(http.StatusMethodNotAllowed, "the route does not take "+r.Method)
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		if a.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
+			p.headers.Add("Allow", method)
+		}
+	}
+	p.headers.Set("Allow", strings.Join(p.headers["Allow"], ", "))
+	writeProblem(w, r, p)
+}

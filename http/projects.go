@@ -1,0 +1,125 @@
+package http
+
+import (
+	"context"
+	"net/http"
+
+	"flagledger/commands"
+	"flagledger/queries"
+)
+
+type projectBody struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	Color       string    `json:"color"`
+	FlagCount   int       `json:"flagCount" doc:"Flags that are not deleted"`
+	CreatedAt   timestamp `json:"createdAt"`
+	UpdatedAt   timestamp `json:"updatedAt"`
+}
+
+func showProject(p queries.Project) projectBody {
+	return projectBody{
+		ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: p.FlagCount,
+		CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
+	}
+}
+
+type projectOutput struct {
+	changed
+	Location string `header:"Location"`
+	Body     projectBody
+}
+
+type projectPath struct {
+	tenantInput
+	ID string `path:"projectId"`
+}
+
+type createProjectBody struct {
+	Name        string `json:"name" minLength:"1" maxLength:"200" example:"Checkout"`
+	Description string `json:"description,omitempty" maxLength:"2000"`
+	Color       string `json:"color,omitempty" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"#6b7280 without it" example:"#6b7280"`
+}
+
+type updateProjectBody struct {
+	Name        *string   `json:"name,omitempty" minLength:"1" maxLength:"200"`
+	Description clearable `json:"description,omitzero"`
+	Color       *string   `json:"color,omitempty" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb"`
+}
+
+func (a *API) addProjects() {
+	const tag = "Projects"
+	register(a, access{who: viewer, tenantHeader: true}, operation("GET", "/api/v1/projects", "list-projects", tag, "The tenant's projects"),
+		func(ctx context.Context, in *struct {
+			tenantInput
+			pageInput
+		}) (*listOutput[projectBody], error) {
+			rows, total, err := a.queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.page())
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, in.pageInput, rows, total, showProject), nil
+		})
+	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
+	create.DefaultStatus = http.StatusCreated
+	register(a, access{who: developer}, create, func(ctx context.Context, in *struct {
+		tenantInput
+		changeInput
+		Body createProjectBody
+	}) (*projectOutput, error) {
+		return a.writeProject(ctx, commands.CreateProject{
+			ID: commands.NewID(), TenantID: principalOf(ctx).tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color,
+		})
+	})
+	register(a, access{who: viewer}, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
+		func(ctx context.Context, in *projectPath) (*projectOutput, error) {
+			project, err := a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
+			return &projectOutput{Body: showProject(project)}, err
+		})
+	register(a, access{who: developer}, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
+		func(ctx context.Context, in *struct {
+			projectPath
+			changeInput
+			Body updateProjectBody
+		}) (*projectOutput, error) {
+			out, err := a.writeProject(ctx, commands.UpdateProject{
+				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name, Description: in.Body.Description.text, Color: in.Body.Color,
+			})
+			if err != nil {
+				return nil, err
+			}
+			out.Location = ""
+			return out, nil
+		})
+	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag, "Delete a project that has no flags")
+	remove.DefaultStatus = http.StatusNoContent
+	remove.Errors = []int{http.StatusConflict}
+	register(a, access{who: developer}, remove, func(ctx context.Context, in *struct {
+		projectPath
+		changeInput
+	}) (*noContent, error) {
+		count, _ := principalOf(ctx).tenant.ProjectFlags(in.ID)
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: count})
+		return &noContent{changedBy(done)}, err
+	})
+}
+
+func projectRef(ctx context.Context, id string) commands.ProjectRef {
+	return commands.ProjectRef{TenantID: principalOf(ctx).tenant.ID(), ID: id}
+}
+
+func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Project]) (*projectOutput, error) {
+	p, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	if err != nil {
+		return nil, err
+	}
+	count, _ := principalOf(ctx).tenant.ProjectFlags(p.ID)
+	return &projectOutput{
+		changed: changedBy(done), Location: "/api/v1/projects/" + p.ID,
+		Body: projectBody{
+			ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: count,
+			CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
+		},
+	}, nil
+}

@@ -1,0 +1,121 @@
+package http
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/google/uuid"
+)
+
+// request is what is known of a request from its arrival on.
+type request struct {
+	id          string
+	correlation string
+	reason      string
+	url         *url.URL
+	publicURL   string // of the service
+	log         *slog.Logger
+}
+
+type requestKey struct{}
+
+func requestOf(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }
+
+const (
+	maxReason      = 500
+	maxCorrelation = 128
+)
+
+// identify gives a request its id: the one that the caller sends in X-Request-ID if it is a UUID, else a new one.
+func (a *API) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, err := uuid.Parse(r.Header.Get("X-Request-ID"))
+		if err != nil {
+			id = uuid.Must(uuid.NewV7())
+		}
+		req := &request{id: id.String(), url: r.URL, publicURL: a.options.PublicURL, log: a.options.Log.With("request", id.String())}
+		req.correlation = req.id
+		w.Header().Set("X-Request-ID", req.id)
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+		if sent := r.Header.Get("X-Correlation-ID"); sent != "" {
+			if !printable(sent, maxCorrelation) {
+				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 printable characters"))
+				return
+			}
+			req.correlation = sent
+		}
+		if req.reason = r.Header.Get("X-Change-Reason"); !printable(req.reason, maxReason) {
+			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": "must be at most 500 characters of UTF-8"}))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func printable(text string, longest int) bool {
+	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= longest
+}
+
+// observe logs each request and counts its duration by route, and turns a panic into a 500.
+func (a *API) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		wrapped := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		defer func() {
+			if cause := recover(); cause != nil {
+				if cause == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, not returned
+					panic(cause)
+				}
+				requestOf(r.Context()).log.Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
+				if wrapped.Status() == 0 {
+					writeProblem(wrapped, r, newProblem(http.StatusInternalServerError, "the request could not be carried out; its id finds the reason in the log"))
+				}
+			}
+			route := chi.RouteContext(r.Context()).RoutePattern()
+			if route == "" || wrapped.Status() == http.StatusNotFound && route == "/*" {
+				route = "unknown"
+			}
+			took := time.Since(began)
+			a.durations.WithLabelValues(r.Method, route, statusClass(wrapped.Status())).Observe(took.Seconds())
+			level := slog.LevelInfo
+			if wrapped.Status() < 400 && route == evaluateRoute {
+				level = slog.LevelDebug // thousands a second
+			}
+			requestOf(r.Context()).log.Log(r.Context(), level, "request",
+				"method", r.Method, "path", r.URL.Path, "status", wrapped.Status(), "took", took, "bytes", wrapped.BytesWritten())
+		}()
+		next.ServeHTTP(wrapped, r)
+	})
+}
+
+func statusClass(status int) string {
+	switch status / 100 {
+	case 2:
+		return "2xx"
+	case 3:
+		return "3xx"
+	case 4:
+		return "4xx"
+	default:
+		return "5xx"
+	}
+}
+
+// started lets requests pass only once evaluation can be answered.
+func (a *API) started(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-a.queries.Live().Ready():
+			next.ServeHTTP(w, r)
+		default:
+			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, "the service is starting"))
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+type variationBody struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Value       value  `json:"value"`
+	Description string `json:"description"`
+	Weight      number `json:"weight" doc:"Its share of a split, relative to the others'"`
+}
+
+func showVariation(v events.Variation) variationBody {
+	weight, _ := v.Weight.MarshalJSON() // never fails
+	return variationBody{ID: v.ID, Name: v.Name, Value: value(v.Value), Description: v.Description, Weight: weight}
+}
+
+type variationOutput struct {
+	changed
+	ETag     string `header:"ETag" doc:"The flag's version, for If-Match"`
+	Location string `header:"Location"`
+	Body     variationBody
+}
+
+type newVariationBody struct {
+	Name        string `json:"name" minLength:"1" maxLength:"200" doc:"Unique in the flag" example:"blue"`
+	Value       value  `json:"value"`
+	Description string `json:"description,omitempty" maxLength:"2000"`
+	Weight      number `json:"weight,omitempty" minimum:"0" maximum:"10000" doc:"At most three decimals; 0 without it" example:"50"`
+}
+
+func (b newVariationBody) variation() commands.NewVariation {
+	return commands.NewVariation{ID: commands.NewID(), Name: b.Name, Value: json.RawMessage(b.Value), Description: b.Description, Weight: b.Weight.weight()}
+}
+
+// weight reads a weight; what is none becomes one that commands refuse.
+func (n number) weight() events.Weight {
+	if n == nil {
+		return 0
+	}
+	w, err := events.ParseWeight(n)
+	if err != nil {
+		return -1
+	}
+	return w
+}
+
+type updateVariationBody struct {
+	Name        *string   `json:"name,omitempty" minLength:"1" maxLength:"200"`
+	Value       value     `json:"value,omitempty"`
+	Description clearable `json:"description,omitzero"`
+	Weight      number    `json:"weight,omitempty" minimum:"0" maximum:"10000"`
+}
+
+type variationChange struct {
+	flagChange
+	ID string `path:"variationId"`
+}
+
+func (a *API) addVariations() {
+	const tag, path = "Variations", "/api/v1/flags/{flagKey}/variations"
+	reading, changing := access{who: viewer, environment: true}, access{who: developer, environment: true}
+	register(a, reading, operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation"),
+		func(ctx context.Context, in *struct {
+			flagPath
+			pageInput
+		}) (*listOutput[variationBody], error) {
+			rows, total, err := a.queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, in.pageInput, rows, total, showVariation), nil
+		})
+	add := guarded("POST", path, "add-variation", tag, "Add a variation behind the others")
+	add.DefaultStatus = http.StatusCreated
+	register(a, changing, add, func(ctx context.Context, in *struct {
+		flagChange
+		Body newVariationBody
+	}) (*variationOutput, error) {
+		v := in.Body.variation()
+		out, err := a.writeVariation(ctx, commands.AddVariation{FlagRef: in.ref(ctx), Variation: v}, v.ID)
+		if err != nil {
+			return nil, err
+		}
+		out.Location = "/api/v1/flags/" + in.Key + "/variations/" + v.ID
+		return out, nil
+	})
+	register(a, changing, guarded("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
+		func(ctx context.Context, in *struct {
+			variationChange
+			Body updateVariationBody
+		}) (*variationOutput, error) {
+			update := commands.UpdateVariation{
+				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name, Value: in.Body.Value.raw(), Description: in.Body.Description.text,
+			}
+			if in.Body.Weight != nil {
+				update.Weight = new(in.Body.Weight.weight())
+			}
+			return a.writeVariation(ctx, update, in.ID)
+		})
+	remove := guarded("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation")
+	remove.DefaultStatus = http.StatusNoContent
+	register(a, changing, remove, func(ctx context.Context, in *variationChange) (*noContent, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveVariation{FlagRef: in.ref(ctx), ID: in.ID})
+		return &noContent{changedBy(done)}, err
+	})
+}
+
+func (a *API) writeVariation(ctx context.Context, cmd commands.Command[commands.Flag], id string) (*variationOutput, error) {
+	flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	if err != nil {
+		return nil, err
+	}
+	out := &variationOutput{changed: changedBy(done), ETag: etag(flag.Version)}
+	for _, v := range flag.Variations {
+		if v.ID == id {
+			out.Body = showVariation(v)
+		}
+	}
+	return out, nil
+}
