@@ -139,13 +139,17 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	}
 	tags := tagSet(c.Tags)
 	wrong := fields{}
+	wrong.check(c.Key != "", "key", "is required")
+	wrong.check(c.Type != "", "type", "is required")
 	wrong.check(keyPattern.MatchString(c.Key), "key", "must match %s", keyPattern)
 	wrong.check(!slices.Contains(reservedKeys, c.Key), "key", "%q is reserved", c.Key)
 	wrong.check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
 	checkText(wrong, "name", name, 1, maxName)
 	checkText(wrong, "description", c.Description, 0, maxDescription)
 	checkTags(wrong, tags)
-	checkValue(wrong, "defaultValue", c.Type, value)
+	if knownType(c.Type) {
+		checkValue(wrong, "defaultValue", c.Type, value)
+	}
 	wrong.check(!c.ProjectMissing, "projectId", "no such project")
 	wrong.check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
 	created := events.FlagCreated{
@@ -371,7 +375,7 @@ func (f *Flag) checkVariation(wrong fields, prefix, id string, v NewVariation) {
 	checkText(wrong, prefix+"name", v.Name, 1, maxName)
 	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)
 	checkValue(wrong, prefix+"value", f.Type, v.Value)
-	wrong.check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight", "must be from 0 to %d", events.MaxWeight/1000)
+	wrong.check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight", "must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
 	taken := slices.ContainsFunc(f.Variations, func(other events.Variation) bool { return other.Name == v.Name && (id == "" || other.ID != id) })
 	wrong.check(!taken, prefix+"name", "the flag has a variation of this name already")
 }

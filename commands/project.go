@@ -124,7 +124,7 @@ func (c DeleteProject) decide(p Project) ([]events.Fact, error) {
 		return nil, err
 	}
 	if c.FlagCount > 0 {
-		return nil, refuse(Conflict, "the project still has %d flags", c.FlagCount)
+		return nil, refuse(Conflict, "the project still has flags: %d", c.FlagCount)
 	}
 	return []events.Fact{events.ProjectDeleted{}}, nil
 }

@@ -32,10 +32,15 @@ type CreateTenant struct {
 
 func (c CreateTenant) stream() string { return events.TenantStream(c.ID) }
 
-func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
-	wrong := fields{}
+// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
+func (c CreateTenant) Check(found map[string]string) error {
+	wrong := fields(found)
 	checkText(wrong, "name", c.Name, 1, maxName)
-	if err := wrong.err(); err != nil {
+	return wrong.err()
+}
+
+func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.Check(map[string]string{}); err != nil {
 		return nil, err
 	}
 	if t.Exists {

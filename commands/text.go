@@ -8,7 +8,7 @@ import (
 // checkText checks the length of a text in characters, and that it holds no NUL, which Postgres cannot keep.
 func checkText(wrong fields, field, text string, shortest, longest int) {
 	n := utf8.RuneCountInString(text)
-	wrong.check(n >= shortest, field, "must not be empty")
+	wrong.check(n >= shortest, field, "is required and must not be empty")
 	wrong.check(n <= longest, field, "must have at most %d characters", longest)
 	wrong.check(!strings.ContainsRune(text, 0), field, "must not contain the character NUL")
 }

@@ -144,19 +144,19 @@ func (p *principal) choose(name string) error {
 	return nil
 }
 
-// tenantInput and environmentInput show the headers that choose where a call takes place. admit has read them by the time that an
-// operation runs.
-type tenantInput struct {
+// TenantInput shows the header that chooses the tenant of a call. admit has read it by the time that an operation runs.
+type TenantInput struct {
 	TenantID string `header:"X-Tenant-ID" doc:"The tenant of the call; without it the caller's first tenant, where the header is not required"`
 }
 
-type environmentInput struct {
-	tenantInput
+// EnvironmentInput shows the headers that choose the tenant and the environment of a call.
+type EnvironmentInput struct {
+	TenantInput
 	Environment string `header:"X-Environment" doc:"The environment of the call: production without it"`
 }
 
-// changeInput shows the header that every change takes.
-type changeInput struct {
+// ChangeInput shows the header that every change takes.
+type ChangeInput struct {
 	Reason string `header:"X-Change-Reason" maxLength:"500" doc:"Why, for the history"`
 }
 

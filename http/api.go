@@ -92,6 +92,7 @@ func New(o Options) *API {
 		a.addHistory()
 		a.documentEvaluate()
 	})
+	a.publish()
 	return a
 }
 
@@ -117,16 +118,16 @@ func (a *API) Server() *http.Server {
 
 func unwrap(ctx huma.Context) (*http.Request, http.ResponseWriter) { return humachi.Unwrap(ctx) }
 
-// changed is the headers of an answer to a change.
-type changed struct {
+// Changed is the headers of an answer to a change.
+type Changed struct {
 	Preference string `header:"Preference-Applied" doc:"respond-async where the lists do not show the change yet"`
 }
 
-func changedBy(done commands.Done) changed {
+func changedBy(done commands.Done) Changed {
 	if done.Async {
-		return changed{Preference: "respond-async"}
+		return Changed{Preference: "respond-async"}
 	}
-	return changed{}
+	return Changed{}
 }
 
 // success is the answer to an action.
@@ -135,16 +136,16 @@ type success struct {
 }
 
 type successOutput struct {
-	changed
+	Changed
 	Body success
 }
 
 func succeeded(done commands.Done) *successOutput {
-	return &successOutput{changed: changedBy(done), Body: success{true}}
+	return &successOutput{Changed: changedBy(done), Body: success{true}}
 }
 
 // noContent is the answer to a DELETE.
-type noContent struct{ changed }
+type noContent struct{ Changed }
 
 func operation(method, path, id, tag, summary string) huma.Operation {
 	return huma.Operation{Method: method, Path: path, OperationID: id, Tags: []string{tag}, Summary: summary}

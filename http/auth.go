@@ -85,6 +85,9 @@ func (a *API) addAuth() {
 			IDToken string `json:"idToken" minLength:"1"`
 		}
 	}) (*bootstrapOutput, error) {
+		if in.Body.IDToken == "" {
+			return nil, invalid(map[string]string{"idToken": "is required"})
+		}
 		claims, err := a.claimsOf(ctx, in.Body.IDToken)
 		if err != nil {
 			return nil, err
@@ -100,6 +103,9 @@ func (a *API) addAuth() {
 			RefreshToken string `json:"refreshToken" minLength:"1"`
 		}
 	}) (*sessionOutput, error) {
+		if in.Body.RefreshToken == "" {
+			return nil, invalid(map[string]string{"refreshToken": "is required"})
+		}
 		session, err := a.identity.Refresh(ctx, in.Body.RefreshToken)
 		if err != nil {
 			return nil, err

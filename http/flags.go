@@ -12,8 +12,8 @@ import (
 	"flagledger/queries"
 )
 
-// flagBody is a flag in a list, as it stands in the environment of the call.
-type flagBody struct {
+// FlagBody is a flag in a list, as it stands in the environment of the call.
+type FlagBody struct {
 	ID           string    `json:"id"`
 	Key          string    `json:"key"`
 	Name         string    `json:"name"`
@@ -31,19 +31,19 @@ type flagBody struct {
 
 // flagDetail is a single flag.
 type flagDetail struct {
-	flagBody
+	FlagBody
 	Variations []variationBody `json:"variations" doc:"In the order of their creation"`
 }
 
 type flagOutput struct {
-	changed
+	Changed
 	ETag     string `header:"ETag" doc:"The flag's version, for If-Match"`
 	Location string `header:"Location"`
 	Body     flagDetail
 }
 
-func showFlag(f queries.Flag) flagBody {
-	return flagBody{
+func showFlag(f queries.Flag) FlagBody {
+	return FlagBody{
 		ID: f.ID, Key: f.Key, Name: f.Name, Type: f.Type, Enabled: f.Enabled, DefaultValue: value(f.DefaultValue), Description: f.Description,
 		Tags: f.Tags, ProjectID: f.ProjectID, Status: f.Status, Version: uint64(f.Version),
 		CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
@@ -53,7 +53,7 @@ func showFlag(f queries.Flag) flagBody {
 // showWritten shows a flag as a command leaves it.
 func showWritten(f commands.Flag, environmentID string) flagDetail {
 	body := flagDetail{
-		flagBody: flagBody{
+		FlagBody: FlagBody{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: value(f.DefaultValue),
 			Description: f.Description, Tags: f.Tags, Status: string(f.Status), Version: uint64(f.Version),
 			CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
@@ -69,19 +69,20 @@ func showWritten(f commands.Flag, environmentID string) flagDetail {
 	return body
 }
 
-type flagPath struct {
-	environmentInput
+// FlagPath names a flag and the environment that it is seen in.
+type FlagPath struct {
+	EnvironmentInput
 	Key string `path:"flagKey" example:"new-checkout"`
 }
 
-// flagChange is a path of a change to a flag.
-type flagChange struct {
-	flagPath
-	changeInput
+// FlagChange is what every change to a flag takes.
+type FlagChange struct {
+	FlagPath
+	ChangeInput
 	IfMatch string `header:"If-Match" doc:"The version that the flag must have, as its ETag; 412 where it has another"`
 }
 
-func (f flagChange) ref(ctx context.Context) commands.FlagRef {
+func (f FlagChange) ref(ctx context.Context) commands.FlagRef {
 	return commands.FlagRef{TenantID: principalOf(ctx).tenant.ID(), Key: f.Key, IfVersion: ifMatch(f.IfMatch)}
 }
 
@@ -117,13 +118,13 @@ func (a *API) addFlags() {
 	create.Errors = []int{http.StatusConflict}
 	register(a, creating, create, a.createFlag)
 	register(a, listing, operation("GET", "/api/v1/flags/{flagKey}", "get-flag", tag, "One flag with its variations"),
-		func(ctx context.Context, in *flagPath) (*flagOutput, error) {
+		func(ctx context.Context, in *FlagPath) (*flagOutput, error) {
 			p := principalOf(ctx)
 			flag, variations, err := a.queries.Flag(ctx, p.tenant.ID(), p.environment.ID, in.Key)
 			if err != nil {
 				return nil, err
 			}
-			out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{flagBody: showFlag(flag), Variations: []variationBody{}}}
+			out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{FlagBody: showFlag(flag), Variations: []variationBody{}}}
 			for _, v := range variations {
 				out.Body.Variations = append(out.Body.Variations, showVariation(v))
 			}
@@ -132,13 +133,13 @@ func (a *API) addFlags() {
 	register(a, inEnvironment(developer), guarded("PATCH", "/api/v1/flags/{flagKey}", "update-flag", tag, "Change what is sent of a flag"), a.updateFlag)
 	remove := guarded("DELETE", "/api/v1/flags/{flagKey}", "delete-flag", tag, "Delete a flag; its history stays")
 	remove.DefaultStatus = http.StatusNoContent
-	register(a, inEnvironment(developer), remove, func(ctx context.Context, in *flagChange) (*noContent, error) {
+	register(a, inEnvironment(developer), remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	})
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
 		register(a, inEnvironment(developer), guarded("POST", "/api/v1/flags/{flagKey}/"+name, name+"-flag", tag, "Switch a flag in an environment: "+name),
-			func(ctx context.Context, in *flagChange) (*successOutput, error) {
+			func(ctx context.Context, in *FlagChange) (*successOutput, error) {
 				_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
 				})
@@ -155,8 +156,8 @@ func guarded(method, path, id, tag, summary string) huma.Operation {
 }
 
 type listFlagsInput struct {
-	environmentInput
-	pageInput
+	EnvironmentInput
+	PageInput
 	ProjectID string `query:"projectId"`
 	Type      string `query:"type" enum:"boolean,string,number,json"`
 	Status    string `query:"status" enum:"active,inactive,archived"`
@@ -165,7 +166,7 @@ type listFlagsInput struct {
 	Search    string `query:"q" doc:"Part of the key or the name, in either case"`
 }
 
-func (a *API) listFlags(ctx context.Context, in *listFlagsInput) (*listOutput[flagBody], error) {
+func (a *API) listFlags(ctx context.Context, in *listFlagsInput) (*listOutput[FlagBody], error) {
 	p := principalOf(ctx)
 	filter := queries.FlagFilter{ProjectID: in.ProjectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search}
 	if in.Enabled != "" {
@@ -175,12 +176,12 @@ func (a *API) listFlags(ctx context.Context, in *listFlagsInput) (*listOutput[fl
 	if err != nil {
 		return nil, err
 	}
-	return listed(ctx, in.pageInput, rows, total, showFlag), nil
+	return listed(ctx, in.PageInput, rows, total, showFlag), nil
 }
 
 func (a *API) createFlag(ctx context.Context, in *struct {
-	environmentInput
-	changeInput
+	EnvironmentInput
+	ChangeInput
 	Body createFlagBody
 }) (*flagOutput, error) {
 	p, body := principalOf(ctx), in.Body
@@ -205,7 +206,7 @@ func (a *API) createFlag(ctx context.Context, in *struct {
 }
 
 func (a *API) updateFlag(ctx context.Context, in *struct {
-	flagChange
+	FlagChange
 	Body updateFlagBody
 }) (*flagOutput, error) {
 	if in.Body.Enabled != nil {
@@ -222,5 +223,5 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]
 	if err != nil {
 		return nil, err
 	}
-	return &flagOutput{changed: changedBy(done), ETag: etag(flag.Version), Body: showWritten(flag, principalOf(ctx).environment.ID)}, nil
+	return &flagOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: showWritten(flag, principalOf(ctx).environment.ID)}, nil
 }

@@ -36,8 +36,8 @@ func showEntry(e queries.HistoryEntry) historyEntry {
 }
 
 type historyInput struct {
-	tenantInput
-	pageInput
+	TenantInput
+	PageInput
 	Key               string    `path:"flagKey"`
 	Action            string    `query:"action"`
 	UserID            string    `query:"userId"`
@@ -56,6 +56,6 @@ func (a *API) addHistory() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(ctx, in.pageInput, rows, total, showEntry), nil
+			return listed(ctx, in.PageInput, rows, total, showEntry), nil
 		})
 }

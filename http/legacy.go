@@ -9,7 +9,8 @@ import (
 
 // The legacy routes are the old names of operations, as far as their shapes differ. They are to go.
 
-type credentialsBody struct {
+// Credentials is an address with its password.
+type Credentials struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
 }
@@ -32,7 +33,7 @@ const deprecated = "@1767225600"
 func (a *API) addLegacy() {
 	signIn := legacy(operation("POST", "/auth/signin", "legacy-sign-in", "Legacy", "Sign in with a password"), "/api/v1/auth/login")
 	signIn.Errors = []int{http.StatusUnauthorized}
-	register(a, access{who: anyone}, signIn, func(ctx context.Context, in *struct{ Body credentialsBody }) (*sessionOutput, error) {
+	register(a, access{who: anyone}, signIn, func(ctx context.Context, in *struct{ Body Credentials }) (*sessionOutput, error) {
 		session, err := a.identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 		if err != nil {
 			return nil, err
@@ -44,7 +45,7 @@ func (a *API) addLegacy() {
 	signUp.Errors = []int{http.StatusConflict}
 	register(a, access{who: anyone}, signUp, func(ctx context.Context, in *struct {
 		Body struct {
-			credentialsBody
+			Credentials
 			DisplayName string `json:"displayName,omitempty" maxLength:"200"`
 		}
 	}) (*sessionOutput, error) {

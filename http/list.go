@@ -8,13 +8,13 @@ import (
 	"flagledger/queries"
 )
 
-// pageInput is how lists are paged. Without a limit a list comes whole.
-type pageInput struct {
+// PageInput is how lists are paged. Without a limit a list comes whole.
+type PageInput struct {
 	Limit  int `query:"limit" minimum:"1" maximum:"1000" doc:"The most entries to answer; all without it"`
 	Offset int `query:"offset" minimum:"0" doc:"How many entries to leave out at the beginning"`
 }
 
-func (p pageInput) page() queries.Page { return queries.Page{Limit: p.Limit, Offset: p.Offset} }
+func (p PageInput) page() queries.Page { return queries.Page{Limit: p.Limit, Offset: p.Offset} }
 
 // listOutput is a page of a list.
 type listOutput[T any] struct {
@@ -24,7 +24,7 @@ type listOutput[T any] struct {
 }
 
 // listed makes the answer of a list out of rows.
-func listed[R, T any](ctx context.Context, in pageInput, rows []R, total int, show func(R) T) *listOutput[T] {
+func listed[R, T any](ctx context.Context, in PageInput, rows []R, total int, show func(R) T) *listOutput[T] {
 	out := &listOutput[T]{Total: strconv.Itoa(total), Body: make([]T, len(rows))}
 	for i, row := range rows {
 		out.Body[i] = show(row)

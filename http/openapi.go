@@ -1,6 +1,7 @@
 package http
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -21,8 +22,7 @@ func (a *API) openAPI() huma.Config {
 	config.CreateHooks = nil
 	config.Formats = map[string]huma.Format{"application/json": strictJSON, "json": strictJSON}
 	config.DefaultFormat = "application/json"
-	config.OpenAPIPath = "/openapi"
-	config.DocsPath, config.SchemasPath = "", ""
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.RejectUnknownQueryParameters = true
 	if a.options.PublicURL != "" {
 		config.Servers = []*huma.Server{{URL: a.options.PublicURL}}
@@ -31,6 +31,36 @@ func (a *API) openAPI() huma.Config {
 		"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's ID token"},
 	}
 	return config
+}
+
+// publish serves the document as it stands, and then takes the rules out of the bodies' schemas, of which only the shape is left: members and
+// types. Rules are the commands' to check, all of them at once; huma would report the few that a schema can express and stop.
+func (a *API) publish() {
+	doc := a.huma.OpenAPI()
+	text, err := json.Marshal(doc)
+	if err != nil {
+		panic(err) // the document is part of the program
+	}
+	a.router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
+		_, _ = w.Write(text)
+	})
+	for _, schema := range doc.Components.Schemas.Map() {
+		schema.Required = nil
+		for name, property := range schema.Properties {
+			schema.Properties[name] = shapeOf(property)
+		}
+		schema.PrecomputeMessages()
+	}
+}
+
+func shapeOf(s *huma.Schema) *huma.Schema {
+	if s == nil {
+		return nil
+	}
+	shape := &huma.Schema{Type: s.Type, Nullable: s.Nullable, Ref: s.Ref, Items: shapeOf(s.Items), AdditionalProperties: s.AdditionalProperties}
+	shape.PrecomputeMessages()
+	return shape
 }
 
 // addDocs serves a page that shows the OpenAPI document, with its scripts, from the binary.

@@ -171,10 +171,6 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 		for _, place := range []string{"body.", "query.", "path.", "header."} {
 			name = strings.TrimPrefix(name, place)
 		}
-		if missing, found := strings.CutPrefix(text, "expected required property "); found {
-			property := strings.TrimSuffix(missing, " to be present")
-			name, text = strings.TrimPrefix(name+"."+property, "body."), "is required"
-		}
 		if _, noted := fields[name]; !noted {
 			fields[name] = text
 		}

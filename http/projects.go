@@ -26,13 +26,14 @@ func showProject(p queries.Project) projectBody {
 }
 
 type projectOutput struct {
-	changed
+	Changed
 	Location string `header:"Location"`
 	Body     projectBody
 }
 
-type projectPath struct {
-	tenantInput
+// ProjectPath names a project.
+type ProjectPath struct {
+	TenantInput
 	ID string `path:"projectId"`
 }
 
@@ -52,20 +53,20 @@ func (a *API) addProjects() {
 	const tag = "Projects"
 	register(a, access{who: viewer, tenantHeader: true}, operation("GET", "/api/v1/projects", "list-projects", tag, "The tenant's projects"),
 		func(ctx context.Context, in *struct {
-			tenantInput
-			pageInput
+			TenantInput
+			PageInput
 		}) (*listOutput[projectBody], error) {
 			rows, total, err := a.queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.page())
 			if err != nil {
 				return nil, err
 			}
-			return listed(ctx, in.pageInput, rows, total, showProject), nil
+			return listed(ctx, in.PageInput, rows, total, showProject), nil
 		})
 	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
 	create.DefaultStatus = http.StatusCreated
 	register(a, access{who: developer}, create, func(ctx context.Context, in *struct {
-		tenantInput
-		changeInput
+		TenantInput
+		ChangeInput
 		Body createProjectBody
 	}) (*projectOutput, error) {
 		return a.writeProject(ctx, commands.CreateProject{
@@ -73,14 +74,14 @@ func (a *API) addProjects() {
 		})
 	})
 	register(a, access{who: viewer}, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
-		func(ctx context.Context, in *projectPath) (*projectOutput, error) {
+		func(ctx context.Context, in *ProjectPath) (*projectOutput, error) {
 			project, err := a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
 			return &projectOutput{Body: showProject(project)}, err
 		})
 	register(a, access{who: developer}, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
 		func(ctx context.Context, in *struct {
-			projectPath
-			changeInput
+			ProjectPath
+			ChangeInput
 			Body updateProjectBody
 		}) (*projectOutput, error) {
 			out, err := a.writeProject(ctx, commands.UpdateProject{
@@ -96,8 +97,8 @@ func (a *API) addProjects() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusConflict}
 	register(a, access{who: developer}, remove, func(ctx context.Context, in *struct {
-		projectPath
-		changeInput
+		ProjectPath
+		ChangeInput
 	}) (*noContent, error) {
 		count, _ := principalOf(ctx).tenant.ProjectFlags(in.ID)
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: count})
@@ -116,7 +117,7 @@ func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Pr
 	}
 	count, _ := principalOf(ctx).tenant.ProjectFlags(p.ID)
 	return &projectOutput{
-		changed: changedBy(done), Location: "/api/v1/projects/" + p.ID,
+		Changed: changedBy(done), Location: "/api/v1/projects/" + p.ID,
 		Body: projectBody{
 			ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: count,
 			CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/mail"
+	"unicode/utf8"
 
 	"flagledger/commands"
 	"flagledger/queries"
@@ -31,8 +32,13 @@ func showTenant(t queries.Tenant) tenantBody {
 	}
 }
 
+const (
+	maxEmail       = 254
+	maxContactName = 200
+)
+
 type tenantOutput struct {
-	changed
+	Changed
 	Location string `header:"Location"`
 	Body     tenantBody
 }
@@ -44,15 +50,16 @@ type createTenantBody struct {
 	IsSandbox    bool   `json:"isSandbox,omitempty"`
 }
 
-type tenantPath struct {
-	tenantInput
+// TenantPath names a tenant.
+type TenantPath struct {
+	TenantInput
 	ID string `path:"tenantId"`
 }
 
 func (a *API) addTenants() {
 	const tag = "Tenants"
 	register(a, access{who: person}, operation("GET", "/api/v1/tenants", "list-tenants", tag, "The caller's tenants"),
-		func(ctx context.Context, in *pageInput) (*listOutput[tenantBody], error) {
+		func(ctx context.Context, in *PageInput) (*listOutput[tenantBody], error) {
 			rows, total, err := a.queries.TenantsOf(ctx, principalOf(ctx).claims.UserID, in.page())
 			if err != nil {
 				return nil, err
@@ -63,35 +70,42 @@ func (a *API) addTenants() {
 	create.DefaultStatus = http.StatusCreated
 	register(a, access{who: person}, create, a.createTenant)
 	register(a, access{who: viewer, tenantHeader: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
-		func(ctx context.Context, in *tenantPath) (*tenantOutput, error) {
+		func(ctx context.Context, in *TenantPath) (*tenantOutput, error) {
 			tenant, err := a.queries.Tenant(ctx, in.ID)
 			return &tenantOutput{Body: showTenant(tenant)}, err
 		})
 	register(a, access{who: viewer}, operation("GET", "/api/v1/tenants/{tenantId}/environments", "list-environments", tag, "The names of a tenant's environments"),
 		func(ctx context.Context, in *struct {
-			tenantPath
-			pageInput
+			TenantPath
+			PageInput
 		}) (*listOutput[string], error) {
 			names, total, err := a.queries.Environments(ctx, in.ID, in.page())
 			if err != nil {
 				return nil, err
 			}
-			return listed(ctx, in.pageInput, names, total, func(name string) string { return name }), nil
+			return listed(ctx, in.PageInput, names, total, func(name string) string { return name }), nil
 		})
 }
 
 // createTenant writes the contact, which is no fact, before the facts: a tenant is never without the one that was sent.
 func (a *API) createTenant(ctx context.Context, in *struct {
-	changeInput
+	ChangeInput
 	Body createTenantBody
 }) (*tenantOutput, error) {
 	claims := principalOf(ctx).claims
 	email := in.Body.PrimaryEmail
-	if address, err := mail.ParseAddress(email); email != "" && (err != nil || address.Address != email) {
-		return nil, invalid(map[string]string{"primaryEmail": "must be an e-mail address"})
+	wrong := map[string]string{}
+	if address, err := mail.ParseAddress(email); email != "" && (err != nil || address.Address != email || len(email) > maxEmail) {
+		wrong["primaryEmail"] = "must be an e-mail address"
+	}
+	if utf8.RuneCountInString(in.Body.ContactName) > maxContactName {
+		wrong["contactName"] = "must have at most 200 characters"
 	}
 	create := commands.CreateTenant{
 		ID: commands.NewID(), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Environments: commands.FirstEnvironments(),
+	}
+	if err := create.Check(wrong); err != nil {
+		return nil, err
 	}
 	if email != "" || in.Body.ContactName != "" {
 		if err := a.directory.SetContact(ctx, create.ID, email, in.Body.ContactName); err != nil {
@@ -106,7 +120,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		email = claims.Email
 	}
 	return &tenantOutput{
-		changed: changedBy(done), Location: "/api/v1/tenants/" + tenant.ID,
+		Changed: changedBy(done), Location: "/api/v1/tenants/" + tenant.ID,
 		Body: tenantBody{
 			ID: tenant.ID, Name: tenant.Name, PrimaryEmail: email, ContactName: in.Body.ContactName, IsSandbox: tenant.Sandbox,
 			Subscription: subscriptionSummary{string(tenant.Plan), "active"}, CreatedAt: timestamp(tenant.CreatedAt),

@@ -23,7 +23,7 @@ func showVariation(v events.Variation) variationBody {
 }
 
 type variationOutput struct {
-	changed
+	Changed
 	ETag     string `header:"ETag" doc:"The flag's version, for If-Match"`
 	Location string `header:"Location"`
 	Body     variationBody
@@ -59,8 +59,9 @@ type updateVariationBody struct {
 	Weight      number    `json:"weight,omitempty" minimum:"0" maximum:"10000"`
 }
 
-type variationChange struct {
-	flagChange
+// VariationChange is what every change to a variation takes.
+type VariationChange struct {
+	FlagChange
 	ID string `path:"variationId"`
 }
 
@@ -69,19 +70,19 @@ func (a *API) addVariations() {
 	reading, changing := access{who: viewer, environment: true}, access{who: developer, environment: true}
 	register(a, reading, operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation"),
 		func(ctx context.Context, in *struct {
-			flagPath
-			pageInput
+			FlagPath
+			PageInput
 		}) (*listOutput[variationBody], error) {
 			rows, total, err := a.queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
 			if err != nil {
 				return nil, err
 			}
-			return listed(ctx, in.pageInput, rows, total, showVariation), nil
+			return listed(ctx, in.PageInput, rows, total, showVariation), nil
 		})
 	add := guarded("POST", path, "add-variation", tag, "Add a variation behind the others")
 	add.DefaultStatus = http.StatusCreated
 	register(a, changing, add, func(ctx context.Context, in *struct {
-		flagChange
+		FlagChange
 		Body newVariationBody
 	}) (*variationOutput, error) {
 		v := in.Body.variation()
@@ -94,7 +95,7 @@ func (a *API) addVariations() {
 	})
 	register(a, changing, guarded("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
 		func(ctx context.Context, in *struct {
-			variationChange
+			VariationChange
 			Body updateVariationBody
 		}) (*variationOutput, error) {
 			update := commands.UpdateVariation{
@@ -107,7 +108,7 @@ func (a *API) addVariations() {
 		})
 	remove := guarded("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation")
 	remove.DefaultStatus = http.StatusNoContent
-	register(a, changing, remove, func(ctx context.Context, in *variationChange) (*noContent, error) {
+	register(a, changing, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveVariation{FlagRef: in.ref(ctx), ID: in.ID})
 		return &noContent{changedBy(done)}, err
 	})
@@ -118,7 +119,7 @@ func (a *API) writeVariation(ctx context.Context, cmd commands.Command[commands.
 	if err != nil {
 		return nil, err
 	}
-	out := &variationOutput{changed: changedBy(done), ETag: etag(flag.Version)}
+	out := &variationOutput{Changed: changedBy(done), ETag: etag(flag.Version)}
 	for _, v := range flag.Variations {
 		if v.ID == id {
 			out.Body = showVariation(v)

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// service is a running service over a database of its own.
+type service struct {
+	t           testing.TB
+	url         string
+	databaseURL string
+	node        *node
+}
+
+// newService starts a service that ends with the test.
+func newService(t testing.TB) *service {
+	t.Helper()
+	return serviceOn(t, pgtest.URL(t))
+}
+
+// serviceOn starts a service over a database that may have been used before.
+func serviceOn(t testing.TB, databaseURL string) *service {
+	t.Helper()
+	log := testLog(t)
+	if err := prepare(t.Context(), databaseURL, log); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(nil)
+	url := "http://" + server.Listener.Addr().String()
+	n, err := start(t.Context(), config{PublicURL: url, Environment: "development"}, databaseURL, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Config = n.api.Server()
+	server.Start()
+	t.Cleanup(func() {
+		server.Close()
+		n.stop()
+	})
+	s := &service{t: t, url: url, databaseURL: databaseURL, node: n}
+	s.eventually("the service is healthy", func() bool {
+		return strings.Contains(string(s.anonymous().call("GET", "/health", nil).body), `"status":"ok"`)
+	})
+	return s
+}
+
+// testLog shows the log of a service when FLAGLEDGER_TEST_LOG is set.
+func testLog(t testing.TB) *slog.Logger {
+	if os.Getenv("FLAGLEDGER_TEST_LOG") == "" {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// eventually waits for a condition, a minute at most.
+func (s *service) eventually(what string, holds func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			s.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// client makes calls with a token and a tenant, where it has them.
+type client struct {
+	s      *service
+	token  string
+	tenant string
+	userID string
+}
+
+func (s *service) anonymous() *client { return &client{s: s} }
+
+const password = "correct horse"
+
+// signUp makes a person, who has a tenant of his own.
+func (s *service) signUp(email string) *client {
+	s.t.Helper()
+	var session struct {
+		Token string
+		User  struct{ ID string }
+	}
+	s.anonymous().call("POST", "/auth/signup", map[string]string{"email": email, "password": password}).want(201).decode(&session)
+	c := &client{s: s, token: session.Token, userID: session.User.ID}
+	var tenants []struct{ ID string }
+	c.call("GET", "/api/v1/tenants", nil).want(200).decode(&tenants)
+	c.tenant = tenants[0].ID
+	return c
+}
+
+// answer is what came back from a call.
+type answer struct {
+	t      testing.TB
+	call   string
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call makes a call. A body that is a string or bytes is sent as it is, anything else as JSON. headers are pairs of name and value; an empty
+// value leaves out a header that would be sent otherwise.
+func (c *client) call(method, path string, body any, headers ...string) *answer {
+	c.s.t.Helper()
+	var reader io.Reader
+	switch body := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(body)
+	case []byte:
+		reader = bytes.NewReader(body)
+	default:
+		text, err := json.Marshal(body)
+		if err != nil {
+			c.s.t.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(c.s.t.Context(), method, c.s.url+path, reader)
+	if err != nil {
+		c.s.t.Fatal(err)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.tenant != "" {
+		r.Header.Set("X-Tenant-ID", c.tenant)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if r.Header.Del(headers[i]); headers[i+1] != "" {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	a := &answer{t: c.s.t, call: method + " " + path, status: response.StatusCode, header: response.Header}
+	if a.body, err = io.ReadAll(response.Body); err != nil {
+		c.s.t.Fatal(err)
+	}
+	return a
+}
+
+// want ends the test unless the answer has a status.
+func (a *answer) want(status int) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("%s: %d, want %d: %s", a.call, a.status, status, a.body)
+	}
+	return a
+}
+
+func (a *answer) decode(v any) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("%s: %v in %s", a.call, err, a.body)
+	}
+}
+
+// object is the answer's body as a JSON object.
+func (a *answer) object() (o map[string]any) {
+	a.t.Helper()
+	a.decode(&o)
+	return o
+}
+
+// refused checks that the answer is a well-formed problem with a status and exactly these fields in errors.
+func (a *answer) refused(status int, fields ...string) *answer {
+	a.t.Helper()
+	a.want(status)
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Errorf("%s: a problem of the type %q", a.call, got)
+	}
+	var p struct {
+		Type, Title, Detail, Instance string
+		Status                        int
+		Errors                        map[string]string
+	}
+	a.decode(&p)
+	if p.Status != status || p.Type == "" || p.Title == "" || p.Detail == "" || p.Instance != "urn:uuid:"+a.header.Get("X-Request-ID") {
+		a.t.Errorf("%s: an incomplete problem: %s", a.call, a.body)
+	}
+	for _, field := range fields {
+		if p.Errors[field] == "" {
+			a.t.Errorf("%s: errors does not name %s: %s", a.call, field, a.body)
+		}
+	}
+	if len(p.Errors) != len(fields) {
+		a.t.Errorf("%s: errors names other fields than %v: %s", a.call, fields, a.body)
+	}
+	return a
+}
+
+// createFlag makes a flag of the given fields, beside a new key and the type boolean where they have none.
+func (c *client) createFlag(key string, fields map[string]any) map[string]any {
+	c.s.t.Helper()
+	body := map[string]any{"key": key, "type": "boolean"}
+	for name, value := range fields {
+		body[name] = value
+	}
+	return c.call("POST", "/api/v1/flags", body).want(201).object()
+}
+
+func flagPath(key string, rest ...string) string {
+	return fmt.Sprintf("/api/v1/flags/%s%s", key, strings.Join(rest, ""))
+}
