@@ -133,7 +133,7 @@ func refused(e *commands.Error) *problem {
 
 // writeProblem answers with a problem outside of huma's operations.
 func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
-	p.identified(r.Context())
+	p = p.identified(r.Context())
 	for name, values := range p.headers {
 		w.Header()[name] = values
 	}
@@ -162,7 +162,7 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 	fields := map[string]string{}
 	for _, err := range errs {
 		name, text := "body", err.Error()
-		if detail, ok := err.(*huma.ErrorDetail); ok {
+		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
 			name, text = detail.Location, detail.Message
 			if before, after, found := strings.Cut(text, ": "); found && name == "body" {
 				name, text = before, after // readJSON names the field itself
@@ -179,7 +179,7 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 }
 
 func message(err error) string {
-	if detail, ok := err.(*huma.ErrorDetail); ok {
+	if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
 		return detail.Message
 	}
 	return err.Error()

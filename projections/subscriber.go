@@ -73,7 +73,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			if !errors.Is(err, errMoved) {
 				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
 			}
-			pause(ctx, wait)
+			_ = pause(ctx, wait)
 			wait = min(2*wait, maxRetryWait)
 		}
 	}()

@@ -21,7 +21,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		return err
 	}
 	log := c.logger()
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return fmt.Errorf("FLAGLEDGER_ADDR: %w", err)
 	}

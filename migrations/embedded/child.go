@@ -174,7 +174,7 @@ func rotateLog(dir string) error {
 	path := filepath.Join(dir, "postgres.log")
 	info, err := os.Stat(path)
 	if err != nil || info.Size() < logLimit {
-		return nil
+		return nil //nolint:nilerr // no log yet
 	}
 	if err := os.Rename(path, path+".1"); err != nil {
 		return fmt.Errorf("cannot rotate %s: %w", path, cause(err))

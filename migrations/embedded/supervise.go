@@ -96,7 +96,7 @@ func (p *Postgres) endOrphan(ctx context.Context) error {
 	}
 	pid, err := strconv.Atoi(lines[0])
 	if err != nil || pid <= 1 {
-		return nil
+		return nil //nolint:nilerr // no process is named
 	}
 	if !p.isPostmaster(pid) {
 		if syscall.Kill(pid, 0) == nil {
