@@ -135,6 +135,9 @@ func connect(ctx context.Context, url, schema string) (*pgx.Conn, error) {
 	config.RuntimeParams["search_path"] = schema
 	config.RuntimeParams["synchronous_commit"] = "off"
 	config.RuntimeParams["application_name"] = "flagledger projector"
+	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
+	config.RuntimeParams["enable_seqscan"] = "off"
+	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	return pgx.ConnectConfig(ctx, config)
 }
 

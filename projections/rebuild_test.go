@@ -1,0 +1,179 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+// same ends the test unless the read models hold the rows that they held before.
+func (w *world) same(after string, before map[string][]string) {
+	w.t.Helper()
+	if diff := cmp.Diff(before, w.dump()); diff != "" {
+		w.t.Fatalf("after %s the rows differ (-before +after):\n%s", after, diff)
+	}
+}
+
+// sameFromScratch ends the test unless read models that nobody carries on hold the rows that the log makes.
+func (w *world) sameFromScratch() {
+	w.t.Helper()
+	before := w.dump()
+	w.exec(`drop schema read cascade`)
+	w.rebuild(All()...)
+	w.same("dropping all and a rebuild", before)
+}
+
+func TestARebuildGivesTheSameRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.carryOn()
+	w.fill(4, 250) // the read models follow page by page meanwhile
+	w.settle()
+	before := w.dump()
+	for _, p := range All() {
+		for _, table := range p.tables {
+			if len(before[table]) == 0 {
+				t.Errorf("the workload leaves no rows in %s", table)
+			}
+		}
+	}
+	for name, s := range w.statuses() {
+		if len(s.Parked) > 0 {
+			t.Errorf("%s has parked %v", name, s.Parked)
+		}
+	}
+	w.rebuild(All()...)
+	w.same("a rebuild beside a projector", before)
+
+	stop()
+	w.sameFromScratch()
+
+	w.exec(`drop schema read cascade`)
+	w.carryOn()
+	w.settle()
+	w.same("dropping all and a start", before)
+}
+
+func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.carryOn()
+	w.settle()
+
+	var (
+		written      [2]atomic.Int64 // flags that each writer has been told can be read
+		reads, async atomic.Int64
+		stops        []func()
+	)
+	for writer := range written {
+		stops = append(stops, w.background(func(ctx context.Context) {
+			for i := 0; ctx.Err() == nil; i++ {
+				key := fmt.Sprintf("w%d-%06d", writer, i)
+				position, err := w.store.Append(context.Background(), events.FlagStream("t", key), 0, []events.Event{event(newFlag(key))})
+				if err != nil {
+					t.Errorf("append: %v", err)
+					return
+				}
+				if w.progress.Wait(context.Background(), position) {
+					written[writer].Store(int64(i + 1))
+				} else {
+					async.Add(1)
+				}
+			}
+		}))
+	}
+	read := queries.New(w.pool, nil)
+	for reader := range 3 {
+		stops = append(stops, w.background(func(ctx context.Context) {
+			for ctx.Err() == nil {
+				writer := reader % len(written)
+				want := written[writer].Load()
+				rows, _, err := read.Flags(context.Background(), "t", "e", queries.FlagFilter{Search: fmt.Sprintf("w%d-", writer)}, queries.Page{})
+				if err != nil || int64(len(rows)) < want {
+					t.Errorf("%d flags were read, %v; %d had been acknowledged", len(rows), err, want)
+					return
+				}
+				reads.Add(1)
+			}
+		}))
+	}
+	for range 4 {
+		before := written[0].Load()
+		w.eventually("some more is written", func() bool { return written[0].Load() > before+10 || t.Failed() })
+		w.rebuild(All()...)
+	}
+	for _, stop := range stops {
+		stop()
+	}
+	t.Logf("%d and %d flags written, %d acknowledged before they could be read, %d lists read", written[0].Load(), written[1].Load(), async.Load(), reads.Load())
+	w.settle()
+	stop()
+	if left := column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename <> 'checkpoints'`); len(left) > 0 {
+		t.Errorf("rebuilds left tables behind: %v", left)
+	}
+	w.sameFromScratch()
+}
+
+// tally is a read model that has a row for each event, as often as it was applied.
+func tally(version int, column string) Projection {
+	return Projection{
+		Name: "tally", version: version, tables: []string{"tally"}, streams: []string{""},
+		schema: `create table tally (n bigint generated always as identity, ` + column + ` text not null)`,
+		apply: func(b *pgx.Batch, e events.Recorded) error {
+			b.Queue(`insert into tally (`+column+`) values ($1)`, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
+			return nil
+		},
+	}
+}
+
+func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var want []string
+	for i := range 30 {
+		w.append(fmt.Sprintf("flag-t.%d", i), 0, newFlag("f"))
+		want = append(want, fmt.Sprintf("flag-t.%d@1", i))
+	}
+	rowsOf := func(p Projection, column_ string) ([]string, error) {
+		if _, err := p.readCheckpoint(t.Context(), w.pool, liveSchema, w.store.Engine()); err != nil {
+			return nil, err
+		}
+		return column[string](w, `select `+column_+` from read.tally order by n`), nil
+	}
+	old, next := tally(1, "event"), tally(2, "fact")
+	stop := w.carryOnOne(old, nil)
+	w.eventually("the first version is built", func() bool { rows, err := rowsOf(old, "event"); return err == nil && len(rows) == len(want) })
+	stop()
+
+	// The new version cannot get past its first event until it may, and what is read stays the old one meanwhile.
+	release := make(chan struct{})
+	held := next
+	held.apply = func(b *pgx.Batch, e events.Recorded) error {
+		<-release
+		return next.apply(b, e)
+	}
+	w.carryOnOne(held, nil)
+	w.eventually("the new version's table stands", func() bool {
+		return len(column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename = 'tally'`)) == 1
+	})
+	if rows, err := rowsOf(old, "event"); err != nil || !slices.Equal(rows, want) {
+		t.Errorf("while the new version is built, the old one has %v, %v", rows, err)
+	}
+	if _, err := rowsOf(next, "fact"); !errors.Is(err, errNoReadModel) {
+		t.Errorf("while the new version is built, it is said to stand: %v", err)
+	}
+	close(release)
+	w.eventually("the new version is read", func() bool { _, err := rowsOf(next, "fact"); return err == nil })
+	w.append("flag-t.30", 0, newFlag("f"))
+	want = append(want, "flag-t.30@1")
+	w.eventually("the new version follows", func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) })
+}

@@ -1,0 +1,228 @@
+package projections
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// workload makes up what happens in one tenant: facts of every kind, each possible after those before it. The same seed makes the same facts.
+type workload struct {
+	*rand.Rand
+	source       *rand.ChaCha8
+	tenant       string
+	now          time.Time
+	revisions    map[string]events.Revision
+	environments []events.EnvironmentRef
+	projects     []string
+	people       []string
+	flags        map[string]*events.FlagCreated // by key, as they now are; nil for one that is deleted
+	seen         map[string]bool                // the stored names of the facts so far
+}
+
+func newWorkload(seed byte) *workload {
+	source := rand.NewChaCha8([32]byte{seed})
+	return &workload{
+		Rand: rand.New(source), source: source, tenant: fmt.Sprintf("t%d", seed), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		revisions: map[string]events.Revision{}, flags: map[string]*events.FlagCreated{}, seen: map[string]bool{},
+	}
+}
+
+func (l *workload) newID() string { return uuid.Must(uuid.NewRandomFromReader(l.source)).String() }
+
+func pick[T any](l *workload, list []T) T { return list[l.IntN(len(list))] }
+
+// sometimes is true one time out of n.
+func (l *workload) sometimes(n int) bool { return l.IntN(n) == 0 }
+
+// run appends facts until the streams of the tenant have at least so many events.
+func (l *workload) run(t *testing.T, store events.Store, atLeast int) {
+	for total := 0; total < atLeast; {
+		stream, facts := l.next()
+		var batch []events.Event
+		for _, fact := range facts {
+			l.now = l.now.Add(time.Duration(l.IntN(5000)) * time.Millisecond)
+			l.seen[fact.StoredName()] = true
+			batch = append(batch, events.Event{
+				ID: uuid.MustParse(l.newID()),
+				Metadata: events.Metadata{
+					Time: l.now, Actor: events.Actor{Kind: pick(l, []events.ActorKind{events.UserActor, events.ClientActor, events.SystemActor}), ID: l.newID()},
+					RequestID: l.newID(), Reason: pick(l, []string{"", "why <not> & \"so\"", "größer"}),
+				},
+				Fact: fact,
+			})
+		}
+		if _, err := store.Append(t.Context(), stream, l.revisions[stream], batch); err != nil {
+			t.Errorf("append to %s: %v", stream, err)
+			return
+		}
+		l.revisions[stream] += events.Revision(len(batch))
+		total += len(batch)
+	}
+}
+
+// next says what happens next, and to which stream.
+func (l *workload) next() (stream string, facts []events.Fact) {
+	if len(l.environments) == 0 {
+		sandbox := l.sometimes(2)
+		return events.TenantStream(l.tenant), []events.Fact{
+			events.TenantCreated{ID: l.tenant, Name: "Tenant", Sandbox: sandbox, Plan: events.FreePlan}, l.environment(), l.environment(),
+		}
+	}
+	switch l.IntN(24) {
+	case 0:
+		return events.TenantStream(l.tenant), []events.Fact{l.environment()}
+	case 1:
+		user := l.newID()
+		l.people = append(l.people, user)
+		return events.UserStream(user), []events.Fact{events.UserRegistered{ID: user, Provider: "password"}}
+	case 2:
+		return events.TenantStream(l.tenant), []events.Fact{
+			events.MemberAdded{UserID: l.newID(), Role: pick(l, []events.Role{events.AdminRole, events.DeveloperRole, events.ViewerRole})},
+		}
+	case 3:
+		if len(l.people) > 0 {
+			user := pick(l, l.people)
+			return events.UserStream(user), []events.Fact{events.SessionEnded{UserID: user, SessionID: l.newID(), Until: l.now}}
+		}
+	case 4, 5:
+		return l.project()
+	}
+	return l.flag()
+}
+
+func (l *workload) environment() events.Fact {
+	ref := events.EnvironmentRef{ID: l.newID(), Name: fmt.Sprintf("env-%d", len(l.environments))}
+	l.environments = append(l.environments, ref)
+	return events.EnvironmentAdded{Environment: ref}
+}
+
+func (l *workload) project() (stream string, facts []events.Fact) {
+	if len(l.projects) == 0 || l.sometimes(2) {
+		id := l.newID()
+		l.projects = append(l.projects, id)
+		return events.ProjectStream(id), []events.Fact{events.ProjectCreated{ID: id, TenantID: l.tenant, Name: l.text(), Description: l.text(), Color: "#6b7280"}}
+	}
+	i := l.IntN(len(l.projects))
+	stream = events.ProjectStream(l.projects[i])
+	if l.sometimes(3) {
+		l.projects = append(l.projects[:i], l.projects[i+1:]...)
+		return stream, []events.Fact{events.ProjectDeleted{}}
+	}
+	return stream, []events.Fact{events.ProjectUpdated{Name: maybe(l, l.text()), Description: maybe(l, l.text()), Color: maybe(l, "#ffffff")}}
+}
+
+func (l *workload) flag() (stream string, facts []events.Fact) {
+	key := fmt.Sprintf("flag.%d", l.IntN(20)) // a dot: a stream's name is cut at its first one alone
+	stream = events.FlagStream(l.tenant, key)
+	flag := l.flags[key]
+	if flag == nil {
+		created := events.FlagCreated{
+			TenantID: l.tenant, Key: key, ID: l.newID(), Name: l.text(), Type: events.JSONFlag, DefaultValue: l.value(), Description: l.text(), Tags: l.tags(), Salt: l.newID(),
+		}
+		if len(l.projects) > 0 {
+			created.ProjectID = pick(l, append([]string{""}, l.projects...))
+		}
+		for range l.IntN(3) {
+			created.Variations = append(created.Variations, l.variation())
+		}
+		l.flags[key] = &created
+		return stream, []events.Fact{created}
+	}
+	for range 1 + l.IntN(2) {
+		facts = append(facts, l.change(flag))
+	}
+	if l.sometimes(12) {
+		delete(l.flags, key)
+		facts = append(facts, events.FlagDeleted{})
+	}
+	return stream, facts
+}
+
+func (l *workload) change(flag *events.FlagCreated) events.Fact {
+	switch n := l.IntN(7); {
+	case n == 0:
+		return events.FlagStatusChanged{From: events.ActiveFlag, To: pick(l, []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag})}
+	case n == 1:
+		return events.FlagEnabled{Environment: pick(l, l.environments)}
+	case n == 2:
+		return events.FlagDisabled{Environment: pick(l, l.environments)}
+	case n == 3:
+		v := l.variation()
+		flag.Variations = append(flag.Variations, v)
+		return events.VariationAdded{Variation: v}
+	case n == 4 && len(flag.Variations) > 0:
+		return events.VariationUpdated{
+			ID: pick(l, flag.Variations).ID, Name: maybe(l, l.text()), Value: maybe(l, l.value()), Description: maybe(l, l.text()), Weight: maybe(l, events.Weight(l.IntN(100_000))),
+		}
+	case n == 5 && len(flag.Variations) > 0:
+		i := l.IntN(len(flag.Variations))
+		v := flag.Variations[i]
+		flag.Variations = append(flag.Variations[:i:i], flag.Variations[i+1:]...)
+		return events.VariationRemoved{Variation: v}
+	default:
+		return events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags())}
+	}
+}
+
+func (l *workload) variation() events.Variation {
+	return events.Variation{ID: l.newID(), Name: l.text(), Value: l.value(), Description: l.text(), Weight: events.Weight(l.IntN(100_000))}
+}
+
+// maybe changes a field every other time.
+func maybe[T any](l *workload, to T) *events.Change[T] {
+	if l.sometimes(2) {
+		return nil
+	}
+	return &events.Change[T]{To: to}
+}
+
+func (l *workload) text() string {
+	return pick(l, []string{"", "plain", "größer 😀", `back\slash "quoted" 'single'`, "line\nbreak\ttab", "{1,2}", strings.Repeat("long ", 40)})
+}
+
+func (l *workload) tags() []string { return []string{l.text(), l.text()}[:l.IntN(3)] }
+
+// value is JSON whose spelling must not change.
+func (l *workload) value() json.RawMessage {
+	return json.RawMessage(pick(l, []string{`9007199254740993`, `1.50`, `true`, `"<é>\u2028"`, `{"b":1,"a":[1e2,null]}`, `""`, `null`}))
+}
+
+// fill runs the workloads of several tenants at once and checks that they made facts of every kind that there is.
+func (w *world) fill(tenants, eventsEach int) {
+	w.t.Helper()
+	seen := map[string]bool{}
+	var mu sync.Mutex
+	var parts sync.WaitGroup
+	for i := range tenants {
+		parts.Go(func() {
+			l := newWorkload(byte(i + 1))
+			l.run(w.t, w.store, eventsEach)
+			mu.Lock()
+			defer mu.Unlock()
+			for name := range l.seen {
+				seen[name] = true
+			}
+		})
+	}
+	parts.Wait()
+	golden, err := filepath.Glob("../events/testdata/*.json") // one for every kind and version
+	if err != nil || len(golden) == 0 {
+		w.t.Fatalf("no golden files of events: %v", err)
+	}
+	for _, file := range golden {
+		name := filepath.Base(file)
+		if name = name[:strings.LastIndex(name, ".v")]; !seen[name] {
+			w.t.Errorf("the workload has no %s", name)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package projections
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/events"
+	"flagledger/events/postgres"
+	"flagledger/migrations"
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// world is a database with a log and, while something carries them on, read models.
+type world struct {
+	t        *testing.T
+	url      string
+	store    *postgres.Store
+	pool     *pgxpool.Pool // as queries have it
+	progress *Progress     // of what carryOn runs
+	log      *slog.Logger
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, url: pgtest.URL(t), progress: NewProgress(), log: slog.New(slog.DiscardHandler)}
+	if os.Getenv("FLAGLEDGER_TEST_LOG") != "" {
+		w.log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	if err := migrations.Apply(t.Context(), w.url, w.log); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if w.store, err = postgres.Open(t.Context(), w.url, w.log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.store.Close)
+	if w.pool, err = pgxpool.New(t.Context(), w.url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.pool.Close)
+	return w
+}
+
+// background runs something until stop is called or the test ends, whichever comes first, and waits until it has returned.
+func (w *world) background(run func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { run(ctx) })
+	stop = func() {
+		cancel()
+		done.Wait()
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// carryOn keeps all read models current, as a server does.
+func (w *world) carryOn() (stop func()) {
+	return w.background(func(ctx context.Context) {
+		if err := Run(ctx, w.url, w.store, w.progress, w.log); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// carryOnOne keeps one read model current, which need not be one of the service's. committed may be nil.
+func (w *world) carryOnOne(p Projection, committed func(events.Position)) (stop func()) {
+	if committed == nil {
+		committed = func(events.Position) {}
+	}
+	return w.background(func(ctx context.Context) {
+		err := route(ctx, &subscriber{projection: p, schema: liveSchema, url: w.url, store: w.store, log: w.log, committed: committed})
+		if err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+func (w *world) rebuild(list ...Projection) {
+	w.t.Helper()
+	if err := Rebuild(w.t.Context(), w.url, w.store, list, nil, w.log); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// eventually waits for a condition, half a minute at most.
+func (w *world) eventually(what string, holds func() bool) {
+	w.t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// settle waits until all read models hold all of the log.
+func (w *world) settle() {
+	w.t.Helper()
+	w.eventually("the read models hold all of the log", func() bool {
+		for _, s := range w.statuses() {
+			if !s.Built || s.Lag > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (w *world) statuses() map[string]Status {
+	w.t.Helper()
+	list, err := Statuses(w.t.Context(), w.pool, w.store)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	byName := map[string]Status{}
+	for _, s := range list {
+		byName[s.Name] = s
+	}
+	return byName
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.pool.Exec(w.t.Context(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// column reads the only column of some rows.
+func column[T any](w *world, sql string, args ...any) []T {
+	w.t.Helper()
+	rows, err := w.pool.Query(w.t.Context(), sql, args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+// dump is all rows of all read models, by table.
+func (w *world) dump() map[string][]string {
+	w.t.Helper()
+	tables := map[string][]string{}
+	for _, table := range column[string](w, `select tablename from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`) {
+		tables[table] = column[string](w, `select t::text from read.`+table+` t order by t::text collate "C"`)
+	}
+	return tables
+}
+
+// event gives a fact what it needs to be appended.
+func event(fact events.Fact) events.Event {
+	return events.Event{
+		ID:       uuid.Must(uuid.NewV7()),
+		Metadata: events.Metadata{Time: time.Now().UTC().Truncate(time.Millisecond), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}},
+		Fact:     fact,
+	}
+}
+
+// append adds facts to a stream that stands at a revision.
+func (w *world) append(stream string, at events.Revision, facts ...events.Fact) events.Position {
+	w.t.Helper()
+	var list []events.Event
+	for _, fact := range facts {
+		list = append(list, event(fact))
+	}
+	position, err := w.store.Append(w.t.Context(), stream, at, list)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return position
+}
+
+// appendRaw adds an event that the codec would not let pass.
+func (w *world) appendRaw(stream string, at events.Revision, name, data, metadata string) {
+	w.t.Helper()
+	w.exec(`select events.append($1, $2, '{1}', $3, $4, '{1}', $5, $6)`, []string{stream}, []int64{int64(at)},
+		[]uuid.UUID{uuid.New()}, []string{name}, [][]byte{[]byte(data)}, [][]byte{[]byte(metadata)})
+}
+
+// newFlag is the fact that begins a flag of tenant t.
+func newFlag(key string) events.FlagCreated {
+	return events.FlagCreated{TenantID: "t", Key: key, ID: "id of " + key, Name: key, Type: events.BooleanFlag, DefaultValue: []byte(`false`), Salt: "s"}
+}
