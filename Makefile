@@ -1,12 +1,13 @@
 # flagledger: `make help` lists what there is to do.
 
-GO            ?= go
-TOOLS         := $(CURDIR)/.tools
-LINT_VERSION  := v2.15.0
-LINT          := $(TOOLS)/golangci-lint-$(LINT_VERSION)
-BUILD         := $(shell git rev-parse --short HEAD 2>/dev/null || echo dev)
+GO                ?= go
+TOOLS             := $(CURDIR)/.tools
+LINT_VERSION      := v2.15.0
+BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
+LINT              := $(TOOLS)/golangci-lint-$(LINT_VERSION)
+BUILD             := $(shell git rev-parse --short HEAD 2>/dev/null || echo dev)
 # One throwaway Postgres cluster serves all test packages of a run.
-PGRUN         := $(GO) run ./migrations/pgtest/pgrun
+PGRUN             := $(GO) run ./migrations/pgtest/pgrun
 
 .PHONY: help
 help: ## Show this list
@@ -25,8 +26,11 @@ test: ## Run all tests with the race detector, against a real Postgres
 	$(PGRUN) $(GO) test -race -timeout 15m ./...
 
 .PHONY: bench
-bench: ## Measure: medians of several runs, and the figures that are promised
-	$(PGRUN) $(GO) run ./cmd/flagledger/bench
+bench: ## Measure, three times and more, and show the medians (ten minutes)
+	@mkdir -p bin
+	$(GO) test -run '^$$' -bench . -count 6 ./projections/snapshot ./commands/local | tee bin/bench.txt
+	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 30m ./cmd/flagledger | tee -a bin/bench.txt
+	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) bin/bench.txt
 
 .PHONY: lint
 lint: $(LINT) ## Check style and the rules of the house

@@ -34,6 +34,16 @@ func (a *API) addLegacy() {
 	signIn := legacy(operation("POST", "/auth/signin", "legacy-sign-in", "Legacy", "Sign in with a password"), "/api/v1/auth/login")
 	signIn.Errors = []int{http.StatusUnauthorized}
 	register(a, access{who: anyone}, signIn, func(ctx context.Context, in *struct{ Body Credentials }) (*sessionOutput, error) {
+		missing := map[string]string{}
+		if in.Body.Email == "" {
+			missing["email"] = "is required"
+		}
+		if in.Body.Password == "" {
+			missing["password"] = "is required"
+		}
+		if len(missing) > 0 {
+			return nil, invalid(missing)
+		}
 		session, err := a.identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 		if err != nil {
 			return nil, err
