@@ -129,22 +129,22 @@ type NewVariation struct {
 func (c CreateFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
 
 func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
+	wrong := fields{}
 	name := c.Key
 	if c.Name != nil {
 		name = *c.Name
+		checkText(wrong, "name", name, 1, maxName)
 	}
 	value := c.DefaultValue
 	if value == nil {
 		value = zeroValue(c.Type)
 	}
 	tags := tagSet(c.Tags)
-	wrong := fields{}
 	wrong.check(c.Key != "", "key", "is required")
 	wrong.check(c.Type != "", "type", "is required")
 	wrong.check(keyPattern.MatchString(c.Key), "key", "must match %s", keyPattern)
 	wrong.check(!slices.Contains(reservedKeys, c.Key), "key", "%q is reserved", c.Key)
 	wrong.check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
-	checkText(wrong, "name", name, 1, maxName)
 	checkText(wrong, "description", c.Description, 0, maxDescription)
 	checkTags(wrong, tags)
 	if knownType(c.Type) {

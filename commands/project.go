@@ -40,21 +40,22 @@ type CreateProject struct {
 	TenantID    string
 	Name        string
 	Description string
-	Color       string // empty: DefaultColor
+	Color       *string // nil: DefaultColor
 }
 
 func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
 
 func (c CreateProject) decide(Project) ([]events.Fact, error) {
-	if c.Color == "" {
-		c.Color = DefaultColor
+	color := DefaultColor
+	if c.Color != nil {
+		color = *c.Color
 	}
 	wrong := fields{}
-	checkProject(wrong, c.Name, c.Description, c.Color)
+	checkProject(wrong, c.Name, c.Description, color)
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	return []events.Fact{events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: c.Color}}, nil
+	return []events.Fact{events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: color}}, nil
 }
 
 func checkProject(wrong fields, name, description, color string) {

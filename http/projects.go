@@ -38,9 +38,9 @@ type ProjectPath struct {
 }
 
 type createProjectBody struct {
-	Name        string `json:"name" minLength:"1" maxLength:"200" example:"Checkout"`
-	Description string `json:"description,omitempty" maxLength:"2000"`
-	Color       string `json:"color,omitempty" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"#6b7280 without it" example:"#6b7280"`
+	Name        string  `json:"name" minLength:"1" maxLength:"200" example:"Checkout"`
+	Description string  `json:"description,omitempty" maxLength:"2000"`
+	Color       *string `json:"color,omitempty" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"#6b7280 without it" example:"#6b7280"`
 }
 
 type updateProjectBody struct {

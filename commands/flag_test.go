@@ -1,0 +1,227 @@
+package commands
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"flagledger/events"
+)
+
+var production = events.EnvironmentRef{ID: "e1", Name: "production"}
+
+func created(change ...func(*events.FlagCreated)) events.FlagCreated {
+	f := events.FlagCreated{TenantID: "t", Key: "k", ID: "f", Name: "k", Type: events.NumberFlag, DefaultValue: raw("0"), Salt: "s"}
+	for _, c := range change {
+		c(&f)
+	}
+	return f
+}
+
+func withVariation(f *events.FlagCreated) {
+	f.Variations = []events.Variation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 1000}}
+}
+
+func creating(change func(*CreateFlag)) CreateFlag {
+	c := CreateFlag{TenantID: "t", Key: "k", ID: "f", Type: events.NumberFlag, Salt: "s"}
+	change(&c)
+	return c
+}
+
+var theFlag = FlagRef{TenantID: "t", Key: "k"}
+
+func TestCreateFlag(t *testing.T) {
+	unchanged := func(*CreateFlag) {}
+	t.Run("with nothing but key and type", func(t *testing.T) {
+		when(t, nil, creating(unchanged)).then(created())
+	})
+	t.Run("with all fields", func(t *testing.T) {
+		when(t, nil, creating(func(c *CreateFlag) {
+			c.Name, c.Description, c.Tags, c.ProjectID = new("Checkout"), "why", []string{"a", "b", "a"}, "p"
+			c.DefaultValue = raw(" 1.50 ")
+			c.Variations = []NewVariation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
+		})).then(created(func(f *events.FlagCreated) {
+			f.Name, f.Description, f.Tags, f.ProjectID, f.DefaultValue = "Checkout", "why", []string{"a", "b"}, "p", raw("1.50")
+			f.Variations = []events.Variation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
+		}))
+	})
+	t.Run("whose key was deleted", func(t *testing.T) {
+		when(t, []events.Fact{created(), events.FlagDeleted{}}, creating(unchanged)).then(created())
+	})
+	t.Run("whose key is taken", func(t *testing.T) {
+		when(t, []events.Fact{created()}, creating(unchanged)).refused(Conflict)
+	})
+	for name, c := range map[string]struct {
+		change func(*CreateFlag)
+		fields []string
+	}{
+		"no key":          {func(c *CreateFlag) { c.Key = "" }, []string{"key"}},
+		"bad key":         {func(c *CreateFlag) { c.Key = "a b" }, []string{"key"}},
+		"key that begins": {func(c *CreateFlag) { c.Key = ".a" }, []string{"key"}},
+		"long key":        {func(c *CreateFlag) { c.Key = strings.Repeat("k", 129) }, []string{"key"}},
+		"reserved key":    {func(c *CreateFlag) { c.Key = "evaluate" }, []string{"key"}},
+		"no type":         {func(c *CreateFlag) { c.Type = "" }, []string{"type"}},
+		"empty name":      {func(c *CreateFlag) { c.Name = new("") }, []string{"name"}},
+		"long name":       {func(c *CreateFlag) { c.Name = new(strings.Repeat("é", 201)) }, []string{"name"}},
+		"NUL":             {func(c *CreateFlag) { c.Description = "a\x00" }, []string{"description"}},
+		"wrong value":     {func(c *CreateFlag) { c.DefaultValue = raw(`"1"`) }, []string{"defaultValue"}},
+		"huge number":     {func(c *CreateFlag) { c.DefaultValue = raw(`1e999`) }, []string{"defaultValue"}},
+		"no project":      {func(c *CreateFlag) { c.ProjectID, c.ProjectMissing = "p", true }, []string{"projectId"}},
+		"empty tag":       {func(c *CreateFlag) { c.Tags = []string{"a", ""} }, []string{"tags[1]"}},
+		"too many tags": {func(c *CreateFlag) {
+			c.Tags = strings.Split(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ", 1), "")
+		}, []string{"tags"}},
+		"two variations of one name": {func(c *CreateFlag) {
+			c.Variations = []NewVariation{{ID: "1", Name: "a", Value: raw("1")}, {ID: "2", Name: "a", Value: raw("2")}}
+		}, []string{"flag_variations[1].name"}},
+		"all at once": {func(c *CreateFlag) {
+			c.Key, c.Name, c.DefaultValue, c.Tags = "a b", new(""), raw("true"), []string{""}
+			c.Variations = []NewVariation{{Name: "", Value: raw("{}"), Weight: -1}}
+		}, []string{"key", "name", "defaultValue", "tags[0]", "flag_variations[0].name", "flag_variations[0].value", "flag_variations[0].weight"}},
+	} {
+		t.Run("with "+name, func(t *testing.T) { when(t, nil, creating(c.change)).refused(Invalid, c.fields...) })
+	}
+}
+
+func TestValuesAreOfTheFlagsType(t *testing.T) {
+	for kind, values := range map[events.FlagType]struct{ good, bad []string }{
+		events.BooleanFlag: {[]string{"true", "false"}, []string{`"true"`, "1", "null", "{}", "[]"}},
+		events.StringFlag:  {[]string{`""`, `"null"`}, []string{"true", "1", "null", "{}", "[]"}},
+		events.NumberFlag:  {[]string{"0", "-1", "1e2", "9007199254740993", "0.10"}, []string{"true", `"1"`, "null", "{}", "[]", "1e999"}},
+		events.JSONFlag:    {[]string{"{}", "[]", "null", "1", "true", `"x"`}, nil},
+	} {
+		for _, value := range values.good {
+			wrong := fields{}
+			if checkValue(wrong, "value", kind, raw(value)); len(wrong) > 0 {
+				t.Errorf("%s is no %s: %v", value, kind, wrong)
+			}
+		}
+		for _, value := range values.bad {
+			wrong := fields{}
+			if checkValue(wrong, "value", kind, raw(value)); len(wrong) == 0 {
+				t.Errorf("%s is a %s", value, kind)
+			}
+		}
+	}
+}
+
+func TestUpdateFlag(t *testing.T) {
+	given := []events.Fact{created(func(f *events.FlagCreated) { f.Tags = []string{"a"} })}
+	t.Run("what changes is told with what was", func(t *testing.T) {
+		when(t, given, UpdateFlag{
+			FlagRef: theFlag, Name: new("n"), Description: new("d"), DefaultValue: new(raw(" 7 ")), Tags: &[]string{"b", "b"}, Status: new(events.ArchivedFlag),
+		}).then(
+			events.FlagUpdated{
+				Name: &events.Change[string]{From: "k", To: "n"}, Description: &events.Change[string]{To: "d"},
+				DefaultValue: &events.Change[json.RawMessage]{From: raw("0"), To: raw("7")}, Tags: &events.Change[[]string]{From: []string{"a"}, To: []string{"b"}},
+			},
+			events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
+		)
+	})
+	t.Run("what is so already is no change", func(t *testing.T) {
+		when(t, given, UpdateFlag{
+			FlagRef: theFlag, Name: new("k"), Description: new(""), DefaultValue: new(raw("0")), Tags: &[]string{"a"}, Status: new(events.ActiveFlag),
+		}).then()
+	})
+	t.Run("any status follows any", func(t *testing.T) {
+		archived := append(given, events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
+		when(t, archived, UpdateFlag{FlagRef: theFlag, Status: new(events.InactiveFlag)}).
+			then(events.FlagStatusChanged{From: events.ArchivedFlag, To: events.InactiveFlag})
+	})
+	t.Run("all that is wrong is named", func(t *testing.T) {
+		when(t, given, UpdateFlag{FlagRef: theFlag, Name: new(""), DefaultValue: new(raw("true")), Tags: &[]string{""}, Status: new(events.FlagStatus("x"))}).
+			refused(Invalid, "name", "defaultValue", "tags[0]", "status")
+	})
+	t.Run("of no flag", func(t *testing.T) { when(t, nil, UpdateFlag{FlagRef: theFlag}).refused(NotFound) })
+	t.Run("of a deleted flag", func(t *testing.T) {
+		when(t, append(given, events.FlagDeleted{}), UpdateFlag{FlagRef: theFlag}).refused(NotFound)
+	})
+}
+
+func TestAChangeMayExpectAVersion(t *testing.T) {
+	given := []events.Fact{created(), events.FlagEnabled{Environment: production}}
+	at := func(version events.Revision) FlagRef {
+		return FlagRef{TenantID: "t", Key: "k", IfVersion: func(v events.Revision) bool { return v == version }}
+	}
+	for name, cmd := range map[string]func(FlagRef) Command[Flag]{
+		"update": func(r FlagRef) Command[Flag] { return UpdateFlag{FlagRef: r, Name: new("n")} },
+		"switch": func(r FlagRef) Command[Flag] { return SwitchFlag{FlagRef: r, Environment: production} },
+		"delete": func(r FlagRef) Command[Flag] { return DeleteFlag{FlagRef: r} },
+		"add variation": func(r FlagRef) Command[Flag] {
+			return AddVariation{FlagRef: r, Variation: NewVariation{ID: "v", Name: "n", Value: raw("1")}}
+		},
+		"update variation": func(r FlagRef) Command[Flag] { return UpdateVariation{FlagRef: r, ID: "v"} },
+		"remove variation": func(r FlagRef) Command[Flag] { return RemoveVariation{FlagRef: r, ID: "v"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			when(t, given, cmd(at(1))).refused(PreconditionFailed)
+			if err := when(t, given, cmd(at(2))).err; KindOf(err) == PreconditionFailed {
+				t.Errorf("refused at the version that it expects: %v", err)
+			}
+		})
+	}
+}
+
+func TestSwitchFlag(t *testing.T) {
+	on, off := SwitchFlag{FlagRef: theFlag, Environment: production, On: true}, SwitchFlag{FlagRef: theFlag, Environment: production}
+	enabled := []events.Fact{created(), events.FlagEnabled{Environment: production}}
+	when(t, []events.Fact{created()}, on).then(events.FlagEnabled{Environment: production})
+	when(t, enabled, on).then()
+	when(t, enabled, off).then(events.FlagDisabled{Environment: production})
+	when(t, []events.Fact{created()}, off).then()
+	when(t, nil, on).refused(NotFound)
+	t.Run("environments are apart", func(t *testing.T) {
+		again := events.EnvironmentRef{ID: "e2", Name: "production"}
+		when(t, enabled, SwitchFlag{FlagRef: theFlag, Environment: again, On: true}).then(events.FlagEnabled{Environment: again})
+	})
+}
+
+func TestDeleteFlag(t *testing.T) {
+	when(t, []events.Fact{created()}, DeleteFlag{theFlag}).then(events.FlagDeleted{})
+	when(t, []events.Fact{created(), events.FlagDeleted{}}, DeleteFlag{theFlag}).refused(NotFound)
+}
+
+func TestAFlagBeginsANewLifeClean(t *testing.T) {
+	f := stateOf[Flag]([]events.Fact{
+		created(withVariation), events.FlagEnabled{Environment: production}, events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
+		events.FlagDeleted{}, created(),
+	})
+	if !f.Exists || f.Status != events.ActiveFlag || len(f.Enabled) > 0 || len(f.Variations) > 0 || f.Version != 5 {
+		t.Errorf("the second life is %+v", f)
+	}
+}
+
+func TestVariations(t *testing.T) {
+	given := []events.Fact{created(withVariation)}
+	low := created(withVariation).Variations[0]
+	high := NewVariation{ID: "v2", Name: "high", Value: raw("2"), Description: "more", Weight: 500}
+	t.Run("add", func(t *testing.T) {
+		when(t, given, AddVariation{theFlag, high}).
+			then(events.VariationAdded{Variation: events.Variation{ID: "v2", Name: "high", Value: raw("2"), Description: "more", Weight: 500}})
+		when(t, given, AddVariation{theFlag, NewVariation{ID: "v2", Name: "low", Value: raw(`"x"`), Weight: events.MaxWeight + 1}}).
+			refused(Invalid, "name", "value", "weight")
+		when(t, given, AddVariation{theFlag, NewVariation{ID: "v2", Name: "n"}}).refused(Invalid, "value")
+	})
+	t.Run("a flag has at most a hundred", func(t *testing.T) {
+		full := given
+		for range maxVariations - 1 {
+			full = append(full, events.VariationAdded{Variation: events.Variation{ID: NewID(), Name: NewID(), Value: raw("1")}})
+		}
+		when(t, full, AddVariation{theFlag, high}).refused(Conflict)
+	})
+	t.Run("update", func(t *testing.T) {
+		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("lower"), Value: new(raw("0.5")), Description: new("d"), Weight: new(events.Weight(1))}).
+			then(events.VariationUpdated{
+				ID: "v1", Name: &events.Change[string]{From: "low", To: "lower"}, Value: &events.Change[json.RawMessage]{From: raw("1"), To: raw("0.5")},
+				Description: &events.Change[string]{To: "d"}, Weight: &events.Change[events.Weight]{From: 1000, To: 1},
+			})
+		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("low"), Value: new(raw(" 1 ")), Weight: new(events.Weight(1000))}).then()
+		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v9"}).refused(NotFound)
+		two := append(given, events.VariationAdded{Variation: high.variation()})
+		when(t, two, UpdateVariation{FlagRef: theFlag, ID: "v2", Name: new("low")}).refused(Invalid, "name")
+	})
+	t.Run("remove", func(t *testing.T) {
+		when(t, given, RemoveVariation{theFlag, "v1"}).then(events.VariationRemoved{Variation: low})
+		when(t, append(given, events.VariationRemoved{Variation: low}), RemoveVariation{theFlag, "v1"}).refused(NotFound)
+	})
+}

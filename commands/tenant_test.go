@@ -1,0 +1,34 @@
+package commands
+
+import (
+	"testing"
+	"time"
+
+	"flagledger/events"
+)
+
+func TestCreateTenant(t *testing.T) {
+	create := CreateTenant{ID: "t", Name: "Acme", Creator: "u", Environments: []events.EnvironmentRef{production}}
+	facts := func(plan events.Plan, sandbox bool) []events.Fact {
+		return []events.Fact{
+			events.TenantCreated{ID: "t", Name: "Acme", Sandbox: sandbox, Plan: plan},
+			events.MemberAdded{UserID: "u", Role: events.AdminRole},
+			events.EnvironmentAdded{Environment: production},
+		}
+	}
+	when(t, nil, create).then(facts(events.FreePlan, false)...)
+	create.Sandbox = true
+	when(t, nil, create).then(facts(events.SandboxPlan, true)...)
+	when(t, facts(events.FreePlan, false), create).refused(Conflict)
+	when(t, nil, CreateTenant{ID: "t"}).refused(Invalid, "name")
+}
+
+func TestUsers(t *testing.T) {
+	registered := events.UserRegistered{ID: "u", Provider: "password"}
+	until := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ended := events.SessionEnded{UserID: "u", SessionID: "s", Until: until}
+	when(t, nil, RegisterUser{ID: "u", Provider: "password"}).then(registered)
+	when(t, []events.Fact{registered}, RegisterUser{ID: "u", Provider: "google.com"}).then()
+	when(t, []events.Fact{registered}, EndSession{UserID: "u", SessionID: "s", Until: until}).then(ended)
+	when(t, []events.Fact{registered, ended}, EndSession{UserID: "u", SessionID: "s", Until: until}).then()
+}
