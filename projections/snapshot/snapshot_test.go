@@ -1,0 +1,222 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"flagledger/events"
+)
+
+var production = events.EnvironmentRef{ID: "e1", Name: "production"}
+
+// of returns the snapshot that facts of a tenant t and its flag k leave.
+func of(flag ...events.Fact) *Snapshot {
+	s := New()
+	page := events.Page{Live: true, Events: []events.Recorded{
+		recorded("tenant-t", 1, events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan}),
+		recorded("tenant-t", 2, events.EnvironmentAdded{Environment: production}),
+	}}
+	for i, fact := range flag {
+		page.Events = append(page.Events, recorded(events.FlagStream("t", "k"), events.Revision(i+1), fact))
+	}
+	s.apply(page, slog.New(slog.DiscardHandler))
+	return s
+}
+
+func serve(t *testing.T, s *Snapshot, key string) (Result, error) {
+	t.Helper()
+	tenant, _ := s.Tenant("t")
+	flag, ok := tenant.Flag("k")
+	if !ok {
+		t.Fatal("the flag does not exist")
+	}
+	return flag.Evaluate(production.ID, key)
+}
+
+func made(kind events.FlagType, value string, variations ...events.Variation) events.FlagCreated {
+	return events.FlagCreated{Key: "k", Type: kind, DefaultValue: []byte(value), Salt: "s", Variations: variations}
+}
+
+func variation(id, value string, weight events.Weight) events.Variation {
+	return events.Variation{ID: id, Name: "name of " + id, Value: []byte(value), Weight: weight}
+}
+
+func TestEvaluate(t *testing.T) {
+	on := events.FlagEnabled{Environment: production}
+	to := func(s events.FlagStatus) events.Fact { return events.FlagStatusChanged{From: events.ActiveFlag, To: s} }
+	for name, c := range map[string]struct {
+		facts []events.Fact
+		want  Result
+	}{
+		"a new flag is off":                 {[]events.Fact{made(events.BooleanFlag, "false")}, Result{Value: []byte("false"), Reason: Off}},
+		"an archived one":                   {[]events.Fact{made(events.NumberFlag, "3"), on, to(events.ArchivedFlag)}, Result{Value: []byte("3"), Reason: Archived}},
+		"an inactive one":                   {[]events.Fact{made(events.NumberFlag, "3"), on, to(events.InactiveFlag)}, Result{Value: []byte("3"), Reason: Off}},
+		"disabled again":                    {[]events.Fact{made(events.NumberFlag, "3"), on, events.FlagDisabled{Environment: production}}, Result{Value: []byte("3"), Reason: Off}},
+		"in another environment":            {[]events.Fact{made(events.NumberFlag, "3"), events.FlagEnabled{Environment: events.EnvironmentRef{ID: "e2", Name: "production"}}}, Result{Value: []byte("3"), Reason: Off}},
+		"boolean":                           {[]events.Fact{made(events.BooleanFlag, "false"), on}, Result{Enabled: true, Value: []byte("true"), Reason: Fallthrough}},
+		"any other type serves its default": {[]events.Fact{made(events.StringFlag, `"x"`), on}, Result{Enabled: true, Value: []byte(`"x"`), Reason: Fallthrough}},
+		"variations without weight split nothing": {
+			[]events.Fact{made(events.BooleanFlag, "false", variation("a", "false", 0)), on}, Result{Enabled: true, Value: []byte("true"), Reason: Fallthrough},
+		},
+		"all weight on one": {
+			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 0), variation("b", "2", 5)), on},
+			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, VariationID: "b", VariationName: "name of b"},
+		},
+		"a variation updated": {
+			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.VariationUpdated{
+				ID: "a", Name: &events.Change[string]{To: "n"}, Value: &events.Change[json.RawMessage]{To: []byte("9")},
+			}},
+			Result{Enabled: true, Value: []byte("9"), Reason: Fallthrough, VariationID: "a", VariationName: "n"},
+		},
+		"a variation added and one removed": {
+			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.VariationAdded{Variation: variation("b", "2", 1)}, events.VariationRemoved{Variation: variation("a", "1", 1)}},
+			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, VariationID: "b", VariationName: "name of b"},
+		},
+		"another default": {
+			[]events.Fact{made(events.NumberFlag, "0"), events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}}}, Result{Value: []byte("5"), Reason: Off},
+		},
+		"a second life": {
+			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.FlagDeleted{}, made(events.NumberFlag, "7")}, Result{Value: []byte("7"), Reason: Off},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := serve(t, of(c.facts...), "u")
+			c.want.Version = events.Revision(len(c.facts))
+			if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
+				t.Errorf("it serves %+v, %v, want %+v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestASplitNeedsAUnit(t *testing.T) {
+	s := of(made(events.NumberFlag, "0", variation("a", "1", 1)), events.FlagEnabled{Environment: production})
+	if _, err := serve(t, s, ""); !errors.Is(err, ErrNoTargetingKey) {
+		t.Errorf("got %v, want ErrNoTargetingKey", err)
+	}
+}
+
+func TestADeletedFlagIsGone(t *testing.T) {
+	tenant, _ := of(made(events.BooleanFlag, "false"), events.FlagDeleted{}).Tenant("t")
+	if _, ok := tenant.Flag("k"); ok {
+		t.Error("the flag is still there")
+	}
+}
+
+// The vectors come from another implementation of murmur3_32 with seed 0.
+func TestBucket(t *testing.T) {
+	for _, c := range []struct {
+		salt, unit  string
+		total, want uint64
+	}{
+		{"", "", 1 << 31, 361_968_715},
+		{"s", "u", 1000, 532},
+		{"4Q7XJ2", "user-42", 100_000, 90_301},
+		{"4Q7XJ2", "user-43", 100_000, 64_073},
+		{"salt", "é", 1_000_000, 885_194},
+		{strings.Repeat("a", 300), "b", 2_000_000_000, 982_374_342},
+	} {
+		if got := Bucket(c.salt, c.unit, c.total); got != c.want {
+			t.Errorf("Bucket(%q, %q, %d) = %d, want %d", c.salt, c.unit, c.total, got, c.want)
+		}
+	}
+}
+
+func TestSharesOfASplit(t *testing.T) {
+	units := make([]string, 100_000)
+	for u := range units {
+		units[u] = fmt.Sprintf("user-%d", u)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		salt := rapid.StringMatching(`[A-Z0-9]{8}`).Draw(t, "salt")
+		weights := rapid.SliceOfN(rapid.Int64Range(0, 100_000), 2, 6).Draw(t, "weights")
+		f := &Flag{salt: salt}
+		for i, w := range weights {
+			f.variations = append(f.variations, variation(fmt.Sprint(i), "1", events.Weight(w)))
+		}
+		if f.weigh(); f.total == 0 {
+			return
+		}
+		counts := make([]int, len(weights))
+		for _, unit := range units {
+			counts[f.split(unit)]++
+		}
+		for i, w := range weights {
+			want := float64(w) / float64(f.total)
+			if got := float64(counts[i]) / float64(len(units)); math.Abs(got-want) > 0.01 {
+				t.Fatalf("weights %v: variation %d has a share of %.4f, want %.4f", weights, i, got, want)
+			}
+		}
+	})
+}
+
+func TestAShareThatGrowsLosesNoUnit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := rapid.Int64Range(0, 99_999).Draw(t, "before")
+		after := rapid.Int64Range(before, 100_000).Draw(t, "after")
+		split := func(share int64) *Flag {
+			f := &Flag{salt: "s", variations: []events.Variation{variation("on", "1", events.Weight(share)), variation("off", "2", events.Weight(100_000-share))}}
+			f.weigh()
+			return f
+		}
+		a, b := split(before), split(after)
+		for u := range 2_000 {
+			unit := fmt.Sprintf("user-%d", u)
+			if a.split(unit) == 0 && b.split(unit) != 0 {
+				t.Fatalf("%s falls out of a share that grows from %d to %d", unit, before, after)
+			}
+		}
+	})
+}
+
+func TestAccess(t *testing.T) {
+	s := of()
+	s.apply(events.Page{Events: []events.Recorded{
+		recorded("tenant-t", 3, events.MemberAdded{UserID: "u", Role: events.AdminRole}),
+		recorded("tenant-t2", 1, events.TenantCreated{ID: "t2"}),
+		recorded("tenant-t2", 2, events.MemberAdded{UserID: "u", Role: events.ViewerRole}),
+		recorded("user-u", 1, events.UserRegistered{ID: "u"}),
+		recorded("user-u", 2, events.SessionEnded{UserID: "u", SessionID: "old", Until: time.Now().Add(-time.Hour)}),
+		recorded("user-u", 3, events.SessionEnded{UserID: "u", SessionID: "s1", Until: time.Now().Add(time.Hour)}),
+		recorded("project-p", 1, events.ProjectCreated{ID: "p", TenantID: "t"}),
+		recorded(events.FlagStream("t", "a"), 1, events.FlagCreated{Key: "a", ProjectID: "p"}),
+		recorded(events.FlagStream("t", "b"), 1, events.FlagCreated{Key: "b", ProjectID: "p"}),
+		recorded(events.FlagStream("t", "b"), 2, events.FlagDeleted{}),
+		{Stream: "flag-t.c", Revision: 1, Name: "flag.created", Err: errors.New("cannot be decoded")},
+	}}, slog.New(slog.DiscardHandler))
+	u := s.User("u")
+	if !u.Registered || fmt.Sprint(u.Tenants) != "[t t2]" {
+		t.Errorf("the person is %+v", u)
+	}
+	if !s.SessionEnded("u", "s1") || s.SessionEnded("u", "s2") || s.SessionEnded("x", "s1") || s.SessionEnded("u", "old") {
+		t.Error("other sessions have ended than s1")
+	}
+	tenant, _ := s.Tenant("t")
+	if role, ok := tenant.Role("u"); role != events.AdminRole || !ok {
+		t.Errorf("the role is %q", role)
+	}
+	if _, ok := tenant.Role("x"); ok {
+		t.Error("a stranger is a member")
+	}
+	if n, ok := tenant.ProjectFlags("p"); n != 1 || !ok {
+		t.Errorf("the project has %d flags", n)
+	}
+	if _, ok := s.Tenant("none"); ok {
+		t.Error("there is a tenant of no facts")
+	}
+	if s.Faults() != 1 {
+		t.Errorf("%d faults, want 1", s.Faults())
+	}
+	s.apply(events.Page{Events: []events.Recorded{recorded("project-p", 2, events.ProjectDeleted{})}}, slog.New(slog.DiscardHandler))
+	if _, ok := tenant.ProjectFlags("p"); ok {
+		t.Error("the project is still there")
+	}
+}
