@@ -139,14 +139,13 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	if value == nil {
 		value = zeroValue(c.Type)
 	}
-	tags := tagSet(c.Tags)
 	wrong.check(c.Key != "", "key", "is required")
 	wrong.check(c.Type != "", "type", "is required")
 	wrong.check(keyPattern.MatchString(c.Key), "key", "must match %s", keyPattern)
 	wrong.check(!slices.Contains(reservedKeys, c.Key), "key", "%q is reserved", c.Key)
 	wrong.check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
 	checkText(wrong, "description", c.Description, 0, maxDescription)
-	checkTags(wrong, tags)
+	checkTags(wrong, c.Tags)
 	if knownType(c.Type) {
 		checkValue(wrong, "defaultValue", c.Type, value)
 	}
@@ -154,10 +153,10 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	wrong.check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
 	created := events.FlagCreated{
 		TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: name, Type: c.Type, DefaultValue: compact(value), Description: c.Description,
-		Tags: tags, ProjectID: c.ProjectID, Salt: c.Salt,
+		Tags: tagSet(c.Tags), ProjectID: c.ProjectID, Salt: c.Salt,
 	}
 	draft := Flag{FlagCreated: created}
-	for i, v := range c.Variations {
+	for i, v := range c.Variations[:min(len(c.Variations), maxVariations)] {
 		draft.checkVariation(wrong, "flag_variations["+strconv.Itoa(i)+"].", "", v)
 		draft.Variations = append(draft.Variations, v.variation())
 	}
@@ -204,6 +203,7 @@ type UpdateFlag struct {
 	DefaultValue *json.RawMessage
 	Tags         *[]string
 	Status       *events.FlagStatus
+	EnabledSent  bool // which is refused: SwitchFlag changes it
 }
 
 func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
@@ -211,6 +211,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 		return nil, err
 	}
 	wrong := fields{}
+	wrong.check(!c.EnabledSent, "enabled", "is not changed here: POST to /enable or /disable")
 	if c.Name != nil {
 		checkText(wrong, "name", *c.Name, 1, maxName)
 	}
@@ -223,8 +224,8 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 		c.DefaultValue = &value
 	}
 	if c.Tags != nil {
+		checkTags(wrong, *c.Tags)
 		tags := tagSet(*c.Tags)
-		checkTags(wrong, tags)
 		c.Tags = &tags
 	}
 	if c.Status != nil {
@@ -239,7 +240,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 		Name:         changed(f.Name, c.Name, equal),
 		Description:  changed(f.Description, c.Description, equal),
 		DefaultValue: changed(f.DefaultValue, c.DefaultValue, sameJSON),
-		Tags:         changed(f.Tags, c.Tags, slices.Equal[[]string]),
+		Tags:         changed(f.Tags, c.Tags, sameTags),
 	}
 	if updated != (events.FlagUpdated{}) {
 		facts = append(facts, updated)
@@ -428,17 +429,29 @@ func compact(value json.RawMessage) json.RawMessage {
 // tagSet drops repeated tags, keeping their order.
 func tagSet(tags []string) []string {
 	var set []string
+	seen := map[string]bool{}
 	for _, tag := range tags {
-		if !slices.Contains(set, tag) {
+		if !seen[tag] {
+			seen[tag] = true
 			set = append(set, tag)
 		}
 	}
 	return set
 }
 
+// sameTags compares sets: their order is only how they are shown.
+func sameTags(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// checkTags checks tags as they were sent, so that a message names the place where the caller put one first.
 func checkTags(wrong fields, tags []string) {
-	wrong.check(len(tags) <= maxTags, "tags", "at most %d tags", maxTags)
-	for i, tag := range tags {
-		checkText(wrong, "tags["+strconv.Itoa(i)+"]", tag, 1, maxTag)
+	set := tagSet(tags)
+	if len(set) > maxTags {
+		wrong.check(false, "tags", "at most %d tags", maxTags)
+		return
+	}
+	for _, tag := range set {
+		checkText(wrong, "tags["+strconv.Itoa(slices.Index(tags, tag))+"]", tag, 1, maxTag)
 	}
 }

@@ -47,9 +47,7 @@ func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
 
 func (c CreateProject) decide(Project) ([]events.Fact, error) {
 	color := DefaultColor
-	if c.Color != nil {
-		color = *c.Color
-	}
+	assign(&color, c.Color)
 	wrong := fields{}
 	checkProject(wrong, c.Name, c.Description, color)
 	if err := wrong.err(); err != nil {

@@ -55,14 +55,15 @@ const (
 )
 
 // Do carries out a command and returns the state that it leaves. It reads the stream, decides, appends, and waits until the change can be
-// read. A lost race is decided again; an append of unknown outcome is repeated, which applies it once. Its errors are *Error.
+// read; where there is nothing to do, or the command is refused, until what made it so can be read, which another caller may have done just
+// now. A lost race is decided again; an append of unknown outcome is repeated, which applies it once. Its errors are *Error.
 func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	attempts := attempts{wait: firstWait}
 	for {
-		s, revision, err := load[S, P](ctx, w.Store, cmd.stream())
+		s, last, err := load[S, P](ctx, w.Store, cmd.stream())
 		if err != nil {
 			if attempts.again(ctx, err) {
 				continue
@@ -71,7 +72,7 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 		}
 		facts, err := cmd.decide(s)
 		if err != nil || len(facts) == 0 {
-			return s, Done{}, err
+			return s, Done{Async: last.Revision > 0 && !w.Await(ctx, last.Position)}, err
 		}
 		batch := make([]events.Event, len(facts))
 		for i, fact := range facts {
@@ -81,37 +82,40 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 				Fact:     fact,
 			}
 		}
-		position, err := w.Store.Append(ctx, cmd.stream(), revision, batch)
+		position, err := w.Store.Append(ctx, cmd.stream(), last.Revision, batch)
 		for err != nil && attempts.again(ctx, err) {
-			position, err = w.Store.Append(ctx, cmd.stream(), revision, batch)
+			position, err = w.Store.Append(ctx, cmd.stream(), last.Revision, batch)
 		}
 		switch {
 		case errors.Is(err, events.ErrConflict):
 			continue
 		case errors.Is(err, events.ErrTooLarge):
-			return s, Done{}, refuse(Invalid, "the change is too large: it may take %d bytes", events.MaxEventBytes)
+			wrong := fields{}
+			wrong.check(false, "body", "the change is too large: it may take %d bytes", events.MaxEventBytes)
+			return s, Done{}, wrong.err()
 		case err != nil:
 			return s, Done{}, unavailable(err)
 		}
 		for i, e := range batch {
-			P(&s).evolve(events.Recorded{Event: e, Stream: cmd.stream(), Revision: revision + events.Revision(i) + 1, Name: e.Fact.StoredName()})
+			P(&s).evolve(events.Recorded{Event: e, Stream: cmd.stream(), Revision: last.Revision + events.Revision(i) + 1, Name: e.Fact.StoredName()})
 		}
 		return s, Done{Position: position, Async: !w.Await(ctx, position)}, nil
 	}
 }
 
-func load[S any, P state[S]](ctx context.Context, store events.Store, stream string) (s S, revision events.Revision, err error) {
+// load folds a stream. last is its last event, the zero Recorded where it has none.
+func load[S any, P state[S]](ctx context.Context, store events.Store, stream string) (s S, last events.Recorded, err error) {
 	for r, err := range store.Read(ctx, stream, 0) {
 		if err != nil {
-			return s, 0, err
+			return s, last, err
 		}
 		if r.Err != nil {
-			return s, 0, fmt.Errorf("stream %s@%d: %w", stream, r.Revision, r.Err)
+			return s, last, fmt.Errorf("stream %s@%d: %w", stream, r.Revision, r.Err)
 		}
 		P(&s).evolve(r)
-		revision = r.Revision
+		last = r
 	}
-	return s, revision, nil
+	return s, last, nil
 }
 
 // attempts bounds how long a command tries to reach a store.

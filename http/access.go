@@ -181,6 +181,7 @@ func register[I, O any](a *API, need access, op huma.Operation, handle func(cont
 			writeProblem(w, r, problemOf(r.Context(), err))
 			return
 		}
+		r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
 		next(huma.WithValue(ctx, principalKey{}, p))
 	})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -56,6 +57,8 @@ type API struct {
 	router    *chi.Mux
 	huma      huma.API
 	durations *prometheus.HistogramVec
+
+	evaluateSchema *huma.Schema // of the body, which huma does not read
 }
 
 // New builds the interface.
@@ -70,11 +73,11 @@ func New(o Options) *API {
 		}, []string{"method", "route", "status"}),
 	}
 	o.Metrics.MustRegister(a.durations)
-	a.router.Use(a.identify, a.observe)
+	a.router.Use(a.identify, a.observe, middleware.GetHead)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)
-	a.router.Handle("/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
+	a.router.Method("GET", "/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
 	a.router.Get("/problems/{kind}", explain)
 	a.addDocs()
 	a.router.Group(func(r chi.Router) {
@@ -100,6 +103,7 @@ func New(o Options) *API {
 var setUpHuma = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = humaProblem
 	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
 })
 
 // ServeHTTP implements net/http.Handler.

@@ -56,7 +56,7 @@ func (a *API) evaluation(r *http.Request) (snapshot.Result, error) {
 	if err := checkMediaType(r); err != nil {
 		return none, err
 	}
-	in, err := readEvaluate(r)
+	in, err := a.readEvaluate(r)
 	if err != nil {
 		return none, err
 	}
@@ -74,7 +74,7 @@ func (a *API) evaluation(r *http.Request) (snapshot.Result, error) {
 	return queries.Evaluate(p.tenant, p.environment, key, in.TargetingKey)
 }
 
-func readEvaluate(r *http.Request) (in evaluateBody, err error) {
+func (a *API) readEvaluate(r *http.Request) (in evaluateBody, err error) {
 	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody-1))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return in, newProblem(http.StatusBadRequest, "the body is larger than 1 MiB")
@@ -86,13 +86,28 @@ func readEvaluate(r *http.Request) (in evaluateBody, err error) {
 		return in, newProblem(http.StatusBadRequest, "request body is required")
 	}
 	err = readJSON(data, &in)
-	if wrong, ok := errors.AsType[fieldError](err); ok {
-		return in, invalid(map[string]string{wrong.field: wrong.text})
+	if first, ok := errors.AsType[fieldError](err); ok {
+		return in, a.misfit(data, first)
 	}
 	if err != nil {
 		return in, newProblem(http.StatusBadRequest, err.Error())
 	}
 	return in, nil
+}
+
+// misfit tells all that is wrong with the members of a body, as huma does for other operations: reading stopped at the first.
+func (a *API) misfit(data []byte, first fieldError) *problem {
+	var body any
+	if err := readJSON(data, &body); err != nil {
+		return newProblem(http.StatusBadRequest, err.Error())
+	}
+	path, found := huma.NewPathBuffer(nil, 0), &huma.ValidateResult{}
+	path.Push("body")
+	huma.Validate(a.huma.OpenAPI().Components.Schemas, a.evaluateSchema, path, huma.ModeWriteToServer, body, found)
+	if len(found.Errors) == 0 {
+		return invalid(map[string]string{first.field: first.text})
+	}
+	return invalid(fieldsOf(found.Errors))
 }
 
 // documentEvaluate describes the operation that evaluate serves.
@@ -111,6 +126,7 @@ func (a *API) documentEvaluate() {
 		{Name: "X-Environment", In: "header", Schema: text, Description: "production without it"},
 	}
 	op.RequestBody = &huma.RequestBody{Required: true, Content: content(evaluateBody{})}
+	a.evaluateSchema = op.RequestBody.Content["application/json"].Schema
 	op.Responses = map[string]*huma.Response{
 		"200":     {Description: "OK", Content: content(evaluationBody{})},
 		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},

@@ -209,12 +209,9 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	FlagChange
 	Body updateFlagBody
 }) (*flagOutput, error) {
-	if in.Body.Enabled != nil {
-		return nil, invalid(map[string]string{"enabled": "is not changed here: POST to /enable or /disable"})
-	}
 	return a.writeFlag(ctx, commands.UpdateFlag{
 		FlagRef: in.ref(ctx), Name: in.Body.Name, Description: in.Body.Description.text, DefaultValue: in.Body.DefaultValue.raw(), Tags: in.Body.Tags,
-		Status: (*events.FlagStatus)(in.Body.Status),
+		Status: (*events.FlagStatus)(in.Body.Status), EnabledSent: in.Body.Enabled != nil,
 	})
 }
 

@@ -39,7 +39,7 @@ type historyInput struct {
 	TenantInput
 	PageInput
 	Key               string    `path:"flagKey"`
-	Action            string    `query:"action"`
+	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,deleted"`
 	UserID            string    `query:"userId"`
 	From              time.Time `query:"from" doc:"Entries of this time and later"`
 	To                time.Time `query:"to" doc:"Entries before this time"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,7 +34,11 @@ func readJSON(data []byte, v any) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
-	err := jsonv2.Unmarshal(data, v, jsonv2.RejectUnknownMembers(true))
+	options := jsonv2.RejectUnknownMembers(true)
+	if _, untyped := v.(*any); untyped {
+		options = jsonv2.JoinOptions(options, largeNumbers)
+	}
+	err := jsonv2.Unmarshal(data, v, options)
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
 		if errors.Is(err, jsonv2.ErrUnknownName) {
 			return fieldError{field(semantic.JSONPointer), "unexpected property"}
@@ -48,6 +53,19 @@ func readJSON(data []byte, v any) error {
 	}
 	return err
 }
+
+// largeNumbers lets numbers that no float64 can hold pass as infinite where a body is only looked over: the value itself is kept as it is spelt.
+var largeNumbers = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	number, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	*v, _ = strconv.ParseFloat(string(number), 64) // the only error left is one of range
+	return nil
+}))
 
 // field writes a JSON pointer as errors name fields: rules[0].serve.
 func field(pointer jsontext.Pointer) string {

@@ -72,8 +72,32 @@ func (a *API) addDocs() {
 	policy := "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 	secured := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)
-		page.ServeHTTP(w, r)
+		found := &pageWriter{ResponseWriter: w}
+		if page.ServeHTTP(found, r); found.missing {
+			notFound(w, r)
+		}
 	}
 	a.router.Get("/docs", secured)
 	a.router.Get("/docs/*", secured)
+}
+
+// pageWriter leaves out the page's own answer to what it does not have.
+type pageWriter struct {
+	http.ResponseWriter
+	missing bool
+}
+
+// WriteHeader implements net/http.ResponseWriter.
+func (w *pageWriter) WriteHeader(status int) {
+	if w.missing = status == http.StatusNotFound; !w.missing {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements net/http.ResponseWriter.
+func (w *pageWriter) Write(b []byte) (int, error) {
+	if w.missing {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
 }

@@ -159,6 +159,11 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 		}
 		return p.identified(ctx.Context())
 	}
+	return invalid(fieldsOf(errs)).identified(ctx.Context())
+}
+
+// fieldsOf tells what huma finds wrong by field.
+func fieldsOf(errs []error) map[string]string {
 	fields := map[string]string{}
 	for _, err := range errs {
 		name, text := "body", err.Error()
@@ -175,7 +180,7 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 			fields[name] = text
 		}
 	}
-	return invalid(fields).identified(ctx.Context())
+	return fields
 }
 
 func message(err error) string {
@@ -209,10 +214,18 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 // methodNotAllowed answers with the methods that the path takes.
 func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	p := newProblem(http.StatusMethodNotAllowed, "the route does not take "+r.Method)
+	path := r.URL.EscapedPath()
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-		if a.router.Match(chi.NewRouteContext(), method, r.URL.Path) {
+		if a.router.Match(chi.NewRouteContext(), method, path) {
 			p.headers.Add("Allow", method)
+			if method == "GET" {
+				p.headers.Add("Allow", "HEAD")
+			}
 		}
+	}
+	if len(p.headers["Allow"]) == 0 { // a method that no route has
+		notFound(w, r)
+		return
 	}
 	p.headers.Set("Allow", strings.Join(p.headers["Allow"], ", "))
 	writeProblem(w, r, p)

@@ -69,9 +69,14 @@ func (a *API) addProjects() {
 		ChangeInput
 		Body createProjectBody
 	}) (*projectOutput, error) {
-		return a.writeProject(ctx, commands.CreateProject{
+		out, err := a.writeProject(ctx, commands.CreateProject{
 			ID: commands.NewID(), TenantID: principalOf(ctx).tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color,
 		})
+		if err != nil {
+			return nil, err
+		}
+		out.Location = "/api/v1/projects/" + out.Body.ID
+		return out, nil
 	})
 	register(a, access{who: viewer}, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
 		func(ctx context.Context, in *ProjectPath) (*projectOutput, error) {
@@ -84,14 +89,9 @@ func (a *API) addProjects() {
 			ChangeInput
 			Body updateProjectBody
 		}) (*projectOutput, error) {
-			out, err := a.writeProject(ctx, commands.UpdateProject{
+			return a.writeProject(ctx, commands.UpdateProject{
 				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name, Description: in.Body.Description.text, Color: in.Body.Color,
 			})
-			if err != nil {
-				return nil, err
-			}
-			out.Location = ""
-			return out, nil
 		})
 	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag, "Delete a project that has no flags")
 	remove.DefaultStatus = http.StatusNoContent
@@ -117,7 +117,7 @@ func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Pr
 	}
 	count, _ := principalOf(ctx).tenant.ProjectFlags(p.ID)
 	return &projectOutput{
-		Changed: changedBy(done), Location: "/api/v1/projects/" + p.ID,
+		Changed: changedBy(done),
 		Body: projectBody{
 			ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: count,
 			CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -55,8 +56,21 @@ func (a *API) identify(next http.Handler) http.Handler {
 			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": "must be at most 500 characters of UTF-8"}))
 			return
 		}
+		if !readable(r.URL) {
+			writeProblem(w, r, newProblem(http.StatusBadRequest, "the path and the query must be percent-encoded UTF-8 without the character NUL"))
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// readable reports whether a URL is text that Postgres can keep. A query that is malformed in part would be read without that part.
+func readable(u *url.URL) bool {
+	query, err := url.QueryUnescape(u.RawQuery)
+	if _, malformed := url.ParseQuery(u.RawQuery); malformed != nil || err != nil {
+		return false
+	}
+	return utf8.ValidString(u.Path) && utf8.ValidString(query) && !strings.ContainsRune(u.Path+query, 0)
 }
 
 func printable(text string, longest int) bool {
@@ -83,7 +97,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 				route = "unknown"
 			}
 			took := time.Since(began)
-			a.durations.WithLabelValues(r.Method, route, statusClass(wrapped.Status())).Observe(took.Seconds())
+			a.durations.WithLabelValues(methodLabel(r.Method), route, statusClass(wrapped.Status())).Observe(took.Seconds())
 			level := slog.LevelInfo
 			if wrapped.Status() < 400 && route == evaluateRoute {
 				level = slog.LevelDebug // thousands a second
@@ -93,6 +107,16 @@ func (a *API) observe(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(wrapped, r)
 	})
+}
+
+// methodLabel keeps callers from making series of metrics up.
+func methodLabel(method string) string {
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		return method
+	default:
+		return "other"
+	}
 }
 
 func statusClass(status int) string {

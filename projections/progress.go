@@ -84,15 +84,17 @@ func formatProgress(projection string, position events.Position) string {
 
 // Listen keeps Progress current with what other nodes carry on, until ctx ends.
 func (p *Progress) Listen(ctx context.Context, url string, log *slog.Logger) {
+	wait := retryWait
 	for ctx.Err() == nil {
-		if err := p.listen(ctx, url); err != nil && ctx.Err() == nil {
-			log.Warn("listening for the progress of projections; it tries again", "err", err)
-			_ = pause(ctx, maxRetryWait)
+		if err := p.listen(ctx, url, func() { wait = retryWait }); err != nil && ctx.Err() == nil {
+			log.Warn("listening for the progress of projections; it tries again", "in", wait, "err", err)
+			_ = pause(ctx, wait)
+			wait = min(2*wait, maxRetryWait)
 		}
 	}
 }
 
-func (p *Progress) listen(ctx context.Context, url string) error {
+func (p *Progress) listen(ctx context.Context, url string, listening func()) error {
 	conn, err := connect(ctx, url, liveSchema)
 	if err != nil {
 		return err
@@ -117,6 +119,7 @@ func (p *Progress) listen(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+	listening()
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {

@@ -64,7 +64,7 @@ func (b *build) finish(ctx context.Context, reached events.Position) (done bool,
 		if done || err != nil {
 			b.release()
 		}
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != lockTimeout {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != lockTimeout && pg.Code != deadlock {
 			return done, err
 		}
 		if err := pause(ctx, lockInterval); err != nil {
@@ -73,8 +73,12 @@ func (b *build) finish(ctx context.Context, reached events.Position) (done bool,
 	}
 }
 
-// lockTimeout is what Postgres says when somebody's lock stood in the way for too long.
-const lockTimeout = "55P03"
+// What Postgres says when somebody's lock stood in the way for too long, and when each waited for the other: the live projector may hold its tables, which
+// it prepares statements on, before it comes to its checkpoint.
+const (
+	lockTimeout = "55P03"
+	deadlock    = "40P01"
+)
 
 func (b *build) try(ctx context.Context, reached events.Position) (done bool, err error) {
 	if b.tx == nil {
@@ -85,7 +89,7 @@ func (b *build) try(ctx context.Context, reached events.Position) (done bool, er
 	if reached.Compare(b.live) < 0 {
 		return false, nil
 	}
-	if err := b.switchOver(ctx); err != nil {
+	if err := b.switchOver(ctx, reached); err != nil {
 		return false, err
 	}
 	return true, b.tx.Commit(ctx)
@@ -95,14 +99,14 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	if b.conn, err = connect(ctx, b.url, liveSchema); err != nil {
 		return err
 	}
+	if err = createSchema(ctx, b.conn, liveSchema); err != nil {
+		return err
+	}
 	if b.tx, err = b.conn.Begin(ctx); err != nil {
 		return err
 	}
 	// Readers queue behind a switch that waits for a longer reader: they shall not do so for long.
 	if _, err = b.tx.Exec(ctx, `set local lock_timeout = '2s'`); err != nil {
-		return err
-	}
-	if err = createSchema(ctx, b.tx, liveSchema); err != nil {
 		return err
 	}
 	b.live = events.Position{}
@@ -113,7 +117,7 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	return err
 }
 
-func (b *build) switchOver(ctx context.Context) error {
+func (b *build) switchOver(ctx context.Context, reached events.Position) error {
 	name := b.projection.Name
 	if err := b.projection.drop(ctx, b.tx, liveSchema); err != nil {
 		return err
@@ -133,7 +137,9 @@ func (b *build) switchOver(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	// The new tables may be further than the old ones were, and nobody else will tell those who wait for that.
+	_, err := b.tx.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(name, reached))
+	return err
 }
 
 func (b *build) release() {

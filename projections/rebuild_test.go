@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -117,10 +118,86 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	t.Logf("%d and %d flags written, %d acknowledged before they could be read, %d lists read", written[0].Load(), written[1].Load(), async.Load(), reads.Load())
 	w.settle()
 	stop()
+	if w.logged.has("parked") {
+		t.Error("the log tells of a stream that was parked")
+	}
 	if left := column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename <> 'checkpoints'`); len(left) > 0 {
 		t.Errorf("rebuilds left tables behind: %v", left)
 	}
 	w.sameFromScratch()
+}
+
+// brokenStore delivers the first event of a log as if it were all of it, and then breaks.
+type brokenStore struct{ events.Store }
+
+var errBroken = errors.New("the log cannot be read")
+
+func (s brokenStore) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
+	return func(yield func(events.Page, error) bool) {
+		for page := range s.Store.Subscribe(ctx, after) {
+			first := page.Events[:1]
+			_ = yield(events.Page{Events: first, Next: first[0].Position, Live: true}, nil) && yield(events.Page{}, errBroken)
+			return
+		}
+	}
+}
+
+// A rebuild that was about to switch has stopped the projector. When it fails, it must let go of it.
+func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.append("flag-t.a", 0, newFlag("a"))
+	w.append("flag-t.b", 0, newFlag("b"))
+	w.carryOn()
+	w.settle()
+	if err := Rebuild(t.Context(), w.url, brokenStore{w.store}, All(), nil, w.log); !errors.Is(err, errBroken) {
+		t.Fatalf("the rebuild ended with %v", err)
+	}
+	position := w.append("flag-t.c", 0, newFlag("c"))
+	if !w.progress.Wait(t.Context(), position) {
+		t.Fatal("the read models do not follow any more")
+	}
+	w.sameFromScratch()
+}
+
+// A projector may hold its tables when it comes to wait for the checkpoint that a rebuild has locked: preparing a statement locks what it names. The
+// rebuild then cannot have the tables; it must start again, not fail.
+func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := tally(1, "event")
+	w.append("flag-t.a", 0, newFlag("a"))
+	stop := w.carryOnOne(p, nil)
+	w.eventually("the table stands", func() bool { _, err := p.readCheckpoint(t.Context(), w.pool, liveSchema, "postgres"); return err == nil })
+	stop()
+	var reached atomic.Uint64
+	w.carryOnOne(p, func(position events.Position) { reached.Store(position.Commit) }) // over a new connection, which has prepared nothing
+	w.eventually("the projector is back", func() bool { return reached.Load() == 1 })
+
+	conn, err := connect(t.Context(), w.url, buildingSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disconnect(conn)
+	if err := p.create(t.Context(), conn, buildingSchema, "postgres"); err != nil {
+		t.Fatal(err)
+	}
+	b := &build{projection: p, url: w.url}
+	defer b.release()
+	if err := b.lockLive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.append("flag-t.b", 0, newFlag("b"))
+	// Postgres looks for a deadlock after a second of waiting, once: the projector has been through that, so the rebuild will be told.
+	w.eventually("the projector has waited for its checkpoint for a while", func() bool {
+		return len(column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid)
+			where datname = current_database() and not granted and waitstart < clock_timestamp() - interval '1200 ms'`)) > 0
+	})
+	if done, err := b.finish(t.Context(), b.live); done || err != nil {
+		t.Errorf("finish: %v, %v, want another attempt once the new table is as far as the live one now is", done, err)
+	}
+	b.release()
+	w.eventually("the projector follows", func() bool { return reached.Load() == 2 })
 }
 
 // tally is a read model that has a row for each event, as often as it was applied.

@@ -26,6 +26,7 @@ type subscriber struct {
 	committed func(events.Position)
 	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
 	build *build
+	wait  time.Duration // before the next attempt, when something breaks
 }
 
 const (
@@ -56,9 +57,8 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 	messages := make(chan *message.Message)
 	go func() {
 		defer close(messages)
-		wait := retryWait
+		s.wait = retryWait
 		for ctx.Err() == nil {
-			began := time.Now()
 			err := s.run(ctx, messages)
 			if s.build != nil {
 				s.build.err = err
@@ -67,14 +67,11 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			if ctx.Err() != nil {
 				return
 			}
-			if time.Since(began) > maxRetryWait {
-				wait = retryWait
-			}
 			if !errors.Is(err, errMoved) {
-				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
+				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", s.wait, "err", err)
 			}
-			_ = pause(ctx, wait)
-			wait = min(2*wait, maxRetryWait)
+			_ = pause(ctx, s.wait)
+			s.wait = min(2*s.wait, maxRetryWait)
 		}
 	}()
 	return messages, nil
@@ -94,6 +91,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 		return err
 	}
 	if s.build != nil {
+		defer s.build.release()
 		if err := s.projection.create(ctx, conn, s.schema, s.store.Engine()); err != nil {
 			return err
 		}
@@ -123,6 +121,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 			return err
 		}
 		s.committed(c.position)
+		s.wait = retryWait
 		if s.build != nil && page.Live {
 			if done, err := s.build.finish(ctx, c.position); done || err != nil {
 				return err
@@ -238,7 +237,8 @@ func (s *subscriber) flush(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch
 		results := tx.SendBatch(ctx, batch)
 		moved, err := results.Exec()
 		if err == nil && moved.RowsAffected() != 1 {
-			err = errMoved
+			_ = results.Close() // what becomes of the rest says nothing of the events: they have been applied by another
+			return errMoved
 		}
 		return errors.Join(err, results.Close())
 	})
@@ -264,8 +264,6 @@ func handOver(ctx context.Context, messages chan<- *message.Message, w *work) er
 
 // park notes that a stream stays behind from an event on, and moves the checkpoint past the event.
 func (s *subscriber) park(ctx context.Context, conn *pgx.Conn, e events.Recorded, c *checkpoint, cause error) error {
-	s.log.Error("a stream is parked: the read model does not follow it until it is rebuilt",
-		"projection", s.projection.Name, "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", cause)
 	batch := &pgx.Batch{}
 	s.moveCheckpoint(batch, e.Position, c)
 	batch.Queue(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
@@ -273,6 +271,8 @@ func (s *subscriber) park(ctx context.Context, conn *pgx.Conn, e events.Recorded
 	if err := s.flush(ctx, conn, batch); err != nil {
 		return err
 	}
+	s.log.Error("a stream is parked: the read model does not follow it until it is rebuilt",
+		"projection", s.projection.Name, "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", cause)
 	c.position = e.Position
 	return nil
 }

@@ -2,8 +2,12 @@ package projections
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
+	"math"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,13 +32,34 @@ type world struct {
 	pool     *pgxpool.Pool // as queries have it
 	progress *Progress     // of what carryOn runs
 	log      *slog.Logger
+	logged   logbook
+}
+
+// logbook keeps what is logged.
+type logbook struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logbook) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logbook) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, url: pgtest.URL(t), progress: NewProgress(), log: slog.New(slog.DiscardHandler)}
+	w := &world{t: t, url: pgtest.URL(t), progress: NewProgress()}
+	w.progress.SnapshotReached(events.Position{Commit: math.MaxUint64}) // there is none to wait for
+	w.log = slog.New(slog.NewTextHandler(&w.logged, nil))
 	if os.Getenv("FLAGLEDGER_TEST_LOG") != "" {
-		w.log = slog.New(slog.NewTextHandler(t.Output(), nil))
+		w.log = slog.New(slog.NewTextHandler(io.MultiWriter(&w.logged, t.Output()), nil))
 	}
 	if err := migrations.Apply(t.Context(), w.url, w.log); err != nil {
 		t.Fatal(err)
@@ -44,7 +69,12 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.store.Close)
-	if w.pool, err = pgxpool.New(t.Context(), w.url); err != nil {
+	config, err := pgxpool.ParseConfig(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "20s" // a lock that is never let go of shall fail a test, not hang it
+	if w.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.pool.Close)
@@ -182,6 +212,9 @@ func (w *world) append(stream string, at events.Revision, facts ...events.Fact) 
 		list = append(list, event(fact))
 	}
 	position, err := w.store.Append(w.t.Context(), stream, at, list)
+	for errors.Is(err, events.ErrUnavailable) { // a connection that was broken: the outcome is unknown, and asking again is safe
+		position, err = w.store.Append(w.t.Context(), stream, at, list)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -3,17 +3,25 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"flagledger/events"
+	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
 )
 
@@ -36,7 +44,12 @@ func newService(t testing.TB) *service {
 // serviceOn starts a service over a database that may have been used before.
 func serviceOn(t testing.TB, databaseURL string) *service {
 	t.Helper()
-	log := testLog(t)
+	return serviceLogging(t, databaseURL, testLog(t))
+}
+
+// serviceLogging starts a service that writes to a log.
+func serviceLogging(t testing.TB, databaseURL string, log *slog.Logger) *service {
+	t.Helper()
 	if err := prepare(t.Context(), databaseURL, log); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +70,29 @@ func serviceOn(t testing.TB, databaseURL string) *service {
 		return strings.Contains(string(s.anonymous().call("GET", "/health", nil).body), `"status":"ok"`)
 	})
 	return s
+}
+
+// in is the service for a subtest, which fails by itself.
+func (s *service) in(t testing.TB) *service {
+	c := *s
+	c.t = t
+	return &c
+}
+
+// cases are subtests, by the behaviour that they show. They share a service and a person, and have a tenant each.
+type cases map[string]func(t *testing.T, me *client)
+
+func (c cases) run(t *testing.T) {
+	t.Parallel()
+	owner := newService(t).signUp("owner@example.com")
+	for name, test := range c {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			me := *owner
+			me.s = owner.s.in(t)
+			test(t, me.newTenant(name))
+		})
+	}
 }
 
 // testLog shows the log of a service when FLAGLEDGER_TEST_LOG is set.
@@ -109,6 +145,49 @@ func (s *service) signUp(email string) *client {
 	c.tenant = tenants[0].ID
 	return c
 }
+
+// newTenant makes another tenant of the same person.
+func (c *client) newTenant(name string) *client {
+	c.s.t.Helper()
+	other := *c
+	other.tenant = c.call("POST", "/api/v1/tenants", map[string]string{"name": name}).want(201).object()["id"].(string)
+	return &other
+}
+
+// join makes a new person a member of the client's tenant. No call does that yet: it adds the fact to the store.
+func (c *client) join(role events.Role) *client {
+	c.s.t.Helper()
+	member := c.s.signUp(address())
+	member.tenant = c.tenant
+	store, err := postgres.Open(c.s.t.Context(), c.s.databaseURL, slog.New(slog.DiscardHandler))
+	if err != nil {
+		c.s.t.Fatal(err)
+	}
+	defer store.Close()
+	stream := events.TenantStream(c.tenant)
+	var last events.Revision
+	for e, err := range store.Read(c.s.t.Context(), stream, 0) {
+		if err != nil {
+			c.s.t.Fatal(err)
+		}
+		last = e.Revision
+	}
+	_, err = store.Append(c.s.t.Context(), stream, last, []events.Event{{
+		ID:       uuid.New(),
+		Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{Kind: events.SystemActor, ID: "test"}},
+		Fact:     events.MemberAdded{UserID: member.userID, Role: role},
+	}})
+	if err != nil {
+		c.s.t.Fatal(err)
+	}
+	c.s.eventually("the member is known", func() bool {
+		return member.call("GET", "/api/v1/projects", nil).status == 200 && len(member.call("GET", "/api/v1/tenants", nil).list()) == 2
+	})
+	return member
+}
+
+// address is an e-mail address that nobody else has.
+func address() string { return strings.ToLower(rand.Text()) + "@example.com" }
 
 // answer is what came back from a call.
 type answer struct {
@@ -188,6 +267,71 @@ func (a *answer) object() (o map[string]any) {
 	a.t.Helper()
 	a.decode(&o)
 	return o
+}
+
+// list is the answer's body as a JSON array of objects.
+func (a *answer) list() (l []map[string]any) {
+	a.t.Helper()
+	a.decode(&l)
+	return l
+}
+
+// raw is the spelling of a member of the answer's body.
+func (a *answer) raw(name string) string {
+	a.t.Helper()
+	var members map[string]json.RawMessage
+	a.decode(&members)
+	return string(members[name])
+}
+
+// shows checks members of the answer's body.
+func (a *answer) shows(want map[string]any) *answer {
+	a.t.Helper()
+	body := a.object()
+	for name, value := range want {
+		if diff := cmp.Diff(asJSON(a.t, value), body[name]); diff != "" {
+			a.t.Errorf("%s: %s is wrong (-want +got):\n%s", a.call, name, diff)
+		}
+	}
+	return a
+}
+
+// members checks that an object of an answer has exactly these members.
+func members(t testing.TB, what string, object any, want ...string) {
+	t.Helper()
+	o, ok := object.(map[string]any)
+	if got := slices.Sorted(maps.Keys(o)); !ok || !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("%s has the members %v, want %v", what, got, want)
+	}
+}
+
+// column is a member of each entry of a list.
+func column(list []map[string]any, name string) []any {
+	values := make([]any, len(list))
+	for i, entry := range list {
+		values[i] = entry[name]
+	}
+	return values
+}
+
+// same checks a value, which may be of any type that has the same JSON.
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func asJSON(t testing.TB, v any) (plain any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &plain)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
 }
 
 // refused checks that the answer is a well-formed problem with a status and exactly these fields in errors.

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// leastRoles says of each operation who may call it. One that is added to the interface is to be added here.
+var leastRoles = map[string]string{
+	"GET /": "anyone", "GET /health": "anyone", "GET /api/v1/version": "anyone",
+	"POST /api/v1/auth/signup": "anyone", "POST /api/v1/auth/login": "anyone", "POST /api/v1/auth/refresh": "anyone", "POST /auth/signup": "anyone", "POST /auth/signin": "anyone",
+	"POST /api/v1/auth/logout": "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
+	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
+	"GET /api/v1/projects": "viewer", "GET /api/v1/projects/{projectId}": "viewer",
+	"POST /api/v1/projects": "developer", "PATCH /api/v1/projects/{projectId}": "developer", "DELETE /api/v1/projects/{projectId}": "developer",
+	"GET /api/v1/flags": "viewer", "GET /api/v1/flags/{flagKey}": "viewer", "GET /api/v1/flags/{flagKey}/history": "viewer", "GET /api/v1/flags/{flagKey}/variations": "viewer",
+	"POST /api/v1/flags/{flagKey}/evaluate": "viewer",
+	"POST /api/v1/flags":                    "developer", "PATCH /api/v1/flags/{flagKey}": "developer", "DELETE /api/v1/flags/{flagKey}": "developer",
+	"POST /api/v1/flags/{flagKey}/enable": "developer", "POST /api/v1/flags/{flagKey}/disable": "developer", "POST /api/v1/flags/{flagKey}/variations": "developer",
+	"PATCH /api/v1/flags/{flagKey}/variations/{variationId}": "developer", "DELETE /api/v1/flags/{flagKey}/variations/{variationId}": "developer",
+}
+
+// document is the OpenAPI document: its operations by method and path.
+func (c *client) document() (whole map[string]any, operations map[string]map[string]any) {
+	c.s.t.Helper()
+	whole, operations = c.call("GET", "/openapi.json", nil).want(200).object(), map[string]map[string]any{}
+	for path, item := range whole["paths"].(map[string]any) {
+		for method, operation := range item.(map[string]any) {
+			operations[strings.ToUpper(method)+" "+path] = operation.(map[string]any)
+		}
+	}
+	return whole, operations
+}
+
+// tryAll calls each operation on things that do not exist, so that nothing comes of it, and hands on the answer.
+func (c *client) tryAll(operations map[string]map[string]any, check func(name, least string, a *answer)) {
+	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{variationId}", uuid.NewString())
+	for name, operation := range operations {
+		method, path, _ := strings.Cut(name, " ")
+		var body any
+		if operation["requestBody"] != nil {
+			body = `{}`
+		}
+		if path == "/api/v1/auth/logout" {
+			continue // which would end the caller's session
+		}
+		check(name, leastRoles[name], c.call(method, missing.Replace(path), body))
+	}
+}
+
+func TestAccess(t *testing.T) {
+	cases{
+		"it is known of every operation who may call it": func(t *testing.T, me *client) {
+			_, operations := me.document()
+			for name, operation := range operations {
+				if leastRoles[name] == "" {
+					t.Errorf("%s is not known", name)
+				}
+				if public := operation["security"] == nil; public != (leastRoles[name] == "anyone") {
+					t.Errorf("the document says of %s that it is public: %v", name, public)
+				}
+			}
+			for name := range leastRoles {
+				if operations[name] == nil {
+					t.Errorf("%s is not in the document", name)
+				}
+			}
+		},
+		"who has not signed in may call what is public alone": func(t *testing.T, me *client) {
+			_, operations := me.document()
+			nobody := *me
+			nobody.token = ""
+			nobody.tryAll(operations, func(name, least string, a *answer) {
+				if public := least == "anyone"; !public {
+					a.refused(401)
+				} else if a.status >= 500 || a.status == 401 && name != "POST /api/v1/auth/login" {
+					t.Errorf("%s: %d", name, a.status)
+				}
+			})
+		},
+		"a stranger may call nothing in a tenant": func(t *testing.T, me *client) {
+			_, operations := me.document()
+			stranger := me.with(me.account().token)
+			stranger.tenant = me.tenant
+			stranger.tryAll(operations, func(name, least string, a *answer) {
+				if least == "viewer" || least == "developer" {
+					a.refused(403)
+				} else if a.status == 403 || a.status >= 500 {
+					t.Errorf("%s: %d", name, a.status)
+				}
+			})
+		},
+		"a viewer reads and evaluates, and changes nothing": func(t *testing.T, me *client) {
+			_, operations := me.document()
+			me.enabled("k", nil)
+			id := me.addVariation("k", `{"name":"v","value":true}`).object()["id"].(string)
+			_, project := me.createProject("p")
+			viewer := me.join("viewer")
+			viewer.tryAll(operations, func(name, least string, a *answer) {
+				if least == "developer" {
+					a.refused(403)
+				} else if a.status == 401 || a.status == 403 || a.status >= 500 {
+					t.Errorf("%s: %d %s", name, a.status, a.body)
+				}
+			})
+			for _, call := range [][2]string{
+				{"PATCH", flagPath("k")}, {"DELETE", flagPath("k")}, {"POST", flagPath("k", "/disable")}, {"POST", flagPath("k", "/variations")},
+				{"PATCH", flagPath("k", "/variations/", id)}, {"DELETE", flagPath("k", "/variations/", id)}, {"PATCH", project}, {"DELETE", project},
+			} {
+				viewer.call(call[0], call[1], nil).refused(403)
+			}
+			viewer.call("GET", flagPath("k"), nil).want(200).shows(map[string]any{"enabled": true, "version": 3})
+			viewer.call("GET", flagPath("k", "/history"), nil).want(200)
+			viewer.call("GET", flagPath("k", "/variations"), nil).want(200)
+			viewer.call("GET", project, nil).want(200)
+			viewer.evaluate("k", `{}`).want(200)
+			same(t, "what a viewer and who is no member at all may do", viewer.newTenant("own").createFlag("own", nil)["key"], "own")
+		},
+		"a developer may call all that concerns flags and projects": func(t *testing.T, me *client) {
+			_, operations := me.document()
+			developer := me.join("developer")
+			developer.tryAll(operations, func(name, _ string, a *answer) {
+				if a.status == 401 || a.status == 403 || a.status >= 500 {
+					t.Errorf("%s: %d %s", name, a.status, a.body)
+				}
+			})
+			developer.enabled("k", nil)
+			developer.createProject("p")
+			developer.call("DELETE", flagPath("k"), nil).want(204)
+		},
+	}.run(t)
+}
+
+// TestChangesAtOnce has many callers change one thing.
+func TestChangesAtOnce(t *testing.T) {
+	const callers = 16
+	cases{
+		"of creations with one key exactly one succeeds": func(t *testing.T, me *client) {
+			for round := range 3 {
+				key := fmt.Sprint("k", round)
+				count := statuses(callers, func(i int) *answer {
+					return me.call("POST", "/api/v1/flags", map[string]any{"key": key, "type": "number", "defaultValue": i})
+				})
+				same(t, "statuses", count, map[int]int{201: 1, 409: callers - 1})
+				me.call("GET", flagPath(key), nil).want(200).shows(map[string]any{"version": 1})
+				same(t, "entries of the history", len(me.history(key, "")), 1)
+			}
+		},
+		"no update of a flag is lost, and nobody sees a lost race": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			count := statuses(callers, func(i int) *answer {
+				return me.call("PATCH", flagPath("k"), map[string]string{"description": fmt.Sprint("by ", i)})
+			})
+			same(t, "statuses", count, map[int]int{200: callers})
+			me.call("GET", flagPath("k"), nil).want(200).shows(map[string]any{"version": callers + 1})
+			history := me.history("k", "?action=updated")
+			same(t, "entries of the history", len(history), callers)
+			to, seen := any(""), map[any]bool{}
+			for i := len(history) - 1; i >= 0; i-- {
+				changed := history[i]["changes"].(map[string]any)["description"].(map[string]any)
+				same(t, "what a change began from", changed["from"], to)
+				to = changed["to"]
+				seen[to] = true
+			}
+			same(t, "different changes", len(seen), callers)
+		},
+		"changes of different things of one flag all arrive": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			count := statuses(callers, func(i int) *answer {
+				switch i % 4 {
+				case 0:
+					return me.call("POST", flagPath("k", "/variations"), map[string]any{"name": fmt.Sprint(i), "value": true})
+				case 1:
+					return me.call("POST", flagPath("k", "/enable"), nil)
+				case 2:
+					return me.call("PATCH", flagPath("k"), map[string]any{"tags": []string{fmt.Sprint(i)}})
+				default:
+					return me.call("PATCH", flagPath("k"), `{"status":"inactive"}`)
+				}
+			})
+			same(t, "statuses", count, map[int]int{200: 12, 201: 4})
+			a := me.call("GET", flagPath("k"), nil).want(200)
+			a.shows(map[string]any{"enabled": true, "status": "inactive", "version": 1 + 4 + 1 + 4 + 1})
+			same(t, "variations", len(a.object()["variations"].([]any)), 4)
+		},
+		"of changes with one If-Match exactly one succeeds": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			count := statuses(callers, func(i int) *answer {
+				return me.call("PATCH", flagPath("k"), map[string]string{"name": fmt.Sprint("by ", i)}, "If-Match", `"1"`)
+			})
+			same(t, "statuses", count, map[int]int{200: 1, 412: callers - 1})
+			me.call("GET", flagPath("k"), nil).want(200).shows(map[string]any{"version": 2})
+		},
+		"of deletions exactly one succeeds": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			same(t, "statuses", statuses(callers, func(int) *answer { return me.call("DELETE", flagPath("k"), nil) }), map[int]int{204: 1, 404: callers - 1})
+		},
+		"of variations with one name exactly one is added": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			count := statuses(callers, func(int) *answer { return me.call("POST", flagPath("k", "/variations"), `{"name":"v","value":true}`) })
+			same(t, "statuses", count, map[int]int{201: 1, 422: callers - 1})
+			same(t, "variations", len(me.variations("k")), 1)
+		},
+		"who is told that a flag is enabled sees it so, whoever enabled it": func(t *testing.T, me *client) {
+			for round := range 20 {
+				key := fmt.Sprint("k", round)
+				me.createFlag(key, nil)
+				statuses(4, func(int) *answer {
+					done := me.call("POST", flagPath(key, "/enable"), nil).want(200)
+					me.evaluate(key, `{}`).want(200).shows(map[string]any{"enabled": true})
+					if got := me.call("GET", flagPath(key), nil).want(200).object(); got["enabled"] != true {
+						t.Errorf("round %d: right after the answer the flag is %v", round, got)
+					}
+					return done
+				})
+			}
+		},
+		"a flag is read whole, as it was at one version": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			var writer sync.WaitGroup
+			written := make(chan struct{})
+			writer.Go(func() {
+				defer close(written)
+				for i := range 60 {
+					me.addVariation("k", fmt.Sprintf(`{"name":"%d","value":true}`, i))
+				}
+			})
+			for reading := true; reading; {
+				select {
+				case <-written:
+					reading = false
+				default:
+				}
+				a := me.call("GET", flagPath("k"), nil).want(200)
+				body := a.object()
+				same(t, "the variations of the version", len(body["variations"].([]any))+1, body["version"])
+				same(t, "the ETag of the version", a.header.Get("ETag"), fmt.Sprintf(`"%v"`, body["version"]))
+			}
+			writer.Wait()
+		},
+		"many flags are created at once, and each caller sees his own": func(t *testing.T, me *client) {
+			same(t, "statuses", statuses(callers, func(i int) *answer {
+				key := fmt.Sprint("k", i)
+				created := me.call("POST", "/api/v1/flags", map[string]string{"key": key, "type": "boolean"}).want(201)
+				me.call("GET", flagPath(key), nil).want(200)
+				if got := me.keys("?q=" + key); len(got) == 0 {
+					t.Errorf("the list does not show %s", key)
+				}
+				return created
+			}), map[int]int{201: callers})
+			same(t, "flags", len(me.keys("")), callers)
+		},
+	}.run(t)
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+
+// checkTimes checks that all timestamps are UTC with milliseconds and Z.
+func checkTimes(t *testing.T, object map[string]any) {
+	t.Helper()
+	found := false
+	for name, value := range object {
+		if name == "timestamp" || strings.HasSuffix(name, "At") {
+			found = true
+			if text, ok := value.(string); !ok || !timePattern.MatchString(text) {
+				t.Errorf("%s is %v", name, value)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("there is no timestamp in %v", object)
+	}
+}
+
+var nextLink = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
+
+// checkPages reads a list whole, by pages of two along its links, and behind its end. want is a member of each entry, in the list's order.
+func checkPages(t *testing.T, c *client, path, member string, want []any) {
+	t.Helper()
+	total := strconv.Itoa(len(want))
+	whole := c.call("GET", path, nil).want(200)
+	if diff := cmp.Diff(want, column(whole.list(), member)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+	if whole.header.Get("X-Total-Count") != total || whole.header.Get("Link") != "" {
+		t.Errorf("%s: the whole list has the headers %v", path, whole.header)
+	}
+	and := "?"
+	if strings.Contains(path, "?") {
+		and = "&"
+	}
+	var got []any
+	for next := path + and + "limit=2"; next != ""; {
+		page := c.call("GET", next, nil).want(200)
+		got = append(got, column(page.list(), member)...)
+		if page.header.Get("X-Total-Count") != total {
+			t.Errorf("%s: X-Total-Count is %q", next, page.header.Get("X-Total-Count"))
+		}
+		before := next
+		next = ""
+		if link := page.header.Get("Link"); link != "" {
+			target, err := url.Parse(c.s.url + before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			match := nextLink.FindStringSubmatch(link)
+			if match == nil || len(got) >= len(want) {
+				t.Fatalf("%s: after %d of %d the link is %q", before, len(got), len(want), link)
+			}
+			reference, err := target.Parse(match[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			next = reference.RequestURI()
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the pages of %s (-want +got):\n%s", path, diff)
+	}
+	behind := c.call("GET", path+and+"limit=10&offset="+total, nil).want(200)
+	if string(behind.body) != "[]" || behind.header.Get("Link") != "" || behind.header.Get("X-Total-Count") != total {
+		t.Errorf("%s: behind the end: %s %v", path, behind.body, behind.header)
+	}
+	rest := c.call("GET", path+and+"offset=1", nil).want(200)
+	if diff := cmp.Diff(want[1:], column(rest.list(), member)); diff != "" {
+		t.Errorf("%s without the first (-want +got):\n%s", path, diff)
+	}
+	for _, bad := range [][2]string{
+		{"limit=0", "limit"}, {"limit=1001", "limit"}, {"limit=-1", "limit"}, {"limit=two", "limit"}, {"limit=1.5", "limit"}, {"offset=-1", "offset"},
+		{"offset=x", "offset"}, {"limit=99999999999999999999", "limit"}, {"page=2", "page"}, {"Limit=2", "Limit"},
+	} {
+		c.call("GET", path+and+bad[0], nil).refused(422, bad[1])
+	}
+	c.call("GET", path+and+"limit=0&offset=-1", nil).refused(422, "limit", "offset")
+	c.call("GET", path+and+"limit=1000&offset=9223372036854775807", nil).want(200)
+}

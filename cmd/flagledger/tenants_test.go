@@ -1,0 +1,116 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func TestTenants(t *testing.T) {
+	cases{
+		"a tenant is created with its defaults, and reads show the same": func(t *testing.T, me *client) {
+			a := me.call("POST", "/api/v1/tenants", `{"name":"Acme"}`).want(201)
+			body := a.object()
+			members(t, "a tenant", body, "id", "name", "primaryEmail", "contactName", "isSandbox", "subscription", "createdAt")
+			a.shows(map[string]any{
+				"name": "Acme", "primaryEmail": "owner@example.com", "contactName": "", "isSandbox": false,
+				"subscription": map[string]string{"plan": "free", "status": "active"},
+			})
+			checkTimes(t, body)
+			id := body["id"].(string)
+			same(t, "Location", a.header.Get("Location"), "/api/v1/tenants/"+id)
+			same(t, "the tenant", me.call("GET", "/api/v1/tenants/"+id, nil, "X-Tenant-ID", id).want(200).object(), body)
+			list := me.call("GET", "/api/v1/tenants?limit=1000", nil).want(200).list()
+			if i := len(list) - 1; len(list) == 0 || !contains(list, body) {
+				t.Errorf("the list, whose last is %v, does not hold %v", list[i], body)
+			}
+		},
+		"a tenant keeps what was sent": func(t *testing.T, me *client) {
+			a := me.call("POST", "/api/v1/tenants", `{"name":"Räume & <Zeiten>","primaryEmail":"ops@example.org","contactName":"Zoë","isSandbox":true}`).want(201)
+			a.shows(map[string]any{
+				"name": "Räume & <Zeiten>", "primaryEmail": "ops@example.org", "contactName": "Zoë", "isSandbox": true,
+				"subscription": map[string]string{"plan": "sandbox", "status": "active"},
+			})
+			id := a.object()["id"].(string)
+			same(t, "the tenant", me.call("GET", "/api/v1/tenants/"+id, nil, "X-Tenant-ID", id).want(200).object(), a.object())
+		},
+		"all that is wrong with a tenant is named at once": func(_ *testing.T, me *client) {
+			long := strings.Repeat("é", 201)
+			me.call("POST", "/api/v1/tenants", `{}`).refused(422, "name")
+			me.call("POST", "/api/v1/tenants", `{"name":""}`).refused(422, "name")
+			me.call("POST", "/api/v1/tenants", map[string]any{"name": long, "primaryEmail": "nobody", "contactName": long}).refused(422, "name", "primaryEmail", "contactName")
+			me.call("POST", "/api/v1/tenants", map[string]any{"name": strings.Repeat("é", 200), "contactName": strings.Repeat("é", 200)}).want(201)
+			me.call("POST", "/api/v1/tenants", `{"name":1,"isSandbox":"yes","plan":"free"}`).refused(422, "name", "isSandbox", "plan")
+		},
+		"people see their own tenants in the order of creation": func(t *testing.T, me *client) {
+			other := me.with(me.account().token)
+			names := []string{"Personal workspace"}
+			for _, name := range []string{"b", "a", "c"} {
+				other.newTenant(name)
+				names = append(names, name)
+				same(t, "tenants right after a creation", column(other.call("GET", "/api/v1/tenants", nil).want(200).list(), "name"), names)
+			}
+			checkPages(t, other, "/api/v1/tenants", "name", []any{names[0], names[1], names[2], names[3]})
+		},
+		"a member sees the tenant in the list, with the address of its creator": func(t *testing.T, me *client) {
+			viewer := me.join("viewer")
+			list := viewer.call("GET", "/api/v1/tenants", nil).want(200).list()
+			same(t, "tenants", []any{len(list), list[0]["id"], list[0]["primaryEmail"]}, []any{2, me.tenant, "owner@example.com"})
+		},
+		"a tenant begins with production and development": func(t *testing.T, me *client) {
+			path := "/api/v1/tenants/" + me.tenant + "/environments"
+			var names []string
+			me.call("GET", path, nil).want(200).decode(&names)
+			same(t, "environments", names, []string{"production", "development"})
+			me.call("GET", path, nil, "X-Tenant-ID", "").want(200)
+			page := me.call("GET", path+"?limit=1&offset=1", nil).want(200)
+			same(t, "a page", []string{string(page.body), page.header.Get("X-Total-Count"), page.header.Get("Link")}, []string{`["development"]`, "2", ""})
+		},
+		"who is no member is told the same of a tenant that exists and of one that does not": func(t *testing.T, me *client) {
+			stranger := me.with(me.account().token)
+			for _, path := range []string{"/api/v1/tenants/{tenant}", "/api/v1/tenants/{tenant}/environments", "/api/v1/flags", "/api/v1/projects", flagPath("any"), flagPath("any", "/history")} {
+				var told []*answer
+				for _, tenant := range []string{me.tenant, uuid.NewString(), "nonsense"} {
+					told = append(told, stranger.call("GET", strings.ReplaceAll(path, "{tenant}", tenant), nil, "X-Tenant-ID", tenant).refused(403))
+				}
+				sameProblem(t, told[0], told[1])
+				sameProblem(t, told[0], told[2])
+			}
+			exists := stranger.call("POST", flagPath("any", "/evaluate"), `{}`, "X-Tenant-ID", me.tenant).refused(403)
+			sameProblem(t, exists, stranger.call("POST", flagPath("any", "/evaluate"), `{}`, "X-Tenant-ID", uuid.NewString()).refused(403))
+			stranger.call("GET", "/api/v1/tenants/"+me.tenant+"/environments", nil).refused(403)
+		},
+		"the path and X-Tenant-ID must agree": func(_ *testing.T, me *client) {
+			other := me.newTenant("other")
+			me.call("GET", "/api/v1/tenants/"+other.tenant, nil).refused(400)
+			me.call("GET", "/api/v1/tenants/"+other.tenant+"/environments", nil).refused(400)
+			me.call("GET", "/api/v1/tenants/"+uuid.NewString()+"/environments", nil).refused(400)
+		},
+		"X-Tenant-ID is required where the interface lists it": func(_ *testing.T, me *client) {
+			for _, call := range []struct{ method, path, body string }{
+				{"GET", "/api/v1/flags", ""},
+				{"POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`},
+				{"GET", "/api/v1/flags/any", ""},
+				{"POST", "/api/v1/flags/any/evaluate", `{}`},
+				{"GET", "/api/v1/projects", ""},
+				{"GET", "/api/v1/tenants/" + me.tenant, ""},
+			} {
+				var body any
+				if call.body != "" {
+					body = call.body
+				}
+				me.call(call.method, call.path, body, "X-Tenant-ID", "").refused(400)
+			}
+		},
+	}.run(t)
+}
+
+func contains(list []map[string]any, entry map[string]any) bool {
+	for _, e := range list {
+		if e["id"] == entry["id"] {
+			return len(e) == len(entry) && e["name"] == entry["name"]
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package projections
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"flagledger/events"
+)
+
+func at(commit uint64) events.Position { return events.Position{Commit: commit, Prepare: commit} }
+
+// everywhere tells Progress that the read models and the snapshot are at a position.
+func everywhere(p *Progress, position events.Position) {
+	for _, projection := range All() {
+		p.reached(projection.Name, position)
+	}
+	p.SnapshotReached(position)
+}
+
+func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
+	t.Parallel()
+	last := map[string]func(*Progress, events.Position){"the snapshot": (*Progress).SnapshotReached}
+	for _, projection := range All() {
+		last[projection.Name] = func(p *Progress, position events.Position) { p.reached(projection.Name, position) }
+	}
+	for name, reach := range last {
+		synctest.Test(t, func(t *testing.T) {
+			p := NewProgress()
+			for other, reach := range last {
+				if other != name {
+					reach(p, at(7))
+				}
+			}
+			reach(p, at(6))
+			held := make(chan bool, 1)
+			go func() { held <- p.Wait(t.Context(), at(7)) }()
+			time.Sleep(waitTimeout / 2)
+			if len(held) > 0 {
+				t.Errorf("it did not wait for %s", name)
+			}
+			reach(p, at(8)) // beyond is as good
+			if !<-held {
+				t.Errorf("%s was there in time, and it says no", name)
+			}
+		})
+	}
+}
+
+func TestWaitEndsInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewProgress()
+		everywhere(p, at(6))
+		began := time.Now()
+		if p.Wait(t.Context(), at(7)) {
+			t.Error("nothing holds the position, and it says yes")
+		}
+		if took := time.Since(began); took != waitTimeout {
+			t.Errorf("it waited %v, want %v", took, waitTimeout)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		began = time.Now()
+		if p.Wait(ctx, at(7)) || time.Since(began) != time.Millisecond {
+			t.Errorf("it waited %v for a caller who had gone after 1 ms", time.Since(began))
+		}
+		if began = time.Now(); !p.Wait(ctx, at(6)) || time.Since(began) != 0 {
+			t.Error("what is held is held, at once and whether or not the caller has gone")
+		}
+	})
+}
+
+func TestProgressDoesNotGoBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewProgress()
+		everywhere(p, at(7))
+		everywhere(p, at(3)) // a read model that is rebuilt by hand, or notifications out of order
+		p.reached("one that is not known here", at(1))
+		if !p.Wait(t.Context(), at(7)) {
+			t.Error("a position that was held is held no more")
+		}
+	})
+}
+
+// A node that carries on nothing itself answers writes as well.
+func TestProgressHearsOfOtherNodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := NewProgress()
+	other.SnapshotReached(at(1 << 60))
+	w.append("flag-t.a", 0, newFlag("a"))
+	stop := w.carryOn()
+	w.settle()
+	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.log) })
+	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1)) })
+	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b"))) {
+		t.Error("it did not hear of a commit")
+	}
+	if other.Wait(t.Context(), at(3)) {
+		t.Error("it heard of what has not happened")
+	}
+
+	w.breakConnections()
+	position := w.append("flag-t.c", 0, newFlag("c"))
+	w.eventually("it listens again, and knows what it missed", func() bool { return other.Wait(t.Context(), position) })
+
+	stop()
+	position = w.append("flag-t.d", 0, newFlag("d"))
+	w.rebuild(All()...)
+	if !other.Wait(t.Context(), position) {
+		t.Error("it did not hear that a rebuild took the read models further")
+	}
+}

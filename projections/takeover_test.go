@@ -1,0 +1,158 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// breakConnections ends all connections to the database in the middle of whatever they do.
+func (w *world) breakConnections() {
+	w.t.Helper()
+	conn, err := pgx.Connect(w.t.Context(), w.url)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer disconnect(conn)
+	if _, err := conn.Exec(w.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`); err != nil {
+		w.t.Error(err)
+	}
+	w.pool.Reset()
+}
+
+// holder is the connection that carries on a projection, 0 where there is none.
+func (w *world) holder(p Projection) int32 {
+	w.t.Helper()
+	pids := column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid) where datname = current_database() and granted
+		and locktype = 'advisory' and classid = hashtext('flagledger projection')::oid and objid = hashtext($1)::oid`, liveSchema+"."+p.Name)
+	if len(pids) > 1 {
+		w.t.Errorf("connections %v carry on one projection", pids)
+	}
+	return append(pids, 0)[0]
+}
+
+func TestAnotherProjectorTakesOver(t *testing.T) {
+	t.Parallel()
+	const patience = 5 * time.Second
+	w := newWorld(t)
+	p := tally(1, "event")
+	var reached [2]atomic.Uint64
+	start := func(i int) (stop func()) {
+		return w.carryOnOne(p, func(position events.Position) { reached[i].Store(position.Commit) })
+	}
+	var want []string
+	// write appends an event and checks who applies it, and that it does not take long.
+	write := func(by int) {
+		t.Helper()
+		began := time.Now()
+		stream := fmt.Sprintf("flag-t.%d", len(want))
+		want = append(want, stream+"@1")
+		position := w.append(stream, 0, newFlag("f"))
+		w.eventually("the event is applied", func() bool { return reached[by].Load() == position.Commit })
+		if took := time.Since(began); took > patience {
+			t.Errorf("it took %v", took)
+		}
+		if reached[1-by].Load() == position.Commit {
+			t.Error("both projectors applied the event")
+		}
+	}
+	stopFirst := start(0)
+	write(0)
+	stopSecond := start(1)
+	for range 20 {
+		write(0)
+	}
+
+	first, began := w.holder(p), time.Now()
+	w.exec(`select pg_terminate_backend($1)`, first)
+	w.eventually("the second one takes over from a broken connection", func() bool { pid := w.holder(p); return pid != 0 && pid != first })
+	t.Logf("taken over %v after the connection broke", time.Since(began))
+	for range 20 {
+		write(1) // the first one finds out only now that its connection is broken
+	}
+
+	began = time.Now()
+	stopSecond()
+	write(0)
+	t.Logf("taken over and caught up %v after the other was told to end", time.Since(began))
+	stopFirst()
+	if got := column[string](w, `select event from read.tally order by n`); !slices.Equal(got, want) {
+		t.Errorf("applied were %v, want each event once and in order: %v", got, want)
+	}
+}
+
+func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
+	t.Parallel()
+	const breaks = 12
+	w := newWorld(t)
+	w.carryOn()
+	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.log) })
+	// A second node, which takes over now and then.
+	w.background(func(ctx context.Context) { _ = Run(ctx, w.url, w.store, NewProgress(), w.log) })
+	w.settle()
+
+	writer := &commands.Writer{Store: w.store, Await: w.progress.Wait}
+	var written [4][]string
+	var acknowledged, unknown, async atomic.Int64
+	var stops []func()
+	for i := range written {
+		stops = append(stops, w.background(func(ctx context.Context) {
+			for n := 0; ctx.Err() == nil; n++ {
+				key := fmt.Sprintf("w%d-%d", i, n)
+				flag, done, err := commands.Do(context.Background(), writer, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
+					commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
+				switch {
+				case commands.KindOf(err) == commands.Unavailable:
+					unknown.Add(1)
+				case err != nil:
+					t.Errorf("creating %s: %v", key, errors.Unwrap(err))
+				default:
+					written[i] = append(written[i], flag.ID)
+					acknowledged.Add(1)
+					if done.Async {
+						async.Add(1)
+					}
+				}
+			}
+		}))
+	}
+	for range breaks {
+		before := acknowledged.Load()
+		w.eventually("some more is written", func() bool { return acknowledged.Load() >= before+10 })
+		w.breakConnections()
+	}
+	for _, stop := range stops {
+		stop()
+	}
+	t.Logf("%d writes acknowledged, %d of them before they could be read, %d refused, over %d breaks", acknowledged.Load(), async.Load(), unknown.Load(), breaks)
+	w.settle()
+	rows := column[string](w, `select id from read.flags`)
+	for _, ids := range written {
+		for _, id := range ids {
+			if !slices.Contains(rows, id) {
+				t.Errorf("the flag %s was acknowledged and is not there", id)
+			}
+		}
+	}
+	if again := column[string](w, `select stream from events.event group by stream having count(*) > 1`); len(again) > 0 {
+		t.Errorf("flags were created more than once: %v", again)
+	}
+	for name, s := range w.statuses() {
+		if len(s.Parked) > 0 {
+			t.Errorf("%s has parked %v", name, s.Parked)
+		}
+	}
+	before := w.dump()
+	w.rebuild(All()...)
+	w.same("a rebuild", before)
+}
