@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stored is an event in the form that engines keep: JSON under a permanent name and a version of that name's shape.
+// Stored is an event in the form that engines keep: JSON under a permanent name and a version of that name's shape. It can stand in an Event as its
+// fact, and is then appended as it is: so facts move from one engine to another, also those that this program does not know.
 type Stored struct {
 	ID       uuid.UUID
 	Name     string
@@ -52,26 +53,34 @@ func decode[F Fact](data []byte) (Fact, error) {
 	return f, err
 }
 
+// StoredName implements Fact.
+func (s Stored) StoredName() string { return s.Name }
+
 // Encode turns an event into its stored form. It refuses facts that have no entry in the table of names, and events over MaxEventBytes
 // with ErrTooLarge. JSON values inside facts keep their spelling except for white space.
 func Encode(e Event) (Stored, error) {
-	name := e.Fact.StoredName()
-	k, ok := kinds[name]
-	if !ok {
-		return Stored{}, fmt.Errorf("fact %q has no entry in the codec's table", name)
-	}
-	data, err := Marshal(e.Fact)
-	if err != nil {
-		return Stored{}, fmt.Errorf("encode %s: %w", name, err)
+	stored, copied := e.Fact.(Stored)
+	if !copied {
+		name := e.Fact.StoredName()
+		k, ok := kinds[name]
+		if !ok {
+			return Stored{}, fmt.Errorf("fact %q has no entry in the codec's table", name)
+		}
+		data, err := Marshal(e.Fact)
+		if err != nil {
+			return Stored{}, fmt.Errorf("encode %s: %w", name, err)
+		}
+		stored = Stored{Name: name, Version: k.version, Data: data}
 	}
 	metadata, err := Marshal(e.Metadata)
 	if err != nil {
-		return Stored{}, fmt.Errorf("encode metadata of %s: %w", name, err)
+		return Stored{}, fmt.Errorf("encode metadata of %s: %w", stored.Name, err)
 	}
-	if len(data)+len(metadata) > MaxEventBytes {
+	if len(stored.Data)+len(metadata) > MaxEventBytes {
 		return Stored{}, ErrTooLarge
 	}
-	return Stored{ID: e.ID, Name: name, Version: k.version, Data: data, Metadata: metadata}, nil
+	stored.ID, stored.Metadata = e.ID, metadata
+	return stored, nil
 }
 
 // Marshal is json.Marshal without the escaping of <, > and &, which would change the bytes of a flag's value.

@@ -82,11 +82,11 @@ func formatProgress(projection string, position events.Position) string {
 	return fmt.Sprintf("%s %d %d", projection, position.Commit, position.Prepare)
 }
 
-// Listen keeps Progress current with what other nodes carry on, until ctx ends.
-func (p *Progress) Listen(ctx context.Context, url string, log *slog.Logger) {
+// Listen keeps Progress current with what other nodes carry on, until ctx ends. Checkpoints of another engine than the named one say nothing.
+func (p *Progress) Listen(ctx context.Context, url, engine string, log *slog.Logger) {
 	wait := retryWait
 	for ctx.Err() == nil {
-		if err := p.listen(ctx, url, func() { wait = retryWait }); err != nil && ctx.Err() == nil {
+		if err := p.listen(ctx, url, engine, func() { wait = retryWait }); err != nil && ctx.Err() == nil {
 			log.Warn("listening for the progress of projections; it tries again", "in", wait, "err", err)
 			_ = pause(ctx, wait)
 			wait = min(2*wait, maxRetryWait)
@@ -94,7 +94,7 @@ func (p *Progress) Listen(ctx context.Context, url string, log *slog.Logger) {
 	}
 }
 
-func (p *Progress) listen(ctx context.Context, url string, listening func()) error {
+func (p *Progress) listen(ctx context.Context, url, engine string, listening func()) error {
 	conn, err := connect(ctx, url, liveSchema)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (p *Progress) listen(ctx context.Context, url string, listening func()) err
 	if err := createSchema(ctx, conn, liveSchema); err != nil {
 		return err
 	}
-	rows, err := conn.Query(ctx, `select projection, commit, prepare from checkpoints`)
+	rows, err := conn.Query(ctx, `select projection, commit, prepare from checkpoints where engine = $1`, engine)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOn()
 	w.settle()
-	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.log) })
+	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.store.Engine(), w.log) })
 	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1)) })
 	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b"))) {
 		t.Error("it did not hear of a commit")

@@ -17,7 +17,7 @@ type Status struct {
 	Version  int
 	Built    bool // false while no tables of this version are read
 	Position events.Position
-	Lag      uint64        // events that it has not taken in yet
+	Lag      int           // events that it has not taken in yet, counted up to 10,000
 	Behind   time.Duration // since the first of them happened; 0 when it is current
 	Parked   []Parked
 }
@@ -59,24 +59,26 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, store events.Store) ([]Stat
 	return list, nil
 }
 
-// measure finds out how far a position is behind the end of the log. Positions of the Postgres engine count events.
+// maxLag is where counting stops: a lag of so many events stands for as many or more.
+const maxLag = 10_000
+
+// measure finds out how far a position is behind the end of the log.
 func (s *Status) measure(ctx context.Context, store events.Store) error {
 	head, err := store.Head(ctx)
-	if err != nil {
+	if err != nil || head.Compare(s.Position) <= 0 {
 		return err
 	}
-	if head.Compare(s.Position) <= 0 {
-		return nil
-	}
-	s.Lag = head.Commit - s.Position.Commit
 	for page, err := range store.Subscribe(ctx, s.Position) {
 		if err != nil {
 			return err
 		}
-		if len(page.Events) > 0 {
+		if s.Lag == 0 && len(page.Events) > 0 {
 			s.Behind = max(0, time.Since(page.Events[0].Time))
 		}
-		break
+		s.Lag = min(s.Lag+len(page.Events), maxLag)
+		if page.Live || s.Lag == maxLag {
+			break
+		}
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	const breaks = 12
 	w := newWorld(t)
 	w.carryOn()
-	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.log) })
+	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.store.Engine(), w.log) })
 	// A second node, which takes over now and then.
 	w.background(func(ctx context.Context) { _ = Run(ctx, w.url, w.store, NewProgress(), w.log) })
 	w.settle()

@@ -38,8 +38,8 @@ func loadConfig() (config, error) {
 	if err := checkURL("FLAGLEDGER_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"); err != nil {
 		return c, err
 	}
-	if c.EventStoreURL != "" {
-		return c, errors.New("FLAGLEDGER_EVENTSTORE_URL is set, and this version keeps facts in Postgres alone")
+	if err := checkURL("FLAGLEDGER_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover"); err != nil {
+		return c, err
 	}
 	if c.PublicURL == "" {
 		c.PublicURL = "http://" + c.Addr

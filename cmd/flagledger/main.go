@@ -17,6 +17,7 @@ type cli struct {
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database to the newest schema."`
 	Projections projectionsCommand `cmd:"" help:"Look after the read models."`
 	Replay      replayCommand      `cmd:"" help:"Print the facts of a flag, one JSON object a line."`
+	Copy        copyCommand        `cmd:"" help:"Copy all facts from one event store to another."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"flagledger/events"
-	"flagledger/events/postgres"
 	"flagledger/http"
 )
 
@@ -51,11 +50,11 @@ func withStore(ctx context.Context, use func(c config, databaseURL string, store
 		return err
 	}
 	defer stop()
-	store, err := postgres.Open(ctx, url, log)
+	store, closeStore, err := openStore(ctx, c, url, log)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer closeStore()
 	return use(c, url, store, log)
 }
 

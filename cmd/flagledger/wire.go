@@ -11,7 +11,6 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/directory"
 	"flagledger/commands/local"
-	"flagledger/events/postgres"
 	"flagledger/http"
 	"flagledger/projections"
 	"flagledger/projections/snapshot"
@@ -36,11 +35,11 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 			cleanup[i]()
 		}
 	})
-	facts, err := postgres.Open(ctx, databaseURL, log)
+	facts, closeStore, err := openStore(ctx, c, databaseURL, log)
 	if err != nil {
 		return nil, err
 	}
-	cleanup = append(cleanup, facts.Close)
+	cleanup = append(cleanup, closeStore)
 	pool, err := openPool(ctx, databaseURL)
 	if err != nil {
 		stop()
@@ -66,7 +65,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
 	parts.Go(func() { live.Run(running, store, progress.SnapshotReached, log) })
-	parts.Go(func() { progress.Listen(running, databaseURL, log) })
+	parts.Go(func() { progress.Listen(running, databaseURL, store.Engine(), log) })
 	parts.Go(func() { people.Run(running, log) })
 	parts.Go(func() { monitor.run(running) })
 	parts.Go(func() {

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"flagledger/events"
+)
+
+// copyCommand moves house from one engine to the other.
+type copyCommand struct {
+	From string `help:"The event store to read: postgres://... or esdb://..., or private for the private Postgres." required:""`
+	To   string `help:"The event store to fill, named likewise." required:""`
+}
+
+// Help explains how to use the command.
+func (copyCommand) Help() string {
+	return "Stop the servers first: what is written meanwhile may be missed. A copy that was cut off goes on where it was when it is started again. " +
+		"At the end both stores are read and compared, stream by stream. Then set FLAGLEDGER_EVENTSTORE_URL and start the servers: read models rebuild by themselves."
+}
+
+// Run copies all facts in their order, and compares.
+func (cmd copyCommand) Run(ctx context.Context) error {
+	c, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	log := c.logger()
+	from, closeFrom, err := cmd.open(ctx, c, cmd.From, log)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	defer closeFrom()
+	to, closeTo, err := cmd.open(ctx, c, cmd.To, log)
+	if err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
+	defer closeTo()
+	if err := copyEvents(ctx, from, to, log); err != nil {
+		return err
+	}
+	return compareStores(ctx, from, to, log)
+}
+
+func (copyCommand) open(ctx context.Context, c config, url string, log *slog.Logger) (events.Store, func(), error) {
+	c.EventStoreURL, c.DatabaseURL = "", ""
+	switch {
+	case strings.HasPrefix(url, "esdb"):
+		c.EventStoreURL = url
+		if err := checkURL("the URL", url, "esdb", "esdb+discover"); err != nil {
+			return nil, nil, err
+		}
+		return openStore(ctx, c, "", log)
+	case url != "private":
+		c.DatabaseURL = url
+		if err := checkURL("the URL", url, "postgres", "postgresql"); err != nil {
+			return nil, nil, err
+		}
+	}
+	database, stop, err := joinDatabase(ctx, c, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, closeStore, err := openStore(ctx, c, database, log)
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return store, func() {
+		closeStore()
+		stop()
+	}, nil
+}
+
+// copyEvents appends to one store what another one has and it has not, in order.
+func copyEvents(ctx context.Context, from, to events.Store, log *slog.Logger) error {
+	held := map[string]events.Revision{}
+	err := eachEvent(ctx, to, func(run []events.Recorded, _ events.Position) error {
+		last := run[len(run)-1]
+		held[last.Stream] = last.Revision
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	head, err := from.Head(ctx)
+	if err != nil {
+		return err
+	}
+	show := showProgress(int64(head.Commit), log)
+	return eachEvent(ctx, from, func(run []events.Recorded, reached events.Position) error {
+		stream := run[0].Stream
+		var batch []events.Event
+		for _, e := range run {
+			if e.Revision > held[stream] {
+				batch = append(batch, events.Event{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored})
+			}
+		}
+		if len(batch) > 0 {
+			if err := appendCopied(ctx, to, stream, held[stream], batch); err != nil {
+				return err
+			}
+			held[stream] = run[len(run)-1].Revision
+		}
+		show("copy", reached)
+		return nil
+	})
+}
+
+// appendCopied repeats an append of unknown outcome, which applies it once.
+func appendCopied(ctx context.Context, to events.Store, stream string, expected events.Revision, batch []events.Event) error {
+	for {
+		_, err := to.Append(ctx, stream, expected, batch)
+		switch {
+		case errors.Is(err, events.ErrConflict):
+			return fmt.Errorf("the stream %s has other facts in the store that is copied to", stream)
+		case !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil:
+			return err
+		}
+	}
+}
+
+// eachEvent goes through all that a store holds at the moment, by runs of events of one stream.
+func eachEvent(ctx context.Context, store events.Store, visit func(run []events.Recorded, reached events.Position) error) error {
+	for page, err := range store.Subscribe(ctx, events.Position{}) {
+		if err != nil {
+			return err
+		}
+		for list := page.Events; len(list) > 0; {
+			n := 1
+			for n < len(list) && list[n].Stream == list[0].Stream {
+				n++
+			}
+			if err := visit(list[:n], list[n-1].Position); err != nil {
+				return err
+			}
+			list = list[n:]
+		}
+		if page.Live {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// digest stands for all events of a stream: their ids, names, versions, data and metadata, in order.
+type digest struct {
+	events int
+	sum    [sha256.Size]byte
+}
+
+func digests(ctx context.Context, store events.Store) (map[string]digest, error) {
+	all := map[string]digest{}
+	err := eachEvent(ctx, store, func(run []events.Recorded, _ events.Position) error {
+		d := all[run[0].Stream]
+		for _, e := range run {
+			metadata, err := events.Marshal(e.Metadata)
+			if err != nil {
+				return err
+			}
+			var data bytes.Buffer
+			if err := json.Compact(&data, e.Stored.Data); err != nil {
+				return fmt.Errorf("%s@%d: %w", e.Stream, e.Revision, err)
+			}
+			line := fmt.Appendf(d.sum[:], "%d %s %s %d %s %s", e.Revision, e.ID, e.Name, e.Stored.Version, data.Bytes(), metadata)
+			d = digest{d.events + 1, sha256.Sum256(line)}
+		}
+		all[run[0].Stream] = d
+		return nil
+	})
+	return all, err
+}
+
+// compareStores reads both stores and names the first stream that differs.
+func compareStores(ctx context.Context, from, to events.Store, log *slog.Logger) error {
+	want, err := digests(ctx, from)
+	if err != nil {
+		return err
+	}
+	got, err := digests(ctx, to)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for stream, d := range want {
+		if got[stream] != d {
+			return fmt.Errorf("the stream %s differs: %d events in one store and %d in the other", stream, d.events, got[stream].events)
+		}
+		total += d.events
+	}
+	for stream := range got {
+		if _, ok := want[stream]; !ok {
+			return fmt.Errorf("the stream %s stands only in the store that was copied to", stream)
+		}
+	}
+	log.Info("both stores hold the same facts", "streams", len(want), "events", total)
+	return nil
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"flagledger/events"
+	"flagledger/events/eventstore"
+	"flagledger/events/postgres"
+)
+
+// openStore opens the event store that the settings choose: EventStoreDB where they name one, else the database.
+func openStore(ctx context.Context, c config, databaseURL string, log *slog.Logger) (store events.Store, closeStore func(), err error) {
+	if c.EventStoreURL != "" {
+		s, err := eventstore.Open(ctx, c.EventStoreURL, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Close, nil
+	}
+	s, err := postgres.Open(ctx, databaseURL, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.Close, nil
+}
