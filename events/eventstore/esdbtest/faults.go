@@ -1,0 +1,156 @@
+package esdbtest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+)
+
+// faults are the switches of a server.
+type faults struct {
+	mu          sync.Mutex
+	delay       time.Duration
+	redelayed   chan struct{} // closed when delay changes
+	dropped     chan struct{} // closed to drop subscriptions
+	resetBefore int           // so many appends are not applied, and their connections reset
+	resetAfter  int           // the same, once they are applied
+	omitCreated bool
+	held        map[string]chan struct{} // streams whose appends wait
+}
+
+func (f *faults) init() {
+	f.redelayed = make(chan struct{})
+	f.dropped = make(chan struct{})
+	f.held = map[string]chan struct{}{}
+}
+
+// SetDelay makes the server keep back each of its answers for a time, those that it keeps back already too.
+func (s *Server) SetDelay(d time.Duration) {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.delay = d
+	close(s.faults.redelayed)
+	s.faults.redelayed = make(chan struct{})
+}
+
+// ResetAppends lets all connections break at each of the next n appends: after it is applied but before it is answered, or before it is applied.
+func (s *Server) ResetAppends(n int, applied bool) {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	if applied {
+		s.faults.resetAfter = n
+	} else {
+		s.faults.resetBefore = n
+	}
+}
+
+// DropSubscriptions ends all subscriptions with an error; connections stay.
+func (s *Server) DropSubscriptions() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	close(s.faults.dropped)
+	s.faults.dropped = make(chan struct{})
+}
+
+// OmitCreated lets the server send events without the time of their creation.
+func (s *Server) OmitCreated() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.omitCreated = true
+}
+
+// Hold makes appends to a stream wait until release is called.
+func (s *Server) Hold(stream string) (release func()) {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	held := make(chan struct{})
+	s.faults.held[stream] = held
+	return func() {
+		s.faults.mu.Lock()
+		defer s.faults.mu.Unlock()
+		delete(s.faults.held, stream)
+		close(held)
+	}
+}
+
+// Inject appends n events of the given type to a stream, each in an append of its own, as another client would.
+func (s *Server) Inject(stream, eventType string, n int) {
+	for range n {
+		s.log.append(stream, expectation{kind: anything}, []proposed{{id: uuid.New(), metadata: meta(eventType), data: []byte("{}")}})
+	}
+}
+
+// Tombstone deletes a stream for good.
+func (s *Server) Tombstone(stream string) { s.log.delete(stream, true) }
+
+func (f *faults) hold(ctx context.Context, stream string) error {
+	f.mu.Lock()
+	held := f.held[stream]
+	f.mu.Unlock()
+	if held == nil {
+		return nil
+	}
+	select {
+	case <-held:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// take reports whether the connections are to break at this append.
+func (f *faults) take(applied bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := &f.resetBefore
+	if applied {
+		n = &f.resetAfter
+	}
+	if *n == 0 {
+		return false
+	}
+	*n--
+	return true
+}
+
+// slow waits for as long as an answer is to be kept back.
+func (f *faults) slow(ctx context.Context) {
+	began := time.Now()
+	for {
+		f.mu.Lock()
+		left, changed := f.delay-time.Since(began), f.redelayed
+		f.mu.Unlock()
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-time.After(left):
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) slowUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	answer, err := handler(ctx, req)
+	s.faults.slow(ctx)
+	return answer, err
+}
+
+func (s *Server) slowStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return handler(srv, slowServerStream{stream, &s.faults})
+}
+
+type slowServerStream struct {
+	grpc.ServerStream
+	faults *faults
+}
+
+func (s slowServerStream) SendMsg(m any) error {
+	s.faults.slow(s.Context())
+	return s.ServerStream.SendMsg(m)
+}

@@ -1,0 +1,89 @@
+package eventstore
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"flagledger/events"
+)
+
+// end is what a Store knows of the end of the log: up to seen, the last event of ours is at last.
+type end struct {
+	mu         sync.Mutex
+	last, seen events.Position
+}
+
+// appended notes the position of an event of ours.
+func (e *end) appended(p events.Position) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.Compare(e.seen) > 0 {
+		e.last, e.seen = p, p
+	}
+}
+
+// read notes that from behind after up to through the last event of ours is at last, or that there is none, where last is not behind after.
+func (e *end) read(after, last, through events.Position) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if through.Compare(e.seen) <= 0 {
+		return
+	}
+	switch {
+	case last.Compare(after) > 0:
+		e.last, e.seen = last, through
+	case after.Compare(e.seen) <= 0:
+		e.seen = through
+	}
+}
+
+func (e *end) known() (last, seen events.Position) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last, e.seen
+}
+
+// Head implements events.Store. It reads the log back from its end to the last event of ours, for the client has no filter to offer. What
+// subscriptions and appends have told of the end of the log is not read again, so a Store that something is subscribed to goes over but a few events
+// of others; without, it may be as many as others have appended since.
+func (s *Store) Head(ctx context.Context) (events.Position, error) {
+	last, seen := s.end.known()
+	through := seen
+	for e, err := range s.read(ctx, allBackwards(math.MaxInt64)) {
+		if err != nil {
+			return events.Position{}, fmt.Errorf("read back from the end of the log: %w", err)
+		}
+		p := at(e.Position)
+		if p.Compare(through) > 0 {
+			through = p
+		}
+		if p.Compare(seen) <= 0 {
+			break
+		}
+		if s.ours(e.StreamID) {
+			last = p
+			break
+		}
+	}
+	s.end.read(seen, last, through)
+	return last, nil
+}
+
+// tail returns the position of the last event in the log, whosever it is.
+func (s *Store) tail(ctx context.Context) (events.Position, error) {
+	for e, err := range s.read(ctx, allBackwards(1)) {
+		if err != nil {
+			return events.Position{}, fmt.Errorf("read the end of the log: %w", err)
+		}
+		return at(e.Position), nil
+	}
+	return events.Position{}, nil
+}
+
+func (s *Store) ours(stream string) bool {
+	return slices.ContainsFunc(s.prefixes, func(prefix string) bool { return strings.HasPrefix(stream, prefix) })
+}

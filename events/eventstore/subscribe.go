@@ -1,0 +1,230 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"flagledger/events"
+)
+
+const (
+	pageSize  = 500
+	pageBytes = 8 << 20
+	// pageWait is how long a page that is not full waits for more while the subscriber catches up.
+	pageWait = 20 * time.Millisecond
+	// The server tells a checkpoint after so many events of others, window times interval: this much is read again after a restart.
+	window       = 500
+	interval     = 4
+	buffered     = 256 // messages between the client and the page that is being made
+	retryWait    = 100 * time.Millisecond
+	maxRetryWait = time.Second
+)
+
+type delivery struct {
+	page events.Page
+	err  error
+}
+
+// errForeign says that a position lies behind the end of the log. The positions of events and of checkpoints never do.
+var errForeign = errors.New("the position lies behind the end of the log: it is not the log that this position was taken from")
+
+// Subscribe implements events.Store. It reads one page ahead of whom it delivers to. Where others append to the same log, pages without events move
+// Next on from time to time.
+func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
+	return func(yield func(events.Page, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		pages := make(chan delivery)
+		go s.follow(ctx, after, pages)
+		for d := range pages {
+			if !yield(d.page, d.err) || d.err != nil {
+				return
+			}
+		}
+		yield(events.Page{}, ctx.Err())
+	}
+}
+
+// follow sends pages until ctx ends or the server refuses, over as many subscriptions as it takes: one that was dropped never resumes.
+func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- delivery) {
+	defer close(pages)
+	wait := retryWait
+	resumed := false
+	for ctx.Err() == nil {
+		began := last
+		err := s.followOnce(ctx, &last, pages)
+		if ctx.Err() != nil {
+			return
+		}
+		// Once events of this log have been delivered, a node whose log ends before them lags behind the others.
+		if final(err) || errors.Is(err, errForeign) && !resumed {
+			select {
+			case pages <- delivery{err: err}:
+			case <-ctx.Done():
+			}
+			return
+		}
+		if last != began {
+			wait, resumed = retryWait, true
+		}
+		s.log.Warn("subscription was dropped; it tries again", "after", last, "in", wait, "err", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, maxRetryWait)
+	}
+}
+
+// followOnce follows the log over one subscription and moves last along. It always ends with an error.
+func (s *Store) followOnce(ctx context.Context, last *events.Position, pages chan<- delivery) error {
+	tail, err := s.tail(ctx)
+	if err != nil {
+		return err
+	}
+	if last.Compare(tail) > 0 {
+		return fmt.Errorf("position %v, end %v: %w", *last, tail, errForeign)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	messages := make(chan *esdb.SubscriptionEvent, buffered)
+	ended := make(chan error, 1)
+	go func() {
+		err := s.hear(ctx, c.client, *last, messages)
+		s.release(c, err)
+		ended <- err
+		close(messages)
+	}()
+	p := pager{last: last, pages: pages, end: &s.end}
+	p.reset()
+	live := false
+	var wait <-chan time.Time
+	for {
+		select {
+		case m, ok := <-messages:
+			if !ok {
+				if err := p.send(ctx, false); err != nil {
+					return err
+				}
+				return <-ended
+			}
+			switch {
+			case m.EventAppeared != nil:
+				if err := p.add(m.EventAppeared.OriginalEvent()); err != nil {
+					return err
+				}
+			case m.CheckPointReached != nil:
+				p.moveTo(at(*m.CheckPointReached))
+			case m.FellBehind != nil:
+				live = false
+			case m.CaughtUp != nil:
+				live, p.due = true, true
+			}
+		case <-wait:
+			p.due = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		switch {
+		case p.due || p.full() || live && len(messages) == 0:
+			if err := p.send(ctx, live && len(messages) == 0); err != nil {
+				return err
+			}
+			wait = nil
+		case wait == nil:
+			wait = time.After(pageWait)
+		}
+	}
+}
+
+// hear sends the messages of one subscription, until it is dropped or ctx ends.
+func (s *Store) hear(ctx context.Context, client *esdb.Client, after events.Position, messages chan<- *esdb.SubscriptionEvent) error {
+	options := esdb.SubscribeToAllOptions{
+		From:               esdb.Start{}, // without, the client would begin at the end
+		MaxSearchWindow:    window,
+		CheckpointInterval: interval,
+		Filter:             &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: s.prefixes},
+	}
+	if after != (events.Position{}) {
+		options.From = esdb.Position{Commit: after.Commit, Prepare: after.Prepare}
+	}
+	subscription, err := client.SubscribeToAll(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = subscription.Close() }()
+	for {
+		m := subscription.Recv()
+		if m.SubscriptionDropped != nil {
+			return m.SubscriptionDropped.Error
+		}
+		select {
+		case messages <- m:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pager makes pages of messages.
+type pager struct {
+	last  *events.Position // up to where pages have been sent
+	pages chan<- delivery
+	end   *end
+
+	page  events.Page
+	bytes int
+	due   bool
+}
+
+func (p *pager) reset() { p.page, p.bytes, p.due = events.Page{Next: *p.last}, 0, false }
+
+func (p *pager) full() bool { return len(p.page.Events) >= pageSize || p.bytes >= pageBytes }
+
+func (p *pager) add(e *esdb.RecordedEvent) error {
+	position := at(e.Position)
+	if position.Compare(p.page.Next) <= 0 {
+		return fmt.Errorf("the server sent position %v behind %v", position, p.page.Next)
+	}
+	p.page.Events = append(p.page.Events, fromRecorded(e))
+	p.page.Next = position
+	p.bytes += len(e.Data) + len(e.UserMetadata)
+	return nil
+}
+
+// moveTo takes a checkpoint: up to it, nothing but what has been sent concerns the subscriber.
+func (p *pager) moveTo(checkpoint events.Position) {
+	if checkpoint.Compare(p.page.Next) > 0 {
+		p.page.Next = checkpoint
+	}
+}
+
+// send hands on a page that has something to tell: events, a checkpoint, or that it is due.
+func (p *pager) send(ctx context.Context, live bool) error {
+	if p.page.Next == *p.last && !p.due {
+		return nil
+	}
+	p.page.Live = live
+	select {
+	case p.pages <- delivery{page: p.page}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	newest := *p.last
+	if n := len(p.page.Events); n > 0 {
+		newest = p.page.Events[n-1].Position
+	}
+	p.end.read(*p.last, newest, p.page.Next)
+	*p.last = p.page.Next
+	p.reset()
+	return nil
+}
