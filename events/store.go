@@ -111,7 +111,7 @@ type Recorded struct {
 	Stream   string
 	Revision Revision
 	Name     string // the stored name of the fact
-	Stored   Stored // as it is kept, for whoever copies it; without its metadata
+	Stored   Stored // as it is kept, for whoever copies it
 	Err      error
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"log/slog"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -216,7 +214,7 @@ func TestAuthentication(t *testing.T) {
 		},
 		"logout ends the session on every node": func(t *testing.T, me *client) {
 			account := me.account()
-			second := me.s.secondNode(t)
+			second := me.s.secondNode()
 			there := &client{s: second, token: account.token}
 			there.call("GET", "/api/v1/tenants", nil).want(200)
 			me.with(account.token).call("POST", "/api/v1/auth/logout", nil).want(200)
@@ -291,22 +289,6 @@ func badTokens(good string) map[string]string {
 		"trailing text":   good + "x",
 		"huge":            good + strings.Repeat("x", 20_000),
 	}
-}
-
-// secondNode is another node of the same service.
-func (s *service) secondNode(t *testing.T) *service {
-	t.Helper()
-	n, err := start(t.Context(), config{PublicURL: s.url, Environment: "development"}, s.databaseURL, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(n.api)
-	t.Cleanup(func() {
-		server.Close()
-		n.stop()
-	})
-	<-n.ready
-	return &service{t: t, url: server.URL, databaseURL: s.databaseURL, node: n}
 }
 
 // statuses makes n calls at once and counts their statuses.

@@ -126,15 +126,24 @@ func appendCopied(ctx context.Context, to events.Store, stream string, expected 
 	}
 }
 
-// eachEvent goes through all that a store holds at the moment, by runs of events of one stream.
+// What is appended at once: EventStoreDB takes a MiB in all.
+const (
+	runEvents = 100
+	runBytes  = events.MaxEventBytes / 2
+)
+
+// eachEvent goes through all that a store holds at the moment, by short runs of events of one stream.
 func eachEvent(ctx context.Context, store events.Store, visit func(run []events.Recorded, reached events.Position) error) error {
 	for page, err := range store.Subscribe(ctx, events.Position{}) {
 		if err != nil {
 			return err
 		}
 		for list := page.Events; len(list) > 0; {
-			n := 1
-			for n < len(list) && list[n].Stream == list[0].Stream {
+			n, size := 1, len(list[0].Stored.Data)
+			for n < min(len(list), runEvents) && list[n].Stream == list[0].Stream {
+				if size += len(list[n].Stored.Data); size > runBytes {
+					break
+				}
 				n++
 			}
 			if err := visit(list[:n], list[n-1].Position); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/events"
-	"flagledger/events/postgres"
+	"flagledger/events/eventstore/esdbtest"
 	"flagledger/migrations/pgtest"
 )
 
@@ -32,6 +32,7 @@ type service struct {
 	t           testing.TB
 	url         string
 	databaseURL string
+	config      config
 	node        *node
 }
 
@@ -50,12 +51,29 @@ func serviceOn(t testing.TB, databaseURL string) *service {
 // serviceLogging starts a service that writes to a log.
 func serviceLogging(t testing.TB, databaseURL string, log *slog.Logger) *service {
 	t.Helper()
+	return serviceWith(t, databaseURL, config{EventStoreURL: engineURL(t), Environment: "development"}, log)
+}
+
+// engineURL is empty for the Postgres engine. With FLAGLEDGER_TEST_ENGINE=eventstore it is the connection string of an event store of the test's own.
+func engineURL(t testing.TB) string {
+	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {
+		return ""
+	}
+	return esdbtest.New(t).URL()
+}
+
+// serviceWith starts a service over a database and an event store that may have been used before.
+func serviceWith(t testing.TB, databaseURL string, c config, log *slog.Logger) *service {
+	t.Helper()
 	if err := prepare(t.Context(), databaseURL, log); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(nil)
 	url := "http://" + server.Listener.Addr().String()
-	n, err := start(t.Context(), config{PublicURL: url, Environment: "development"}, databaseURL, log)
+	if c.PublicURL == "" {
+		c.PublicURL = url
+	}
+	n, err := start(t.Context(), c, databaseURL, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +83,7 @@ func serviceLogging(t testing.TB, databaseURL string, log *slog.Logger) *service
 		server.Close()
 		n.stop()
 	})
-	s := &service{t: t, url: url, databaseURL: databaseURL, node: n}
+	s := &service{t: t, url: url, databaseURL: databaseURL, config: c, node: n}
 	s.eventually("the service is healthy", func() bool {
 		return strings.Contains(string(s.anonymous().call("GET", "/health", nil).body), `"status":"ok"`)
 	})
@@ -154,16 +172,29 @@ func (c *client) newTenant(name string) *client {
 	return &other
 }
 
+// secondNode is another node of the same service.
+func (s *service) secondNode() *service {
+	s.t.Helper()
+	return serviceWith(s.t, s.databaseURL, s.config, testLog(s.t))
+}
+
+// store opens the event store of the service once more.
+func (s *service) store() events.Store {
+	s.t.Helper()
+	store, closeStore, err := openStore(s.t.Context(), s.config, s.databaseURL, testLog(s.t))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(closeStore)
+	return store
+}
+
 // join makes a new person a member of the client's tenant. No call does that yet: it adds the fact to the store.
 func (c *client) join(role events.Role) *client {
 	c.s.t.Helper()
 	member := c.s.signUp(address())
 	member.tenant = c.tenant
-	store, err := postgres.Open(c.s.t.Context(), c.s.databaseURL, slog.New(slog.DiscardHandler))
-	if err != nil {
-		c.s.t.Fatal(err)
-	}
-	defer store.Close()
+	store := c.s.store()
 	stream := events.TenantStream(c.tenant)
 	var last events.Revision
 	for e, err := range store.Read(c.s.t.Context(), stream, 0) {
@@ -172,7 +203,7 @@ func (c *client) join(role events.Role) *client {
 		}
 		last = e.Revision
 	}
-	_, err = store.Append(c.s.t.Context(), stream, last, []events.Event{{
+	_, err := store.Append(c.s.t.Context(), stream, last, []events.Event{{
 		ID:       uuid.New(),
 		Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{Kind: events.SystemActor, ID: "test"}},
 		Fact:     events.MemberAdded{UserID: member.userID, Role: role},

@@ -39,9 +39,9 @@ func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 		recorded.Err = fmt.Errorf("metadata of %s: %w", e.EventType, err)
 		return recorded
 	}
-	recorded.Event, recorded.Err = events.Decode(events.Stored{
-		ID: e.EventID, Name: e.EventType, Version: shape.Version, Data: e.Data, Metadata: e.UserMetadata,
-	})
+	stored := events.Stored{ID: e.EventID, Name: e.EventType, Version: shape.Version, Data: e.Data, Metadata: e.UserMetadata}
+	recorded.Event, recorded.Err = events.Decode(stored)
+	recorded.Stored = stored
 	return recorded
 }
 

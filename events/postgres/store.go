@@ -138,7 +138,7 @@ func scan(rows pgx.Rows) (events.Recorded, int, error) {
 	recorded.Position = at(position)
 	recorded.Name = stored.Name
 	recorded.Event, recorded.Err = events.Decode(stored)
-	recorded.Stored = events.Stored{ID: stored.ID, Name: stored.Name, Version: stored.Version, Data: stored.Data}
+	recorded.Stored = stored
 	return recorded, len(stored.Data) + len(stored.Metadata), nil
 }
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+	"flagledger/events/eventstore"
+	"flagledger/events/eventstore/esdbtest"
+	"flagledger/events/postgres"
+	"flagledger/migrations/pgtest"
+)
+
+func emptyPostgres(t *testing.T) events.Store {
+	t.Helper()
+	url := pgtest.URL(t)
+	if err := prepare(t.Context(), url, testLog(t)); err != nil {
+		t.Fatal(err)
+	}
+	store, err := postgres.Open(t.Context(), url, testLog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return store
+}
+
+func emptyEventStore(t *testing.T) events.Store {
+	t.Helper()
+	store, err := eventstore.Open(t.Context(), esdbtest.New(t).URL(), testLog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return store
+}
+
+// write appends facts to a stream of a store, behind those that it has.
+func write(t *testing.T, store events.Store, stream string, after events.Revision, facts ...events.Fact) {
+	t.Helper()
+	var batch []events.Event
+	for _, fact := range facts {
+		batch = append(batch, events.Event{ID: uuid.New(), Metadata: events.Metadata{Actor: events.Actor{Kind: events.SystemActor, ID: "test"}, Reason: "<&>"}, Fact: fact})
+	}
+	if _, err := store.Append(t.Context(), stream, after, batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill writes facts of several streams, among them values whose spelling matters, a fact of an older version, and one that no program knows.
+func fill(t *testing.T, store events.Store) {
+	t.Helper()
+	for i := range 50 {
+		stream := events.FlagStream("t", fmt.Sprint(i))
+		write(t, store, stream, 0, events.FlagCreated{TenantID: "t", Key: fmt.Sprint(i), Type: events.JSONFlag, DefaultValue: json.RawMessage(`{"n":9007199254740993,"s":"<\u00e9>"}`)},
+			events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
+	}
+	write(t, store, "flag-t.0", 2, events.FlagDeleted{})
+	write(t, store, "tenant-t", 0, events.Stored{Name: "tenant.created", Version: 1, Data: []byte(`{"id":"t","name":"Acme","sandbox":true}`)})
+	write(t, store, "user-u", 0, events.Stored{Name: "user.of_tomorrow", Version: 7, Data: []byte(`{"x":1.0}`)})
+	large := events.ProjectUpdated{Description: &events.Change[string]{To: strings.Repeat("x", events.MaxEventBytes/3)}}
+	for i := range events.Revision(5) {
+		write(t, store, "project-p", i, large)
+	}
+}
+
+func TestCopyMovesHouse(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string][2]func(*testing.T) events.Store{
+		"from Postgres to EventStoreDB": {emptyPostgres, emptyEventStore},
+		"from EventStoreDB to Postgres": {emptyEventStore, emptyPostgres},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := open[0](t), open[1](t)
+			fill(t, from)
+			move := func() error {
+				if err := copyEvents(t.Context(), from, to, testLog(t)); err != nil {
+					return err
+				}
+				return compareStores(t.Context(), from, to, testLog(t))
+			}
+			if err := move(); err != nil {
+				t.Fatal(err)
+			}
+			write(t, from, "flag-t.1", 2, events.FlagDeleted{})
+			write(t, from, "user-v", 0, events.UserRegistered{ID: "v"})
+			if err := compareStores(t.Context(), from, to, testLog(t)); err == nil {
+				t.Error("stores that differ compare as equal")
+			}
+			if err := move(); err != nil {
+				t.Errorf("a second copy does not go on behind the first: %v", err)
+			}
+			var order [2][]string
+			for i, store := range []events.Store{from, to} {
+				err := eachEvent(t.Context(), store, func(run []events.Recorded, _ events.Position) error {
+					for _, e := range run {
+						order[i] = append(order[i], e.ID.String())
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if fmt.Sprint(order[0]) != fmt.Sprint(order[1]) {
+				t.Error("the copy has another order")
+			}
+		})
+	}
+}
+
+func TestACopyThatWasCutOffGoesOn(t *testing.T) {
+	t.Parallel()
+	from, to := emptyPostgres(t), emptyEventStore(t)
+	fill(t, from)
+	half := 0
+	err := eachEvent(t.Context(), from, func(run []events.Recorded, _ events.Position) error {
+		if half++; half > 30 {
+			return nil
+		}
+		var batch []events.Event
+		for _, e := range run[:1] { // in the middle of a run
+			batch = append(batch, events.Event{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored})
+		}
+		_, err := to.Append(t.Context(), run[0].Stream, run[0].Revision-1, batch)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := copyEvents(t.Context(), from, to, testLog(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := compareStores(t.Context(), from, to, testLog(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCopyRefusesAStoreThatHasOtherFacts(t *testing.T) {
+	t.Parallel()
+	from, to := emptyPostgres(t), emptyEventStore(t)
+	write(t, from, "flag-t.a", 0, events.FlagCreated{Key: "a"}, events.FlagDeleted{})
+	write(t, to, "flag-t.a", 0, events.FlagCreated{Key: "a"})
+	if err := copyEvents(t.Context(), from, to, testLog(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := compareStores(t.Context(), from, to, testLog(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
+		t.Errorf("compare: %v, want the stream that differs", err)
+	}
+}
