@@ -193,7 +193,7 @@ func TestFlags(t *testing.T) {
 			}
 			same(t, "entries of the history", len(me.call("GET", flagPath("k", "/history"), nil).want(200).list()), 1)
 		},
-		"all that is wrong with a PATCH is named at once": func(t *testing.T, me *client) {
+		"all that is wrong with a PATCH is named at once": func(_ *testing.T, me *client) {
 			me.createFlag("k", nil)
 			me.call("PATCH", flagPath("k"), map[string]any{
 				"name": "", "description": strings.Repeat("é", 2001), "defaultValue": "text", "tags": []string{"", strings.Repeat("é", 51)}, "status": "gone", "enabled": true,
