@@ -477,3 +477,21 @@ func kindOf(value string) string {
 		return "number"
 	}
 }
+
+func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
+	cases{
+		"of a flag": func(_ *testing.T, me *client) {
+			me.createFlag("k", nil)
+			for _, member := range []string{"name", "tags", "status"} {
+				me.call("PATCH", flagPath("k"), `{"`+member+`":null}`).refused(422, member)
+			}
+			me.call("POST", "/api/v1/flags", `{"key":"l","type":"boolean","name":null}`).refused(422, "name")
+		},
+		"of a project": func(_ *testing.T, me *client) {
+			id := me.call("POST", "/api/v1/projects", `{"name":"p"}`).want(201).object()["id"].(string)
+			for _, member := range []string{"name", "color"} {
+				me.call("PATCH", "/api/v1/projects/"+id, `{"`+member+`":null}`).refused(422, member)
+			}
+		},
+	}.run(t)
+}
