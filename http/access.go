@@ -38,7 +38,6 @@ var callerRoles = map[events.Role]caller{events.ViewerRole: viewer, events.Devel
 // principal is who makes a call, and where.
 type principal struct {
 	claims      commands.Claims
-	token       string
 	tenant      *snapshot.Tenant // nil where the call is about no tenant
 	role        events.Role      // in the tenant
 	environment events.EnvironmentRef
@@ -76,7 +75,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if a.queries.Live().SessionEnded(claims.UserID, claims.SessionID) {
 		return nil, newProblem(http.StatusUnauthorized, "the session has ended")
 	}
-	p.claims, p.token = claims, token
+	p.claims = claims
 	sent := r.Header.Get("X-Tenant-ID")
 	if need.tenantHeader && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")

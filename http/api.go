@@ -26,6 +26,7 @@ const (
 	maxBody           = 1<<20 + 1 // huma refuses a body of this size: 1 MiB is still taken
 	maxHeader         = 32 << 10
 	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second // of a whole request
 	idleTimeout       = 2 * time.Minute
 )
 
@@ -114,6 +115,7 @@ func (a *API) Server() *http.Server {
 	return &http.Server{
 		Handler:           a,
 		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
@@ -141,6 +143,7 @@ type success struct {
 
 type successOutput struct {
 	Changed
+	ETag string `header:"ETag" doc:"The version of the flag that was switched"`
 	Body success
 }
 

@@ -88,7 +88,7 @@ func (f FlagChange) ref(ctx context.Context) commands.FlagRef {
 
 type createFlagBody struct {
 	Key          string             `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique in the tenant; never changes" example:"new-checkout"`
-	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"200" doc:"The key without it" example:"New checkout"`
+	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"The key without it" example:"New checkout"`
 	Type         string             `json:"type" enum:"boolean,string,number,json" example:"boolean"`
 	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it"`
 	Description  string             `json:"description,omitempty" maxLength:"2000"`
@@ -98,12 +98,12 @@ type createFlagBody struct {
 }
 
 type updateFlagBody struct {
-	Name         *string   `json:"name,omitempty" minLength:"1" maxLength:"200"`
-	Description  clearable `json:"description,omitzero"`
-	DefaultValue value     `json:"defaultValue,omitempty"`
-	Tags         *[]string `json:"tags,omitempty"`
-	Status       *string   `json:"status,omitempty" enum:"active,inactive,archived"`
-	Enabled      value     `json:"enabled,omitempty" hidden:"true"`
+	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200"`
+	Description  clearable          `json:"description,omitzero"`
+	DefaultValue value              `json:"defaultValue,omitempty"`
+	Tags         optional[[]string] `json:"tags,omitzero"`
+	Status       optional[string]   `json:"status,omitzero" enum:"active,inactive,archived"`
+	Enabled      value              `json:"enabled,omitempty" hidden:"true"`
 }
 
 func (a *API) addFlags() {
@@ -140,10 +140,12 @@ func (a *API) addFlags() {
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
 		register(a, inEnvironment(developer), guarded("POST", "/api/v1/flags/{flagKey}/"+name, name+"-flag", tag, "Switch a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*successOutput, error) {
-				_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
+				flag, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
 				})
-				return succeeded(done), err
+				out := succeeded(done)
+				out.ETag = etag(flag.Version)
+				return out, err
 			})
 	}
 }
@@ -186,7 +188,7 @@ func (a *API) createFlag(ctx context.Context, in *struct {
 }) (*flagOutput, error) {
 	p, body := principalOf(ctx), in.Body
 	create := commands.CreateFlag{
-		TenantID: p.tenant.ID(), Key: body.Key, ID: commands.NewID(), Name: body.Name, Type: events.FlagType(body.Type),
+		TenantID: p.tenant.ID(), Key: body.Key, ID: commands.NewID(), Name: body.Name.sent, Type: events.FlagType(body.Type),
 		DefaultValue: json.RawMessage(body.DefaultValue), Description: body.Description, Tags: body.Tags, Salt: commands.NewSalt(),
 	}
 	if body.ProjectID != nil {
@@ -210,8 +212,8 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	Body updateFlagBody
 }) (*flagOutput, error) {
 	return a.writeFlag(ctx, commands.UpdateFlag{
-		FlagRef: in.ref(ctx), Name: in.Body.Name, Description: in.Body.Description.text, DefaultValue: in.Body.DefaultValue.raw(), Tags: in.Body.Tags,
-		Status: (*events.FlagStatus)(in.Body.Status), EnabledSent: in.Body.Enabled != nil,
+		FlagRef: in.ref(ctx), Name: in.Body.Name.sent, Description: in.Body.Description.text, DefaultValue: in.Body.DefaultValue.raw(), Tags: in.Body.Tags.sent,
+		Status: (*events.FlagStatus)(in.Body.Status.sent), EnabledSent: in.Body.Enabled != nil,
 	})
 }
 

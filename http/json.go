@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -144,6 +145,23 @@ func (v value) raw() *json.RawMessage {
 	}
 	raw := json.RawMessage(v)
 	return &raw
+}
+
+// optional is a member that may be left out and must not be null. sent is nil where it was left out.
+type optional[T any] struct{ sent *T }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *optional[T]) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return errors.New("must not be null")
+	}
+	o.sent = new(T)
+	return jsonv2.Unmarshal(data, o.sent)
+}
+
+// Schema implements huma.SchemaProvider.
+func (optional[T]) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[T]())
 }
 
 // number is a JSON number that is read without rounding. It is nil where it was not sent.

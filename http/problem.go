@@ -142,6 +142,9 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 	_ = writeJSON(w, p)
 }
 
+// unreadBody is what huma says when a caller breaks off while it sends.
+const unreadBody = "cannot read request body"
+
 // humaProblem turns what huma finds wrong with a request into a problem. It replaces huma.NewErrorWithContext.
 func humaProblem(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	switch status {
@@ -150,6 +153,9 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 	case http.StatusRequestTimeout:
 		status = http.StatusBadRequest
 	case http.StatusInternalServerError:
+		if detail == unreadBody {
+			return newProblem(http.StatusBadRequest, detail).identified(ctx.Context())
+		}
 		return problemOf(ctx.Context(), errors.Join(append(errs, errors.New(detail))...))
 	}
 	if status != http.StatusUnprocessableEntity {

@@ -38,15 +38,15 @@ type ProjectPath struct {
 }
 
 type createProjectBody struct {
-	Name        string  `json:"name" minLength:"1" maxLength:"200" example:"Checkout"`
-	Description string  `json:"description,omitempty" maxLength:"2000"`
-	Color       *string `json:"color,omitempty" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"#6b7280 without it" example:"#6b7280"`
+	Name        string           `json:"name" minLength:"1" maxLength:"200" example:"Checkout"`
+	Description string           `json:"description,omitempty" maxLength:"2000"`
+	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"#6b7280 without it" example:"#6b7280"`
 }
 
 type updateProjectBody struct {
-	Name        *string   `json:"name,omitempty" minLength:"1" maxLength:"200"`
-	Description clearable `json:"description,omitzero"`
-	Color       *string   `json:"color,omitempty" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb"`
+	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200"`
+	Description clearable        `json:"description,omitzero"`
+	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb"`
 }
 
 func (a *API) addProjects() {
@@ -70,7 +70,7 @@ func (a *API) addProjects() {
 		Body createProjectBody
 	}) (*projectOutput, error) {
 		out, err := a.writeProject(ctx, commands.CreateProject{
-			ID: commands.NewID(), TenantID: principalOf(ctx).tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color,
+			ID: commands.NewID(), TenantID: principalOf(ctx).tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color.sent,
 		})
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (a *API) addProjects() {
 			Body updateProjectBody
 		}) (*projectOutput, error) {
 			return a.writeProject(ctx, commands.UpdateProject{
-				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name, Description: in.Body.Description.text, Color: in.Body.Color,
+				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name.sent, Description: in.Body.Description.text, Color: in.Body.Color.sent,
 			})
 		})
 	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag, "Delete a project that has no flags")

@@ -53,10 +53,10 @@ func (n number) weight() events.Weight {
 }
 
 type updateVariationBody struct {
-	Name        *string   `json:"name,omitempty" minLength:"1" maxLength:"200"`
-	Value       value     `json:"value,omitempty"`
-	Description clearable `json:"description,omitzero"`
-	Weight      number    `json:"weight,omitempty" minimum:"0" maximum:"10000"`
+	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200"`
+	Value       value            `json:"value,omitempty"`
+	Description clearable        `json:"description,omitzero"`
+	Weight      number           `json:"weight,omitempty" minimum:"0" maximum:"10000"`
 }
 
 // VariationChange is what every change to a variation takes.
@@ -99,7 +99,7 @@ func (a *API) addVariations() {
 			Body updateVariationBody
 		}) (*variationOutput, error) {
 			update := commands.UpdateVariation{
-				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name, Value: in.Body.Value.raw(), Description: in.Body.Description.text,
+				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name.sent, Value: in.Body.Value.raw(), Description: in.Body.Description.text,
 			}
 			if in.Body.Weight != nil {
 				update.Weight = new(in.Body.Weight.weight())

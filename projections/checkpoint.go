@@ -23,6 +23,7 @@ type checkpoint struct {
 	version  int
 	engine   string
 	position events.Position
+	table    uint32 // the oid of the first of the tables: another one after a rebuild
 }
 
 // errNoReadModel says that a projection's tables do not stand, or not in the shape that this program reads.
@@ -62,8 +63,8 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema, engi
 	if tables <= len(p.tables) {
 		return c, errNoReadModel
 	}
-	err = db.QueryRow(ctx, `select version, engine, commit, prepare from `+schema+`.checkpoints where projection = $1`, p.Name).
-		Scan(&c.version, &c.engine, &c.position.Commit, &c.position.Prepare)
+	err = db.QueryRow(ctx, `select version, engine, commit, prepare, to_regclass($2)::oid from `+schema+`.checkpoints where projection = $1`,
+		p.Name, schema+"."+p.tables[0]).Scan(&c.version, &c.engine, &c.position.Commit, &c.position.Prepare, &c.table)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && (c.version != p.version || c.engine != engine) {
 		return c, errNoReadModel
 	}

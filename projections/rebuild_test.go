@@ -168,7 +168,10 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	p := tally(1, "event")
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOnOne(p, nil)
-	w.eventually("the table stands", func() bool { _, err := p.readCheckpoint(t.Context(), w.pool, liveSchema, "postgres"); return err == nil })
+	w.eventually("the table stands", func() bool {
+		_, err := p.readCheckpoint(t.Context(), w.pool, liveSchema, "postgres")
+		return err == nil
+	})
 	stop()
 	var reached atomic.Uint64
 	w.carryOnOne(p, func(position events.Position) { reached.Store(position.Commit) }) // over a new connection, which has prepared nothing
@@ -220,11 +223,11 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 		w.append(fmt.Sprintf("flag-t.%d", i), 0, newFlag("f"))
 		want = append(want, fmt.Sprintf("flag-t.%d@1", i))
 	}
-	rowsOf := func(p Projection, column_ string) ([]string, error) {
+	rowsOf := func(p Projection, named string) ([]string, error) {
 		if _, err := p.readCheckpoint(t.Context(), w.pool, liveSchema, w.store.Engine()); err != nil {
 			return nil, err
 		}
-		return column[string](w, `select `+column_+` from read.tally order by n`), nil
+		return column[string](w, `select `+named+` from read.tally order by n`), nil
 	}
 	old, next := tally(1, "event"), tally(2, "fact")
 	stop := w.carryOnOne(old, nil)

@@ -47,9 +47,13 @@ func handler(p Projection) message.NoPublishHandlerFunc {
 	return func(m *message.Message) error {
 		w := m.Context().Value(workKey{}).(*work)
 		w.batch.QueuedQueries = w.batch.QueuedQueries[:w.start]
-		w.err = w.event.Err
-		if w.err == nil {
-			w.err = fmt.Errorf("the handler of %s panicked", w.event.Name) // unless it returns
+		defer func() {
+			if cause := recover(); cause != nil {
+				w.err = fmt.Errorf("the handler of %s panicked: %v", w.event.Name, cause)
+				panic(cause) // the Recoverer's
+			}
+		}()
+		if w.err = w.event.Err; w.err == nil {
 			w.err = p.apply(w.batch, w.event)
 		}
 		return w.err

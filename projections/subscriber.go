@@ -196,11 +196,11 @@ func inapplicable(err error) bool {
 		return false
 	}
 	switch pg.Code {
-	case "42P01", "3F000": // undefined table, invalid schema
+	case "42P01", "3F000", "42501": // undefined table, invalid schema, no permission
 		return false
 	}
 	switch pg.Code[:2] {
-	case "22", "23", "42": // data, integrity constraint, syntax or access rule
+	case "22", "23", "42", "54": // data, integrity constraint, syntax or access rule, a limit such as the size of an index entry
 		return true
 	}
 	return false
@@ -222,11 +222,12 @@ func (s *subscriber) commit(ctx context.Context, conn *pgx.Conn, messages chan<-
 	return nil
 }
 
-// moveCheckpoint queues the move of the checkpoint from where this projector left it. The nodes that wait for it are notified.
+// moveCheckpoint queues the move of the checkpoint from where this projector left it, beside the tables that it knows: those of a rebuild may stand at the
+// same position, with other streams parked. The nodes that wait for it are notified.
 func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Position, c *checkpoint) {
 	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now()
-			where projection = $1 and version = $4 and commit = $5 and prepare = $6`,
-		s.projection.Name, next.Commit, next.Prepare, c.version, c.position.Commit, c.position.Prepare)
+			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8`,
+		s.projection.Name, next.Commit, next.Prepare, c.version, c.position.Commit, c.position.Prepare, s.schema+"."+s.projection.tables[0], c.table)
 	if s.schema == liveSchema {
 		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next))
 	}

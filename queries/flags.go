@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/events"
 )
 
@@ -71,25 +73,29 @@ func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, fil
 	return list[Flag](ctx, q.db, flagColumns, from, `f.key collate "C"`, page, args...)
 }
 
-// Flag reads one flag with its variations in the order of their creation. It returns ErrNotFound where the tenant has none of that key.
-func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (Flag, []events.Variation, error) {
-	flag, err := one[Flag](ctx, q.db, `select `+flagColumns+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key)
-	if err != nil {
-		return flag, nil, err
-	}
-	variations, _, err := q.variations(ctx, tenantID, key, Page{})
-	return flag, variations, err
+// Flag reads one flag with its variations in the order of their creation, both at the same version. It returns ErrNotFound where the tenant has
+// none of that key.
+func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (flag Flag, variations []events.Variation, err error) {
+	whole := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, q.db, whole, func(tx pgx.Tx) error {
+		if flag, err = one[Flag](ctx, tx, `select `+flagColumns+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key); err != nil {
+			return err
+		}
+		variations, _, err = flagVariations(ctx, tx, tenantID, key, Page{})
+		return err
+	})
+	return flag, variations, classify(err)
 }
 
-func (q *Queries) variations(ctx context.Context, tenantID, key string, page Page) ([]events.Variation, int, error) {
-	return list[events.Variation](ctx, q.db, `id, name, value, description, weight`,
+func flagVariations(ctx context.Context, db reader, tenantID, key string, page Page) ([]events.Variation, int, error) {
+	return list[events.Variation](ctx, db, `id, name, value, description, weight`,
 		`from read.flag_variations where tenant_id = $1 and key = $2`, `added, ordinal`, page, tenantID, key)
 }
 
 // Variations lists a flag's variations in the order of their creation, and how many there are in all pages. It returns ErrNotFound where the tenant has
 // no flag of that key.
 func (q *Queries) Variations(ctx context.Context, tenantID, key string, page Page) ([]events.Variation, int, error) {
-	variations, total, err := q.variations(ctx, tenantID, key, page)
+	variations, total, err := flagVariations(ctx, q.db, tenantID, key, page)
 	if err != nil || total > 0 {
 		return variations, total, err
 	}

@@ -37,7 +37,7 @@ type Page struct {
 
 // classify keeps what the database says of a statement itself apart from its being out of reach, or its read models being under construction.
 func classify(err error) error {
-	if err == nil || errors.Is(err, ErrNotFound) {
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
 		return err
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -56,8 +56,14 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
+// reader is a pool, whose every query sees the newest rows, or a transaction.
+type reader interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
 // list reads a page of a list and the length of the whole. from is the query from its "from" on; arguments are numbered from $1.
-func list[T any](ctx context.Context, db *pgxpool.Pool, columns, from, order string, page Page, args ...any) (rows []T, total int, err error) {
+func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (rows []T, total int, err error) {
 	query := "select " + columns + " " + from + " order by " + order
 	if page.Limit > 0 {
 		query += fmt.Sprintf(" limit %d", page.Limit)
@@ -79,7 +85,7 @@ func list[T any](ctx context.Context, db *pgxpool.Pool, columns, from, order str
 	return rows, total, classify(err)
 }
 
-func one[T any](ctx context.Context, db *pgxpool.Pool, query string, args ...any) (row T, err error) {
+func one[T any](ctx context.Context, db reader, query string, args ...any) (row T, err error) {
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
 		return row, classify(err)

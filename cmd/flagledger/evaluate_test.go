@@ -65,7 +65,7 @@ func TestEvaluation(t *testing.T) {
 			for _, v := range me.variations("k") {
 				ids[v["name"].(string)] = v["id"].(string)
 			}
-			const units = 400
+			const units = 200
 			served := map[int]string{}
 			split := func() map[string]int {
 				count := map[string]int{}
@@ -81,14 +81,14 @@ func TestEvaluation(t *testing.T) {
 				}
 				return count
 			}
-			if count := split(); count["never"] > 0 || count["a"] < 60 || count["a"] > 140 {
+			if count := split(); count["never"] > 0 || count["a"] < 20 || count["a"] > 85 {
 				t.Errorf("the split of 1 to 3 is %v", count)
 			}
 			before := fmt.Sprint(served)
 			split()
 			same(t, "the split again", fmt.Sprint(served), before)
 			me.call("PATCH", flagPath("k", "/variations/", ids["a"]), `{"weight":3}`).want(200)
-			if count := split(); count["never"] > 0 || count["a"] < 160 || count["a"] > 240 {
+			if count := split(); count["never"] > 0 || count["a"] < 65 || count["a"] > 135 {
 				t.Errorf("the split of 3 to 3 is %v", count)
 			}
 		},

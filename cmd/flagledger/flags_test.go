@@ -193,7 +193,7 @@ func TestFlags(t *testing.T) {
 			}
 			same(t, "entries of the history", len(me.call("GET", flagPath("k", "/history"), nil).want(200).list()), 1)
 		},
-		"all that is wrong with a PATCH is named at once": func(t *testing.T, me *client) {
+		"all that is wrong with a PATCH is named at once": func(_ *testing.T, me *client) {
 			me.createFlag("k", nil)
 			me.call("PATCH", flagPath("k"), map[string]any{
 				"name": "", "description": strings.Repeat("é", 2001), "defaultValue": "text", "tags": []string{"", strings.Repeat("é", 51)}, "status": "gone", "enabled": true,
@@ -476,4 +476,22 @@ func kindOf(value string) string {
 	default:
 		return "number"
 	}
+}
+
+func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
+	cases{
+		"of a flag": func(_ *testing.T, me *client) {
+			me.createFlag("k", nil)
+			for _, member := range []string{"name", "tags", "status"} {
+				me.call("PATCH", flagPath("k"), `{"`+member+`":null}`).refused(422, member)
+			}
+			me.call("POST", "/api/v1/flags", `{"key":"l","type":"boolean","name":null}`).refused(422, "name")
+		},
+		"of a project": func(_ *testing.T, me *client) {
+			id := me.call("POST", "/api/v1/projects", `{"name":"p"}`).want(201).object()["id"].(string)
+			for _, member := range []string{"name", "color"} {
+				me.call("PATCH", "/api/v1/projects/"+id, `{"`+member+`":null}`).refused(422, member)
+			}
+		},
+	}.run(t)
 }

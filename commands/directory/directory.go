@@ -5,27 +5,27 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/commands"
 )
 
 // Directory is the directory in a database. Its errors are *commands.Error of the kind Unavailable.
 type Directory struct {
-	db *pgxpool.Pool
-
-	mu   sync.Mutex
-	uses map[use]time.Time // that are not in the database yet
+	db   *pgxpool.Pool
+	uses *xsync.Map[use, time.Time] // that are not in the database yet
 }
 
 type use struct{ userID, tenantID string }
 
 // New returns the directory in a database.
-func New(db *pgxpool.Pool) *Directory { return &Directory{db: db, uses: map[use]time.Time{}} }
+func New(db *pgxpool.Pool) *Directory {
+	return &Directory{db: db, uses: xsync.NewMap[use, time.Time]()}
+}
 
 func unavailable(err error) error {
 	return &commands.Error{Kind: commands.Unavailable, Detail: "the directory cannot be reached", Err: err}
@@ -41,20 +41,9 @@ func (d *Directory) SetContact(ctx context.Context, tenantID, email, name string
 	return nil
 }
 
-// Email returns a person's address, empty where none is known.
-func (d *Directory) Email(ctx context.Context, userID string) (email string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce(email, '') from keep.people where user_id = $1`, userID).Scan(&email)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return "", unavailable(err)
-	}
-	return email, nil
-}
-
 // NoteUse notes that a member uses a tenant now. It only remembers; Run writes it down.
 func (d *Directory) NoteUse(userID, tenantID string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.uses[use{userID, tenantID}] = time.Now()
+	d.uses.Store(use{userID, tenantID}, time.Now())
 }
 
 // flushInterval is how often uses are written down.
@@ -80,31 +69,29 @@ func (d *Directory) Run(ctx context.Context, log *slog.Logger) {
 }
 
 func (d *Directory) flush(ctx context.Context) error {
-	d.mu.Lock()
-	uses := d.uses
-	d.uses = map[use]time.Time{}
-	d.mu.Unlock()
 	var users, tenants []string
 	var times []time.Time
-	for u, at := range uses {
+	d.uses.Range(func(u use, at time.Time) bool {
 		users, tenants, times = append(users, u.userID), append(tenants, u.tenantID), append(times, at)
-	}
+		return true
+	})
 	if len(users) == 0 {
 		return nil
 	}
 	_, err := d.db.Exec(ctx, `insert into keep.tenant_use select * from unnest($1::text[], $2::text[], $3::timestamptz[])
 		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`, users, tenants, times)
-	if err == nil {
-		return nil
+	if err != nil {
+		return unavailable(err)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for u, at := range uses {
-		if _, newer := d.uses[u]; !newer {
-			d.uses[u] = at
-		}
+	for i := range users {
+		d.uses.Compute(use{users[i], tenants[i]}, func(at time.Time, _ bool) (time.Time, xsync.ComputeOp) {
+			if at.Equal(times[i]) {
+				return at, xsync.DeleteOp
+			}
+			return at, xsync.CancelOp
+		})
 	}
-	return unavailable(err)
+	return nil
 }
 
 // LastTenant returns the tenant that a person used last, empty where none is known.

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"flagledger/migrations/pgtest"
+)
+
+// ran is what a command that has ended leaves.
+type ran struct {
+	t              testing.TB
+	stdout, stderr string
+	code           int
+}
+
+// run runs a command of the binary to its end.
+func (i *installation) run(settings []string, arguments ...string) ran {
+	i.t.Helper()
+	var stdout, stderr bytes.Buffer
+	command := i.command(settings, arguments...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Start(); err != nil {
+		i.t.Fatal(err)
+	}
+	// A command that does not end fails its test by its code.
+	stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+	defer stuck.Stop()
+	if err := command.Wait(); err != nil {
+		if _, ended := errors.AsType[*exec.ExitError](err); !ended {
+			i.t.Fatal(err)
+		}
+	}
+	return ran{i.t, stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
+}
+
+// refused checks that the command ended with code 1 and one line on stderr, which has all of the words.
+func (r ran) refused(words ...string) {
+	r.t.Helper()
+	if r.code != 1 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, "\n") {
+		r.t.Errorf("it ended with code %d; want 1, one line on stderr and nothing on stdout:\n%s%s", r.code, r.stderr, r.stdout)
+	}
+	for _, word := range words {
+		if !strings.Contains(r.stderr, word) {
+			r.t.Errorf("the line does not tell of %q: %s", word, r.stderr)
+		}
+	}
+}
+
+// succeeded checks that the command ended with code 0, and gives what it printed.
+func (r ran) succeeded() ran {
+	r.t.Helper()
+	if r.code != 0 {
+		r.t.Fatalf("it ended with code %d:\n%s", r.code, r.stderr)
+	}
+	return r
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	built := install(t)
+
+	t.Run("settings that are bad are named", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		file := filepath.Join(i.dir, "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for setting, values := range map[string][]string{
+			"FLAGLEDGER_ADDR":           {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
+			"FLAGLEDGER_DATABASE_URL":   {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
+			"FLAGLEDGER_EVENTSTORE_URL": {"esdb://u:sesame@h:2113"},
+			"FLAGLEDGER_PUBLIC_URL":     {"flags.example.com", "ftp://flags.example.com", "https://"},
+			"FLAGLEDGER_ENVIRONMENT":    {"staging", "Production"},
+			"FLAGLEDGER_LOG":            {"xml", "TEXT"},
+		} {
+			for _, value := range values {
+				r := i.run([]string{setting + "=" + value})
+				if r.refused(setting); strings.Contains(r.stderr, "sesame") {
+					t.Errorf("a password is printed: %s", r.stderr)
+				}
+			}
+		}
+		i.run([]string{"FLAGLEDGER_DATA=" + file}).refused(file)
+		for _, arguments := range [][]string{{"migrate"}, {"projections", "status"}, {"projections", "rebuild", "--all"}, {"replay", "--tenant=t", "--flag=f"}} {
+			i.run([]string{"FLAGLEDGER_LOG=xml"}, arguments...).refused("FLAGLEDGER_LOG")
+		}
+	})
+
+	t.Run("databases that will not do are named", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		good, err := url.Parse(pgtest.URL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrongPassword, missing := *good, *good
+		wrongPassword.User = url.UserPassword(good.User.Username(), "sesame")
+		missing.Path = "/there_is_none"
+		for _, u := range []url.URL{wrongPassword, missing} {
+			r := i.run([]string{"FLAGLEDGER_DATABASE_URL=" + u.String()})
+			secret, _ := u.User.Password()
+			if r.refused("FLAGLEDGER_DATABASE_URL"); strings.Contains(r.stderr, secret) {
+				t.Errorf("a password is printed: %s", r.stderr)
+			}
+		}
+		i.run([]string{"FLAGLEDGER_DATABASE_URL=" + oldServer(t)}).refused("Postgres 13", "14 or newer")
+
+		cluster := filepath.Join(i.dir, "postgres")
+		if err := os.Mkdir(cluster, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(cluster, "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		i.run(nil).refused(i.dir, "Postgres 9")
+	})
+
+	t.Run("mistakes on the command line", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		i.run(nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, projects, tenants")
+		i.run(nil, "projections", "rebuild").refused("--all")
+		i.run(nil, "projections", "rebuild", "flags", "--all").refused("--all")
+		i.run(nil, "surf").refused("surf")
+		i.run(nil, "replay", "--tenant=t").refused("--flag")
+		if processes := i.processes(); len(processes) > 0 {
+			t.Errorf("processes %v were started", processes)
+		}
+	})
+
+	t.Run("commands that need no database", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		if got := i.run(nil, "version").succeeded().stdout; !strings.HasPrefix(got, "flagledger 1.") {
+			t.Errorf("version prints %q", got)
+		}
+		if got := i.run(nil, "projections", "list").succeeded().stdout; got != "flags\nhistory\nprojects\ntenants\n" {
+			t.Errorf("projections list prints %q", got)
+		}
+		if files, _ := os.ReadDir(i.dir); len(files) > 0 {
+			t.Errorf("they left %v in the data folder", files)
+		}
+	})
+
+	t.Run("beside a running server and alone", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		running := i.serve()
+		c := i.service().signUp("me@example.com")
+		c.createFlag("seen", nil)
+		c.call("POST", flagPath("seen", "/enable"), nil).want(200)
+
+		i.run([]string{"FLAGLEDGER_ADDR=" + freeAddress(t)}).refused(i.dir, "in use")
+		other := i.in(t)
+		other.run([]string{"FLAGLEDGER_ADDR=" + i.addr}).refused("FLAGLEDGER_ADDR", i.addr, "in use")
+		if files, _ := os.ReadDir(other.dir); len(files) > 0 {
+			t.Errorf("a server without its port left %v in its data folder", files)
+		}
+
+		i.tools(c.tenant)
+		c.createFlag("later", nil) // the server has not been disturbed
+		c.call("GET", flagPath("later"), nil).want(200)
+		if code := running.end(syscall.SIGTERM); code != 0 {
+			t.Errorf("the server ended with code %d", code)
+		}
+		i.alone("the end of the server")
+		i.tools(c.tenant)
+		i.alone("the commands")
+	})
+
+	t.Run("signals end the server in order", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		for n, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			running := i.serve()
+			t.Logf("start %d on the folder: healthy after %v", n+1, running.took.Round(time.Millisecond))
+			if code := running.end(signal); code != 0 {
+				t.Errorf("after %v it ended with code %d", signal, code)
+			}
+			i.alone(signal.String())
+		}
+	})
+
+	t.Run("a signal ends a start as well", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		starting := &server{Cmd: i.command(nil), i: i, exited: make(chan struct{})}
+		if err := starting.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_ = starting.Wait()
+			close(starting.exited)
+		}()
+		t.Cleanup(starting.kill)
+		i.service().eventually("it is about to start Postgres", func() bool {
+			_, err := os.Stat(filepath.Join(i.dir, "lock"))
+			return err == nil
+		})
+		if code := starting.end(syscall.SIGTERM); code != 0 {
+			t.Errorf("it ended with code %d", code)
+		}
+		i.alone("a start that was broken off")
+		if code := i.serve().end(syscall.SIGTERM); code != 0 {
+			t.Errorf("the next server ended with code %d", code)
+		}
+	})
+
+	t.Run("a database of the operator's own", func(t *testing.T) {
+		t.Parallel()
+		i := built.in(t)
+		settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_LOG=json"}
+		running := i.serve(settings...)
+		c := i.service().signUp("me@example.com")
+		c.createFlag("seen", nil)
+		i.tools(c.tenant, settings...)
+		if code := running.end(syscall.SIGINT); code != 0 {
+			t.Errorf("the server ended with code %d", code)
+		}
+		for line := range strings.Lines(running.output.String()) {
+			if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
+				t.Errorf("the log has a line that is no JSON: %s", line)
+			}
+		}
+		if files, _ := os.ReadDir(i.dir); len(files) > 0 {
+			t.Errorf("it left %v in the data folder", files)
+		}
+	})
+}
+
+// tools runs the commands that look after a database in which the tenant has a flag named seen.
+func (i *installation) tools(tenant string, settings ...string) {
+	i.t.Helper()
+	i.run(settings, "migrate").succeeded()
+
+	status := strings.Split(strings.TrimSpace(i.run(settings, "projections", "status").succeeded().stdout), "\n")
+	for n, want := range []string{"NAME", "flags", "history", "projects", "tenants"} {
+		if len(status) != 5 || strings.Fields(status[n])[0] != want {
+			i.t.Fatalf("projections status prints %q", status)
+		}
+		if fields := strings.Fields(status[n]); n > 0 && (strings.HasPrefix(fields[2], "0/") || !slices.Equal(fields[3:], []string{"0", "0s", "0"})) {
+			i.t.Errorf("projections status prints %q: want a position, and nothing behind or parked", status[n])
+		}
+	}
+
+	one := i.run(settings, "projections", "rebuild", "history").succeeded().stderr
+	if !strings.Contains(one, "history") || strings.Contains(one, "tenants") {
+		i.t.Errorf("rebuilding the history says\n%s", one)
+	}
+	all := i.run(settings, "projections", "rebuild", "--all").succeeded().stderr
+	for _, name := range []string{"flags", "history", "projects", "tenants"} {
+		if !strings.Contains(all, name) {
+			i.t.Errorf("rebuilding all says nothing of %s:\n%s", name, all)
+		}
+	}
+
+	replay := strings.Split(strings.TrimSpace(i.run(settings, "replay", "--tenant", tenant, "--flag", "seen").succeeded().stdout), "\n")
+	for n, line := range replay {
+		var fact struct {
+			Version int
+			Fact    string
+		}
+		if err := json.Unmarshal([]byte(line), &fact); err != nil || fact.Version != n+1 || fact.Fact != []string{"flag.created", "flag.enabled"}[n] {
+			i.t.Errorf("line %d of a replay is %s", n+1, line)
+		}
+	}
+	if r := i.run(settings, "replay", "--tenant", tenant, "--flag", "unseen"); r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, "never had a flag unseen") {
+		i.t.Errorf("the replay of a flag that never was ends with %d: %s%s", r.code, r.stderr, r.stdout)
+	}
+}
+
+// oldServer is a server that says that it is Postgres 13, whatever it is asked.
+func oldServer(t *testing.T) (databaseURL string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_ = serveOld(pgproto3.NewBackend(conn, conn))
+			}()
+		}
+	}()
+	return "postgres://u@" + l.Addr().String() + "/d?sslmode=disable"
+}
+
+func serveOld(b *pgproto3.Backend) error {
+	if _, err := b.ReceiveStartupMessage(); err != nil {
+		return err
+	}
+	b.Send(&pgproto3.AuthenticationOk{})
+	b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	const int4 = 23
+	version := &pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{{Name: []byte("version"), DataTypeOID: int4, DataTypeSize: 4, Format: 1}}}
+	for {
+		if err := b.Flush(); err != nil {
+			return err
+		}
+		message, err := b.Receive()
+		if err != nil {
+			return err
+		}
+		switch m := message.(type) {
+		case *pgproto3.Parse:
+			b.Send(&pgproto3.ParseComplete{})
+		case *pgproto3.Bind:
+			b.Send(&pgproto3.BindComplete{})
+		case *pgproto3.Describe:
+			if m.ObjectType == 'S' {
+				b.Send(&pgproto3.ParameterDescription{})
+			}
+			b.Send(version)
+		case *pgproto3.Execute:
+			b.Send(&pgproto3.DataRow{Values: [][]byte{binary.BigEndian.AppendUint32(nil, 13)}})
+			b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
+		case *pgproto3.Sync:
+			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		case *pgproto3.Terminate:
+			return nil
+		}
+	}
+}
