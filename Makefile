@@ -21,15 +21,17 @@ run: build ## Set up all that is missing and serve on 127.0.0.1:8080
 build: ## Build bin/flagledger
 	$(GO) build -trimpath -ldflags "-X main.build=$(BUILD)" -o bin/flagledger ./cmd/flagledger
 
+# The API's tests run on both engines; those of Postgres's own faults only on Postgres.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
 	$(PGRUN) $(GO) test -race -timeout 15m ./...
+	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -timeout 15m -skip 'Postgres|Kill|CommandLine|Copy' ./cmd/flagledger
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (ten minutes)
 	@mkdir -p bin
 	$(GO) test -run '^$$' -bench . -count 6 ./projections/snapshot ./commands/local | tee bin/bench.txt
-	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 30m ./cmd/flagledger | tee -a bin/bench.txt
+	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 30m ./cmd/flagledger ./events/... | tee -a bin/bench.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) bin/bench.txt
 
 .PHONY: lint
