@@ -118,7 +118,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 			return err
 		}
 		if len(page.Events) == 0 {
-			_ = s.verify
+			err = s.verify(ctx, conn, c)
 		} else {
 			err = s.apply(ctx, conn, messages, page, &c, parked)
 		}
