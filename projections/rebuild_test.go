@@ -62,6 +62,11 @@ func TestARebuildGivesTheSameRows(t *testing.T) {
 	w.carryOn()
 	w.settle()
 	w.same("dropping all and a start", before)
+
+	w.exec(`drop schema read cascade`) // under a projector, which finds out with the next event
+	w.append("flag-t.new", 0, newFlag("new"))
+	w.settle()
+	w.sameFromScratch()
 }
 
 func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {

@@ -117,12 +117,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 		if err != nil {
 			return err
 		}
-		if len(page.Events) == 0 {
-			err = s.verify(ctx, conn, c)
-		} else {
-			err = s.apply(ctx, conn, messages, page, &c, parked)
-		}
-		if err != nil {
+		if err := s.apply(ctx, conn, messages, page, &c, parked); err != nil {
 			return err
 		}
 		s.committed(c.position)
@@ -134,16 +129,6 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 		}
 	}
 	return ctx.Err()
-}
-
-// verify finds out whether the checkpoint is where this projector left it. An empty page says that the store had to connect again: if the
-// database crashed, it may have taken back the last commits, which do not wait for the disk, and no event would come to show it.
-func (s *subscriber) verify(ctx context.Context, conn *pgx.Conn, c checkpoint) error {
-	now, err := s.projection.readCheckpoint(ctx, conn, s.schema, s.store.Engine())
-	if err == nil && now != c {
-		err = errMoved
-	}
-	return err
 }
 
 // takeOver waits until no other process carries on the projection in this schema. In between it holds no snapshot that would keep vacuum back.
@@ -176,6 +161,9 @@ func (s *subscriber) apply(ctx context.Context, conn *pgx.Conn, messages chan<- 
 		if s.projection.follows(e.Name) && !parked[e.Stream] {
 			list = append(list, e)
 		}
+	}
+	if page.Next == c.position {
+		return nil
 	}
 	err := s.commit(ctx, conn, messages, list, page.Next, c)
 	if !inapplicable(err) {

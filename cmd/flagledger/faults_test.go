@@ -445,7 +445,7 @@ func (s *service) settled() {
 	})
 }
 
-// The read models' commits do not wait for the disk. What a crash takes back of them comes again by itself, though nothing else is written.
+// What is shown stays shown over a crash, though nothing else is written.
 func TestACrashOfPostgresHidesNothing(t *testing.T) {
 	const crashes = 3
 	dir, p := ownPostgres(t)
