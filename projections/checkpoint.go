@@ -125,8 +125,8 @@ func (p Projection) lock(ctx context.Context, conn *pgx.Conn, schema string) (lo
 	return locked, err
 }
 
-// connect opens a connection of a projector: unqualified names are those of its schema. Commits need not wait for the disk, since a checkpoint
-// that a crash takes back takes its rows back too.
+// connect opens a connection of a projector: unqualified names are those of its schema. Its commits wait for the disk: a crash that took some back
+// would go unnoticed until the next event.
 func connect(ctx context.Context, url, schema string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -134,7 +134,6 @@ func connect(ctx context.Context, url, schema string) (*pgx.Conn, error) {
 	}
 	config.ConnectTimeout = 2 * time.Second
 	config.RuntimeParams["search_path"] = schema
-	config.RuntimeParams["synchronous_commit"] = "off"
 	config.RuntimeParams["application_name"] = "flagledger projector"
 	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
 	config.RuntimeParams["enable_seqscan"] = "off"

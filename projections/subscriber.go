@@ -162,7 +162,7 @@ func (s *subscriber) apply(ctx context.Context, conn *pgx.Conn, messages chan<- 
 			list = append(list, e)
 		}
 	}
-	if len(list) == 0 && len(page.Events) == 0 {
+	if page.Next == c.position {
 		return nil
 	}
 	err := s.commit(ctx, conn, messages, list, page.Next, c)

@@ -300,8 +300,8 @@ func oldServer(t *testing.T) (databaseURL string) {
 				return
 			}
 			go func() {
-				defer conn.Close()
 				_ = serveOld(pgproto3.NewBackend(conn, conn))
+				_ = conn.Close()
 			}()
 		}
 	}()

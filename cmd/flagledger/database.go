@@ -30,6 +30,9 @@ func openDatabase(ctx context.Context, c config, log *slog.Logger) (url string, 
 	}
 	if err := prepare(ctx, url, log); err != nil {
 		stop()
+		if c.DatabaseURL != "" {
+			err = fmt.Errorf("FLAGLEDGER_DATABASE_URL: %w", err)
+		}
 		return "", nil, err
 	}
 	return url, stop, nil

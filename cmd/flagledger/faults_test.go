@@ -384,14 +384,21 @@ func (l *load) audit() {
 	t.Logf("%d writes acknowledged, %d of them before they could be read; %d of unknown outcome, of which %d were made", acknowledged, l.async.Load(), unknown, applied)
 }
 
-// readModels is all rows of all read models, by table.
-func readModels(t testing.TB, databaseURL string) map[string][]string {
+// connect opens a connection that ends with the test.
+func connect(t testing.TB, databaseURL string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.Background())
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// readModels is all rows of all read models, by table.
+func readModels(t testing.TB, databaseURL string) map[string][]string {
+	t.Helper()
+	conn := connect(t, databaseURL)
 	column := func(sql string) []string {
 		rows, err := conn.Query(t.Context(), sql)
 		if err != nil {
@@ -430,16 +437,35 @@ func (s *service) settled() {
 	s.eventually("the service is well", func() bool {
 		return strings.Contains(s.anonymous().attempt("GET", "/health", "").body, `"status":"ok"`)
 	})
-	conn, err := pgx.Connect(s.t.Context(), s.databaseURL)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
+	conn := connect(s.t, s.databaseURL)
 	s.eventually("the read models hold all of the log", func() bool {
 		var behind int
 		err := conn.QueryRow(s.t.Context(), `select count(*) from read.checkpoints, events.head where commit < position`).Scan(&behind)
 		return err == nil && behind == 0
 	})
+}
+
+// What is shown stays shown over a crash, though nothing else is written.
+func TestACrashOfPostgresHidesNothing(t *testing.T) {
+	const crashes = 3
+	dir, p := ownPostgres(t)
+	s := serviceOn(t, p.URL())
+	c := s.signUp("me@example.com")
+	for i := range crashes {
+		key := fmt.Sprintf("shown-%d", i)
+		c.createFlag(key, nil)
+		before := postmaster(dir)
+		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		s.eventually("Postgres is started again", func() bool { pid := p.PID(); return pid != 0 && pid != before })
+		began := time.Now()
+		s.eventually("the flag is shown again", func() bool {
+			r := c.attempt("GET", "/api/v1/flags", "")
+			return r.status == 200 && strings.Contains(r.body, `"`+key+`"`)
+		})
+		t.Logf("the last flag is shown %v after Postgres is back", time.Since(began).Round(time.Millisecond))
+	}
 }
 
 func TestKillingPostgresUnderLoad(t *testing.T) {

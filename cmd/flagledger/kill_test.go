@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -46,21 +48,25 @@ func (i *installation) in(t testing.TB) *installation {
 	return &installation{t: t, binary: i.binary, dir: dataFolder(t), addr: freeAddress(t)}
 }
 
+// freeAddress is on a port that the system gives to no outgoing connection: a caller that knocks at a server which is down could take it.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("found no free port")
+	return ""
 }
 
 // command prepares a run of the binary. settings are of the form NAME=value and come before those of the installation.
 func (i *installation) command(settings []string, arguments ...string) *exec.Cmd {
 	c := exec.Command(i.binary, arguments...)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "FLAGLEDGER_") }),
-		"FLAGLEDGER_DATA="+i.dir, "FLAGLEDGER_ADDR="+i.addr)
+		"FLAGLEDGER_DATA="+i.dir, "FLAGLEDGER_ADDR="+i.addr, "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
 	c.Env = append(c.Env, settings...) // of two of one name, the last one counts
 	return c
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -28,15 +30,28 @@ type projectionsCommand struct {
 }
 
 func main() {
-	parser := kong.Must(&cli{}, kong.Name("flagledger"), kong.UsageOnError(),
+	parser := kong.Must(&cli{}, kong.Name("flagledger"),
 		kong.Description("Feature flags whose every change is a fact. Settings are environment variables; README.md lists them."))
 	command, err := parser.Parse(os.Args[1:])
-	parser.FatalIfErrorf(err)
+	if err != nil {
+		fail(fmt.Errorf("%w; flagledger --help tells what there is", err))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(); err != nil {
-		fmt.Fprintf(os.Stderr, "flagledger: %v\n", err)
-		os.Exit(1)
+		fail(err)
 	}
+}
+
+// fail ends the process with an error in one line. Those of a database driver come in several, which may say the same.
+func fail(err error) {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	fmt.Fprintf(os.Stderr, "flagledger: %s\n", strings.Join(lines, " "))
+	os.Exit(1)
 }

@@ -28,12 +28,12 @@ func (serveCommand) Run(ctx context.Context) error {
 	defer listener.Close()
 	url, stopDatabase, err := openDatabase(ctx, c, log)
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	defer stopDatabase()
 	n, err := start(ctx, c, url, log)
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	defer n.stop()
 	server := n.api.Server()
@@ -59,6 +59,16 @@ func (serveCommand) Run(ctx context.Context) error {
 			}
 			return nil
 		}
+	}
+}
+
+// unlessEnded drops the error of a start that was told to end before it was done.
+func unlessEnded(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
 	}
 }
 

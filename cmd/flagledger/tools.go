@@ -30,12 +30,13 @@ func (migrateCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, stop, err := openDatabase(ctx, c, c.logger())
+	log := c.logger()
+	url, stop, err := joinDatabase(ctx, c, log)
 	if err != nil {
 		return err
 	}
-	stop()
-	return nil
+	defer stop()
+	return prepare(ctx, url, log)
 }
 
 // withStore opens the event store, beside a running server or alone, for as long as use runs.
