@@ -1,6 +1,7 @@
 package eventstore_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 
@@ -37,4 +38,8 @@ func TestSuite(t *testing.T) {
 		Open:    func(t *testing.T) events.Store { return open(t) },
 		Disrupt: func(_ *testing.T, s events.Store) { s.(testStore).server.Reset() },
 	})
+}
+
+func openURL(ctx context.Context, url string) (*eventstore.Store, error) {
+	return eventstore.Open(ctx, url, slog.New(slog.DiscardHandler))
 }
