@@ -73,18 +73,25 @@ func (v streamsService) Append(call streams.Streams_AppendServer) error {
 		v.s.Reset()
 		return status.Error(codes.Unavailable, "reset")
 	}
+	v.s.faults.mu.Lock()
+	refuse, omit := v.s.faults.refuseRepeats && o.repeated, v.s.faults.omitPositions
+	v.s.faults.mu.Unlock()
 	switch {
 	case o.deleted:
 		return deleted(call, name)
-	case o.last == nil:
+	case o.last == nil || refuse:
 		return call.SendAndClose(&streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: wrong(options, o.current)}})
 	}
-	return call.SendAndClose(&streams.AppendResp{Result: &streams.AppendResp_Success_{Success: &streams.AppendResp_Success{
+	success := &streams.AppendResp_Success{
 		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: o.last.revision},
 		PositionOption: &streams.AppendResp_Success_Position{
 			Position: &streams.AppendResp_Position{CommitPosition: o.last.commit, PreparePosition: o.last.prepare},
 		},
-	}}})
+	}
+	if omit {
+		success.PositionOption = &streams.AppendResp_Success_NoPosition{NoPosition: &shared.Empty{}}
+	}
+	return call.SendAndClose(&streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}})
 }
 
 func fromExpected(o *streams.AppendReq_Options) (expectation, error) {
