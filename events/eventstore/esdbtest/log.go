@@ -53,8 +53,8 @@ type log struct {
 type stream struct {
 	records   []*record
 	first     map[uuid.UUID]int // where each event id stands first
-	truncated int  // so many records are deleted
-	tombstone bool // and nothing is ever appended again
+	truncated int               // so many records are deleted
+	tombstone bool              // and nothing is ever appended again
 }
 
 func (l *log) init() {
@@ -112,7 +112,7 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 		return outcome{current: current}
 	case behind < current && s.holds(behind, list):
 		return outcome{repeated: true, last: s.records[behind+int64(len(list))], current: current}
-	case behind < current && !(expected.kind == noStream && softDeleted):
+	case behind < current && (expected.kind != noStream || !softDeleted):
 		return outcome{current: current}
 	}
 	l.streams[name] = s

@@ -241,7 +241,7 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 	}}); err != nil {
 		return err
 	}
-	list, changed := v.s.log.all()
+	list, _ := v.s.log.all()
 	next := 0
 	if _, end := o.GetAll().GetAllOption().(*streams.ReadReq_Options_AllOptions_End); end {
 		next = len(list)
@@ -268,6 +268,7 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 			default:
 			}
 		}
+		var changed <-chan struct{}
 		if list, changed = v.s.log.all(); next < len(list) {
 			continue
 		}
@@ -284,7 +285,6 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 		case <-call.Context().Done():
 			return call.Context().Err()
 		}
-		list, changed = v.s.log.all()
 	}
 }
 
