@@ -33,6 +33,8 @@ bench: ## Measure, three times and more, and show the medians (ten minutes)
 	$(GO) test -run '^$$' -bench . -count 6 ./projections/snapshot ./commands/local | tee bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 30m ./cmd/flagledger ./events/... | tee -a bin/bench.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) bin/bench.txt
+	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 6 ./events/postgres ./events/eventstore | tee bin/events.txt
+	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) -col pkg bin/events.txt
 
 .PHONY: lint
 lint: $(LINT) ## Check style and the rules of the house

@@ -23,7 +23,7 @@ import (
 type Engine struct {
 	// Open returns a store that holds no events, and ends with the test.
 	Open func(t *testing.T) events.Store
-	// Disrupt breaks all connections between a store and its server, in the middle of whatever they do.
+	// Disrupt breaks all connections between a store and its server, in the middle of whatever they do. It is nil where that cannot be done.
 	Disrupt func(t *testing.T, s events.Store)
 	// Begin appends an event to a new stream in a transaction that stays open until commit is called. It is nil where the engine has no
 	// such thing as a slow commit.
@@ -315,6 +315,9 @@ func testManyWriters(t *testing.T, engine Engine) {
 }
 
 func testDisruption(t *testing.T, engine Engine) {
+	if engine.Disrupt == nil {
+		t.Skip("the connections of this engine cannot be broken")
+	}
 	s := engine.Open(t)
 	const writers, each = 8, 40
 	var done atomic.Int32

@@ -23,7 +23,7 @@ type testStore struct {
 	url string
 }
 
-func open(t *testing.T) testStore {
+func open(t testing.TB) testStore {
 	t.Helper()
 	url := pgtest.URL(t)
 	log := slog.New(slog.DiscardHandler)
@@ -103,3 +103,7 @@ func TestFactsCannotBeChanged(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkAppend(b *testing.B) { eventstest.BenchmarkAppend(b, open(b)) }
+
+func BenchmarkCatchUp(b *testing.B) { eventstest.BenchmarkCatchUp(b, open(b)) }

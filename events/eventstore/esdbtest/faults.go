@@ -11,14 +11,16 @@ import (
 
 // faults are the switches of a server.
 type faults struct {
-	mu          sync.Mutex
-	delay       time.Duration
-	redelayed   chan struct{} // closed when delay changes
-	dropped     chan struct{} // closed to drop subscriptions
-	resetBefore int           // so many appends are not applied, and their connections reset
-	resetAfter  int           // the same, once they are applied
-	omitCreated bool
-	held        map[string]chan struct{} // streams whose appends wait
+	mu            sync.Mutex
+	delay         time.Duration
+	redelayed     chan struct{} // closed when delay changes
+	dropped       chan struct{} // closed to drop subscriptions
+	resetBefore   int           // so many appends are not applied, and their connections reset
+	resetAfter    int           // the same, once they are applied
+	refuseRepeats bool
+	omitPositions bool
+	omitCreated   bool
+	held          map[string]chan struct{} // streams whose appends wait
 }
 
 func (f *faults) init() {
@@ -60,6 +62,20 @@ func (s *Server) OmitCreated() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.omitCreated = true
+}
+
+// RefuseRepeats makes the server answer an append that has been applied before as one at the wrong revision.
+func (s *Server) RefuseRepeats() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.refuseRepeats = true
+}
+
+// OmitPositions lets the server answer appends without a position, as a real one does where it has no index entry of a repeated one yet.
+func (s *Server) OmitPositions() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.omitPositions = true
 }
 
 // Hold makes appends to a stream wait until release is called.

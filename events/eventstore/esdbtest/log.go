@@ -1,7 +1,6 @@
 package esdbtest
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -53,8 +52,9 @@ type log struct {
 
 type stream struct {
 	records   []*record
-	truncated int  // so many records are deleted
-	tombstone bool // and nothing is ever appended again
+	first     map[uuid.UUID]int // where each event id stands first
+	truncated int               // so many records are deleted
+	tombstone bool              // and nothing is ever appended again
 }
 
 func (l *log) init() {
@@ -71,9 +71,10 @@ func meta(eventType string) map[string]string {
 
 // outcome tells of an append or a deletion. Where it was refused, there is no last record.
 type outcome struct {
-	deleted bool
-	last    *record
-	current int64 // revision of the stream, -1 if it does not exist
+	deleted  bool
+	repeated bool // it had been applied before
+	last     *record
+	current  int64 // revision of the stream, -1 if it does not exist
 }
 
 // append adds events as the real server does: an append whose ids stand right behind the expected revision, or, where no revision is expected,
@@ -83,7 +84,7 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	defer l.mu.Unlock()
 	s := l.streams[name]
 	if s == nil {
-		s = &stream{}
+		s = &stream{first: map[uuid.UUID]int{}}
 	}
 	current := int64(len(s.records)) - 1
 	if s.tombstone {
@@ -102,7 +103,7 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	case anything:
 	}
 	if expected.kind == anything || expected.kind == streamExists {
-		if i := slices.IndexFunc(s.records, func(r *record) bool { return r.id == list[0].id }); i >= 0 {
+		if i, ok := s.first[list[0].id]; ok {
 			behind = int64(i) - 1
 		}
 	}
@@ -110,8 +111,8 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	case behind > current:
 		return outcome{current: current}
 	case behind < current && s.holds(behind, list):
-		return outcome{last: s.records[behind+int64(len(list))], current: current}
-	case behind < current && !(expected.kind == noStream && softDeleted):
+		return outcome{repeated: true, last: s.records[behind+int64(len(list))], current: current}
+	case behind < current && (expected.kind != noStream || !softDeleted):
 		return outcome{current: current}
 	}
 	l.streams[name] = s
@@ -119,6 +120,9 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 		r := &record{id: p.id, stream: name, revision: uint64(len(s.records)), prepare: l.end, custom: p.custom, data: p.data, metadata: p.metadata}
 		r.metadata["created"] = strconv.FormatInt(time.Now().UnixNano()/100, 10)
 		l.end += 150 + uint64(len(p.data)+len(p.custom))
+		if _, ok := s.first[p.id]; !ok {
+			s.first[p.id] = len(s.records)
+		}
 		s.records = append(s.records, r)
 		l.records = append(l.records, r)
 	}
@@ -148,7 +152,7 @@ func (l *log) delete(name string, tombstone bool) {
 	defer l.mu.Unlock()
 	s := l.streams[name]
 	if s == nil {
-		s = &stream{}
+		s = &stream{first: map[uuid.UUID]int{}}
 		l.streams[name] = s
 	}
 	s.truncated = len(s.records)

@@ -73,18 +73,25 @@ func (v streamsService) Append(call streams.Streams_AppendServer) error {
 		v.s.Reset()
 		return status.Error(codes.Unavailable, "reset")
 	}
+	v.s.faults.mu.Lock()
+	refuse, omit := v.s.faults.refuseRepeats && o.repeated, v.s.faults.omitPositions
+	v.s.faults.mu.Unlock()
 	switch {
 	case o.deleted:
 		return deleted(call, name)
-	case o.last == nil:
+	case o.last == nil || refuse:
 		return call.SendAndClose(&streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: wrong(options, o.current)}})
 	}
-	return call.SendAndClose(&streams.AppendResp{Result: &streams.AppendResp_Success_{Success: &streams.AppendResp_Success{
+	success := &streams.AppendResp_Success{
 		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: o.last.revision},
 		PositionOption: &streams.AppendResp_Success_Position{
 			Position: &streams.AppendResp_Position{CommitPosition: o.last.commit, PreparePosition: o.last.prepare},
 		},
-	}}})
+	}
+	if omit {
+		success.PositionOption = &streams.AppendResp_Success_NoPosition{NoPosition: &shared.Empty{}}
+	}
+	return call.SendAndClose(&streams.AppendResp{Result: &streams.AppendResp_Success_{Success: success}})
 }
 
 func fromExpected(o *streams.AppendReq_Options) (expectation, error) {
@@ -234,7 +241,7 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 	}}); err != nil {
 		return err
 	}
-	list, changed := v.s.log.all()
+	list, _ := v.s.log.all()
 	next := 0
 	if _, end := o.GetAll().GetAllOption().(*streams.ReadReq_Options_AllOptions_End); end {
 		next = len(list)
@@ -261,6 +268,7 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 			default:
 			}
 		}
+		var changed <-chan struct{}
 		if list, changed = v.s.log.all(); next < len(list) {
 			continue
 		}
@@ -277,7 +285,6 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 		case <-call.Context().Done():
 			return call.Context().Err()
 		}
-		list, changed = v.s.log.all()
 	}
 }
 

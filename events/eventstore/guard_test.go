@@ -1,0 +1,94 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
+
+	"flagledger/events"
+	"flagledger/events/eventstore/esdbtest"
+)
+
+// A client that has lost its server looks for it within each call, and minds no context meanwhile. So calls that are already on their way to it when
+// that happens have to be left behind; they end once the server is back.
+func TestCallersLeaveAClientThatHangs(t *testing.T) {
+	server := esdbtest.New(t)
+	s, err := Open(t.Context(), server.URL(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	before := runtime.NumGoroutine()
+	c, err := s.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	for !broken(err) && t.Context().Err() == nil { // then the client knows, and looks for a server
+		_, err = c.client.AppendToStream(t.Context(), "project-1", esdb.AppendToStreamOptions{}, esdb.EventData{EventType: "x"})
+	}
+
+	var calls sync.WaitGroup
+	for name, f := range map[string]func(context.Context) error{
+		"append": func(ctx context.Context) error {
+			_, err := s.Append(ctx, "project-1", 0, []events.Event{{ID: uuid.New(), Fact: events.ProjectDeleted{}}})
+			return err
+		},
+		"head": func(ctx context.Context) error {
+			_, err := s.Head(ctx)
+			return err
+		},
+		"read": func(ctx context.Context) (last error) {
+			for _, last = range s.Read(ctx, "project-1", 0) {
+				continue
+			}
+			return last
+		},
+		"subscription": func(ctx context.Context) (last error) {
+			for _, last = range s.Subscribe(ctx, events.Position{}) {
+				continue
+			}
+			return last
+		},
+	} {
+		for range 3 {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				began := time.Now()
+				if err := f(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: %v, want the context's error", name, err)
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("%s took %v; its context ended after 300 ms", name, took)
+				}
+			})
+		}
+	}
+	calls.Wait()
+	time.Sleep(1500 * time.Millisecond) // longer than the client looks for a server by default
+	server.Start()
+	s.release(c, nil)
+	if _, err := s.Head(t.Context()); err != nil {
+		t.Error(err)
+	}
+	const left = 6 // the client leaves its broken connection behind, with a few goroutines; each of the calls would be one more
+	after := 0
+	for range 100 {
+		if after = runtime.NumGoroutine(); after <= before+left {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if after > before+left {
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines once the server is back, %d before\n%s", after, before, buf[:runtime.Stack(buf, true)])
+	}
+}
