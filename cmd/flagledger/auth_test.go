@@ -212,7 +212,7 @@ func TestAuthentication(t *testing.T) {
 			me.with(account.token).call("GET", "/api/v1/tenants", nil).refused(401)
 			newer.call("POST", "/api/v1/auth/refresh", map[string]any{"refreshToken": body["refreshToken"]}).refused(401)
 		},
-		"logout ends the session on every node": func(t *testing.T, me *client) {
+		"logout ends the session on every node": func(_ *testing.T, me *client) {
 			account := me.account()
 			second := me.s.secondNode()
 			there := &client{s: second, token: account.token}

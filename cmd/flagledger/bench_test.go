@@ -149,7 +149,7 @@ func seed(b *testing.B, store events.Store, n int) {
 }
 
 // benchEvents is the size of the log that is rebuilt from, FLAGLEDGER_BENCH_EVENTS or 500,000.
-func benchEvents(b *testing.B) int {
+func benchEvents() int {
 	n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_BENCH_EVENTS"))
 	if err != nil {
 		return 500_000
@@ -160,7 +160,7 @@ func benchEvents(b *testing.B) int {
 // BenchmarkRebuild makes a read model anew from a log of 500,000 events. heap-MB is the largest heap seen meanwhile.
 func BenchmarkRebuild(b *testing.B) {
 	url, store := benchStore(b)
-	n := benchEvents(b)
+	n := benchEvents()
 	seed(b, store, n/5)
 	rebuild := func(list ...projections.Projection) func(b *testing.B) {
 		return func(b *testing.B) {

@@ -33,7 +33,7 @@ func TestTwoNodesAreOneService(t *testing.T) {
 			return a.status == 200 && a.object()["value"] == true
 		})
 	}
-	t.Run("a session that ends on one ends on the other", func(t *testing.T) {
+	t.Run("a session that ends on one ends on the other", func(*testing.T) {
 		me.call("POST", "/api/v1/auth/logout", nil).want(200)
 		first.eventually("the other node refuses the token", func() bool {
 			return there.call("GET", "/api/v1/flags", nil).status == 401
