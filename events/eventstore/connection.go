@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"google.golang.org/grpc/codes"
@@ -50,6 +51,17 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// findTimeout is how long a call waits for a node to be found. The search goes on, so that a later call finds it: whoever makes calls is told early
+// that there is no server, and decides how long to try on.
+const findTimeout = 100 * time.Millisecond
+
+// acquireSoon is acquire for calls that shall not wait for a server that is gone.
+func (s *Store) acquireSoon(ctx context.Context) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
+	return s.acquire(ctx)
 }
 
 // use counts the caller among the users of the current connection, a new one if there is none.
@@ -132,7 +144,7 @@ func call[T any](ctx context.Context, s *Store, f func(*esdb.Client) (T, error))
 		err   error
 	}
 	var none T
-	c, err := s.acquire(ctx)
+	c, err := s.acquireSoon(ctx)
 	if err != nil {
 		return none, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -332,28 +333,40 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 			n += len((<-pages).Events)
 		}
 	}
-	settled := func() (goroutines, connections int) {
-		for range 50 {
-			time.Sleep(20 * time.Millisecond)
-			if connections, _ = s.server.Connections(); connections == 1 {
-				break
-			}
-		}
-		return runtime.NumGoroutine(), connections
+	// Those that end do so a little later than what they did.
+	settled := func(most int) bool {
+		return holdsIn(10*time.Second, func() bool {
+			connections, _ := s.server.Connections()
+			return connections == 1 && runtime.NumGoroutine() <= most
+		})
 	}
 	reconnect()
-	before, _ := settled()
+	if !settled(math.MaxInt) {
+		t.Fatal("one connection is not what is left")
+	}
+	before := runtime.NumGoroutine()
 	for range 20 {
 		reconnect()
 	}
-	after, connections := settled()
-	if after > before+5 {
-		buf := make([]byte, 1<<20)
-		t.Errorf("%d goroutines after 20 reconnects, %d before\n%s", after, before, buf[:runtime.Stack(buf, true)])
+	if !settled(before + 5) {
+		connections, _ := s.server.Connections()
+		t.Errorf("%d goroutines and %d connections after 20 reconnects, %d and 1 before", runtime.NumGoroutine(), connections, before)
 	}
-	if connections != 1 {
-		t.Errorf("%d connections are open, want 1", connections)
+}
+
+// holdsIn waits for a condition, and reports whether it came to hold in time.
+func holdsIn(limit time.Duration, holds func() bool) bool {
+	deadline := time.After(limit)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return false
+		}
 	}
+	return true
 }
 
 func TestUnavailableServerLeavesNothingBehind(t *testing.T) {
@@ -376,8 +389,8 @@ func TestUnavailableServerLeavesNothingBehind(t *testing.T) {
 	for range 5 {
 		flood()
 	}
-	if after := runtime.NumGoroutine(); after > before+20 {
-		t.Errorf("%d goroutines after 1000 appends without a server, %d before", after, before)
+	if !holdsIn(10*time.Second, func() bool { return runtime.NumGoroutine() <= before+20 }) {
+		t.Errorf("%d goroutines after 1000 appends without a server, %d before", runtime.NumGoroutine(), before)
 	}
 	s.server.Start()
 }

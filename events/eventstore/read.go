@@ -50,7 +50,7 @@ func allBackwards(count uint64) opener {
 // read yields the events of a read; those of a stream that does not exist are none. Like call, it waits no longer than until ctx ends.
 func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedEvent, error] {
 	return func(yield func(*esdb.RecordedEvent, error) bool) {
-		c, err := s.acquire(ctx)
+		c, err := s.acquireSoon(ctx)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flagledger/events/eventstore/esdbtest"
+	"flagledger/migrations/pgtest"
+)
+
+// serviceOnEventStore starts a service whose facts stand in a server with switches for its faults.
+func serviceOnEventStore(t *testing.T) (*service, *esdbtest.Server) {
+	t.Helper()
+	server := esdbtest.New(t)
+	return serviceWith(t, pgtest.URL(t), config{EventStoreURL: server.URL(), Environment: "development"}, testLog(t)), server
+}
+
+// unavailableWithin checks that a write is answered with 503 and Retry-After, in time.
+func unavailableWithin(t *testing.T, me *client, key string, limit time.Duration) {
+	t.Helper()
+	began := time.Now()
+	a := me.call("POST", "/api/v1/flags", map[string]string{"key": key, "type": "boolean"}).refused(503)
+	if a.header.Get("Retry-After") == "" {
+		t.Error("a 503 without Retry-After")
+	}
+	took := time.Since(began)
+	if t.Logf("503 after %v", took.Round(time.Millisecond)); took > limit {
+		t.Errorf("a write was given up after %v, want %v", took, limit)
+	}
+}
+
+// evaluating evaluates a flag until the returned function is called, which tells how often, and fails the test if one was refused.
+func evaluating(t *testing.T, me *client, key string) (stop func()) {
+	t.Helper()
+	end := make(chan struct{})
+	var done sync.WaitGroup
+	var n atomic.Int64
+	done.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			if a := me.call("POST", flagPath(key, "/evaluate"), `{}`); a.status != http.StatusOK || a.object()["value"] != true {
+				t.Errorf("an evaluation was refused: %d %s", a.status, a.body)
+				return
+			}
+			n.Add(1)
+		}
+	})
+	return func() {
+		close(end)
+		done.Wait()
+		t.Logf("%d evaluations meanwhile", n.Load())
+	}
+}
+
+func TestAnOutageOfTheEventStore(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.signUp("me@example.com")
+	me.createFlag("on", nil)
+	me.call("POST", flagPath("on", "/enable"), nil).want(200)
+	stop := evaluating(t, me, "on")
+	server.Stop()
+	for i := range 3 {
+		unavailableWithin(t, me, fmt.Sprintf("lost-%d", i), time.Second)
+	}
+	if n := len(me.call("GET", "/api/v1/flags", nil).want(200).list()); n != 1 {
+		t.Errorf("%d flags are listed during the outage, want 1", n)
+	}
+	server.Start()
+	began := time.Now()
+	s.eventually("writes go on", func() bool {
+		return me.call("PATCH", flagPath("on"), `{"name":"after the outage"}`).status == 200
+	})
+	t.Logf("writes go on %v after the outage", time.Since(began).Round(time.Millisecond))
+	if got := me.call("GET", flagPath("on"), nil).want(200).object(); got["name"] != "after the outage" || got["version"] != 3.0 {
+		t.Errorf("the write after the outage is read as %v", got)
+	}
+	stop()
+}
+
+func TestASlowEventStore(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.signUp("me@example.com")
+	me.createFlag("on", nil)
+	me.call("POST", flagPath("on", "/enable"), nil).want(200)
+	stop := evaluating(t, me, "on")
+	server.SetDelay(5 * time.Second)
+	unavailableWithin(t, me, "slow", 6*time.Second) // the deadline of a write is 5 s
+	server.SetDelay(0)
+	s.eventually("writes go on", func() bool {
+		return me.call("POST", "/api/v1/flags", map[string]string{"key": "after", "type": "boolean"}).status == 201
+	})
+	me.call("GET", flagPath("after"), nil).want(200)
+	stop()
+}
+
+// Connections break in the middle of appends, before and after the server has applied them: what is acknowledged is there, once.
+func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.signUp("me@example.com")
+	const writers, each = 4, 15
+	var writing sync.WaitGroup
+	var mu sync.Mutex
+	acknowledged := map[string]bool{}
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				key := fmt.Sprintf("flag-%d-%d", w, i)
+				if me.call("POST", "/api/v1/flags", map[string]string{"key": key, "type": "boolean"}).status == 201 {
+					mu.Lock()
+					acknowledged[key] = true
+					mu.Unlock()
+				}
+				if i%3 == 0 {
+					server.ResetAppends(1, i%2 == 0)
+				}
+				if i%5 == 0 {
+					server.DropSubscriptions()
+				}
+			}
+		})
+	}
+	writing.Wait()
+	if len(acknowledged) < writers*each/2 {
+		t.Errorf("only %d of %d writes were acknowledged", len(acknowledged), writers*each)
+	}
+	for key := range acknowledged {
+		s.eventually("an acknowledged flag is read", func() bool { return me.call("GET", flagPath(key), nil).status == 200 })
+		if n := len(me.call("GET", flagPath(key, "/history"), nil).want(200).list()); n != 1 {
+			t.Errorf("%s was created %d times", key, n)
+		}
+	}
+	t.Logf("%d of %d acknowledged", len(acknowledged), writers*each)
+}
