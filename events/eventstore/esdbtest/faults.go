@@ -132,28 +132,30 @@ func (f *faults) take(applied bool) bool {
 	return true
 }
 
-// slow waits for as long as an answer is to be kept back.
-func (f *faults) slow(ctx context.Context) {
+// slow waits for as long as an answer is to be kept back. It fails when nobody waits for the answer any longer.
+func (f *faults) slow(ctx context.Context) error {
 	began := time.Now()
 	for {
 		f.mu.Lock()
 		left, changed := f.delay-time.Since(began), f.redelayed
 		f.mu.Unlock()
 		if left <= 0 {
-			return
+			return nil
 		}
 		select {
 		case <-time.After(left):
 		case <-changed:
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		}
 	}
 }
 
 func (s *Server) slowUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	answer, err := handler(ctx, req)
-	s.faults.slow(ctx)
+	if err := s.faults.slow(ctx); err != nil {
+		return nil, err
+	}
 	return answer, err
 }
 
@@ -167,6 +169,8 @@ type slowServerStream struct {
 }
 
 func (s slowServerStream) SendMsg(m any) error {
-	s.faults.slow(s.Context())
+	if err := s.faults.slow(s.Context()); err != nil {
+		return err
+	}
 	return s.ServerStream.SendMsg(m)
 }
