@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"flagledger/events"
@@ -14,7 +15,7 @@ func openStore(ctx context.Context, c config, databaseURL string, log *slog.Logg
 	if c.EventStoreURL != "" {
 		s, err := eventstore.Open(ctx, c.EventStoreURL, log)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("FLAGLEDGER_EVENTSTORE_URL: %w", err)
 		}
 		return s, s.Close, nil
 	}
