@@ -215,14 +215,11 @@ func revive(t *testing.T, server *esdbtest.Server) {
 	t.Helper()
 	_, dialed := server.Connections()
 	server.Start()
-	open, ever := 0, dialed
-	for range 50 {
-		if open, ever = server.Connections(); open == 0 && ever > dialed {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if open > 0 {
+	gone := holdsIn(time.Second, func() bool {
+		open, ever := server.Connections()
+		return open == 0 && ever > dialed
+	})
+	if open, _ := server.Connections(); !gone && open > 0 {
 		t.Error("the client of a closed store does not let go of the server")
 	}
 }
