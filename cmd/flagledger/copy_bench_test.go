@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"flagledger/events"
+	"flagledger/events/eventstore"
+	"flagledger/events/eventstore/esdbtest"
+)
+
+// BenchmarkCopy moves 100,000 events from Postgres to EventStoreDB and back to another Postgres, and compares the digests of all streams each time.
+// EventStoreDB is the server of the tests, which keeps all in memory.
+func BenchmarkCopy(b *testing.B) {
+	const flags, each = 20_000, 5
+	for b.Loop() {
+		_, home := benchStore(b)
+		seed(b, home, flags)
+		away, err := eventstore.Open(b.Context(), esdbtest.New(b).URL(), testLog(b))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(away.Close)
+		_, back := benchStore(b)
+		move := func(from, to events.Store, unit string) {
+			began := time.Now()
+			if err := copyEvents(b.Context(), from, to, testLog(b)); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(flags*each/time.Since(began).Seconds(), unit)
+			if err := compareStores(b.Context(), from, to, testLog(b)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		move(home, away, "there-events/s")
+		move(away, back, "back-events/s")
+	}
+}
