@@ -54,10 +54,14 @@ func serviceLogging(t testing.TB, databaseURL string, log *slog.Logger) *service
 	return serviceWith(t, databaseURL, config{EventStoreURL: engineURL(t), Environment: "development"}, log)
 }
 
-// engineURL is empty for the Postgres engine. With FLAGLEDGER_TEST_ENGINE=eventstore it is the connection string of an event store of the test's own.
+// engineURL is empty for the Postgres engine. With FLAGLEDGER_TEST_ENGINE=eventstore it is the connection string of the event store that
+// FLAGLEDGER_TEST_EVENTSTORE_URL names, which all services of the run share, or else of one of the test's own.
 func engineURL(t testing.TB) string {
 	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {
 		return ""
+	}
+	if url := os.Getenv("FLAGLEDGER_TEST_EVENTSTORE_URL"); url != "" {
+		return url
 	}
 	return esdbtest.New(t).URL()
 }
