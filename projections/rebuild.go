@@ -42,7 +42,7 @@ func (s *subscriber) builder() *subscriber {
 	b := *s
 	b.schema = buildingSchema
 	b.committed = func(events.Position) {}
-	b.build = &build{projection: s.projection, url: s.url}
+	b.build = &build{projection: s.projection, url: s.url, store: s.store}
 	return &b
 }
 
@@ -50,6 +50,7 @@ func (s *subscriber) builder() *subscriber {
 type build struct {
 	projection Projection
 	url        string
+	store      events.Store
 	conn       *pgx.Conn // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
 	live       events.Position
@@ -87,7 +88,11 @@ func (b *build) try(ctx context.Context, reached events.Position) (done bool, er
 		}
 	}
 	if reached.Compare(b.live) < 0 {
-		return false, nil
+		// The live checkpoint may stand behind others' events, where the log has some. What counts is that no event of ours is missing.
+		head, err := b.store.Head(ctx)
+		if err != nil || reached.Compare(head) < 0 {
+			return false, err
+		}
 	}
 	if err := b.switchOver(ctx, reached); err != nil {
 		return false, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"flagledger/events/eventstore/esdbtest"
 	"flagledger/migrations/pgtest"
+	"flagledger/projections"
 )
 
 // serviceOnEventStore starts a service whose facts stand in a server with switches for its faults.
@@ -141,4 +143,43 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d acknowledged", len(acknowledged), writers*each)
+}
+
+// The checkpoint of a read model moves on over others' events too. A rebuild that has caught up is as far as it, though no event of ours comes any more.
+func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.signUp("me@example.com")
+	me.createFlag("k", nil)
+	pool, err := openPool(t.Context(), s.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	checkpoint := func() (commit int64) {
+		if err := pool.QueryRow(t.Context(), "select min(commit) from read.checkpoints").Scan(&commit); err != nil {
+			t.Fatal(err)
+		}
+		return commit
+	}
+	before := checkpoint()
+	server.Inject("others", "noise", 1500)
+	store := s.store() // whose subscriptions meet the others' events at other places than those of the service
+	server.Inject("others", "noise", 1500)
+	s.eventually("the checkpoints have moved over others' events", func() bool { return checkpoint() > before })
+	if _, err := pool.Exec(t.Context(), "update read.checkpoints set commit = commit + 1000000, prepare = prepare + 1000000"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	if err := projections.Rebuild(ctx, s.databaseURL, store, projections.All(), nil, testLog(t)); err != nil {
+		t.Error(err)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the rebuild waits for an event")
+	}
+	me.createFlag("l", nil)
+	if got := me.keys(""); len(got) != 2 {
+		t.Errorf("after the rebuild %v are listed, want both flags", got)
+	}
 }
