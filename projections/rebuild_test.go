@@ -192,7 +192,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	if err := p.create(t.Context(), conn, buildingSchema, "postgres"); err != nil {
 		t.Fatal(err)
 	}
-	b := &build{projection: p, url: w.url}
+	b := &build{projection: p, url: w.url, store: w.store}
 	defer b.release()
 	if err := b.lockLive(t.Context()); err != nil {
 		t.Fatal(err)
