@@ -15,12 +15,14 @@ import (
 // Flag is the state of a flag's stream.
 type Flag struct {
 	events.FlagCreated
-	Exists    bool
-	Status    events.FlagStatus
-	Enabled   map[string]bool // by environment id
-	CreatedAt time.Time
-	UpdatedAt time.Time
-	Version   events.Revision
+	Exists      bool
+	Status      events.FlagStatus
+	Enabled     map[string]bool // by environment id, as are the next
+	Rules       map[string][]events.Rule
+	Fallthrough map[string]events.Serve
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	Version     events.Revision
 }
 
 func (f *Flag) evolve(r events.Recorded) {
@@ -29,6 +31,7 @@ func (f *Flag) evolve(r events.Recorded) {
 	case events.FlagCreated:
 		*f = Flag{
 			FlagCreated: fact, Exists: true, Status: events.ActiveFlag, Enabled: map[string]bool{},
+			Rules: map[string][]events.Rule{}, Fallthrough: map[string]events.Serve{},
 			CreatedAt: r.Time, UpdatedAt: r.Time, Version: r.Revision,
 		}
 		f.Variations = slices.Clone(fact.Variations)
@@ -54,6 +57,14 @@ func (f *Flag) evolve(r events.Recorded) {
 		}
 	case events.VariationRemoved:
 		f.Variations = slices.DeleteFunc(f.Variations, func(v events.Variation) bool { return v.ID == fact.Variation.ID })
+	case events.RulesChanged:
+		f.Rules[fact.Environment.ID] = fact.To
+	case events.FallthroughChanged:
+		if fact.To == nil {
+			delete(f.Fallthrough, fact.Environment.ID)
+		} else {
+			f.Fallthrough[fact.Environment.ID] = *fact.To
+		}
 	case events.FlagDeleted:
 		f.Exists = false
 	}

@@ -34,6 +34,8 @@ var kinds = map[string]kind{
 	"flag.variation_added":     {1, decode[VariationAdded], nil},
 	"flag.variation_updated":   {1, decode[VariationUpdated], nil},
 	"flag.variation_removed":   {1, decode[VariationRemoved], nil},
+	"flag.rules_changed":       {1, decode[RulesChanged], nil},
+	"flag.fallthrough_changed": {1, decode[FallthroughChanged], nil},
 	"flag.deleted":             {1, decode[FlagDeleted], nil},
 	"project.created":          {1, decode[ProjectCreated], nil},
 	"project.updated":          {1, decode[ProjectUpdated], nil},

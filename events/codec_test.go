@@ -38,6 +38,15 @@ var examples = []Fact{
 		Description: &Change[string]{"less", "more"}, Weight: &Change[Weight]{0, 33_333},
 	},
 	VariationRemoved{Variation{ID: "v1", Name: "low", Value: json.RawMessage(`1`)}},
+	RulesChanged{
+		Environment: EnvironmentRef{ID: "e1", Name: "production"}, From: nil,
+		To: []Rule{{
+			ID: "r1", Name: "beta testers", Salt: "s2",
+			Conditions: []Condition{{Attribute: "plan", Op: In, Values: []json.RawMessage{json.RawMessage(`"pro"`), json.RawMessage(`1.0`)}, Negate: true}},
+			Serve:      Serve{Rollout: []Share{{"v1", 20_000}, {"v2", 80_000}}, BucketBy: "company.id"},
+		}, {ID: "r2", Salt: "s3", Conditions: []Condition{{Attribute: "targetingKey", Op: Exists}}, Serve: Serve{Value: json.RawMessage(`1.50`)}}},
+	},
+	FallthroughChanged{Environment: EnvironmentRef{ID: "e1", Name: "production"}, From: &Serve{Value: json.RawMessage(`"<"`)}, To: &Serve{VariationID: "v1"}},
 	FlagDeleted{},
 	ProjectCreated{ID: "p1", TenantID: "t1", Name: "Web", Description: "The site", Color: "#6b7280"},
 	ProjectUpdated{Name: &Change[string]{"a", "b"}, Description: &Change[string]{"", "c"}, Color: &Change[string]{"#000000", "#ffffff"}},

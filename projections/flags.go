@@ -11,8 +11,8 @@ import (
 
 var flags = Projection{
 	Name:    "flags",
-	version: 1,
-	tables:  []string{"flags", "flag_variations", "flag_environments"},
+	version: 2, // with rules and fallthroughs
+	tables:  []string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
 	schema: `
 create table flags (
     tenant_id     text        not null,
@@ -47,6 +47,20 @@ create table flag_environments (
     tenant_id      text not null,
     key            text not null,
     environment_id text not null, -- the flag is enabled in it
+    primary key (tenant_id, key, environment_id)
+);
+create table flag_rules (
+    tenant_id      text not null,
+    key            text not null,
+    environment_id text not null,
+    rules          json not null, -- the whole list, as facts hold it
+    primary key (tenant_id, key, environment_id)
+);
+create table flag_fallthroughs (
+    tenant_id      text not null,
+    key            text not null,
+    environment_id text not null,
+    serve          json not null, -- as facts hold it
     primary key (tenant_id, key, environment_id)
 );`,
 	streams: []string{"flag."},
@@ -85,13 +99,36 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 			tenant, key, fact.ID, to(fact.Name), toJSON(fact.Value), to(fact.Description), to(fact.Weight))
 	case events.VariationRemoved:
 		b.Queue(`delete from flag_variations where tenant_id = $1 and key = $2 and id = $3`, tenant, key, fact.Variation.ID)
+	case events.RulesChanged:
+		if err := keepJSON(b, "flag_rules", "rules", tenant, key, fact.Environment, fact.To, len(fact.To) > 0); err != nil {
+			return err
+		}
+	case events.FallthroughChanged:
+		if err := keepJSON(b, "flag_fallthroughs", "serve", tenant, key, fact.Environment, fact.To, fact.To != nil); err != nil {
+			return err
+		}
 	case events.FlagDeleted:
-		for _, table := range []string{"flags", "flag_variations", "flag_environments"} {
+		for _, table := range []string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"} {
 			b.Queue(`delete from `+table+` where tenant_id = $1 and key = $2`, tenant, key)
 		}
 		return nil
 	}
 	b.Queue(`update flags set version = $3, updated_at = $4 where tenant_id = $1 and key = $2`, tenant, key, e.Revision, e.Time)
+	return nil
+}
+
+// keepJSON keeps what holds in one environment, or drops it where nothing does.
+func keepJSON(b *pgx.Batch, table, column, tenant, key string, environment events.EnvironmentRef, v any, holds bool) error {
+	if !holds {
+		b.Queue(`delete from `+table+` where tenant_id = $1 and key = $2 and environment_id = $3`, tenant, key, environment.ID)
+		return nil
+	}
+	text, err := events.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b.Queue(`insert into `+table+` values ($1, $2, $3, $4) on conflict (tenant_id, key, environment_id) do update set `+column+` = excluded.`+column,
+		tenant, key, environment.ID, text)
 	return nil
 }
 
@@ -123,9 +160,9 @@ func toTags(c *events.Change[[]string]) any {
 	return orEmpty(c.To)
 }
 
-func orEmpty(list []string) []string {
+func orEmpty[T any](list []T) []T {
 	if list == nil {
-		return []string{}
+		return []T{}
 	}
 	return list
 }

@@ -105,6 +105,12 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 	case events.VariationRemoved:
 		action = "variation_removed"
 		changes.add("variations."+fact.Variation.ID, fact.Variation, nil)
+	case events.RulesChanged:
+		action, environment = "rules_changed", &fact.Environment.Name
+		changes.add("rules", orEmpty(fact.From), orEmpty(fact.To))
+	case events.FallthroughChanged:
+		action, environment = "fallthrough_changed", &fact.Environment.Name
+		changes.add("fallthrough", fact.From, fact.To)
 	case events.FlagDeleted:
 		action = "deleted"
 	}

@@ -149,7 +149,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 }
 
 func (l *workload) change(flag *events.FlagCreated) events.Fact {
-	switch n := l.IntN(7); {
+	switch n := l.IntN(9); {
 	case n == 0:
 		return events.FlagStatusChanged{From: events.ActiveFlag, To: pick(l, []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag})}
 	case n == 1:
@@ -169,6 +169,10 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		v := flag.Variations[i]
 		flag.Variations = append(flag.Variations[:i:i], flag.Variations[i+1:]...)
 		return events.VariationRemoved{Variation: v}
+	case n == 6:
+		return events.RulesChanged{Environment: pick(l, l.environments), To: l.rules()}
+	case n == 7:
+		return events.FallthroughChanged{Environment: pick(l, l.environments), To: pick(l, []*events.Serve{nil, {Value: l.value()}})}
 	default:
 		return events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags())}
 	}
@@ -176,6 +180,17 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 
 func (l *workload) variation() events.Variation {
 	return events.Variation{ID: l.newID(), Name: l.text(), Value: l.value(), Description: l.text(), Weight: events.Weight(l.IntN(100_000))}
+}
+
+func (l *workload) rules() []events.Rule {
+	rules := make([]events.Rule, l.IntN(3))
+	for i := range rules {
+		rules[i] = events.Rule{
+			ID: l.newID(), Name: l.text(), Salt: l.newID(), Serve: events.Serve{Value: l.value()},
+			Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{json.RawMessage(`"<é>"`), json.RawMessage(`1.50`)}}},
+		}
+	}
+	return rules
 }
 
 // maybe changes a field every other time.

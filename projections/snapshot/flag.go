@@ -63,6 +63,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) *Flag {
 		}
 	case events.VariationRemoved:
 		f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(v events.Variation) bool { return v.ID == fact.Variation.ID })
+	case events.RulesChanged, events.FallthroughChanged:
 	case events.FlagDeleted:
 		return nil
 	}
