@@ -25,7 +25,7 @@ type evaluateBody struct {
 type evaluationBody struct {
 	Enabled       bool    `json:"enabled"`
 	Value         value   `json:"value"`
-	Reason        string  `json:"reason" enum:"OFF,ARCHIVED,FALLTHROUGH"`
+	Reason        string  `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH"`
 	VariationID   *string `json:"variationId" nullable:"true"`
 	VariationName *string `json:"variationName" nullable:"true"`
 	RuleID        *string `json:"ruleId" nullable:"true"`
@@ -71,7 +71,7 @@ func (a *API) evaluation(r *http.Request) (snapshot.Result, error) {
 	if err != nil {
 		return none, queries.ErrNotFound
 	}
-	return queries.Evaluate(p.tenant, p.environment, key, in.TargetingKey)
+	return queries.Evaluate(p.tenant, p.environment, key, &snapshot.Context{TargetingKey: in.TargetingKey})
 }
 
 func (a *API) readEvaluate(r *http.Request) (in evaluateBody, err error) {

@@ -97,8 +97,9 @@ func problemOf(ctx context.Context, err error) *problem {
 	case errors.Is(err, queries.ErrUnavailable):
 		requestOf(ctx).log.Warn("unavailable", "err", err)
 		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").identified(ctx)
-	case errors.Is(err, snapshot.ErrNoTargetingKey):
-		return invalid(map[string]string{"targetingKey": "is required: the flag splits its traffic"}).identified(ctx)
+	}
+	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
+		return invalid(map[string]string{missing.Attribute: "is required: the flag splits its traffic by it"}).identified(ctx)
 	}
 	requestOf(ctx).log.Error("request failed", "err", err)
 	return newProblem(http.StatusInternalServerError, "the request could not be carried out; its id finds the reason in the log").identified(ctx)

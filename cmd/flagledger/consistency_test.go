@@ -237,7 +237,7 @@ func (v views) checkEvaluation(t *rapid.T, key string, f commands.Flag) {
 	for _, e := range environments {
 		for _, unit := range []string{"", "u1", "u2", "u3", "größer"} {
 			want, wantErr := evaluated(f, e.ID, unit)
-			got, err := compiled.Evaluate(e.ID, unit)
+			got, err := compiled.Evaluate(e.ID, &snapshot.Context{TargetingKey: unit})
 			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, wantErr) {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}

@@ -37,7 +37,7 @@ func BenchmarkEvaluate(b *testing.B) {
 					t, _ := s.Tenant("t")
 					e, _ := t.Environment("production")
 					f, _ := t.Flag(key)
-					if r, err := f.Evaluate(e.ID, "user-42"); err != nil || !r.Enabled {
+					if r, err := f.Evaluate(e.ID, &Context{TargetingKey: "user-42"}); err != nil || !r.Enabled {
 						b.Fatal(r, err)
 					}
 				}

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/twmb/murmur3"
@@ -17,6 +16,7 @@ type Reason string
 const (
 	Archived    Reason = "ARCHIVED"
 	Off         Reason = "OFF"
+	RuleMatch   Reason = "RULE_MATCH"
 	Fallthrough Reason = "FALLTHROUGH"
 )
 
@@ -27,16 +27,37 @@ type Result struct {
 	Reason        Reason
 	VariationID   string // empty where no variation was served
 	VariationName string
+	RuleID        string // empty where no rule matched
+	Split         bool   // the unit was bucketed
+	Ruled         bool   // the environment has rules, whether or not one matched
 	Version       events.Revision
 }
 
-// ErrNoTargetingKey says that a split was reached and there was nothing to bucket by.
-var ErrNoTargetingKey = errors.New("targetingKey is required: the flag splits its traffic")
+// Context is whom a flag is evaluated for.
+type Context struct {
+	TargetingKey string
+	// Attributes hold nil, bool, string, Number, []any and map[string]any.
+	Attributes map[string]any
+}
 
-var jsonTrue = json.RawMessage("true")
+// NoUnitError says that a split was reached and there was nothing to bucket by.
+type NoUnitError struct {
+	Attribute string // that the split buckets by: targetingKey, or one of the attributes
+}
 
-// Evaluate says what the flag serves in an environment. It allocates nothing.
-func (f *Flag) Evaluate(environmentID, targetingKey string) (Result, error) {
+func (e *NoUnitError) Error() string {
+	return e.Attribute + " is required: the flag splits its traffic by it"
+}
+
+const targetingKey = "targetingKey"
+
+var (
+	jsonTrue       = json.RawMessage("true")
+	noTargetingKey = &NoUnitError{targetingKey}
+)
+
+// Evaluate says what the flag serves in an environment. It allocates nothing. The error is a *NoUnitError.
+func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	switch {
 	case f.status == events.ArchivedFlag:
@@ -49,10 +70,11 @@ func (f *Flag) Evaluate(environmentID, targetingKey string) (Result, error) {
 	r.Enabled, r.Reason = true, Fallthrough
 	switch {
 	case f.total > 0:
-		if targetingKey == "" {
-			return Result{}, ErrNoTargetingKey
+		if c.TargetingKey == "" {
+			return Result{}, noTargetingKey
 		}
-		v := &f.variations[f.split(targetingKey)]
+		v := &f.variations[f.split(c.TargetingKey)]
+		r.Split = true
 		r.Value, r.VariationID, r.VariationName = v.Value, v.ID, v.Name
 	case f.kind == events.BooleanFlag:
 		r.Value = jsonTrue

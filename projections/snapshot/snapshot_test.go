@@ -38,7 +38,7 @@ func serve(t *testing.T, s *Snapshot, key string) (Result, error) {
 	if !ok {
 		t.Fatal("the flag does not exist")
 	}
-	return flag.Evaluate(production.ID, key)
+	return flag.Evaluate(production.ID, &Context{TargetingKey: key})
 }
 
 func made(kind events.FlagType, value string, variations ...events.Variation) events.FlagCreated {
@@ -68,17 +68,17 @@ func TestEvaluate(t *testing.T) {
 		},
 		"all weight on one": {
 			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 0), variation("b", "2", 5)), on},
-			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, VariationID: "b", VariationName: "name of b"},
+			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, Split: true, VariationID: "b", VariationName: "name of b"},
 		},
 		"a variation updated": {
 			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.VariationUpdated{
 				ID: "a", Name: &events.Change[string]{To: "n"}, Value: &events.Change[json.RawMessage]{To: []byte("9")},
 			}},
-			Result{Enabled: true, Value: []byte("9"), Reason: Fallthrough, VariationID: "a", VariationName: "n"},
+			Result{Enabled: true, Value: []byte("9"), Reason: Fallthrough, Split: true, VariationID: "a", VariationName: "n"},
 		},
 		"a variation added and one removed": {
 			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.VariationAdded{Variation: variation("b", "2", 1)}, events.VariationRemoved{Variation: variation("a", "1", 1)}},
-			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, VariationID: "b", VariationName: "name of b"},
+			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, Split: true, VariationID: "b", VariationName: "name of b"},
 		},
 		"another default": {
 			[]events.Fact{made(events.NumberFlag, "0"), events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}}}, Result{Value: []byte("5"), Reason: Off},
@@ -99,8 +99,9 @@ func TestEvaluate(t *testing.T) {
 
 func TestASplitNeedsAUnit(t *testing.T) {
 	s := of(made(events.NumberFlag, "0", variation("a", "1", 1)), events.FlagEnabled{Environment: production})
-	if _, err := serve(t, s, ""); !errors.Is(err, ErrNoTargetingKey) {
-		t.Errorf("got %v, want ErrNoTargetingKey", err)
+	_, err := serve(t, s, "")
+	if missing, ok := errors.AsType[*NoUnitError](err); !ok || missing.Attribute != "targetingKey" {
+		t.Errorf("got %v, want that targetingKey is missing", err)
 	}
 }
 
