@@ -238,7 +238,7 @@ func (v views) checkEvaluation(t *rapid.T, key string, f commands.Flag) {
 		for _, unit := range []string{"", "u1", "u2", "u3", "größer"} {
 			want, wantErr := evaluated(f, e.ID, unit)
 			got, err := compiled.Evaluate(e.ID, &snapshot.Context{TargetingKey: unit})
-			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, wantErr) {
+			if diff := cmp.Diff(want, got); diff != "" || cmp.Diff(wantErr, err) != "" {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}
 		}
@@ -263,8 +263,9 @@ func evaluated(f commands.Flag, environmentID, unit string) (snapshot.Result, er
 	}
 	switch {
 	case total > 0 && unit == "":
-		return snapshot.Result{}, snapshot.ErrNoTargetingKey
+		return snapshot.Result{}, &snapshot.NoUnitError{Attribute: "targetingKey"}
 	case total > 0:
+		r.Split = true
 		bucket, upTo := snapshot.Bucket(f.Salt, unit, total), uint64(0)
 		for _, w := range f.Variations {
 			if upTo += uint64(w.Weight); bucket < upTo {
