@@ -1,10 +1,12 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,8 +17,10 @@ import (
 
 // access says who may call an operation. The zero access lets nobody in: an operation without one does not start.
 type access struct {
-	// who is the least that a caller must be.
+	// who is the least that a person must be.
 	who caller
+	// scope is what a machine needs. Without one no machine may call the operation.
+	scope events.Scope
 	// tenantHeader says that X-Tenant-ID must be sent.
 	tenantHeader bool
 	// environment says that the call is about one environment, from X-Environment.
@@ -37,11 +41,28 @@ var callerRoles = map[events.Role]caller{events.ViewerRole: viewer, events.Devel
 
 // principal is who makes a call, and where.
 type principal struct {
-	claims      commands.Claims
+	*credential
 	tenant      *snapshot.Tenant // nil where the call is about no tenant
-	role        events.Role      // in the tenant
+	role        events.Role      // of a person in the tenant
 	environment events.EnvironmentRef
 }
+
+// credential is what a token proves: who a person is, or which machine calls.
+type credential struct {
+	claims  commands.Claims // of a person
+	machine *machine        // nil for a person
+	expires time.Time
+}
+
+// machine is an OAuth client with a token for some of its scopes.
+type machine struct {
+	clientID string
+	tenantID string
+	scopes   []events.Scope
+}
+
+// nobody is who calls an operation that anyone may call.
+var nobody = &credential{}
 
 type principalKey struct{}
 
@@ -49,18 +70,17 @@ func principalOf(ctx context.Context) *principal { return ctx.Value(principalKey
 
 // by is the metadata of what a call changes.
 func by(ctx context.Context) commands.By {
-	req := requestOf(ctx)
-	return commands.By{
-		Actor:         events.Actor{Kind: events.UserActor, ID: principalOf(ctx).claims.UserID},
-		RequestID:     req.id,
-		CorrelationID: req.correlation,
-		Reason:        req.reason,
+	req, p := requestOf(ctx), principalOf(ctx)
+	actor := events.Actor{Kind: events.UserActor, ID: p.claims.UserID}
+	if p.machine != nil {
+		actor = events.Actor{Kind: events.ClientActor, ID: p.machine.clientID}
 	}
+	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
 }
 
 // admit finds out who makes a request and whether he may. pathTenant is the tenant that the path names, empty where it names none.
 func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal, error) {
-	p := &principal{}
+	p := &principal{credential: nobody}
 	if need.who == anyone {
 		return p, nil
 	}
@@ -68,43 +88,53 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, newProblem(http.StatusUnauthorized, "the request needs Authorization: Bearer with a token")
 	}
-	claims, err := a.tokens.verify(r.Context(), token)
-	if err != nil {
+	var err error
+	if p.credential, err = a.authenticate(r.Context(), token); err != nil {
 		return nil, err
 	}
-	if a.queries.Live().SessionEnded(claims.UserID, claims.SessionID) {
-		return nil, newProblem(http.StatusUnauthorized, "the session has ended")
-	}
-	p.claims = claims
 	sent := r.Header.Get("X-Tenant-ID")
 	if need.tenantHeader && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
 	}
-	if need.who == person {
-		return p, nil
+	if pathTenant != "" && sent != "" && sent != pathTenant {
+		return nil, newProblem(http.StatusBadRequest, "X-Tenant-ID names another tenant than the path")
 	}
-	if err := a.enter(p, need, sent, pathTenant); err != nil {
+	asked := cmp.Or(pathTenant, sent)
+	if p.machine != nil {
+		err = a.enterAsMachine(p, need, asked)
+	} else if need.who != person {
+		err = a.enter(p, need, asked)
+	}
+	if err != nil {
 		return nil, err
 	}
+	if p.machine == nil && p.tenant != nil && sent != "" {
+		a.directory.NoteUse(p.claims.UserID, p.tenant.ID())
+	}
 	if need.environment {
-		name := r.Header.Get("X-Environment")
-		if err := p.choose(name); err != nil {
+		if err := p.choose(r.Header.Get("X-Environment")); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// enter finds the tenant of a call and the caller's role in it. Whoever is no member is told the same of a tenant that exists and of one
+// authenticate tells what a token proves that holds and has not been revoked.
+func (a *API) authenticate(ctx context.Context, token string) (*credential, error) {
+	c, err := a.tokens.verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	if c.machine == nil && a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID) {
+		return nil, newProblem(http.StatusUnauthorized, "the session has ended")
+	}
+	return c, nil
+}
+
+// enter finds the tenant of a person's call and his role in it. Whoever is no member is told the same of a tenant that exists and of one
 // that does not.
-func (a *API) enter(p *principal, need access, sent, pathTenant string) error {
-	id := pathTenant
-	switch {
-	case pathTenant != "" && sent != "" && sent != pathTenant:
-		return newProblem(http.StatusBadRequest, "X-Tenant-ID names another tenant than the path")
-	case pathTenant == "" && sent != "":
-		id = sent
-	case pathTenant == "":
+func (a *API) enter(p *principal, need access, id string) error {
+	if id == "" {
 		tenants := a.queries.Live().User(p.claims.UserID).Tenants
 		if len(tenants) == 0 {
 			return newProblem(http.StatusForbidden, "the caller is a member of no tenant")
@@ -122,9 +152,25 @@ func (a *API) enter(p *principal, need access, sent, pathTenant string) error {
 		return newProblem(http.StatusForbidden, "the role "+string(p.role)+" does not allow it")
 	}
 	p.tenant = tenant
-	if sent != "" {
-		a.directory.NoteUse(p.claims.UserID, tenant.ID())
+	return nil
+}
+
+// enterAsMachine lets a machine into its own tenant, for what its token has the scope of.
+func (a *API) enterAsMachine(p *principal, need access, id string) error {
+	tenant, ok := a.queries.Live().Tenant(p.machine.tenantID)
+	switch {
+	case !ok:
+		return newProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")
+	case need.scope == "":
+		return newProblem(http.StatusForbidden, "machine tokens do not allow it")
+	case id != "" && id != p.machine.tenantID:
+		return newProblem(http.StatusForbidden, "the token is for another tenant")
+	case !slices.Contains(p.machine.scopes, need.scope):
+		problem := newProblem(http.StatusForbidden, "the token does not have the scope "+string(need.scope))
+		problem.headers.Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(need.scope)+`"`)
+		return problem
 	}
+	p.tenant = tenant
 	return nil
 }
 
@@ -161,13 +207,13 @@ type ChangeInput struct {
 
 // register adds an operation that only those may call whom its access lets in.
 func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
-	if need.who == 0 {
+	if need.who == 0 || need.scope != "" && need.who < viewer {
 		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
 	}
 	op.MaxBodyBytes = maxBody
 	op.Errors = append(op.Errors, http.StatusBadRequest)
 	if need.who != anyone {
-		op.Security = []map[string][]string{{"bearer": {}}}
+		op.Security = need.security()
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
@@ -193,6 +239,15 @@ func register[I, O any](a *API, need access, op huma.Operation, handle func(cont
 	if need.tenantHeader {
 		requireHeader(a.huma.OpenAPI(), op, "X-Tenant-ID")
 	}
+}
+
+// security tells the document who may call an operation.
+func (need access) security() []map[string][]string {
+	ways := []map[string][]string{{"bearer": {}}}
+	if need.scope != "" {
+		ways = append(ways, map[string][]string{"oauth": {string(need.scope)}})
+	}
+	return ways
 }
 
 // requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before anything else is read.

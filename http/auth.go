@@ -129,11 +129,14 @@ func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error
 
 // claimsOf verifies an ID token whose session has not ended.
 func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, error) {
-	claims, err := a.tokens.verify(ctx, idToken)
-	if err == nil && a.queries.Live().SessionEnded(claims.UserID, claims.SessionID) {
-		return claims, newProblem(http.StatusUnauthorized, "the session has ended")
+	c, err := a.authenticate(ctx, idToken)
+	if err != nil {
+		return commands.Claims{}, err
 	}
-	return claims, err
+	if c.machine != nil {
+		return commands.Claims{}, newProblem(http.StatusUnauthorized, "the token is no ID token")
+	}
+	return c.claims, nil
 }
 
 // welcome makes sure that a person is registered and has a tenant.

@@ -10,11 +10,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 
+	"flagledger/events"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
 
 const evaluateRoute = "/api/v1/flags/{flagKey}/evaluate"
+
+var evaluateAccess = access{who: viewer, scope: events.FlagsEvaluate, tenantHeader: true}
 
 type evaluateBody struct {
 	TargetingKey string         `json:"targetingKey,omitempty" doc:"The unit that splits by weight are bucketed by" example:"user-42"`
@@ -49,7 +52,7 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) evaluation(r *http.Request) (snapshot.Result, error) {
 	none := snapshot.Result{}
-	p, err := a.admit(r, access{who: viewer, tenantHeader: true}, "")
+	p, err := a.admit(r, evaluateAccess, "")
 	if err != nil {
 		return none, err
 	}
@@ -119,7 +122,7 @@ func (a *API) documentEvaluate() {
 	text := &huma.Schema{Type: huma.TypeString}
 	op := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
 	op.Description = "Answered from memory: it works while the event store and the database are down."
-	op.Security = []map[string][]string{{"bearer": {}}}
+	op.Security = evaluateAccess.security()
 	op.Parameters = []*huma.Param{
 		{Name: "flagKey", In: "path", Required: true, Schema: text},
 		{Name: "X-Tenant-ID", In: "header", Required: true, Schema: text},

@@ -108,9 +108,10 @@ type updateFlagBody struct {
 
 func (a *API) addFlags() {
 	const tag = "Flags"
-	inEnvironment := func(who caller) access { return access{who: who, environment: true} }
-	listing, creating := inEnvironment(viewer), inEnvironment(developer)
-	listing.tenantHeader, creating.tenantHeader = true, true
+	listing := access{who: viewer, scope: events.FlagsRead, environment: true, tenantHeader: true}
+	changing := access{who: developer, scope: events.FlagsWrite, environment: true}
+	creating := changing
+	creating.tenantHeader = true
 
 	register(a, listing, operation("GET", "/api/v1/flags", "list-flags", tag, "The tenant's flags by key"), a.listFlags)
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
@@ -130,15 +131,15 @@ func (a *API) addFlags() {
 			}
 			return out, nil
 		})
-	register(a, inEnvironment(developer), guarded("PATCH", "/api/v1/flags/{flagKey}", "update-flag", tag, "Change what is sent of a flag"), a.updateFlag)
+	register(a, changing, guarded("PATCH", "/api/v1/flags/{flagKey}", "update-flag", tag, "Change what is sent of a flag"), a.updateFlag)
 	remove := guarded("DELETE", "/api/v1/flags/{flagKey}", "delete-flag", tag, "Delete a flag; its history stays")
 	remove.DefaultStatus = http.StatusNoContent
-	register(a, inEnvironment(developer), remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
+	register(a, changing, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	})
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
-		register(a, inEnvironment(developer), guarded("POST", "/api/v1/flags/{flagKey}/"+name, name+"-flag", tag, "Switch a flag in an environment: "+name),
+		register(a, changing, guarded("POST", "/api/v1/flags/{flagKey}/"+name, name+"-flag", tag, "Switch a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*successOutput, error) {
 				flag, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,

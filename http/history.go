@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"flagledger/events"
 	"flagledger/queries"
 )
 
@@ -48,7 +49,7 @@ type historyInput struct {
 }
 
 func (a *API) addHistory() {
-	register(a, access{who: viewer, environment: true},
+	register(a, access{who: viewer, scope: events.FlagsRead, environment: true},
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{Action: in.Action, UserID: in.UserID, Environment: in.EnvironmentFilter, From: in.From, To: in.To}

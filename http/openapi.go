@@ -7,6 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/swaggest/swgui"
 	"github.com/swaggest/swgui/v5emb"
+
+	"flagledger/events"
 )
 
 const about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
@@ -29,6 +31,15 @@ func (a *API) openAPI() huma.Config {
 	}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's ID token"},
+		"oauth": {Type: "oauth2", Description: "A machine's access token, sent as a bearer token", Flows: &huma.OAuthFlows{
+			ClientCredentials: &huma.OAuthFlow{TokenURL: a.options.PublicURL + "/api/v1/oauth/token", Scopes: map[string]string{
+				string(events.FlagsRead):     "Read flags, variations, rules and history",
+				string(events.FlagsWrite):    "Change flags, variations and rules",
+				string(events.FlagsEvaluate): "Evaluate flags",
+				string(events.ProjectsRead):  "Read projects",
+				string(events.ProjectsWrite): "Change projects",
+			}},
+		}},
 	}
 	return config
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/queries"
 )
 
@@ -51,7 +52,11 @@ type updateProjectBody struct {
 
 func (a *API) addProjects() {
 	const tag = "Projects"
-	register(a, access{who: viewer, tenantHeader: true}, operation("GET", "/api/v1/projects", "list-projects", tag, "The tenant's projects"),
+	reading := access{who: viewer, scope: events.ProjectsRead}
+	changing := access{who: developer, scope: events.ProjectsWrite}
+	listing := reading
+	listing.tenantHeader = true
+	register(a, listing, operation("GET", "/api/v1/projects", "list-projects", tag, "The tenant's projects"),
 		func(ctx context.Context, in *struct {
 			TenantInput
 			PageInput
@@ -64,7 +69,7 @@ func (a *API) addProjects() {
 		})
 	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
 	create.DefaultStatus = http.StatusCreated
-	register(a, access{who: developer}, create, func(ctx context.Context, in *struct {
+	register(a, changing, create, func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body createProjectBody
@@ -78,12 +83,12 @@ func (a *API) addProjects() {
 		out.Location = "/api/v1/projects/" + out.Body.ID
 		return out, nil
 	})
-	register(a, access{who: viewer}, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
+	register(a, reading, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
 		func(ctx context.Context, in *ProjectPath) (*projectOutput, error) {
 			project, err := a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
 			return &projectOutput{Body: showProject(project)}, err
 		})
-	register(a, access{who: developer}, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
+	register(a, changing, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
 		func(ctx context.Context, in *struct {
 			ProjectPath
 			ChangeInput
@@ -96,7 +101,7 @@ func (a *API) addProjects() {
 	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag, "Delete a project that has no flags")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusConflict}
-	register(a, access{who: developer}, remove, func(ctx context.Context, in *struct {
+	register(a, changing, remove, func(ctx context.Context, in *struct {
 		ProjectPath
 		ChangeInput
 	}) (*noContent, error) {

@@ -67,7 +67,8 @@ type VariationChange struct {
 
 func (a *API) addVariations() {
 	const tag, path = "Variations", "/api/v1/flags/{flagKey}/variations"
-	reading, changing := access{who: viewer, environment: true}, access{who: developer, environment: true}
+	reading := access{who: viewer, scope: events.FlagsRead, environment: true}
+	changing := access{who: developer, scope: events.FlagsWrite, environment: true}
 	register(a, reading, operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation"),
 		func(ctx context.Context, in *struct {
 			FlagPath
