@@ -189,15 +189,17 @@ func (v NewVariation) variation() events.Variation {
 type FlagRef struct {
 	TenantID string
 	Key      string
+	// ProjectID, if set, is the project that the flag must belong to; one of another is not found.
+	ProjectID string
 	// IfVersion, if set, is asked for the flag's version; false refuses with PreconditionFailed.
 	IfVersion func(events.Revision) bool
 }
 
 func (r FlagRef) stream() string { return events.FlagStream(r.TenantID, r.Key) }
 
-// admit refuses a flag that does not exist or has another version than the caller expects.
+// admit refuses a flag that does not exist, or not in the project, or has another version than the caller expects.
 func (r FlagRef) admit(f Flag) error {
-	if !f.Exists {
+	if !f.Exists || r.ProjectID != "" && f.ProjectID != r.ProjectID {
 		return refuse(NotFound, "no flag has the key %q", r.Key)
 	}
 	if r.IfVersion != nil && !r.IfVersion(f.Version) {

@@ -162,6 +162,32 @@ func TestAChangeMayExpectAVersion(t *testing.T) {
 	}
 }
 
+func TestAChangeMayExpectAProject(t *testing.T) {
+	inProject := created(func(f *events.FlagCreated) { f.ProjectID = "p" })
+	never := func(events.Revision) bool { return false }
+	for name, c := range map[string]struct {
+		given []events.Fact
+		found bool
+	}{
+		"of the project":                {[]events.Fact{inProject}, true},
+		"of another":                    {[]events.Fact{created(func(f *events.FlagCreated) { f.ProjectID = "q" })}, false},
+		"of none":                       {[]events.Fact{created()}, false},
+		"of the project in a past life": {[]events.Fact{inProject, events.FlagDeleted{}, created()}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ref := FlagRef{TenantID: "t", Key: "k", ProjectID: "p"}
+			update := when(t, c.given, UpdateFlag{FlagRef: ref, Name: new("n")})
+			if c.found {
+				update.then(events.FlagUpdated{Name: &events.Change[string]{From: "k", To: "n"}})
+				return
+			}
+			update.refused(NotFound)
+			ref.IfVersion = never
+			when(t, c.given, DeleteFlag{FlagRef: ref}).refused(NotFound)
+		})
+	}
+}
+
 func TestSwitchFlag(t *testing.T) {
 	on, off := SwitchFlag{FlagRef: theFlag, Environment: production, On: true}, SwitchFlag{FlagRef: theFlag, Environment: production}
 	enabled := []events.Fact{created(), events.FlagEnabled{Environment: production}}

@@ -205,19 +205,31 @@ type ChangeInput struct {
 	Reason string `header:"X-Change-Reason" maxLength:"500" doc:"Why, for the history"`
 }
 
-// register adds an operation that only those may call whom its access lets in.
-func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+// register adds an operation that only those may call whom its access lets in. aliases are its old paths.
+func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error), aliases ...string) {
+	for _, path := range aliases {
+		serve(a, need, alias(op, path), handle)
+	}
+	serve(a, need, op, handle)
+}
+
+func serve[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	if need.who == 0 || need.scope != "" && need.who < viewer {
 		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
 	}
 	op.MaxBodyBytes = maxBody
-	op.Errors = append(op.Errors, http.StatusBadRequest)
+	op.Errors = slices.Concat(op.Errors, []int{http.StatusBadRequest})
 	if need.who != anyone {
 		op.Security = need.security()
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	}
-	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+	parameters := pathParameters(op.Path)
+	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 		r, w := unwrap(ctx)
+		if slices.ContainsFunc(parameters, func(name string) bool { return ctx.Param(name) == "" }) {
+			notFound(w, r)
+			return
+		}
 		p, err := a.admit(r, need, ctx.Param("tenantId"))
 		if err == nil {
 			err = checkMediaType(r)
@@ -228,7 +240,7 @@ func register[I, O any](a *API, need access, op huma.Operation, handle func(cont
 		}
 		r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
 		next(huma.WithValue(ctx, principalKey{}, p))
-	})
+	}})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
@@ -248,6 +260,16 @@ func (need access) security() []map[string][]string {
 		ways = append(ways, map[string][]string{"oauth": {string(need.scope)}})
 	}
 	return ways
+}
+
+// pathParameters are the names between braces in a path.
+func pathParameters(path string) (names []string) {
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
 }
 
 // requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before anything else is read.

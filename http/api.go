@@ -92,6 +92,7 @@ func New(o Options) *API {
 		a.addTenants()
 		a.addProjects()
 		a.addFlags()
+		a.addProjectFlags()
 		a.addVariations()
 		a.addHistory()
 		a.documentEvaluate()

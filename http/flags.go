@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -72,7 +73,8 @@ func showWritten(f commands.Flag, environmentID string) flagDetail {
 // FlagPath names a flag and the environment that it is seen in.
 type FlagPath struct {
 	EnvironmentInput
-	Key string `path:"flagKey" example:"new-checkout"`
+	Key       string `path:"flagKey" example:"new-checkout"`
+	ProjectID string `path:"projectId" required:"false" hidden:"true"` // empty where the path goes through no project
 }
 
 // FlagChange is what every change to a flag takes.
@@ -83,18 +85,23 @@ type FlagChange struct {
 }
 
 func (f FlagChange) ref(ctx context.Context) commands.FlagRef {
-	return commands.FlagRef{TenantID: principalOf(ctx).tenant.ID(), Key: f.Key, IfVersion: ifMatch(f.IfMatch)}
+	return commands.FlagRef{TenantID: principalOf(ctx).tenant.ID(), Key: f.Key, ProjectID: f.ProjectID, IfVersion: ifMatch(f.IfMatch)}
 }
 
-type createFlagBody struct {
+// NewFlag is what a flag is made of.
+type NewFlag struct {
 	Key          string             `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique in the tenant; never changes" example:"new-checkout"`
 	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"The key without it" example:"New checkout"`
 	Type         string             `json:"type" enum:"boolean,string,number,json" example:"boolean"`
 	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it"`
 	Description  string             `json:"description,omitempty" maxLength:"2000"`
 	Tags         []string           `json:"tags,omitempty" doc:"A set of at most 50, each of 1 to 50 characters" example:"[\"web\"]"`
-	ProjectID    *string            `json:"projectId,omitempty" nullable:"true"`
 	Variations   []newVariationBody `json:"flag_variations,omitempty"`
+}
+
+type createFlagBody struct {
+	NewFlag
+	ProjectID *string `json:"projectId,omitempty" nullable:"true"`
 }
 
 type updateFlagBody struct {
@@ -106,40 +113,71 @@ type updateFlagBody struct {
 	Enabled      value              `json:"enabled,omitempty" hidden:"true"`
 }
 
+// Who may read flags and all that belongs to them, and who may change it.
+var (
+	readFlags   = access{who: viewer, scope: events.FlagsRead, environment: true}
+	changeFlags = access{who: developer, scope: events.FlagsWrite, environment: true}
+)
+
 func (a *API) addFlags() {
 	const tag = "Flags"
-	listing := access{who: viewer, scope: events.FlagsRead, environment: true, tenantHeader: true}
-	changing := access{who: developer, scope: events.FlagsWrite, environment: true}
-	creating := changing
-	creating.tenantHeader = true
+	listing, creating := readFlags, changeFlags
+	listing.tenantHeader, creating.tenantHeader = true, true
 
-	register(a, listing, operation("GET", "/api/v1/flags", "list-flags", tag, "The tenant's flags by key"), a.listFlags)
+	register(a, listing, operation("GET", "/api/v1/flags", "list-flags", tag, "The tenant's flags by key"),
+		func(ctx context.Context, in *struct {
+			FlagFilter
+			ProjectID string `query:"projectId"`
+		}) (*listOutput[FlagBody], error) {
+			return a.listFlags(ctx, in.FlagFilter, in.ProjectID)
+		}, "/api/flags")
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	register(a, creating, create, a.createFlag)
-	register(a, listing, operation("GET", "/api/v1/flags/{flagKey}", "get-flag", tag, "One flag with its variations"),
-		func(ctx context.Context, in *FlagPath) (*flagOutput, error) {
-			p := principalOf(ctx)
-			flag, variations, err := a.queries.Flag(ctx, p.tenant.ID(), p.environment.ID, in.Key)
-			if err != nil {
-				return nil, err
-			}
-			out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{FlagBody: showFlag(flag), Variations: []variationBody{}}}
-			for _, v := range variations {
-				out.Body.Variations = append(out.Body.Variations, showVariation(v))
-			}
-			return out, nil
-		})
-	register(a, changing, guarded("PATCH", "/api/v1/flags/{flagKey}", "update-flag", tag, "Change what is sent of a flag"), a.updateFlag)
-	remove := guarded("DELETE", "/api/v1/flags/{flagKey}", "delete-flag", tag, "Delete a flag; its history stays")
+	register(a, creating, create, func(ctx context.Context, in *struct {
+		EnvironmentInput
+		ChangeInput
+		Body createFlagBody
+	}) (*flagOutput, error) {
+		cmd := in.Body.command(ctx)
+		if in.Body.ProjectID != nil {
+			cmd.ProjectID = *in.Body.ProjectID
+			_, known := principalOf(ctx).tenant.ProjectFlags(cmd.ProjectID)
+			cmd.ProjectMissing = !known
+		}
+		return a.createFlag(ctx, cmd, "/api/v1/flags/")
+	}, "/api/flags")
+	a.addFlag(flagRoute{path: "/api/v1/flags/{flagKey}", alias: "/api/flags/{flagKey}", tag: tag}, listing)
+}
+
+// flagRoute is where the operations on one flag stand: under their tenant, or under a project of it.
+type flagRoute struct {
+	path, alias string
+	tag         string
+	idEnd       string // of their operation ids
+	parameters  []*huma.Param
+}
+
+func (f flagRoute) guarded(method, tail, id, summary string) huma.Operation {
+	op := guarded(method, f.path+tail, id+f.idEnd, f.tag, summary)
+	op.Parameters = slices.Clone(f.parameters)
+	return op
+}
+
+// addFlag adds the operations on one flag.
+func (a *API) addFlag(at flagRoute, reading access) {
+	get := at.guarded("GET", "", "get-flag", "One flag with its variations")
+	get.Errors = []int{http.StatusNotFound}
+	register(a, reading, get, a.getFlag, at.alias)
+	register(a, changeFlags, at.guarded("PATCH", "", "update-flag", "Change what is sent of a flag"), a.updateFlag, at.alias)
+	remove := at.guarded("DELETE", "", "delete-flag", "Delete a flag; its history stays")
 	remove.DefaultStatus = http.StatusNoContent
-	register(a, changing, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
+	register(a, changeFlags, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
-	})
+	}, at.alias)
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
-		register(a, changing, guarded("POST", "/api/v1/flags/{flagKey}/"+name, name+"-flag", tag, "Switch a flag in an environment: "+name),
+		register(a, changeFlags, at.guarded("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*successOutput, error) {
 				flag, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
@@ -147,8 +185,24 @@ func (a *API) addFlags() {
 				out := succeeded(done)
 				out.ETag = etag(flag.Version)
 				return out, err
-			})
+			}, at.alias+"/"+name)
 	}
+}
+
+func (a *API) getFlag(ctx context.Context, in *FlagPath) (*flagOutput, error) {
+	p := principalOf(ctx)
+	flag, variations, err := a.queries.Flag(ctx, p.tenant.ID(), p.environment.ID, in.Key)
+	if err != nil {
+		return nil, err
+	}
+	if in.ProjectID != "" && (flag.ProjectID == nil || *flag.ProjectID != in.ProjectID) {
+		return nil, queries.ErrNotFound
+	}
+	out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{FlagBody: showFlag(flag), Variations: []variationBody{}}}
+	for _, v := range variations {
+		out.Body.Variations = append(out.Body.Variations, showVariation(v))
+	}
+	return out, nil
 }
 
 // guarded is an operation that takes If-Match.
@@ -158,20 +212,21 @@ func guarded(method, path, id, tag, summary string) huma.Operation {
 	return op
 }
 
-type listFlagsInput struct {
+// FlagFilter is how lists of flags are narrowed and paged.
+type FlagFilter struct {
 	EnvironmentInput
 	PageInput
-	ProjectID string `query:"projectId"`
-	Type      string `query:"type" enum:"boolean,string,number,json"`
-	Status    string `query:"status" enum:"active,inactive,archived"`
-	Enabled   string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
-	Tag       string `query:"tag"`
-	Search    string `query:"q" doc:"Part of the key or the name, in either case"`
+	Type    string `query:"type" enum:"boolean,string,number,json"`
+	Status  string `query:"status" enum:"active,inactive,archived"`
+	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
+	Tag     string `query:"tag"`
+	Search  string `query:"q" doc:"Part of the key or the name, in either case"`
 }
 
-func (a *API) listFlags(ctx context.Context, in *listFlagsInput) (*listOutput[FlagBody], error) {
+// listFlags lists the flags of a project, or all where it is empty.
+func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*listOutput[FlagBody], error) {
 	p := principalOf(ctx)
-	filter := queries.FlagFilter{ProjectID: in.ProjectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search}
+	filter := queries.FlagFilter{ProjectID: projectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search}
 	if in.Enabled != "" {
 		filter.Enabled = new(in.Enabled == "true")
 	}
@@ -182,29 +237,25 @@ func (a *API) listFlags(ctx context.Context, in *listFlagsInput) (*listOutput[Fl
 	return listed(ctx, in.PageInput, rows, total, showFlag), nil
 }
 
-func (a *API) createFlag(ctx context.Context, in *struct {
-	EnvironmentInput
-	ChangeInput
-	Body createFlagBody
-}) (*flagOutput, error) {
-	p, body := principalOf(ctx), in.Body
-	create := commands.CreateFlag{
-		TenantID: p.tenant.ID(), Key: body.Key, ID: commands.NewID(), Name: body.Name.sent, Type: events.FlagType(body.Type),
-		DefaultValue: json.RawMessage(body.DefaultValue), Description: body.Description, Tags: body.Tags, Salt: commands.NewSalt(),
+// command is the command that makes the flag, in no project.
+func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
+	cmd := commands.CreateFlag{
+		TenantID: principalOf(ctx).tenant.ID(), Key: n.Key, ID: commands.NewID(), Name: n.Name.sent, Type: events.FlagType(n.Type),
+		DefaultValue: json.RawMessage(n.DefaultValue), Description: n.Description, Tags: n.Tags, Salt: commands.NewSalt(),
 	}
-	if body.ProjectID != nil {
-		create.ProjectID = *body.ProjectID
-		_, known := p.tenant.ProjectFlags(create.ProjectID)
-		create.ProjectMissing = !known
+	for _, v := range n.Variations {
+		cmd.Variations = append(cmd.Variations, v.variation())
 	}
-	for _, v := range body.Variations {
-		create.Variations = append(create.Variations, v.variation())
-	}
-	out, err := a.writeFlag(ctx, create)
+	return cmd
+}
+
+// createFlag makes a flag, which is then found behind a path.
+func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path string) (*flagOutput, error) {
+	out, err := a.writeFlag(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
-	out.Location = "/api/v1/flags/" + body.Key
+	out.Location = path + cmd.Key
 	return out, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"flagledger/events"
 	"flagledger/queries"
 )
 
@@ -49,7 +48,7 @@ type historyInput struct {
 }
 
 func (a *API) addHistory() {
-	register(a, access{who: viewer, scope: events.FlagsRead, environment: true},
+	register(a, readFlags,
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{Action: in.Action, UserID: in.UserID, Environment: in.EnvironmentFilter, From: in.From, To: in.To}
@@ -58,5 +57,5 @@ func (a *API) addHistory() {
 				return nil, err
 			}
 			return listed(ctx, in.PageInput, rows, total, showEntry), nil
-		})
+		}, "/api/flags/{flagKey}/history")
 }

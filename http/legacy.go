@@ -3,11 +3,14 @@ package http
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// The legacy routes are the old names of operations, as far as their shapes differ. They are to go.
+// The legacy routes are the old names of operations. They are to go. Here are those whose shapes differ; the others are aliases, named where their
+// operation is registered.
 
 // Credentials is an address with its password.
 type Credentials struct {
@@ -15,16 +18,39 @@ type Credentials struct {
 	Password string `json:"password"`
 }
 
+// alias is an operation under an old path, which from its first parameter on is as the new one.
+func alias(op huma.Operation, path string) huma.Operation {
+	successor := op.Path
+	_, tail, _ := strings.Cut(path, "{")
+	if _, same, _ := strings.Cut(successor, "{"); tail != same {
+		panic(path + " is no alias of " + successor)
+	}
+	op.Path, op.OperationID, op.Tags = path, "legacy-"+op.OperationID, []string{"Legacy"}
+	return legacy(op, successor)
+}
+
 // legacy marks an operation as deprecated in favour of another, in the document and in each answer.
 func legacy(op huma.Operation, successor string) huma.Operation {
 	op.Deprecated = true
 	op.Description = "Deprecated: use " + successor + "."
-	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
-		ctx.SetHeader("Deprecation", deprecated)
-		ctx.SetHeader("Link", "<"+successor+`>; rel="successor-version"`)
+	old, _, _ := strings.Cut(op.Path, "{")
+	current, _, parameterized := strings.Cut(successor, "{")
+	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+		r, w := unwrap(ctx)
+		target := successor
+		if parameterized {
+			target = current + strings.TrimPrefix(r.URL.EscapedPath(), old)
+		}
+		deprecate(w, target)
 		next(ctx)
-	})
+	}})
 	return op
+}
+
+// deprecate says in an answer that its route is deprecated, and where to go instead.
+func deprecate(w http.ResponseWriter, successor string) {
+	w.Header().Set("Deprecation", deprecated)
+	w.Header().Add("Link", "<"+successor+`>; rel="successor-version"`)
 }
 
 // deprecated is since when the legacy routes are, as RFC 9745 has it: 2026-01-01.

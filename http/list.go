@@ -18,8 +18,8 @@ func (p PageInput) page() queries.Page { return queries.Page{Limit: p.Limit, Off
 
 // listOutput is a page of a list.
 type listOutput[T any] struct {
-	Total string `header:"X-Total-Count" doc:"The number of entries in all pages"`
-	Link  string `header:"Link" doc:"The next page, where there is one: rel=\"next\""`
+	Total string   `header:"X-Total-Count" doc:"The number of entries in all pages"`
+	Link  []string `header:"Link" doc:"The next page, where there is one: rel=\"next\""`
 	Body  []T
 }
 
@@ -33,7 +33,7 @@ func listed[R, T any](ctx context.Context, in PageInput, rows []R, total int, sh
 		target := requestOf(ctx).url
 		query := target.Query()
 		query.Set("offset", strconv.Itoa(next))
-		out.Link = fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), query.Encode(), "next")
+		out.Link = []string{fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), query.Encode(), "next")}
 	}
 	return out
 }

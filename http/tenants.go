@@ -65,15 +65,15 @@ func (a *API) addTenants() {
 				return nil, err
 			}
 			return listed(ctx, *in, rows, total, showTenant), nil
-		})
+		}, "/api/tenants")
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
 	create.DefaultStatus = http.StatusCreated
-	register(a, access{who: person}, create, a.createTenant)
+	register(a, access{who: person}, create, a.createTenant, "/api/tenants")
 	register(a, access{who: viewer, tenantHeader: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
 		func(ctx context.Context, in *TenantPath) (*tenantOutput, error) {
 			tenant, err := a.queries.Tenant(ctx, in.ID)
 			return &tenantOutput{Body: showTenant(tenant)}, err
-		})
+		}, "/api/tenants/{tenantId}")
 	register(a, access{who: viewer}, operation("GET", "/api/v1/tenants/{tenantId}/environments", "list-environments", tag, "The names of a tenant's environments"),
 		func(ctx context.Context, in *struct {
 			TenantPath

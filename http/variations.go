@@ -66,10 +66,8 @@ type VariationChange struct {
 }
 
 func (a *API) addVariations() {
-	const tag, path = "Variations", "/api/v1/flags/{flagKey}/variations"
-	reading := access{who: viewer, scope: events.FlagsRead, environment: true}
-	changing := access{who: developer, scope: events.FlagsWrite, environment: true}
-	register(a, reading, operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation"),
+	const tag, path, alias = "Variations", "/api/v1/flags/{flagKey}/variations", "/api/flags/{flagKey}/variations"
+	register(a, readFlags, operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation"),
 		func(ctx context.Context, in *struct {
 			FlagPath
 			PageInput
@@ -79,10 +77,10 @@ func (a *API) addVariations() {
 				return nil, err
 			}
 			return listed(ctx, in.PageInput, rows, total, showVariation), nil
-		})
+		}, alias)
 	add := guarded("POST", path, "add-variation", tag, "Add a variation behind the others")
 	add.DefaultStatus = http.StatusCreated
-	register(a, changing, add, func(ctx context.Context, in *struct {
+	register(a, changeFlags, add, func(ctx context.Context, in *struct {
 		FlagChange
 		Body newVariationBody
 	}) (*variationOutput, error) {
@@ -93,8 +91,8 @@ func (a *API) addVariations() {
 		}
 		out.Location = "/api/v1/flags/" + in.Key + "/variations/" + v.ID
 		return out, nil
-	})
-	register(a, changing, guarded("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
+	}, alias)
+	register(a, changeFlags, guarded("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
 		func(ctx context.Context, in *struct {
 			VariationChange
 			Body updateVariationBody
@@ -106,13 +104,13 @@ func (a *API) addVariations() {
 				update.Weight = new(in.Body.Weight.weight())
 			}
 			return a.writeVariation(ctx, update, in.ID)
-		})
+		}, alias+"/{variationId}")
 	remove := guarded("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation")
 	remove.DefaultStatus = http.StatusNoContent
-	register(a, changing, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
+	register(a, changeFlags, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveVariation{FlagRef: in.ref(ctx), ID: in.ID})
 		return &noContent{changedBy(done)}, err
-	})
+	}, alias+"/{variationId}")
 }
 
 func (a *API) writeVariation(ctx context.Context, cmd commands.Command[commands.Flag], id string) (*variationOutput, error) {

@@ -311,6 +311,13 @@ func (a *answer) list() (l []map[string]any) {
 	return l
 }
 
+// json is the answer's body as any JSON.
+func (a *answer) json() (v any) {
+	a.t.Helper()
+	a.decode(&v)
+	return v
+}
+
 // raw is the spelling of a member of the answer's body.
 func (a *answer) raw(name string) string {
 	a.t.Helper()

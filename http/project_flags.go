@@ -1,0 +1,48 @@
+package http
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/queries"
+)
+
+// addProjectFlags adds the operations on the flags of one project. They are the tenant's own, with the project as a condition.
+func (a *API) addProjectFlags() {
+	const tag, path, alias = "Project flags", "/api/v1/flags/projects/{projectId}/flags", "/api/flags/projects/{projectId}/flags"
+	one := flagRoute{
+		path: path + "/{flagKey}", alias: alias + "/{flagKey}", tag: tag, idEnd: "-in-project",
+		parameters: []*huma.Param{{Name: "projectId", In: "path", Required: true, Description: "The project that the flag belongs to", Schema: &huma.Schema{Type: huma.TypeString}}},
+	}
+	list := operation("GET", path, "list-flags-in-project", tag, "A project's flags by key")
+	list.Errors = []int{http.StatusNotFound}
+	register(a, readFlags, list, func(ctx context.Context, in *struct {
+		FlagFilter
+		ProjectID string `path:"projectId"`
+	}) (*listOutput[FlagBody], error) {
+		out, err := a.listFlags(ctx, in.FlagFilter, in.ProjectID)
+		if err == nil && len(out.Body) == 0 {
+			_, err = a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ProjectID)
+		}
+		return out, err
+	}, alias)
+	create := operation("POST", path, "create-flag-in-project", tag, "Create a flag in a project")
+	create.DefaultStatus = http.StatusCreated
+	create.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, changeFlags, create, func(ctx context.Context, in *struct {
+		EnvironmentInput
+		ChangeInput
+		ProjectID string `path:"projectId"`
+		Body      NewFlag
+	}) (*flagOutput, error) {
+		if _, known := principalOf(ctx).tenant.ProjectFlags(in.ProjectID); !known {
+			return nil, queries.ErrNotFound
+		}
+		cmd := in.Body.command(ctx)
+		cmd.ProjectID = in.ProjectID
+		return a.createFlag(ctx, cmd, "/api/v1/flags/projects/"+in.ProjectID+"/flags/")
+	}, alias)
+	a.addFlag(one, readFlags)
+}
