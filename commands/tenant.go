@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"regexp"
+	"slices"
 	"time"
 
 	"flagledger/events"
@@ -9,15 +11,50 @@ import (
 // Tenant is the state of a tenant's stream.
 type Tenant struct {
 	events.TenantCreated
-	Exists    bool
+	Exists       bool // which a tenant that is deleted does no longer
+	Environments []events.EnvironmentRef
+	Members      map[string]Member // by user id, those who are pending by an id of their own
+	CreatedAt    time.Time
+	taken        bool // by a tenant, deleted or not
+}
+
+// Member is somebody's part in a tenant.
+type Member struct {
+	Role      events.Role
+	Pending   bool // not signed in yet
 	CreatedAt time.Time
 }
 
 func (t *Tenant) evolve(r events.Recorded) {
+	if t.Members == nil {
+		t.Members = map[string]Member{}
+	}
 	switch fact := r.Fact.(events.TenantFact).(type) {
 	case events.TenantCreated:
-		*t = Tenant{TenantCreated: fact, Exists: true, CreatedAt: r.Time}
-	case events.EnvironmentAdded, events.MemberAdded:
+		*t = Tenant{TenantCreated: fact, Exists: true, Members: map[string]Member{}, CreatedAt: r.Time, taken: true}
+	case events.TenantUpdated:
+		set(&t.Name, fact.Name)
+	case events.TenantDeleted:
+		t.Exists = false
+	case events.EnvironmentAdded:
+		t.Environments = append(t.Environments, fact.Environment)
+	case events.EnvironmentDeleted:
+		t.Environments = slices.DeleteFunc(t.Environments, func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+	case events.MemberAdded:
+		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
+	case events.MemberInvited:
+		t.Members[fact.ID] = Member{Role: fact.Role, Pending: true, CreatedAt: r.Time}
+	case events.MemberJoined:
+		delete(t.Members, fact.ID)
+		if _, member := t.Members[fact.UserID]; !member {
+			t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
+		}
+	case events.MemberRoleChanged:
+		m := t.Members[fact.UserID]
+		m.Role = fact.To
+		t.Members[fact.UserID] = m
+	case events.MemberRemoved:
+		delete(t.Members, fact.UserID)
 	}
 }
 
@@ -43,7 +80,7 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 	if err := c.Check(map[string]string{}); err != nil {
 		return nil, err
 	}
-	if t.Exists {
+	if t.taken {
 		return nil, refuse(Conflict, "the tenant exists already")
 	}
 	plan := events.FreePlan
@@ -58,4 +95,117 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 		facts = append(facts, events.EnvironmentAdded{Environment: e})
 	}
 	return facts, nil
+}
+
+// TenantRef names a tenant.
+type TenantRef struct{ TenantID string }
+
+func (r TenantRef) stream() string { return events.TenantStream(r.TenantID) }
+
+// admit refuses a tenant that does not exist, or no longer.
+func (r TenantRef) admit(t Tenant) error {
+	if !t.Exists {
+		return refuse(NotFound, "no tenant has the id %q", r.TenantID)
+	}
+	return nil
+}
+
+// UpdateTenant changes what is sent of a tenant's fields; nil leaves a field alone.
+type UpdateTenant struct {
+	TenantRef
+	Name *string
+}
+
+// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
+func (c UpdateTenant) Check(found map[string]string) error {
+	wrong := fields(found)
+	if c.Name != nil {
+		checkText(wrong, "name", *c.Name, 1, maxName)
+	}
+	return wrong.err()
+}
+
+func (c UpdateTenant) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	if err := c.Check(map[string]string{}); err != nil {
+		return nil, err
+	}
+	name := changed(t.Name, c.Name, equal)
+	if name == nil {
+		return nil, nil
+	}
+	return []events.Fact{events.TenantUpdated{Name: name}}, nil
+}
+
+// DeleteTenant ends a tenant and all that is in it.
+type DeleteTenant struct{ TenantRef }
+
+func (c DeleteTenant) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	return []events.Fact{events.TenantDeleted{}}, nil
+}
+
+// defaultEnvironment is the environment that every tenant has.
+const defaultEnvironment = "production"
+
+const maxEnvironments = 100
+
+var environmentPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// AddEnvironment gives a tenant an environment, in which all flags are off.
+type AddEnvironment struct {
+	TenantRef
+	Environment events.EnvironmentRef // with a new id
+}
+
+func (c AddEnvironment) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	wrong := fields{}
+	wrong.check(c.Environment.Name != "", "environment", "is required")
+	wrong.check(environmentPattern.MatchString(c.Environment.Name), "environment", "must match %s", environmentPattern)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if t.environment(c.Environment.Name) != nil {
+		return nil, refuse(Conflict, "the tenant has an environment %q already", c.Environment.Name)
+	}
+	if len(t.Environments) >= maxEnvironments {
+		return nil, refuse(Conflict, "a tenant has at most %d environments", maxEnvironments)
+	}
+	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment}}, nil
+}
+
+// DeleteEnvironment takes an environment from a tenant, and with it what flags are in it. Production stays.
+type DeleteEnvironment struct {
+	TenantRef
+	Name string
+}
+
+func (c DeleteEnvironment) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	environment := t.environment(c.Name)
+	switch {
+	case environment == nil:
+		return nil, refuse(NotFound, "the tenant has no environment %q", c.Name)
+	case c.Name == defaultEnvironment:
+		return nil, refuse(Conflict, "the environment %s cannot be deleted", defaultEnvironment)
+	}
+	return []events.Fact{events.EnvironmentDeleted{Environment: *environment}}, nil
+}
+
+func (t *Tenant) environment(name string) *events.EnvironmentRef {
+	for i := range t.Environments {
+		if t.Environments[i].Name == name {
+			return &t.Environments[i]
+		}
+	}
+	return nil
 }

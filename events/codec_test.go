@@ -54,6 +54,13 @@ var examples = []Fact{
 	TenantCreated{ID: "t1", Name: "Acme", Sandbox: true, Plan: SandboxPlan},
 	EnvironmentAdded{EnvironmentRef{ID: "e1", Name: "production"}},
 	MemberAdded{UserID: "u1", Role: AdminRole},
+	EnvironmentDeleted{EnvironmentRef{ID: "e1", Name: "staging"}},
+	TenantUpdated{Name: &Change[string]{"Acme", "Acme Inc."}},
+	TenantDeleted{},
+	MemberInvited{ID: "m1", Role: ViewerRole},
+	MemberJoined{ID: "m1", UserID: "u1", Role: ViewerRole},
+	MemberRoleChanged{UserID: "u1", From: ViewerRole, To: AdminRole},
+	MemberRemoved{UserID: "u1"},
 	UserRegistered{ID: "u1", Provider: "password"},
 	SessionEnded{UserID: "u1", SessionID: "s1", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 }

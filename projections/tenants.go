@@ -11,7 +11,7 @@ import (
 
 var tenants = Projection{
 	Name:    "tenants",
-	version: 1,
+	version: 2, // with pending members and tenants that are deleted
 	tables:  []string{"tenants", "environments", "members"},
 	schema: `
 create table tenants (
@@ -21,7 +21,8 @@ create table tenants (
     plan       text        not null,
     status     text        not null, -- of the subscription
     created_by text        not null,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    deleted_at timestamptz
 );
 create table environments (
     id         text        primary key,
@@ -35,9 +36,12 @@ create table members (
     tenant_id  text        not null,
     user_id    text        not null,
     role       text        not null,
+    pending    boolean     not null, -- user_id is not a person's yet
     created_at timestamptz not null,
+    position   bigint      not null, -- the tenant's revision with it: the order of members
     primary key (user_id, tenant_id)
-);`,
+);
+create index on members (tenant_id);`,
 	streams: []string{"tenant."},
 	apply:   applyTenant,
 }
@@ -54,7 +58,29 @@ func applyTenant(b *pgx.Batch, e events.Recorded) error {
 	case events.EnvironmentAdded:
 		b.Queue(`insert into environments values ($1, $2, $3, $4, $5)`, fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time)
 	case events.MemberAdded:
-		b.Queue(`insert into members values ($1, $2, $3, $4)`, id, fact.UserID, fact.Role, e.Time)
+		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision)
+	case events.TenantUpdated:
+		b.Queue(`update tenants set name = coalesce($2, name) where id = $1`, id, to(fact.Name))
+	case events.TenantDeleted:
+		b.Queue(`update tenants set deleted_at = $2 where id = $1`, id, e.Time)
+		b.Queue(`delete from environments where tenant_id = $1`, id)
+		b.Queue(`delete from members where tenant_id = $1`, id)
+	case events.EnvironmentDeleted:
+		b.Queue(`delete from environments where id = $1`, fact.Environment.ID)
+	case events.MemberInvited:
+		b.Queue(addMember, id, fact.ID, fact.Role, true, e.Time, e.Revision)
+	case events.MemberJoined:
+		b.Queue(removeMember, id, fact.ID)
+		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision)
+	case events.MemberRoleChanged:
+		b.Queue(`update members set role = $3 where tenant_id = $1 and user_id = $2`, id, fact.UserID, fact.To)
+	case events.MemberRemoved:
+		b.Queue(removeMember, id, fact.UserID)
 	}
 	return nil
 }
+
+const (
+	addMember    = `insert into members values ($1, $2, $3, $4, $5, $6) on conflict (user_id, tenant_id) do nothing`
+	removeMember = `delete from members where tenant_id = $1 and user_id = $2`
+)

@@ -25,6 +25,7 @@ type workload struct {
 	environments []events.EnvironmentRef
 	projects     []string
 	people       []string
+	members      []string
 	flags        map[string]*events.FlagCreated // by key, as they now are; nil for one that is deleted
 	seen         map[string]bool                // the stored names of the facts so far
 }
@@ -78,7 +79,7 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 			events.TenantCreated{ID: l.tenant, Name: "Tenant", Sandbox: sandbox, Plan: events.FreePlan}, l.environment(), l.environment(),
 		}
 	}
-	switch l.IntN(24) {
+	switch l.IntN(26) {
 	case 0:
 		return events.TenantStream(l.tenant), []events.Fact{l.environment()}
 	case 1:
@@ -86,9 +87,7 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 		l.people = append(l.people, user)
 		return events.UserStream(user), []events.Fact{events.UserRegistered{ID: user, Provider: "password"}}
 	case 2:
-		return events.TenantStream(l.tenant), []events.Fact{
-			events.MemberAdded{UserID: l.newID(), Role: pick(l, []events.Role{events.AdminRole, events.DeveloperRole, events.ViewerRole})},
-		}
+		return events.TenantStream(l.tenant), []events.Fact{l.newMember()}
 	case 3:
 		if len(l.people) > 0 {
 			user := pick(l, l.people)
@@ -96,12 +95,65 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 		}
 	case 4, 5:
 		return l.project()
+	case 6:
+		if len(l.members) > 0 {
+			return events.TenantStream(l.tenant), []events.Fact{l.member()}
+		}
+	case 7:
+		return l.tenantItself()
 	}
 	return l.flag()
 }
 
+func (l *workload) role() events.Role {
+	return pick(l, []events.Role{events.AdminRole, events.DeveloperRole, events.ViewerRole})
+}
+
+func (l *workload) newMember() events.Fact {
+	id := l.newID()
+	l.members = append(l.members, id)
+	if l.sometimes(2) {
+		return events.MemberInvited{ID: id, Role: l.role()}
+	}
+	return events.MemberAdded{UserID: id, Role: l.role()}
+}
+
+// member is what happens to a member.
+func (l *workload) member() events.Fact {
+	i := l.IntN(len(l.members))
+	id := l.members[i]
+	switch l.IntN(3) {
+	case 0:
+		l.members = append(l.members[:i:i], l.members[i+1:]...)
+		return events.MemberRemoved{UserID: id}
+	case 1:
+		l.members[i] = l.newID()
+		return events.MemberJoined{ID: id, UserID: l.members[i], Role: l.role()}
+	default:
+		return events.MemberRoleChanged{UserID: id, From: l.role(), To: l.role()}
+	}
+}
+
+// tenantItself is what happens to the tenant, or to another one whole.
+func (l *workload) tenantItself() (stream string, facts []events.Fact) {
+	switch {
+	case l.sometimes(3):
+		id := l.newID()
+		return events.TenantStream(id), []events.Fact{
+			events.TenantCreated{ID: id, Name: l.text(), Plan: events.FreePlan}, events.MemberAdded{UserID: l.newID(), Role: l.role()},
+			events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: l.newID(), Name: "e"}}, events.TenantDeleted{},
+		}
+	case len(l.environments) > 2 && l.sometimes(2):
+		gone := l.environments[0]
+		l.environments = l.environments[1:]
+		return events.TenantStream(l.tenant), []events.Fact{events.EnvironmentDeleted{Environment: gone}}
+	default:
+		return events.TenantStream(l.tenant), []events.Fact{events.TenantUpdated{Name: maybe(l, l.text())}}
+	}
+}
+
 func (l *workload) environment() events.Fact {
-	ref := events.EnvironmentRef{ID: l.newID(), Name: fmt.Sprintf("env-%d", len(l.environments))}
+	ref := events.EnvironmentRef{ID: l.newID(), Name: "env-" + l.newID()}
 	l.environments = append(l.environments, ref)
 	return events.EnvironmentAdded{Environment: ref}
 }

@@ -5,6 +5,7 @@ package snapshot
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -149,12 +150,48 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 	case events.EnvironmentAdded:
 		next.environments = append(next.environments[:len(next.environments):len(next.environments)], fact.Environment)
 	case events.MemberAdded:
-		t.members.Store(fact.UserID, fact.Role)
-		u := s.user(fact.UserID)
-		u.Tenants = append(u.Tenants[:len(u.Tenants):len(u.Tenants)], t.id)
-		s.users.Store(fact.UserID, &u)
+		s.addMember(t, fact.UserID, fact.Role)
+	case events.TenantUpdated:
+		set(&next.name, fact.Name)
+	case events.TenantDeleted:
+		next = tenantState{}
+		t.flags.Clear()
+		t.projects.Clear()
+		t.members.Range(func(userID string, _ events.Role) bool {
+			s.removeMember(t, userID)
+			return true
+		})
+	case events.EnvironmentDeleted:
+		next.environments = slices.DeleteFunc(slices.Clone(next.environments), func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+	case events.MemberInvited:
+	case events.MemberJoined:
+		if _, member := t.members.Load(fact.UserID); !member {
+			s.addMember(t, fact.UserID, fact.Role)
+		}
+	case events.MemberRoleChanged:
+		if _, member := t.members.Load(fact.UserID); member { // not one who is pending
+			t.members.Store(fact.UserID, fact.To)
+		}
+	case events.MemberRemoved:
+		s.removeMember(t, fact.UserID)
 	}
 	t.state.Store(&next)
+}
+
+func (s *Snapshot) addMember(t *Tenant, userID string, role events.Role) {
+	t.members.Store(userID, role)
+	u := s.user(userID)
+	u.Tenants = append(u.Tenants[:len(u.Tenants):len(u.Tenants)], t.id)
+	s.users.Store(userID, &u)
+}
+
+func (s *Snapshot) removeMember(t *Tenant, userID string) {
+	if _, member := t.members.LoadAndDelete(userID); !member {
+		return
+	}
+	u := s.user(userID)
+	u.Tenants = slices.DeleteFunc(slices.Clone(u.Tenants), func(id string) bool { return id == t.id })
+	s.users.Store(userID, &u)
 }
 
 // user returns a copy of a person to change and store.

@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"context"
+	"slices"
+
+	"flagledger/events"
+)
+
+// Members of a tenant are part of the tenant's stream.
+
+const maxMembers = 10_000
+
+func checkRole(wrong fields, role events.Role) {
+	wrong.check(role != "", "role", "is required")
+	known := []events.Role{events.AdminRole, events.DeveloperRole, events.ViewerRole}
+	wrong.check(slices.Contains(known, role), "role", "must be one of admin, developer, viewer")
+}
+
+// AddMember makes a person a member of a tenant, or somebody who has no account yet a pending one.
+type AddMember struct {
+	TenantRef
+	UserID  string // of the person, or of the pending member
+	Pending bool
+	Role    events.Role
+}
+
+// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
+func (c AddMember) Check(found map[string]string) error {
+	wrong := fields(found)
+	checkRole(wrong, c.Role)
+	return wrong.err()
+}
+
+func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	if err := c.Check(map[string]string{}); err != nil {
+		return nil, err
+	}
+	if _, member := t.Members[c.UserID]; member {
+		return nil, refuse(Conflict, "there is a member with this address already")
+	}
+	if len(t.Members) >= maxMembers {
+		return nil, refuse(Conflict, "a tenant has at most %d members", maxMembers)
+	}
+	if c.Pending {
+		return []events.Fact{events.MemberInvited{ID: c.UserID, Role: c.Role}}, nil
+	}
+	return []events.Fact{events.MemberAdded{UserID: c.UserID, Role: c.Role}}, nil
+}
+
+// JoinTenant makes a pending member the person who signed in with the address that was invited. Where the invitation was taken back there is
+// nothing to do.
+type JoinTenant struct {
+	TenantRef
+	ID     string // of the pending member
+	UserID string
+}
+
+func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
+	pending, invited := t.Members[c.ID]
+	if !t.Exists || !invited || !pending.Pending {
+		return nil, nil
+	}
+	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
+}
+
+// ChangeRole gives a member another role. The last admin stays one.
+type ChangeRole struct {
+	TenantRef
+	UserID string
+	Role   events.Role
+}
+
+func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	wrong := fields{}
+	checkRole(wrong, c.Role)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	m, err := t.member(c.UserID)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Role == c.Role:
+		return nil, nil
+	case t.lastAdmin(c.UserID):
+		return nil, refuse(Conflict, "the last admin of a tenant cannot be demoted")
+	}
+	return []events.Fact{events.MemberRoleChanged{UserID: c.UserID, From: m.Role, To: c.Role}}, nil
+}
+
+// RemoveMember ends a membership, pending or not. The last admin stays.
+type RemoveMember struct {
+	TenantRef
+	UserID string
+}
+
+func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	if _, err := t.member(c.UserID); err != nil {
+		return nil, err
+	}
+	if t.lastAdmin(c.UserID) {
+		return nil, refuse(Conflict, "the last admin of a tenant cannot be removed")
+	}
+	return []events.Fact{events.MemberRemoved{UserID: c.UserID}}, nil
+}
+
+func (t *Tenant) member(userID string) (Member, error) {
+	m, ok := t.Members[userID]
+	if !ok {
+		return m, refuse(NotFound, "the tenant has no member %q", userID)
+	}
+	return m, nil
+}
+
+// lastAdmin reports whether a member is the only admin who has signed in.
+func (t *Tenant) lastAdmin(userID string) bool {
+	if m := t.Members[userID]; m.Role != events.AdminRole || m.Pending {
+		return false
+	}
+	for id, m := range t.Members {
+		if id != userID && m.Role == events.AdminRole && !m.Pending {
+			return false
+		}
+	}
+	return true
+}
+
+// Pending is a pending member of a tenant, as the directory knows him by his address.
+type Pending struct {
+	TenantID string
+	ID       string
+}
+
+// Join makes a person a member of the tenants that invited his address. The caller has seen that the address is his.
+func Join(ctx context.Context, w *Writer, by By, userID string, invited []Pending) error {
+	for _, p := range invited {
+		if _, _, err := Do(ctx, w, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
