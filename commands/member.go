@@ -141,12 +141,8 @@ type Pending struct {
 	ID       string
 }
 
-// Join makes a person a member of the tenants that invited his address. The caller has seen that the address is his.
-func Join(ctx context.Context, w *Writer, by By, userID string, invited []Pending) error {
-	for _, p := range invited {
-		if _, _, err := Do(ctx, w, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID}); err != nil {
-			return err
-		}
-	}
-	return nil
+// Join makes a person the member that a tenant has waited for. The caller has seen that the address which was invited is the person's.
+func Join(ctx context.Context, w *Writer, by By, userID string, p Pending) error {
+	_, _, err := Do(ctx, w, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
+	return err
 }

@@ -90,6 +90,8 @@ func New(o Options) *API {
 		a.addAuth()
 		a.addLegacy()
 		a.addTenants()
+		a.addEnvironments()
+		a.addMembers()
 		a.addProjects()
 		a.addFlags()
 		a.addProjectFlags()

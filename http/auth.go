@@ -27,15 +27,18 @@ type bootstrapData struct {
 		Status       string `json:"status"`
 		BillingCycle string `json:"billingCycle"`
 	} `json:"subscription" doc:"Of the active tenant"`
-	Tenants []struct {
-		TenantID   string `json:"tenant_id"`
-		TenantName string `json:"tenant_name"`
-		Role       string `json:"role"`
-	} `json:"tenants"`
-	ActiveTenantID    string `json:"active_tenant_id" doc:"The tenant that the person used last"`
-	ActiveTenantRole  string `json:"active_tenant_role"`
-	CanonicalTenantID string `json:"canonical_tenant_id" doc:"The person's first tenant"`
-	CanonicalRole     string `json:"canonical_role"`
+	Tenants           []membershipBody `json:"tenants"`
+	ActiveTenantID    string           `json:"active_tenant_id" doc:"The tenant that the person used last"`
+	ActiveTenantRole  string           `json:"active_tenant_role"`
+	CanonicalTenantID string           `json:"canonical_tenant_id" doc:"The person's first tenant"`
+	CanonicalRole     string           `json:"canonical_role"`
+}
+
+// membershipBody is a person's part in a tenant.
+type membershipBody struct {
+	TenantID   string `json:"tenant_id"`
+	TenantName string `json:"tenant_name"`
+	Role       string `json:"role"`
 }
 
 type signUpBody struct {
@@ -139,15 +142,31 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return c.claims, nil
 }
 
-// welcome makes sure that a person is registered and has a tenant.
+// welcome makes sure that a person is registered and has a tenant, and makes him a member of those that have invited his address.
 func (a *API) welcome(ctx context.Context, c commands.Claims) error {
-	if user := a.queries.Live().User(c.UserID); user.Registered && len(user.Tenants) > 0 {
+	req := requestOf(ctx)
+	himself := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: c.UserID}, RequestID: req.id, CorrelationID: req.correlation}
+	if user := a.queries.Live().User(c.UserID); !user.Registered || len(user.Tenants) == 0 {
+		if err := commands.Welcome(ctx, a.writer, himself, c); err != nil {
+			return err
+		}
+	}
+	if !c.EmailVerified {
 		return nil
 	}
-	req := requestOf(ctx)
-	return commands.Welcome(ctx, a.writer, commands.By{
-		Actor: events.Actor{Kind: events.UserActor, ID: c.UserID}, RequestID: req.id, CorrelationID: req.correlation,
-	}, c)
+	invited, err := a.directory.InvitationsOf(ctx, c.Email)
+	if err != nil {
+		return err
+	}
+	for _, pending := range invited {
+		if err := commands.Join(ctx, a.writer, himself, c.UserID, pending); err != nil {
+			return err
+		}
+		if err := a.directory.Forget(ctx, pending.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // activeTenant is the tenant that a person used last, if he is still a member of it, and else his first.
@@ -183,7 +202,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	if err != nil {
 		return nil, err
 	}
-	out := &bootstrapOutput{Body: bootstrapBody{Success: true, Message: message}}
+	out := &bootstrapOutput{Body: bootstrapBody{Success: true, Message: message, Data: bootstrapData{Tenants: []membershipBody{}}}}
 	data := &out.Body.Data
 	data.ActiveTenantID, data.ActiveTenantRole = active, a.roleIn(active, c.UserID)
 	data.User.UID, data.User.Email = c.UserID, c.Email
@@ -200,11 +219,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 		if id == active {
 			data.Subscription.Plan, data.Subscription.Status, data.Subscription.BillingCycle = string(tenant.Plan()), "active", "none"
 		}
-		data.Tenants = append(data.Tenants, struct {
-			TenantID   string `json:"tenant_id"`
-			TenantName string `json:"tenant_name"`
-			Role       string `json:"role"`
-		}{id, tenant.Name(), role})
+		data.Tenants = append(data.Tenants, membershipBody{id, tenant.Name(), role})
 	}
 	return out, nil
 }

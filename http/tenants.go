@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/mail"
+	"strings"
 	"unicode/utf8"
 
 	"flagledger/commands"
@@ -74,17 +75,78 @@ func (a *API) addTenants() {
 			tenant, err := a.queries.Tenant(ctx, in.ID)
 			return &tenantOutput{Body: showTenant(tenant)}, err
 		}, "/api/tenants/{tenantId}")
-	register(a, access{who: viewer}, operation("GET", "/api/v1/tenants/{tenantId}/environments", "list-environments", tag, "The names of a tenant's environments"),
-		func(ctx context.Context, in *struct {
-			TenantPath
-			PageInput
-		}) (*listOutput[string], error) {
-			names, total, err := a.queries.Environments(ctx, in.ID, in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, names, total, func(name string) string { return name }), nil
-		})
+	update := operation("PATCH", "/api/v1/tenants/{tenantId}", "update-tenant", tag, "Change what is sent of a tenant")
+	register(a, access{who: admin}, update, a.updateTenant, "/api/tenants/{tenantId}")
+	remove := operation("DELETE", "/api/v1/tenants/{tenantId}", "delete-tenant", tag, "Delete a tenant, and all that is in it")
+	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
+	remove.DefaultStatus = http.StatusNoContent
+	register(a, access{who: admin}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
+		return &noContent{changedBy(done)}, err
+	}, "/api/tenants/{tenantId}")
+}
+
+// wrongContact tells what is wrong with whom to write to about a tenant, by field. Empty texts stand for nobody.
+func wrongContact(email, name string) map[string]string {
+	wrong := map[string]string{}
+	if email != "" && !isAddress(email) {
+		wrong["primaryEmail"] = "must be an e-mail address"
+	}
+	if utf8.RuneCountInString(name) > maxContactName || strings.ContainsRune(name, 0) {
+		wrong["contactName"] = "must have at most 200 characters"
+	}
+	return wrong
+}
+
+// isAddress reports whether a text is an e-mail address alone, with no name beside it.
+func isAddress(text string) bool {
+	address, err := mail.ParseAddress(text)
+	return err == nil && address.Address == text && len(text) <= maxEmail
+}
+
+// TenantChange is what every change to a tenant takes.
+type TenantChange struct {
+	TenantPath
+	ChangeInput
+}
+
+type updateTenantBody struct {
+	Name         optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Acme Inc."`
+	PrimaryEmail clearable        `json:"primaryEmail,omitzero" maxLength:"254" doc:"null goes back to the creator's" example:"ops@example.com"`
+	ContactName  clearable        `json:"contactName,omitzero" maxLength:"200" example:"Olive Operator"`
+}
+
+func (a *API) updateTenant(ctx context.Context, in *struct {
+	TenantChange
+	Body updateTenantBody
+}) (*tenantOutput, error) {
+	email, name, err := a.directory.Contact(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	before := [2]string{email, name}
+	if sent := in.Body.PrimaryEmail.text; sent != nil {
+		email = *sent
+	}
+	if sent := in.Body.ContactName.text; sent != nil {
+		name = *sent
+	}
+	update := commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Body.Name.sent}
+	if err := update.Check(wrongContact(email, name)); err != nil {
+		return nil, err
+	}
+	state, done, err := commands.Do(ctx, a.writer, by(ctx), update)
+	if err != nil {
+		return nil, err
+	}
+	if before != [2]string{email, name} {
+		if err := a.directory.SetContact(ctx, in.ID, email, name); err != nil {
+			return nil, err
+		}
+	}
+	tenant, err := a.queries.Tenant(ctx, in.ID)
+	tenant.Name = state.Name // which the read model may not show yet
+	return &tenantOutput{Changed: changedBy(done), Body: showTenant(tenant)}, err
 }
 
 // createTenant writes the contact, which is no fact, before the facts: a tenant is never without the one that was sent.
@@ -94,13 +156,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 }) (*tenantOutput, error) {
 	claims := principalOf(ctx).claims
 	email := in.Body.PrimaryEmail
-	wrong := map[string]string{}
-	if address, err := mail.ParseAddress(email); email != "" && (err != nil || address.Address != email || len(email) > maxEmail) {
-		wrong["primaryEmail"] = "must be an e-mail address"
-	}
-	if utf8.RuneCountInString(in.Body.ContactName) > maxContactName {
-		wrong["contactName"] = "must have at most 200 characters"
-	}
+	wrong := wrongContact(email, in.Body.ContactName)
 	create := commands.CreateTenant{
 		ID: commands.NewID(), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Environments: commands.FirstEnvironments(),
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,10 @@ var leastRoles = map[string]string{
 	"POST /api/v1/auth/signup": "anyone", "POST /api/v1/auth/login": "anyone", "POST /api/v1/auth/refresh": "anyone", "POST /auth/signup": "anyone", "POST /auth/signin": "anyone",
 	"POST /api/v1/auth/logout": "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
 	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
+	"PATCH /api/v1/tenants/{tenantId}": "admin", "DELETE /api/v1/tenants/{tenantId}": "admin",
+	"POST /api/v1/tenants/{tenantId}/environments": "admin", "DELETE /api/v1/tenants/{tenantId}/environments/{environment}": "admin",
+	"GET /api/v1/tenants/{tenantId}/users": "viewer", "POST /api/v1/tenants/{tenantId}/users": "admin",
+	"PATCH /api/v1/tenants/{tenantId}/users/{userId}": "admin", "DELETE /api/v1/tenants/{tenantId}/users/{userId}": "admin",
 	"GET /api/v1/projects": "viewer", "GET /api/v1/projects/{projectId}": "viewer",
 	"POST /api/v1/projects": "developer", "PATCH /api/v1/projects/{projectId}": "developer", "DELETE /api/v1/projects/{projectId}": "developer",
 	"GET /api/v1/flags": "viewer", "GET /api/v1/flags/{flagKey}": "viewer", "GET /api/v1/flags/{flagKey}/history": "viewer", "GET /api/v1/flags/{flagKey}/variations": "viewer",
@@ -37,6 +42,11 @@ func current(name string) string {
 	return strings.Replace(name, " /api/", " /api/v1/", 1)
 }
 
+// roleRank orders who may call operations: each may call what those before may.
+func roleRank(who string) int {
+	return slices.Index([]string{"anyone", "person", "viewer", "developer", "admin"}, who)
+}
+
 // document is the OpenAPI document: its operations by method and path.
 func (c *client) document() (whole map[string]any, operations map[string]map[string]any) {
 	c.s.t.Helper()
@@ -51,7 +61,7 @@ func (c *client) document() (whole map[string]any, operations map[string]map[str
 
 // tryAll calls each operation on things that do not exist, so that nothing comes of it, and hands on the answer.
 func (c *client) tryAll(operations map[string]map[string]any, check func(name, least string, a *answer)) {
-	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{variationId}", uuid.NewString())
+	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none")
 	for name, operation := range operations {
 		method, path, _ := strings.Cut(name, " ")
 		var body any
@@ -100,7 +110,7 @@ func TestAccess(t *testing.T) {
 			stranger := me.with(me.account().token)
 			stranger.tenant = me.tenant
 			stranger.tryAll(operations, func(name, least string, a *answer) {
-				if least == "viewer" || least == "developer" {
+				if roleRank(least) >= roleRank("viewer") {
 					a.refused(403)
 				} else if a.status == 403 || a.status >= 500 {
 					t.Errorf("%s: %d", name, a.status)
@@ -114,7 +124,7 @@ func TestAccess(t *testing.T) {
 			_, project := me.createProject("p")
 			viewer := me.join("viewer")
 			viewer.tryAll(operations, func(name, least string, a *answer) {
-				if least == "developer" {
+				if roleRank(least) > roleRank("viewer") {
 					a.refused(403)
 				} else if a.status == 401 || a.status == 403 || a.status >= 500 {
 					t.Errorf("%s: %d %s", name, a.status, a.body)
@@ -136,8 +146,10 @@ func TestAccess(t *testing.T) {
 		"a developer may call all that concerns flags and projects": func(t *testing.T, me *client) {
 			_, operations := me.document()
 			developer := me.join("developer")
-			developer.tryAll(operations, func(name, _ string, a *answer) {
-				if a.status == 401 || a.status == 403 || a.status >= 500 {
+			developer.tryAll(operations, func(name, least string, a *answer) {
+				if roleRank(least) > roleRank("developer") {
+					a.refused(403)
+				} else if a.status == 401 || a.status == 403 || a.status >= 500 {
 					t.Errorf("%s: %d %s", name, a.status, a.body)
 				}
 			})

@@ -43,6 +43,34 @@ func TestTenants(t *testing.T) {
 			me.call("POST", "/api/v1/tenants", map[string]any{"name": strings.Repeat("é", 200), "contactName": strings.Repeat("é", 200)}).want(201)
 			me.call("POST", "/api/v1/tenants", `{"name":1,"isSandbox":"yes","plan":"free"}`).refused(422, "name", "isSandbox", "plan")
 		},
+		"a tenant is changed in part": func(_ *testing.T, me *client) {
+			path := "/api/v1/tenants/" + me.tenant
+			me.call("PATCH", path, `{"name":"Acme Inc."}`).want(200).shows(map[string]any{"name": "Acme Inc.", "primaryEmail": "owner@example.com", "contactName": ""})
+			me.call("PATCH", path, `{"primaryEmail":"ops@example.org"}`).want(200).shows(map[string]any{"name": "Acme Inc.", "primaryEmail": "ops@example.org"})
+			me.call("PATCH", path, `{"contactName":"Zoë"}`).want(200).shows(map[string]any{"primaryEmail": "ops@example.org", "contactName": "Zoë"})
+			me.call("PATCH", path, `{"primaryEmail":null,"contactName":null}`).want(200).shows(map[string]any{"primaryEmail": "owner@example.com", "contactName": ""})
+			me.call("PATCH", path, `{}`).want(200).shows(map[string]any{"name": "Acme Inc."})
+			me.call("PATCH", path, `{"name":"","primaryEmail":"nobody"}`).refused(422, "name", "primaryEmail")
+			me.call("PATCH", path, `{"name":null}`).refused(422, "name")
+			me.call("PATCH", path, `{"plan":"enterprise","isSandbox":true}`).refused(422, "plan", "isSandbox")
+			me.call("GET", path, nil).want(200).shows(map[string]any{"name": "Acme Inc."})
+		},
+		"a tenant that is deleted ends for all its members at once": func(t *testing.T, me *client) {
+			me.enabled("k", nil)
+			viewer := me.join("viewer")
+			me.call("DELETE", "/api/v1/tenants/"+me.tenant, nil).want(204)
+			for _, member := range []*client{me, viewer} {
+				member.evaluate("k", `{}`).refused(403)
+				member.call("GET", "/api/v1/flags", nil).refused(403)
+				member.call("GET", "/api/v1/tenants/"+me.tenant, nil).refused(403)
+				for _, id := range column(member.call("GET", "/api/v1/tenants", nil).want(200).list(), "id") {
+					if id == me.tenant {
+						t.Error("the list still has the tenant")
+					}
+				}
+			}
+			me.call("DELETE", "/api/v1/tenants/"+me.tenant, nil).refused(403)
+		},
 		"people see their own tenants in the order of creation": func(t *testing.T, me *client) {
 			other := me.with(me.account().token)
 			names := []string{"Personal workspace"}

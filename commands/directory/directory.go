@@ -41,6 +41,15 @@ func (d *Directory) SetContact(ctx context.Context, tenantID, email, name string
 	return nil
 }
 
+// Contact reads whom to write to about a tenant: empty strings where nothing is noted.
+func (d *Directory) Contact(ctx context.Context, tenantID string) (email, name string, err error) {
+	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).Scan(&email, &name)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return "", "", unavailable(err)
+	}
+	return email, name, nil
+}
+
 // NoteUse notes that a member uses a tenant now. It only remembers; Run writes it down.
 func (d *Directory) NoteUse(userID, tenantID string) {
 	d.uses.Store(use{userID, tenantID}, time.Now())

@@ -1,0 +1,86 @@
+package commands
+
+import (
+	"testing"
+
+	"flagledger/events"
+)
+
+func TestMembers(t *testing.T) {
+	ref := TenantRef{"t"}
+	given := []events.Fact{events.TenantCreated{ID: "t", Name: "Acme"}, events.MemberAdded{UserID: "boss", Role: events.AdminRole}}
+	and := func(more ...events.Fact) []events.Fact { return append(given[:len(given):len(given)], more...) }
+	second := events.MemberAdded{UserID: "second", Role: events.AdminRole}
+	pending := events.MemberInvited{ID: "p", Role: events.AdminRole}
+	t.Run("add", func(t *testing.T) {
+		when(t, given, AddMember{ref, "u", false, events.ViewerRole}).then(events.MemberAdded{UserID: "u", Role: events.ViewerRole})
+		when(t, given, AddMember{ref, "p", true, events.AdminRole}).then(pending)
+		when(t, and(pending), AddMember{ref, "p", true, events.ViewerRole}).refused(Conflict)
+		when(t, given, AddMember{ref, "boss", false, events.ViewerRole}).refused(Conflict)
+		when(t, given, AddMember{ref, "u", false, "owner"}).refused(Invalid, "role")
+		when(t, given, AddMember{ref, "u", false, ""}).refused(Invalid, "role")
+		when(t, nil, AddMember{ref, "u", false, events.ViewerRole}).refused(NotFound)
+		when(t, and(events.TenantDeleted{}), AddMember{ref, "u", false, events.ViewerRole}).refused(NotFound)
+	})
+	t.Run("join", func(t *testing.T) {
+		join, joined := JoinTenant{ref, "p", "u"}, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}
+		when(t, and(pending), join).then(joined)
+		when(t, and(pending, joined), join).then()
+		when(t, and(pending, events.MemberRemoved{UserID: "p"}), join).then()
+		when(t, and(pending, events.TenantDeleted{}), join).then()
+		when(t, given, JoinTenant{ref, "boss", "u"}).then()
+		when(t, and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}), ChangeRole{ref, "boss", events.AdminRole}).then()
+	})
+	t.Run("change a role", func(t *testing.T) {
+		when(t, and(second), ChangeRole{ref, "boss", events.ViewerRole}).then(events.MemberRoleChanged{UserID: "boss", From: events.AdminRole, To: events.ViewerRole})
+		when(t, given, ChangeRole{ref, "boss", events.AdminRole}).then()
+		when(t, given, ChangeRole{ref, "boss", events.ViewerRole}).refused(Conflict)
+		when(t, and(pending), ChangeRole{ref, "boss", events.ViewerRole}).refused(Conflict)
+		when(t, and(pending), ChangeRole{ref, "p", events.ViewerRole}).then(events.MemberRoleChanged{UserID: "p", From: events.AdminRole, To: events.ViewerRole})
+		when(t, given, ChangeRole{ref, "none", events.ViewerRole}).refused(NotFound)
+		when(t, given, ChangeRole{ref, "boss", "root"}).refused(Invalid, "role")
+	})
+	t.Run("remove", func(t *testing.T) {
+		gone := events.MemberRemoved{UserID: "boss"}
+		when(t, and(second), RemoveMember{ref, "boss"}).then(gone)
+		when(t, and(second, gone), RemoveMember{ref, "second"}).refused(Conflict)
+		when(t, and(second, gone), RemoveMember{ref, "boss"}).refused(NotFound)
+		when(t, and(pending), RemoveMember{ref, "boss"}).refused(Conflict)
+		when(t, and(pending), RemoveMember{ref, "p"}).then(events.MemberRemoved{UserID: "p"})
+	})
+}
+
+func TestTenantChanges(t *testing.T) {
+	ref := TenantRef{"t"}
+	staging := events.EnvironmentRef{ID: "e2", Name: "staging"}
+	given := []events.Fact{events.TenantCreated{ID: "t", Name: "Acme"}, events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: staging}}
+	gone := append(given[:len(given):len(given)], events.TenantDeleted{})
+	t.Run("update", func(t *testing.T) {
+		when(t, given, UpdateTenant{ref, new("Acme Inc.")}).then(events.TenantUpdated{Name: &events.Change[string]{From: "Acme", To: "Acme Inc."}})
+		when(t, given, UpdateTenant{ref, new("Acme")}).then()
+		when(t, given, UpdateTenant{ref, nil}).then()
+		when(t, given, UpdateTenant{ref, new("")}).refused(Invalid, "name")
+		when(t, gone, UpdateTenant{ref, new("x")}).refused(NotFound)
+	})
+	t.Run("delete", func(t *testing.T) {
+		when(t, given, DeleteTenant{ref}).then(events.TenantDeleted{})
+		when(t, gone, DeleteTenant{ref}).refused(NotFound)
+		when(t, gone, CreateTenant{ID: "t", Name: "Acme", Creator: "u"}).refused(Conflict)
+	})
+	t.Run("add an environment", func(t *testing.T) {
+		qa := events.EnvironmentRef{ID: "e3", Name: "qa-1"}
+		when(t, given, AddEnvironment{ref, qa}).then(events.EnvironmentAdded{Environment: qa})
+		when(t, given, AddEnvironment{ref, events.EnvironmentRef{ID: "e3", Name: "staging"}}).refused(Conflict)
+		for _, name := range []string{"", "QA", "-a", "a b", "ä", "a/b"} {
+			when(t, given, AddEnvironment{ref, events.EnvironmentRef{ID: "e3", Name: name}}).refused(Invalid, "environment")
+		}
+		when(t, gone, AddEnvironment{ref, qa}).refused(NotFound)
+	})
+	t.Run("delete an environment", func(t *testing.T) {
+		deleted := events.EnvironmentDeleted{Environment: staging}
+		when(t, given, DeleteEnvironment{ref, "staging"}).then(deleted)
+		when(t, append(given[:3:3], deleted), DeleteEnvironment{ref, "staging"}).refused(NotFound)
+		when(t, given, DeleteEnvironment{ref, "production"}).refused(Conflict)
+		when(t, given, DeleteEnvironment{ref, "none"}).refused(NotFound)
+	})
+}

@@ -1,0 +1,59 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+type environmentOutput struct {
+	Changed
+	Location string `header:"Location"`
+	Body     environmentBody
+}
+
+type environmentBody struct {
+	Environment string `json:"environment" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" example:"staging"`
+}
+
+func (a *API) addEnvironments() {
+	const tag, path = "Tenants", "/api/v1/tenants/{tenantId}/environments"
+	register(a, access{who: viewer}, operation("GET", path, "list-environments", tag, "The names of a tenant's environments"),
+		func(ctx context.Context, in *struct {
+			TenantPath
+			PageInput
+		}) (*listOutput[string], error) {
+			names, total, err := a.queries.Environments(ctx, in.ID, in.page())
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, in.PageInput, names, total, func(name string) string { return name }), nil
+		})
+	add := operation("POST", path, "add-environment", tag, "Add an environment, in which all flags are off")
+	add.DefaultStatus = http.StatusCreated
+	add.Errors = []int{http.StatusConflict}
+	register(a, access{who: admin}, add, func(ctx context.Context, in *struct {
+		TenantChange
+		Body environmentBody
+	}) (*environmentOutput, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.AddEnvironment{
+			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: commands.NewID(), Name: in.Body.Environment},
+		})
+		return &environmentOutput{
+			Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(in.ID) + "/environments/" + in.Body.Environment, Body: in.Body,
+		}, err
+	})
+	remove := operation("DELETE", path+"/{environment}", "delete-environment", tag, "Delete an environment, and what flags are in it")
+	remove.DefaultStatus = http.StatusNoContent
+	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, access{who: admin}, remove, func(ctx context.Context, in *struct {
+		TenantChange
+		Environment string `path:"environment"`
+	}) (*noContent, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
+		return &noContent{changedBy(done)}, err
+	})
+}

@@ -1,0 +1,135 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"flagledger/commands"
+	"flagledger/commands/directory"
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+// memberBody is a member of a tenant: a tenant user, in the words of the interface.
+type memberBody struct {
+	UserID         string     `json:"userId" doc:"Of a pending member an id of his own, until he signs in"`
+	Email          string     `json:"email" example:"dev@example.com"`
+	DisplayName    string     `json:"displayName" example:"Dee Veloper"`
+	Role           string     `json:"role" enum:"admin,developer,viewer" example:"developer"`
+	Pending        bool       `json:"pending" doc:"He has not signed in with the address yet"`
+	LastAccessedAt *timestamp `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
+	CreatedAt      timestamp  `json:"createdAt"`
+}
+
+func showMember(m queries.Member) memberBody {
+	body := memberBody{
+		UserID: m.UserID, Email: m.Email, DisplayName: m.DisplayName, Role: m.Role, Pending: m.Pending,
+		LastAccessedAt: (*timestamp)(m.LastAccessedAt), CreatedAt: timestamp(m.CreatedAt),
+	}
+	if !m.Known {
+		body.DisplayName = erasedUser
+	}
+	return body
+}
+
+type memberOutput struct {
+	Changed
+	Location string `header:"Location"`
+	Body     memberBody
+}
+
+// MemberPath names a member of a tenant.
+type MemberPath struct {
+	TenantPath
+	ChangeInput
+	UserID string `path:"userId"`
+}
+
+func (a *API) addMembers() {
+	const tag, path, old = "Members", "/api/v1/tenants/{tenantId}/users", "/api/tenants/{tenantId}/users"
+	register(a, access{who: viewer}, operation("GET", path, "list-members", tag, "A tenant's members, pending ones among them"),
+		func(ctx context.Context, in *struct {
+			TenantPath
+			PageInput
+		}) (*listOutput[memberBody], error) {
+			rows, total, err := a.queries.Members(ctx, in.ID, in.page())
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, in.PageInput, rows, total, showMember), nil
+		}, old)
+	add := operation("POST", path, "add-member", tag, "Add a member by his address")
+	add.Description = "An address that no account has yet makes a pending member, who becomes real once he signs in with it."
+	add.DefaultStatus = http.StatusCreated
+	add.Errors = []int{http.StatusConflict}
+	register(a, access{who: admin}, add, a.addMember, old)
+	change := operation("PATCH", path+"/{userId}", "change-member-role", tag, "Give a member another role")
+	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, access{who: admin}, change, func(ctx context.Context, in *struct {
+		MemberPath
+		Body struct {
+			Role string `json:"role" enum:"admin,developer,viewer" example:"viewer"`
+		}
+	}) (*memberOutput, error) {
+		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role)})
+	}, old+"/{userId}")
+	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member")
+	remove.DefaultStatus = http.StatusNoContent
+	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, access{who: admin}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID})
+		if err == nil {
+			err = a.directory.Forget(ctx, in.UserID)
+		}
+		return &noContent{changedBy(done)}, err
+	}, old+"/{userId}")
+}
+
+// addMember notes the address of a pending member, which is no fact, before the fact: a pending member is never without it.
+func (a *API) addMember(ctx context.Context, in *struct {
+	TenantPath
+	ChangeInput
+	Body struct {
+		Email string `json:"email" maxLength:"254" example:"dev@example.com"`
+		Role  string `json:"role" enum:"admin,developer,viewer" example:"developer"`
+	}
+}) (*memberOutput, error) {
+	wrong := map[string]string{}
+	if !isAddress(in.Body.Email) {
+		wrong["email"] = "must be an e-mail address"
+	}
+	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: in.ID}, Role: events.Role(in.Body.Role)}
+	if err := add.Check(wrong); err != nil {
+		return nil, err
+	}
+	var err error
+	if add.UserID, add.Pending, err = a.directory.Invitee(ctx, in.ID, in.Body.Email, commands.NewID()); err != nil {
+		return nil, err
+	}
+	out, err := a.writeMember(ctx, in.ID, add.UserID, add)
+	if err != nil {
+		return nil, err
+	}
+	out.Location = "/api/v1/tenants/" + url.PathEscape(in.ID) + "/users/" + url.PathEscape(add.UserID)
+	return out, nil
+}
+
+func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant]) (*memberOutput, error) {
+	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	if err != nil {
+		return nil, err
+	}
+	profile, err := a.directory.Profile(ctx, tenantID, userID)
+	if err != nil {
+		return nil, err
+	}
+	return &memberOutput{Changed: changedBy(done), Body: showMember(memberOf(userID, tenant.Members[userID], profile))}, nil
+}
+
+func memberOf(userID string, m commands.Member, p directory.Profile) queries.Member {
+	return queries.Member{
+		UserID: userID, Email: p.Email, DisplayName: p.DisplayName, Known: p.Known, Role: string(m.Role), Pending: m.Pending,
+		LastAccessedAt: p.LastAccess, CreatedAt: m.CreatedAt,
+	}
+}
