@@ -39,6 +39,15 @@ type memberOutput struct {
 	Body     memberBody
 }
 
+type newMemberBody struct {
+	Email string `json:"email" maxLength:"254" example:"dev@example.com"`
+	Role  string `json:"role" enum:"admin,developer,viewer" example:"developer"`
+}
+
+type memberRoleBody struct {
+	Role string `json:"role" enum:"admin,developer,viewer" example:"viewer"`
+}
+
 // MemberPath names a member of a tenant.
 type MemberPath struct {
 	TenantPath
@@ -68,9 +77,7 @@ func (a *API) addMembers() {
 	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, change, func(ctx context.Context, in *struct {
 		MemberPath
-		Body struct {
-			Role string `json:"role" enum:"admin,developer,viewer" example:"viewer"`
-		}
+		Body memberRoleBody
 	}) (*memberOutput, error) {
 		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role)})
 	}, old+"/{userId}")
@@ -90,10 +97,7 @@ func (a *API) addMembers() {
 func (a *API) addMember(ctx context.Context, in *struct {
 	TenantPath
 	ChangeInput
-	Body struct {
-		Email string `json:"email" maxLength:"254" example:"dev@example.com"`
-		Role  string `json:"role" enum:"admin,developer,viewer" example:"developer"`
-	}
+	Body newMemberBody
 }) (*memberOutput, error) {
 	wrong := map[string]string{}
 	if !isAddress(in.Body.Email) {
