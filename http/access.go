@@ -78,20 +78,26 @@ func by(ctx context.Context) commands.By {
 	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
 }
 
+// bearer tells what the token of a request proves.
+func (a *API) bearer(r *http.Request) (*credential, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return nil, newProblem(http.StatusUnauthorized, "the request needs Authorization: Bearer with a token")
+	}
+	return a.authenticate(r.Context(), token)
+}
+
 // admit finds out who makes a request and whether he may. pathTenant is the tenant that the path names, empty where it names none.
 func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal, error) {
 	p := &principal{credential: nobody}
 	if need.who == anyone {
 		return p, nil
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return nil, newProblem(http.StatusUnauthorized, "the request needs Authorization: Bearer with a token")
+	req := requestOf(r.Context())
+	if req.refusal != nil {
+		return nil, req.refusal
 	}
-	var err error
-	if p.credential, err = a.authenticate(r.Context(), token); err != nil {
-		return nil, err
-	}
+	p.credential = req.credential
 	sent := r.Header.Get("X-Tenant-ID")
 	if need.tenantHeader && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
@@ -100,6 +106,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return nil, newProblem(http.StatusBadRequest, "X-Tenant-ID names another tenant than the path")
 	}
 	asked := cmp.Or(pathTenant, sent)
+	var err error
 	if p.machine != nil {
 		err = a.enterAsMachine(p, need, asked)
 	} else if need.who != person {
@@ -218,7 +225,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
 	}
 	op.MaxBodyBytes = maxBody
-	op.Errors = slices.Concat(op.Errors, []int{http.StatusBadRequest})
+	op.Errors = slices.Concat(op.Errors, []int{http.StatusBadRequest, http.StatusTooManyRequests})
 	if need.who != anyone {
 		op.Security = need.security()
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)

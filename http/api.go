@@ -4,6 +4,7 @@ package http
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -42,6 +43,9 @@ type Options struct {
 	// Health tells what is out of order beyond evaluation, which goes on: nothing where all is well.
 	Health func() []string
 
+	Limits  Limits
+	Proxies []netip.Prefix // whose X-Forwarded-For is believed
+
 	PublicURL   string // without a slash at its end
 	Environment string // development or production
 	Build       string // the build's number
@@ -55,6 +59,7 @@ type API struct {
 	identity  commands.Identity
 	directory *directory.Directory
 	tokens    *tokens
+	limiter   *limiter
 	router    *chi.Mux
 	huma      huma.API
 	durations *prometheus.HistogramVec
@@ -66,7 +71,7 @@ type API struct {
 func New(o Options) *API {
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory,
-		tokens: newTokens(o.Identity), router: chi.NewMux(),
+		tokens: newTokens(o.Identity), limiter: newLimiter(o.Limits, o.Proxies), router: chi.NewMux(),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "flagledger_http_request_duration_seconds",
 			Help:    "Duration of requests by method, route and class of status.",
@@ -74,7 +79,7 @@ func New(o Options) *API {
 		}, []string{"method", "route", "status"}),
 	}
 	o.Metrics.MustRegister(a.durations)
-	a.router.Use(a.identify, a.observe, middleware.GetHead)
+	a.router.Use(a.identify, a.observe, a.limit, check, middleware.GetHead)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/commands"
 )
 
 // The legacy routes are the old names of operations. They are to go. Here are those whose shapes differ; the others are aliases, named where their
@@ -70,7 +72,11 @@ func (a *API) addLegacy() {
 		if len(missing) > 0 {
 			return nil, invalid(missing)
 		}
-		session, err := a.identity.SignIn(ctx, in.Body.Email, in.Body.Password)
+		var session commands.Session
+		err := a.guard(ctx, "person "+strings.TrimSpace(in.Body.Email), func() (err error) {
+			session, err = a.identity.SignIn(ctx, in.Body.Email, in.Body.Password)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,11 @@ const about = `Every change of a flag is a fact in an event store: it is never e
 
 **Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds. A list is
 a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
-over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names every field at fault in ` + "`errors`" + `.`
+over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names every field at fault in ` + "`errors`" + `.
+
+**Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
+the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after 20 wrong passwords
+or secrets for one account within a quarter of an hour.`
 
 // openAPI is the configuration of huma, and with it the head of the OpenAPI document.
 func (a *API) openAPI() huma.Config {

@@ -23,6 +23,10 @@ type request struct {
 	url         *url.URL
 	publicURL   string // of the service
 	log         *slog.Logger
+	answer      http.Header // of the answer
+
+	credential *credential // of the token that the request bears
+	refusal    error       // why it bears none that holds
 }
 
 type requestKey struct{}
@@ -41,10 +45,19 @@ func (a *API) identify(next http.Handler) http.Handler {
 		if err != nil {
 			id = uuid.Must(uuid.NewV7())
 		}
-		req := &request{id: id.String(), url: r.URL, publicURL: a.options.PublicURL, log: a.options.Log.With("request", id.String())}
+		req := &request{
+			id: id.String(), url: r.URL, publicURL: a.options.PublicURL, log: a.options.Log.With("request", id.String()), answer: w.Header(),
+		}
 		req.correlation = req.id
 		w.Header().Set("X-Request-ID", req.id)
-		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, req)))
+	})
+}
+
+// check refuses requests whose address and whose headers cannot be kept.
+func check(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req := requestOf(r.Context())
 		if sent := r.Header.Get("X-Correlation-ID"); sent != "" {
 			if !printable(sent, maxCorrelation) {
 				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 printable characters"))
@@ -101,6 +114,9 @@ func (a *API) observe(next http.Handler) http.Handler {
 			level := slog.LevelInfo
 			if wrapped.Status() < 400 && route == evaluateRoute {
 				level = slog.LevelDebug // thousands a second
+			}
+			if wrapped.Status() == http.StatusTooManyRequests {
+				level = slog.LevelDebug // as many as somebody sends
 			}
 			requestOf(r.Context()).log.Log(r.Context(), level, "request",
 				"method", r.Method, "path", r.URL.Path, "status", wrapped.Status(), "took", took, "bytes", wrapped.BytesWritten())

@@ -82,12 +82,14 @@ func TestCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for setting, values := range map[string][]string{
-			"FLAGLEDGER_ADDR":           {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
-			"FLAGLEDGER_DATABASE_URL":   {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
-			"FLAGLEDGER_EVENTSTORE_URL": {"http://u:sesame@h:2113", "h:2113", "esdb://"},
-			"FLAGLEDGER_PUBLIC_URL":     {"flags.example.com", "ftp://flags.example.com", "https://"},
-			"FLAGLEDGER_ENVIRONMENT":    {"staging", "Production"},
-			"FLAGLEDGER_LOG":            {"xml", "TEXT"},
+			"FLAGLEDGER_ADDR":            {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
+			"FLAGLEDGER_DATABASE_URL":    {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
+			"FLAGLEDGER_EVENTSTORE_URL":  {"http://u:sesame@h:2113", "h:2113", "esdb://"},
+			"FLAGLEDGER_PUBLIC_URL":      {"flags.example.com", "ftp://flags.example.com", "https://"},
+			"FLAGLEDGER_ENVIRONMENT":     {"staging", "Production"},
+			"FLAGLEDGER_LOG":             {"xml", "TEXT"},
+			"FLAGLEDGER_RATE_LIMITS":     {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
+			"FLAGLEDGER_TRUSTED_PROXIES": {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
 		} {
 			for _, value := range values {
 				r := i.run([]string{setting + "=" + value})

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
+
+	"flagledger/http"
 )
 
 // config is the settings, each an environment variable.
@@ -21,6 +24,11 @@ type config struct {
 	PublicURL     string `env:"FLAGLEDGER_PUBLIC_URL"`
 	Environment   string `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
 	Log           string `env:"FLAGLEDGER_LOG" envDefault:"text"`
+	RateLimits    string `env:"FLAGLEDGER_RATE_LIMITS"`
+	Proxies       string `env:"FLAGLEDGER_TRUSTED_PROXIES"`
+
+	limits  http.Limits
+	proxies []netip.Prefix
 }
 
 // loadConfig reads the settings. The error names the one that is bad, in one line.
@@ -53,6 +61,13 @@ func loadConfig() (config, error) {
 	}
 	if c.Log != "text" && c.Log != "json" {
 		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
+	}
+	var err error
+	if c.limits, err = http.ParseLimits(c.RateLimits); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
+	}
+	if c.proxies, err = http.ParseProxies(c.Proxies); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
 	return c, nil
 }

@@ -66,7 +66,7 @@ func freeAddress(t testing.TB) string {
 func (i *installation) command(settings []string, arguments ...string) *exec.Cmd {
 	c := exec.Command(i.binary, arguments...)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "FLAGLEDGER_") }),
-		"FLAGLEDGER_DATA="+i.dir, "FLAGLEDGER_ADDR="+i.addr, "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
+		"FLAGLEDGER_DATA="+i.dir, "FLAGLEDGER_ADDR="+i.addr, "FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000", "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
 	c.Env = append(c.Env, settings...) // of two of one name, the last one counts
 	return c
 }

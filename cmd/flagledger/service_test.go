@@ -21,6 +21,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/eventstore/esdbtest"
+	flagledgerhttp "flagledger/http"
 	"flagledger/migrations/pgtest"
 )
 
@@ -65,6 +66,9 @@ func engineURL(t testing.TB) string {
 	return esdbtest.New(t).URL()
 }
 
+// generous limits stop no test.
+var generous = flagledgerhttp.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
+
 // serviceWith starts a service over a database and an event store that may have been used before.
 func serviceWith(t testing.TB, databaseURL string, c config, log *slog.Logger) *service {
 	t.Helper()
@@ -75,6 +79,9 @@ func serviceWith(t testing.TB, databaseURL string, c config, log *slog.Logger) *
 	url := "http://" + server.Listener.Addr().String()
 	if c.PublicURL == "" {
 		c.PublicURL = url
+	}
+	if c.limits.Anonymous == 0 {
+		c.limits = generous
 	}
 	n, err := start(t.Context(), c, databaseURL, log)
 	if err != nil {
