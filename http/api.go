@@ -64,7 +64,7 @@ type API struct {
 	huma      huma.API
 	durations *prometheus.HistogramVec
 
-	evaluateSchema *huma.Schema // of the body, which huma does not read
+	evaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
 }
 
 // New builds the interface.
@@ -89,6 +89,7 @@ func New(o Options) *API {
 	a.router.Group(func(r chi.Router) {
 		r.Use(a.started)
 		r.Post(evaluateRoute, a.evaluate)
+		r.Post(evaluateManyRoute, a.evaluateMany)
 		setUpHuma()
 		a.huma = humachi.New(r, a.openAPI())
 		a.addSystem()

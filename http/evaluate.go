@@ -2,137 +2,322 @@ package http
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strconv"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"flagledger/events"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
 
-const evaluateRoute = "/api/v1/flags/{flagKey}/evaluate"
+const (
+	evaluateRoute     = "/api/v1/flags/{flagKey}/evaluate"
+	evaluateManyRoute = "/api/v1/flags/evaluate"
+)
 
-var evaluateAccess = access{who: viewer, scope: events.FlagsEvaluate, tenantHeader: true}
+var (
+	evaluateAccess     = access{who: viewer, scope: events.FlagsEvaluate, tenantHeader: true}
+	evaluateManyAccess = access{who: viewer, scope: events.FlagsEvaluate}
+)
 
-type evaluateBody struct {
+// maxFlagKeys bounds the flags that a call can name.
+const maxFlagKeys = 1000
+
+// Evaluations are no huma operations, for speed: their bodies are described here, and read and written by hand.
+
+// ContextBody is whom flags are evaluated for, and where.
+type ContextBody struct {
 	TargetingKey string         `json:"targetingKey,omitempty" doc:"The unit that splits by weight are bucketed by" example:"user-42"`
-	Attributes   map[string]any `json:"attributes,omitempty"`
-	Environment  string         `json:"environment,omitempty" doc:"Before X-Environment" example:"production"`
+	Attributes   map[string]any `json:"attributes,omitempty" doc:"What rules ask about. Numbers are compared exactly." example:"{\"plan\":\"pro\",\"company\":{\"id\":\"c-7\",\"seats\":12}}"`
+	Environment  string         `json:"environment,omitempty" doc:"Goes before X-Environment; production without either" example:"production"`
+}
+
+type evaluateManyBody struct {
+	ContextBody
+	FlagKeys []string `json:"flagKeys,omitempty" maxItems:"1000" doc:"The flags to evaluate; all of the tenant without it" example:"[\"new-checkout\",\"page-size\"]"`
 }
 
 type evaluationBody struct {
 	Enabled       bool    `json:"enabled"`
 	Value         value   `json:"value"`
-	Reason        string  `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH"`
-	VariationID   *string `json:"variationId" nullable:"true"`
-	VariationName *string `json:"variationName" nullable:"true"`
-	RuleID        *string `json:"ruleId" nullable:"true"`
-	FlagVersion   uint64  `json:"flagVersion"`
+	Reason        string  `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
+	VariationID   *string `json:"variationId" nullable:"true" doc:"null where no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+	VariationName *string `json:"variationName" nullable:"true" example:"on"`
+	RuleID        *string `json:"ruleId" nullable:"true" doc:"null where no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	FlagVersion   uint64  `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
 }
 
-// evaluate answers from memory alone. It is no huma operation, for speed.
-func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
-	result, err := a.evaluation(r)
-	if err != nil {
-		writeProblem(w, r, problemOf(r.Context(), err))
-		return
-	}
-	body := evaluationBody{Enabled: result.Enabled, Value: value(result.Value), Reason: string(result.Reason), FlagVersion: uint64(result.Version)}
-	if result.VariationID != "" {
-		body.VariationID, body.VariationName = &result.VariationID, &result.VariationName
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = writeJSON(w, &body)
+type evaluationsBody struct {
+	Flags  map[string]evaluationBody  `json:"flags" doc:"By key, in the order of the keys"`
+	Errors map[string]evaluationError `json:"errors,omitempty" doc:"Flags that could not be evaluated, by key: each says what a call for the flag alone would answer"`
 }
 
-func (a *API) evaluation(r *http.Request) (snapshot.Result, error) {
-	none := snapshot.Result{}
-	p, err := a.admit(r, evaluateAccess, "")
+// evaluationError is why one of many flags could not be evaluated.
+type evaluationError struct {
+	Status int               `json:"status" doc:"404 for a key that no flag has, 422 where a split has nothing to bucket by" example:"422"`
+	Detail string            `json:"detail" example:"validation failed"`
+	Errors map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"targetingKey\":\"is required: the flag splits its traffic by it\"}"`
+}
+
+// question is what an evaluation is asked.
+type question struct {
+	snapshot.Context
+	environment string
+	flagKeys    []string // nil asks for all
+}
+
+// ask finds out who asks, and reads what.
+func (a *API) ask(r *http.Request, need access, read func(*contextReader, *question) error, schema *huma.Schema) (*principal, *question, error) {
+	p, err := a.admit(r, need, "")
 	if err != nil {
-		return none, err
+		return nil, nil, err
 	}
 	if err := checkMediaType(r); err != nil {
-		return none, err
+		return nil, nil, err
 	}
-	in, err := a.readEvaluate(r)
+	c, err := readBody(r)
 	if err != nil {
-		return none, err
+		return nil, nil, err
 	}
-	environment := in.Environment
+	defer c.release()
+	q := &question{}
+	err = c.decode(func() error { return read(c, q) })
+	if first, ok := errors.AsType[fieldError](err); ok {
+		return nil, nil, a.misfit(c.body.Bytes(), first, schema)
+	}
+	if err != nil {
+		return nil, nil, newProblem(http.StatusBadRequest, err.Error())
+	}
+	if len(q.flagKeys) > maxFlagKeys {
+		return nil, nil, invalid(map[string]string{"flagKeys": "must be at most 1,000 keys"})
+	}
+	environment := q.environment
 	if environment == "" {
 		environment = r.Header.Get("X-Environment")
 	}
-	if err := p.choose(environment); err != nil {
-		return none, err
-	}
-	key, err := url.PathUnescape(chi.URLParam(r, "flagKey"))
-	if err != nil {
-		return none, queries.ErrNotFound
-	}
-	return queries.Evaluate(p.tenant, p.environment, key, &snapshot.Context{TargetingKey: in.TargetingKey})
-}
-
-func (a *API) readEvaluate(r *http.Request) (in evaluateBody, err error) {
-	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody-1))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return in, newProblem(http.StatusBadRequest, "the body is larger than 1 MiB")
-	}
-	if err != nil {
-		return in, newProblem(http.StatusBadRequest, "the body cannot be read")
-	}
-	if len(data) == 0 {
-		return in, newProblem(http.StatusBadRequest, "request body is required")
-	}
-	err = readJSON(data, &in)
-	if first, ok := errors.AsType[fieldError](err); ok {
-		return in, a.misfit(data, first)
-	}
-	if err != nil {
-		return in, newProblem(http.StatusBadRequest, err.Error())
-	}
-	return in, nil
+	return p, q, p.choose(environment)
 }
 
 // misfit tells all that is wrong with the members of a body, as huma does for other operations: reading stopped at the first.
-func (a *API) misfit(data []byte, first fieldError) *problem {
+func (a *API) misfit(data []byte, first fieldError, schema *huma.Schema) *problem {
 	var body any
 	if err := readJSON(data, &body); err != nil {
 		return newProblem(http.StatusBadRequest, err.Error())
 	}
 	path, found := huma.NewPathBuffer(nil, 0), &huma.ValidateResult{}
 	path.Push("body")
-	huma.Validate(a.huma.OpenAPI().Components.Schemas, a.evaluateSchema, path, huma.ModeWriteToServer, body, found)
+	huma.Validate(a.huma.OpenAPI().Components.Schemas, schema, path, huma.ModeWriteToServer, body, found)
 	if len(found.Errors) == 0 {
 		return invalid(map[string]string{first.field: first.text})
 	}
 	return invalid(fieldsOf(found.Errors))
 }
 
-// documentEvaluate describes the operation that evaluate serves.
+func readEvaluate(c *contextReader, q *question) error {
+	return c.object(func(name string) error { return readMember(c, q, name) })
+}
+
+func readEvaluateMany(c *contextReader, q *question) error {
+	return c.object(func(name string) error {
+		if name != "flagKeys" {
+			return readMember(c, q, name)
+		}
+		return c.texts(&q.flagKeys)
+	})
+}
+
+func readMember(c *contextReader, q *question, name string) error {
+	switch name {
+	case "targetingKey":
+		return c.text(&q.TargetingKey)
+	case "attributes":
+		return c.attributes(&q.Attributes)
+	case "environment":
+		return c.text(&q.environment)
+	default:
+		return c.refuse("unexpected property")
+	}
+}
+
+// evaluate answers what a flag serves.
+func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
+	p, q, err := a.ask(r, evaluateAccess, readEvaluate, a.evaluateSchema)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	result, err := queries.Evaluate(p.tenant, p.environment, pathKey(r, "flagKey"), &q.Context)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	out := newOutput(w)
+	defer out.release()
+	out.evaluation(&result)
+	out.flush()
+}
+
+// evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
+func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
+	p, q, err := a.ask(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	out := newOutput(w)
+	defer out.release()
+	failures := map[string]evaluationError{}
+	out.text(`{"flags":{`)
+	separator := ""
+	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, q.flagKeys, &q.Context) {
+		if answer.Err != nil {
+			p := problemOf(r.Context(), answer.Err)
+			failures[key] = evaluationError{p.Status, p.Detail, p.Errors}
+			continue
+		}
+		out.text(separator)
+		out.quote(key)
+		out.text(":")
+		out.evaluation(&answer.Result)
+		separator = ","
+		if len(out.b) >= chunk && !out.flush() {
+			return
+		}
+	}
+	out.text("}")
+	if len(failures) > 0 {
+		out.text(`,"errors":`)
+		out.json(failures)
+	}
+	out.text("}")
+	out.flush()
+}
+
+// pathKey is the key of a flag in a path, empty where it cannot be one.
+func pathKey(r *http.Request, name string) string {
+	key, err := url.PathUnescape(chi.URLParam(r, name))
+	if err != nil {
+		return ""
+	}
+	return key
+}
+
+// output is the body of an answer, appended piece by piece: by reflection it costs several times as much. Its memory is used again.
+type output struct {
+	b []byte
+	w http.ResponseWriter
+}
+
+var outputs = sync.Pool{New: func() any { return &output{} }}
+
+// chunk is how much of a large answer is gathered before it is sent.
+const chunk = 32 << 10
+
+func newOutput(w http.ResponseWriter) *output {
+	o := outputs.Get().(*output)
+	o.w = w
+	return o
+}
+
+func (o *output) release() {
+	o.w = nil
+	if o.b = o.b[:0]; cap(o.b) <= maxKept {
+		outputs.Put(o)
+	}
+}
+
+var jsonMedia = []string{"application/json"}
+
+// flush sends what has been appended. It reports whether that was taken.
+func (o *output) flush() bool {
+	o.w.Header()["Content-Type"] = jsonMedia
+	_, err := o.w.Write(o.b)
+	o.b = o.b[:0]
+	return err == nil
+}
+
+func (o *output) text(s string) { o.b = append(o.b, s...) }
+
+// quote appends a string, which is valid UTF-8 as all that was read is.
+func (o *output) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
+
+// json appends what is too rare to be worth a way of its own.
+func (o *output) json(v any) {
+	text, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
+	if err != nil {
+		panic(err) // the types are part of the program
+	}
+	o.b = append(o.b, text...)
+}
+
+// evaluation appends an evaluationBody.
+func (o *output) evaluation(r *snapshot.Result) {
+	o.text(`{"enabled":`)
+	o.b = strconv.AppendBool(o.b, r.Enabled)
+	o.text(`,"value":`)
+	o.b = append(o.b, r.Value...)
+	o.text(`,"reason":"`)
+	o.text(string(r.Reason))
+	o.text(`","variationId":`)
+	o.orNull(r.VariationID)
+	o.text(`,"variationName":`)
+	o.orNull(r.VariationName)
+	o.text(`,"ruleId":`)
+	o.orNull(r.RuleID)
+	o.text(`,"flagVersion":`)
+	o.b = strconv.AppendUint(o.b, uint64(r.Version), 10)
+	o.text("}")
+}
+
+func (o *output) orNull(s string) {
+	if s == "" {
+		o.text("null")
+		return
+	}
+	o.quote(s)
+}
+
+// documentEvaluate describes the operations of this file.
 func (a *API) documentEvaluate() {
-	doc := a.huma.OpenAPI()
-	content := func(v any) map[string]*huma.MediaType {
-		return map[string]*huma.MediaType{"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "")}}
-	}
 	text := &huma.Schema{Type: huma.TypeString}
-	op := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
-	op.Description = "Answered from memory: it works while the event store and the database are down."
-	op.Security = evaluateAccess.security()
-	op.Parameters = []*huma.Param{
-		{Name: "flagKey", In: "path", Required: true, Schema: text},
-		{Name: "X-Tenant-ID", In: "header", Required: true, Schema: text},
-		{Name: "X-Environment", In: "header", Schema: text, Description: "production without it"},
+	tenant := &huma.Param{Name: "X-Tenant-ID", In: "header", Required: true, Schema: text, Description: "The tenant of the call"}
+	environment := &huma.Param{Name: "X-Environment", In: "header", Schema: text, Description: "The environment of the call: production without it"}
+	one := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
+	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag splits its traffic and the unit " +
+		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`."
+	one.Parameters = []*huma.Param{{Name: "flagKey", In: "path", Required: true, Schema: text, Example: "new-checkout"}, tenant, environment}
+	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{})
+
+	optional := *tenant
+	optional.Required, optional.Description = false, "The tenant of the call; without it the caller's first tenant"
+	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
+	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +
+		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose unit is missing, 404 for a key in " +
+		"`flagKeys` that no flag has. Archived flags are among the answers, deleted ones are not."
+	many.Parameters = []*huma.Param{&optional, environment}
+	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
+}
+
+// document adds an operation that is no huma operation, from examples of its bodies, and returns the schema of what it reads.
+func (a *API) document(op *huma.Operation, need access, in, out any) *huma.Schema {
+	doc := a.huma.OpenAPI()
+	content := func(media string, v any) map[string]*huma.MediaType {
+		return map[string]*huma.MediaType{media: {Schema: doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "")}}
 	}
-	op.RequestBody = &huma.RequestBody{Required: true, Content: content(evaluateBody{})}
-	a.evaluateSchema = op.RequestBody.Content["application/json"].Schema
+	op.Security = need.security()
+	op.RequestBody = &huma.RequestBody{Required: true, Content: content("application/json", in)}
 	op.Responses = map[string]*huma.Response{
-		"200":     {Description: "OK", Content: content(evaluationBody{})},
-		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
+		"200":     {Description: "OK", Content: content("application/json", out)},
+		"default": {Description: "Error", Content: content("application/problem+json", problem{})},
 	}
-	doc.AddOperation(&op)
+	doc.AddOperation(op)
+	return op.RequestBody.Content["application/json"].Schema
 }

@@ -46,7 +46,12 @@ func readJSON(data []byte, v any) error {
 		}
 		return fieldError{field(semantic.JSONPointer), "is not of the right type"}
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	return malformed(err)
+}
+
+// malformed words what the decoder says of JSON that is malformed.
+func malformed(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("malformed JSON: it ends too early")
 	}
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {

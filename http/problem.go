@@ -99,10 +99,18 @@ func problemOf(ctx context.Context, err error) *problem {
 		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").identified(ctx)
 	}
 	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
-		return invalid(map[string]string{missing.Attribute: "is required: the flag splits its traffic by it"}).identified(ctx)
+		return invalid(map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"}).identified(ctx)
 	}
 	requestOf(ctx).log.Error("request failed", "err", err)
 	return newProblem(http.StatusInternalServerError, "the request could not be carried out; its id finds the reason in the log").identified(ctx)
+}
+
+// unitField names what a split buckets by as the body of an evaluation does.
+func unitField(attribute string) string {
+	if attribute == "targetingKey" {
+		return attribute
+	}
+	return "attributes." + attribute
 }
 
 // refused turns the refusal of a command into a problem, nil where it is a fault of the service.

@@ -1,6 +1,9 @@
 package queries
 
 import (
+	"iter"
+	"slices"
+
 	"flagledger/events"
 	"flagledger/projections/snapshot"
 )
@@ -16,4 +19,31 @@ func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key st
 		return snapshot.Result{}, ErrNotFound
 	}
 	return flag.Evaluate(environment.ID, c)
+}
+
+// Evaluated is what one of many flags serves, or why it cannot be told.
+type Evaluated struct {
+	snapshot.Result
+	Err error // as Evaluate's
+}
+
+// EvaluateMany says what flags serve, in the order of their keys: those that are named, or all of the tenant where keys is nil.
+func EvaluateMany(tenant *snapshot.Tenant, environment events.EnvironmentRef, keys []string, c *snapshot.Context) iter.Seq2[string, Evaluated] {
+	named := keys != nil
+	if named {
+		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	} else {
+		keys = tenant.FlagKeys()
+	}
+	return func(yield func(string, Evaluated) bool) {
+		for _, key := range keys {
+			result, err := Evaluate(tenant, environment, key, c)
+			if err == ErrNotFound && !named { //nolint:errorlint // as Evaluate returns it
+				continue // it has been deleted meanwhile
+			}
+			if !yield(key, Evaluated{result, err}) {
+				return
+			}
+		}
+	}
 }

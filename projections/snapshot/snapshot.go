@@ -115,6 +115,9 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) {
 	} else {
 		t.flags.Store(key, after)
 	}
+	if before == nil || after == nil {
+		t.births.Add(1)
+	}
 }
 
 func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -13,6 +14,8 @@ type Tenant struct {
 	id       string
 	state    atomic.Pointer[tenantState]
 	flags    *xsync.Map[string, *Flag]
+	births   atomic.Uint64 // and deaths of flags
+	keys     atomic.Pointer[flagKeys]
 	members  *xsync.Map[string, events.Role]
 	projects *xsync.Map[string, *project]
 }
@@ -23,6 +26,12 @@ type tenantState struct {
 	name         string
 	plan         events.Plan
 	environments []events.EnvironmentRef
+}
+
+// flagKeys are the keys of a tenant's flags in order, after so many births and deaths.
+type flagKeys struct {
+	births uint64
+	keys   []string
 }
 
 type project struct{ flags atomic.Int64 }
@@ -81,6 +90,22 @@ func (t *Tenant) Role(userID string) (events.Role, bool) { return t.members.Load
 
 // Flag finds a flag by its key.
 func (t *Tenant) Flag(key string) (*Flag, bool) { return t.flags.Load(key) }
+
+// FlagKeys are the keys of the tenant's flags, in order. The caller must not change them.
+func (t *Tenant) FlagKeys() []string {
+	births := t.births.Load()
+	if last := t.keys.Load(); last != nil && last.births == births {
+		return last.keys
+	}
+	keys := make([]string, 0, t.flags.Size())
+	t.flags.Range(func(key string, _ *Flag) bool {
+		keys = append(keys, key)
+		return true
+	})
+	slices.Sort(keys)
+	t.keys.Store(&flagKeys{births, keys})
+	return keys
+}
 
 // ProjectFlags counts the flags of a project; false where the tenant has no such project.
 func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
