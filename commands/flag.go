@@ -112,7 +112,7 @@ var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 var reservedKeys = []string{"projects", "evaluate", "stream"}
 
 // CreateFlag begins a flag. Its key must be free in the tenant. ProjectMissing says that ProjectID names no project of the tenant; it is looked up
-// in the snapshot, so it may miss one that is deleted at the same moment.
+// in the snapshot and the read model, so it may miss one that is deleted at the same moment.
 type CreateFlag struct {
 	TenantID       string
 	Key            string

@@ -113,7 +113,7 @@ func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
 // DeleteProject ends a project that has no flags.
 type DeleteProject struct {
 	ProjectRef
-	// FlagCount is how many flags the project has as far as the snapshot knows. It may miss one that is created at the same
+	// FlagCount is how many flags the project has as far as the read model knows. It may miss one that is created at the same
 	// moment; such a flag keeps the id of a project that is gone.
 	FlagCount int
 }

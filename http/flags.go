@@ -142,7 +142,10 @@ func (a *API) addFlags() {
 		cmd := in.Body.command(ctx)
 		if in.Body.ProjectID != nil {
 			cmd.ProjectID = *in.Body.ProjectID
-			_, known := principalOf(ctx).tenant.ProjectFlags(cmd.ProjectID)
+			known, err := a.hasProject(ctx, cmd.ProjectID)
+			if err != nil {
+				return nil, err
+			}
 			cmd.ProjectMissing = !known
 		}
 		return a.createFlag(ctx, cmd, "/api/v1/flags/")

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -37,8 +38,8 @@ func (a *API) addProjectFlags() {
 		ProjectID string `path:"projectId"`
 		Body      NewFlag
 	}) (*flagOutput, error) {
-		if _, known := principalOf(ctx).tenant.ProjectFlags(in.ProjectID); !known {
-			return nil, queries.ErrNotFound
+		if known, err := a.hasProject(ctx, in.ProjectID); err != nil || !known {
+			return nil, cmp.Or(err, queries.ErrNotFound)
 		}
 		cmd := in.Body.command(ctx)
 		cmd.ProjectID = in.ProjectID

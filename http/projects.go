@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"flagledger/commands"
@@ -105,10 +106,28 @@ func (a *API) addProjects() {
 		ProjectPath
 		ChangeInput
 	}) (*noContent, error) {
-		count, _ := principalOf(ctx).tenant.ProjectFlags(in.ID)
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: count})
+		// The read model, which all nodes share: the snapshot may still count a flag that another node has just deleted.
+		project, err := a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
+		if err != nil && !errors.Is(err, queries.ErrNotFound) {
+			return nil, err
+		}
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
 		return &noContent{changedBy(done)}, err
 	}, "/api/projects/{projectId}")
+}
+
+// hasProject reports whether the tenant of a call has a project. One that another node has just made is in the read model before it is in
+// the snapshot.
+func (a *API) hasProject(ctx context.Context, id string) (bool, error) {
+	tenant := principalOf(ctx).tenant
+	if _, known := tenant.ProjectFlags(id); known {
+		return true, nil
+	}
+	_, err := a.queries.Project(ctx, tenant.ID(), id)
+	if errors.Is(err, queries.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func projectRef(ctx context.Context, id string) commands.ProjectRef {

@@ -33,6 +33,21 @@ func TestTwoNodesAreOneService(t *testing.T) {
 			return a.status == 200 && a.object()["value"] == true
 		})
 	}
+	t.Run("what one made the other builds upon at once", func(*testing.T) {
+		for i := range 20 {
+			here, other := nodes[i%2], nodes[(i+1)%2]
+			project, path := here.createProject("p")
+			key := fmt.Sprintf("of-project-%d", i)
+			if i%4 < 2 {
+				other.call("POST", projectFlags(project), map[string]string{"key": key, "type": "boolean"}).want(201)
+			} else {
+				other.createFlag(key, map[string]any{"projectId": project})
+			}
+			here.call("DELETE", path, nil).refused(409)
+			other.call("DELETE", projectFlags(project, "/", key), nil).want(204)
+			here.call("DELETE", path, nil).want(204)
+		}
+	})
 	t.Run("a session that ends on one ends on the other", func(*testing.T) {
 		me.call("POST", "/api/v1/auth/logout", nil).want(200)
 		first.eventually("the other node refuses the token", func() bool {
