@@ -45,6 +45,7 @@ type Options struct {
 
 	Limits  Limits
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
+	Origins []string       // of the web pages that may call the interface, or "*"
 
 	PublicURL   string // without a slash at its end
 	Environment string // development or production
@@ -79,6 +80,9 @@ func New(o Options) *API {
 		}, []string{"method", "route", "status"}),
 	}
 	o.Metrics.MustRegister(a.durations)
+	if len(o.Origins) > 0 {
+		a.router.Use(crossOrigin(o.Origins))
+	}
 	a.router.Use(a.identify, a.observe, a.limit, check, middleware.GetHead)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)

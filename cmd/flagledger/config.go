@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
@@ -17,15 +18,16 @@ import (
 
 // config is the settings, each an environment variable.
 type config struct {
-	Addr          string `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
-	Data          string `env:"FLAGLEDGER_DATA" envDefault:"./data"`
-	DatabaseURL   string `env:"FLAGLEDGER_DATABASE_URL"`
-	EventStoreURL string `env:"FLAGLEDGER_EVENTSTORE_URL"`
-	PublicURL     string `env:"FLAGLEDGER_PUBLIC_URL"`
-	Environment   string `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
-	Log           string `env:"FLAGLEDGER_LOG" envDefault:"text"`
-	RateLimits    string `env:"FLAGLEDGER_RATE_LIMITS"`
-	Proxies       string `env:"FLAGLEDGER_TRUSTED_PROXIES"`
+	Addr          string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
+	Data          string   `env:"FLAGLEDGER_DATA" envDefault:"./data"`
+	DatabaseURL   string   `env:"FLAGLEDGER_DATABASE_URL"`
+	EventStoreURL string   `env:"FLAGLEDGER_EVENTSTORE_URL"`
+	PublicURL     string   `env:"FLAGLEDGER_PUBLIC_URL"`
+	Environment   string   `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
+	Log           string   `env:"FLAGLEDGER_LOG" envDefault:"text"`
+	RateLimits    string   `env:"FLAGLEDGER_RATE_LIMITS"`
+	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
+	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 
 	limits  http.Limits
 	proxies []netip.Prefix
@@ -59,6 +61,9 @@ func loadConfig() (config, error) {
 	if c.Environment != "development" && c.Environment != "production" {
 		return c, fmt.Errorf("FLAGLEDGER_ENVIRONMENT must be development or production; it is %q", c.Environment)
 	}
+	if err := c.checkOrigins(); err != nil {
+		return c, err
+	}
 	if c.Log != "text" && c.Log != "json" {
 		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
 	}
@@ -70,6 +75,21 @@ func loadConfig() (config, error) {
 		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
 	return c, nil
+}
+
+// originPattern is how browsers write an origin: a scheme, which for apps is one of their own, a host, and a port unless it is the usual one.
+var originPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+
+func (c *config) checkOrigins() error {
+	for i, origin := range c.Origins {
+		origin = strings.ToLower(strings.TrimSpace(origin))
+		usualPort := strings.HasPrefix(origin, "http:") && strings.HasSuffix(origin, ":80") || strings.HasPrefix(origin, "https:") && strings.HasSuffix(origin, ":443")
+		if all := origin == "*" && len(c.Origins) == 1; !all && (!originPattern.MatchString(origin) || usualPort) {
+			return fmt.Errorf("FLAGLEDGER_CORS_ORIGINS must be * or origins as browsers send them, such as https://app.example.com, with commas between; one is %q", origin)
+		}
+		c.Origins[i] = origin
+	}
+	return nil
 }
 
 // checkURL does not repeat the URL, which may hold a password.

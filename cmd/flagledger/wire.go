@@ -81,7 +81,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		Writer:   &commands.Writer{Store: store, Await: progress.Wait},
 		Queries:  queries.New(pool, live),
 		Identity: identity, Directory: people, Metrics: metrics, Log: log, Health: monitor.health,
-		Limits: c.limits, Proxies: c.proxies,
+		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins,
 		PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})
 	return &node{api: api, ready: live.Ready(), stop: stop}, nil

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"flagledger/migrations/pgtest"
+)
+
+// browser makes calls as the page of an origin does.
+func (c *client) browser(origin, method, path string, body any, headers ...string) *answer {
+	c.s.t.Helper()
+	return c.call(method, path, body, append([]string{"Origin", origin}, headers...)...)
+}
+
+// preflight asks, as a browser does before it makes a call, whether the page of an origin may make it.
+func (s *service) preflight(origin, path, method, headers string) *answer {
+	s.t.Helper()
+	return s.anonymous().call("OPTIONS", path, nil, "Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", headers)
+}
+
+func (a *answer) allows(origin string) *answer {
+	a.t.Helper()
+	same(a.t, "Access-Control-Allow-Origin of "+a.call, a.header.Get("Access-Control-Allow-Origin"), origin)
+	if !strings.Contains(strings.Join(a.header.Values("Vary"), ","), "Origin") {
+		a.t.Errorf("%s: Vary is %v", a.call, a.header.Values("Vary"))
+	}
+	return a
+}
+
+const sentByBrowsers = "authorization,content-type,idempotency-key,if-match,if-none-match,last-event-id,x-change-reason,x-correlation-id,x-environment,x-request-id,x-tenant-id"
+
+func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
+	t.Parallel()
+	const app, other = "https://app.example.com", "http://localhost:5173"
+	s := serviceWith(t, pgtest.URL(t), config{EventStoreURL: engineURL(t), Environment: "development", Origins: []string{app, other}}, testLog(t))
+	me := s.signUp("me@example.com")
+	me.createFlag("k", nil)
+	paths := []string{"/api/v1/flags", flagPath("k"), flagPath("k", "/evaluate"), "/api/flags", "/auth/signin", "/api/v1/tenants", "/none"}
+	t.Run("a preflight request is answered without credentials", func(t *testing.T) {
+		s := s.in(t)
+		for _, path := range paths {
+			for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+				for _, origin := range []string{app, other} {
+					a := s.preflight(origin, path, method, sentByBrowsers).want(204).allows(origin)
+					same(t, "what is allowed", []string{a.header.Get("Access-Control-Allow-Methods"), a.header.Get("Access-Control-Allow-Headers"), a.header.Get("Access-Control-Max-Age")},
+						[]string{method, sentByBrowsers, "7200"})
+					same(t, "whether cookies are taken", a.header.Get("Access-Control-Allow-Credentials"), "")
+				}
+			}
+		}
+	})
+	t.Run("what is not allowed is not", func(t *testing.T) {
+		s := s.in(t)
+		for _, origin := range []string{"https://evil.example", "https://app.example.com.evil.example", "http://app.example.com", "https://app.example.com:8443", "null", "https://sub.app.example.com"} {
+			s.preflight(origin, "/api/v1/flags", "GET", "authorization").allows("")
+			s.anonymous().browser(origin, "GET", "/health", nil).want(200).allows("")
+		}
+		s.preflight(app, "/api/v1/flags", "TRACE", "authorization").allows("")
+		s.preflight(app, "/api/v1/flags", "GET", "authorization,cookie").allows("")
+	})
+	t.Run("every answer can be read, with its headers", func(t *testing.T) {
+		s := s.in(t)
+		me := *me
+		me.s = s
+		nobody := s.anonymous()
+		for _, a := range []*answer{
+			me.browser(app, "GET", "/api/v1/flags?limit=1", nil).want(200),
+			me.browser(app, "PATCH", flagPath("k"), `{"name":"n"}`).want(200),
+			me.browser(app, "POST", flagPath("k", "/evaluate"), `{}`).want(200),
+			me.browser(app, "GET", "/api/flags", nil).want(200),
+			nobody.browser(app, "GET", "/health", nil).want(200),
+			nobody.browser(app, "GET", "/api/v1/flags", nil).refused(401),
+			me.browser(app, "GET", "/none", nil).refused(404),
+			me.browser(app, "PUT", "/api/v1/flags", nil).refused(405),
+			me.browser(app, "PATCH", flagPath("k"), `{}`, "If-Match", `"9"`).refused(412),
+			me.browser(app, "PATCH", flagPath("k"), `{}`, "X-Change-Reason", strings.Repeat("x", 501)).refused(422, "X-Change-Reason"),
+			me.browser(app, "PATCH", flagPath("k"), `{}`, "X-Correlation-ID", strings.Repeat("x", 501)).refused(400),
+		} {
+			a.allows(app)
+			exposed := strings.Split(a.header.Get("Access-Control-Expose-Headers"), ", ")
+			same(t, "what is exposed", exposed, []string{
+				"Etag", "Retry-After", "Location", "Link", "X-Total-Count", "X-Request-Id", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
+				"Preference-Applied", "Idempotent-Replayed", "Deprecation",
+			})
+			same(t, "whether cookies are taken", a.header.Get("Access-Control-Allow-Credentials"), "")
+		}
+		me.call("GET", "/api/v1/flags", nil).want(200).allows("")
+	})
+}
+
+func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
+	t.Parallel()
+	s := serviceWith(t, pgtest.URL(t), config{EventStoreURL: engineURL(t), Environment: "development", Origins: []string{"*"}}, testLog(t))
+	me := s.signUp("me@example.com")
+	for _, origin := range []string{"https://app.example.com", "https://any.example", "capacitor://localhost", "null"} {
+		s.preflight(origin, "/api/v1/flags", "POST", sentByBrowsers).want(204).allows("*")
+		a := me.browser(origin, "GET", "/api/v1/flags", nil).want(200).allows("*")
+		same(t, "whether cookies are taken", a.header.Get("Access-Control-Allow-Credentials"), "")
+	}
+}
+
+func TestBrowsersOfOtherOriginsMayCallNothing(t *testing.T) {
+	cases{
+		"unless an origin is listed": func(t *testing.T, me *client) {
+			me.s.preflight("https://app.example.com", "/api/v1/flags", "GET", "authorization").refused(405)
+			a := me.browser("https://app.example.com", "GET", "/api/v1/flags", nil).want(200)
+			same(t, "headers", []string{a.header.Get("Access-Control-Allow-Origin"), a.header.Get("Vary")}, []string{"", ""})
+		},
+	}.run(t)
+}
