@@ -9,19 +9,54 @@ import (
 
 // What a condition's values may be is decided here, once for those who write rules and those who evaluate them.
 
-// ParseTime reads a time as RFC 3339 writes it, with an offset or Z.
+// ParseTime reads a time as RFC 3339 writes it, with an offset or Z, to the nanosecond and without leap seconds. time.Parse would take more than that,
+// and allocate.
 func ParseTime(text string) (time.Time, bool) {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
+	const seconds, offset = "0000-00-00T00:00:00", "00:00"
+	if len(text) <= len(seconds) || !shaped(text[:len(seconds)], seconds) {
 		return time.Time{}, false
 	}
-	// time.Parse also takes an hour of one digit, a decimal comma, and offsets of 24 hours or 60 minutes.
-	const hourEnd, secondEnd, offset = len("2006-01-02T15"), len("2006-01-02T15:04:05"), len("07:00")
-	strict := text[hourEnd] == ':' && text[secondEnd] != ','
-	if zone := text[len(text)-offset:]; text[len(text)-1] != 'Z' {
-		strict = strict && zone[:2] < "24" && zone[3:] < "60"
+	two := func(at int) int { return int(text[at]-'0')*10 + int(text[at+1]-'0') }
+	year, month, day, hour, minute, second, nanosecond := two(0)*100+two(2), two(5), two(8), two(11), two(14), two(17), 0
+	zone := len(seconds)
+	if text[zone] == '.' {
+		zone++
+		for unit := 100_000_000; zone < len(text) && text[zone] >= '0' && text[zone] <= '9'; unit /= 10 {
+			nanosecond += unit * int(text[zone]-'0')
+			zone++
+		}
+		if zone == len(seconds)+1 {
+			return time.Time{}, false
+		}
 	}
-	return t, strict
+	east := 0 // minutes
+	if text[zone:] != "Z" {
+		if len(text) != zone+1+len(offset) || text[zone] != '+' && text[zone] != '-' || !shaped(text[zone+1:], offset) || two(zone+1) > 23 || two(zone+4) > 59 {
+			return time.Time{}, false
+		}
+		east = two(zone+1)*60 + two(zone+4)
+		if text[zone] == '-' {
+			east = -east
+		}
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, second, nanosecond, time.UTC)
+	if month < 1 || month > 12 || t.Day() != day || hour > 23 || minute > 59 || second > 59 {
+		return time.Time{}, false
+	}
+	return t.Add(-time.Duration(east) * time.Minute), true
+}
+
+// shaped reports whether a text has digits where a shape has zeros, and is like the shape otherwise.
+func shaped(text, shape string) bool {
+	if len(text) != len(shape) {
+		return false
+	}
+	for i := range len(text) {
+		if shape[i] == '0' && (text[i] < '0' || text[i] > '9') || shape[i] != '0' && text[i] != shape[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // RegexpSize is the number of instructions that a regular expression of RE2's syntax compiles to: its cost in memory and, with the length of the

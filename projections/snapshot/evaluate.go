@@ -2,9 +2,6 @@ package snapshot
 
 import (
 	"encoding/json"
-	"slices"
-
-	"github.com/twmb/murmur3"
 
 	"flagledger/events"
 )
@@ -29,7 +26,7 @@ type Result struct {
 	VariationName string
 	RuleID        string // empty where no rule matched
 	Split         bool   // the unit was bucketed
-	Ruled         bool   // the environment has rules, whether or not one matched
+	Ruled         bool   // the environment has rules, whether or not one matched; false where the flag is off
 	Version       events.Revision
 }
 
@@ -52,54 +49,67 @@ func (e *NoUnitError) Error() string {
 const targetingKey = "targetingKey"
 
 var (
-	jsonTrue       = json.RawMessage("true")
-	noTargetingKey = &NoUnitError{targetingKey}
+	jsonTrue          = json.RawMessage("true")
+	jsonFalse         = json.RawMessage("false")
+	errNoTargetingKey = &NoUnitError{targetingKey}
 )
 
 // Evaluate says what the flag serves in an environment. It allocates nothing. The error is a *NoUnitError.
 func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
+	e := f.environment(environmentID)
 	switch {
-	case f.status == events.ArchivedFlag:
+	case f.status == archived:
 		r.Reason = Archived
 		return r, nil
-	case f.status == events.InactiveFlag || !slices.Contains(f.enabled, environmentID):
+	case f.status == inactive || e == nil || !e.enabled:
 		r.Reason = Off
 		return r, nil
 	}
 	r.Enabled, r.Reason = true, Fallthrough
-	switch {
-	case f.total > 0:
-		if c.TargetingKey == "" {
-			return Result{}, noTargetingKey
+	if t := e.targeting; t != nil {
+		r.Ruled = len(t.rules) > 0
+		for i := range t.rules {
+			if rule := &t.rules[i]; rule.matches(c) {
+				r.Reason, r.RuleID = RuleMatch, rule.id
+				return r.serve(&rule.serve, c)
+			}
 		}
-		v := &f.variations[f.split(c.TargetingKey)]
-		r.Split = true
-		r.Value, r.VariationID, r.VariationName = v.Value, v.ID, v.Name
-	case f.kind == events.BooleanFlag:
+		if t.rest != nil {
+			return r.serve(t.rest, c)
+		}
+	}
+	switch {
+	case f.split != nil:
+		return r.pick(f.split, c)
+	case f.boolean:
 		r.Value = jsonTrue
 	}
 	return r, nil
 }
 
-// split picks a variation by weight. Where one of two variations grows at the other's expense, units move only into it.
-func (f *Flag) split(unit string) int {
-	at := Bucket(f.salt, unit, f.total)
-	for i := range f.variations {
-		weight := uint64(f.variations[i].Weight)
-		if at < weight {
-			return i
-		}
-		at -= weight
+func (r Result) serve(s *serve, c *Context) (Result, error) {
+	switch {
+	case s.rollout != nil:
+		return r.pick(s.rollout, c)
+	case s.variation != nil:
+		return r.of(s.variation), nil
+	default:
+		r.Value = s.value
+		return r, nil
 	}
-	return len(f.variations) - 1
 }
 
-// Bucket maps a unit to [0, total), evenly: (murmur3_32(salt + ":" + unit) * total) >> 32. total is less than 1<<32.
-func Bucket(salt, unit string, total uint64) uint64 {
-	var buffer [256]byte
-	b := append(buffer[:0], salt...)
-	b = append(b, ':')
-	b = append(b, unit...)
-	return uint64(murmur3.Sum32(b)) * total >> 32
+func (r Result) pick(split *rollout, c *Context) (Result, error) {
+	v, ok := split.pick(c)
+	if !ok {
+		return Result{}, split.noUnit
+	}
+	r.Split = true
+	return r.of(v), nil
+}
+
+func (r Result) of(v *variation) Result {
+	r.Value, r.VariationID, r.VariationName = v.value, v.id, v.name
+	return r
 }

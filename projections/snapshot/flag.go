@@ -2,39 +2,67 @@ package snapshot
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"unique"
 
 	"flagledger/events"
 )
 
-// Flag is a flag compiled for evaluation. It never changes: an event makes a new one.
+// Flag is a flag compiled for evaluation. It never changes: an event makes a new one. There may be millions in memory, so it is kept small.
 type Flag struct {
-	kind         events.FlagType
-	status       events.FlagStatus
-	defaultValue json.RawMessage
-	projectID    string
-	salt         string
-	variations   []events.Variation
-	total        uint64   // of the variations' weights
-	enabled      []string // environment ids
 	version      events.Revision
+	defaultValue json.RawMessage
+	variations   []*variation
+	split        *rollout // over the variations, nil where they have no weight
+	environments []environment
+	project      unique.Handle[string]
+	salt         murmur
+	boolean      bool
+	status       status
+}
+
+type status uint8
+
+const (
+	active status = iota
+	inactive
+	archived
+)
+
+// variation never changes either.
+type variation struct {
+	id     string
+	name   string
+	value  json.RawMessage
+	weight events.Weight
+}
+
+// environment is the state of a flag in an environment; one without an entry is off and has no rules.
+type environment struct {
+	id        unique.Handle[string]
+	enabled   bool
+	targeting *targeting // nil where there are no rules and no fallthrough
 }
 
 // Version is the number of the flag's last event.
 func (f *Flag) Version() events.Revision { return f.version }
 
-// evolve makes the flag that an event leaves: nil where there is none.
-func evolve(before *Flag, e events.Recorded, fact events.FlagFact) *Flag {
+// evolve makes the flag that an event leaves: nil where there is none. An error says that the event cannot be compiled.
+func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error) {
 	if created, ok := fact.(events.FlagCreated); ok {
 		f := &Flag{
-			kind: created.Type, status: events.ActiveFlag, defaultValue: created.DefaultValue, projectID: created.ProjectID, salt: created.Salt,
-			variations: slices.Clone(created.Variations), version: e.Revision,
+			version: e.Revision, defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
+			boolean: created.Type == events.BooleanFlag,
+		}
+		for _, v := range created.Variations {
+			f.variations = append(f.variations, newVariation(v))
 		}
 		f.weigh()
-		return f
+		return f, nil
 	}
 	if before == nil {
-		return nil
+		return nil, nil
 	}
 	f := *before
 	f.version = e.Revision
@@ -42,33 +70,106 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) *Flag {
 	case events.FlagCreated:
 	case events.FlagUpdated:
 		if fact.DefaultValue != nil {
-			f.defaultValue = fact.DefaultValue.To
+			f.defaultValue = shared(fact.DefaultValue.To)
 		}
 	case events.FlagStatusChanged:
-		f.status = fact.To
+		f.status = statusOf(fact.To)
 	case events.FlagEnabled:
-		f.enabled = append(slices.Clone(f.enabled), fact.Environment.ID)
+		f.in(fact.Environment).enabled = true
 	case events.FlagDisabled:
-		f.enabled = slices.DeleteFunc(slices.Clone(f.enabled), func(id string) bool { return id == fact.Environment.ID })
+		f.in(fact.Environment).enabled = false
 	case events.VariationAdded:
-		f.variations = append(slices.Clone(f.variations), fact.Variation)
+		f.variations = append(slices.Clip(f.variations), newVariation(fact.Variation))
+		f.weigh()
 	case events.VariationUpdated:
-		f.variations = slices.Clone(f.variations)
-		for i := range f.variations {
-			if v := &f.variations[i]; v.ID == fact.ID {
-				set(&v.Name, fact.Name)
-				set(&v.Value, fact.Value)
-				set(&v.Weight, fact.Weight)
-			}
-		}
+		f.update(fact)
 	case events.VariationRemoved:
-		f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(v events.Variation) bool { return v.ID == fact.Variation.ID })
-	case events.RulesChanged, events.FallthroughChanged:
+		if err := f.remove(fact.Variation.ID); err != nil {
+			return before, err
+		}
+	case events.RulesChanged:
+		rules, err := f.compileRules(fact.To)
+		if err != nil {
+			return before, err
+		}
+		f.target(fact.Environment, func(t *targeting) { t.rules = rules })
+	case events.FallthroughChanged:
+		var rest *serve
+		if fact.To != nil {
+			s, err := f.compileServe(*fact.To, f.salt)
+			if err != nil {
+				return before, fmt.Errorf("the fallthrough: %w", err)
+			}
+			rest = &s
+		}
+		f.target(fact.Environment, func(t *targeting) { t.rest = rest })
 	case events.FlagDeleted:
-		return nil
+		return nil, nil
+	}
+	return &f, nil
+}
+
+func statusOf(s events.FlagStatus) status {
+	switch s {
+	case events.ArchivedFlag:
+		return archived
+	case events.InactiveFlag:
+		return inactive
+	default:
+		return active
+	}
+}
+
+// shared returns the one copy of a value that many flags have.
+func shared(value json.RawMessage) json.RawMessage {
+	switch string(value) {
+	case "true":
+		return jsonTrue
+	case "false":
+		return jsonFalse
+	default:
+		return value
+	}
+}
+
+func newVariation(v events.Variation) *variation {
+	return &variation{id: v.ID, name: v.Name, value: shared(v.Value), weight: v.Weight}
+}
+
+// update puts a variation in the place of an older one, wherever that is served.
+func (f *Flag) update(fact events.VariationUpdated) {
+	i := slices.IndexFunc(f.variations, func(v *variation) bool { return v.id == fact.ID })
+	if i < 0 {
+		return
+	}
+	before, after := f.variations[i], *f.variations[i]
+	set(&after.name, fact.Name)
+	set(&after.value, fact.Value)
+	set(&after.weight, fact.Weight)
+	after.value = shared(after.value)
+	f.variations = slices.Clone(f.variations)
+	f.variations[i] = &after
+	f.environments = slices.Clone(f.environments)
+	for j := range f.environments {
+		f.environments[j].targeting = f.environments[j].targeting.replace(before, &after)
 	}
 	f.weigh()
-	return &f
+}
+
+// remove drops a variation. It refuses one that is served.
+func (f *Flag) remove(id string) error {
+	v, err := f.variation(id)
+	if err != nil {
+		return nil //nolint:nilerr // there is nothing to remove
+	}
+	for _, e := range f.environments {
+		if e.targeting != nil && e.targeting.serves(v) {
+			return fmt.Errorf("the variation %s is removed and still served in the environment %s", id, e.id.Value())
+		}
+	}
+	f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(other *variation) bool { return other == v })
+	f.weigh()
+	return nil
 }
 
 func set[T any](field *T, c *events.Change[T]) {
@@ -77,9 +178,49 @@ func set[T any](field *T, c *events.Change[T]) {
 	}
 }
 
+// weigh makes the flag's own split anew.
 func (f *Flag) weigh() {
-	f.total = 0
-	for i := range f.variations {
-		f.total += uint64(f.variations[i].Weight)
+	var shares []share
+	for _, v := range f.variations {
+		if v.weight > 0 {
+			shares = append(shares, share{v, uint64(v.weight)})
+		}
 	}
+	f.split = newRollout(f.salt, targetingKey, shares)
+}
+
+// in returns the state in an environment, to be changed.
+func (f *Flag) in(ref events.EnvironmentRef) *environment {
+	f.environments = slices.Clone(f.environments)
+	id := unique.Make(ref.ID)
+	for i := range f.environments {
+		if f.environments[i].id == id {
+			return &f.environments[i]
+		}
+	}
+	f.environments = append(f.environments, environment{id: id})
+	return &f.environments[len(f.environments)-1]
+}
+
+// target changes what is served to whom in an environment.
+func (f *Flag) target(ref events.EnvironmentRef, change func(*targeting)) {
+	var t targeting
+	e := f.in(ref)
+	if e.targeting != nil {
+		t = *e.targeting
+	}
+	change(&t)
+	if e.targeting = &t; len(t.rules) == 0 && t.rest == nil {
+		e.targeting = nil
+	}
+}
+
+// environment finds the state in an environment, nil where the flag was never touched there.
+func (f *Flag) environment(id string) *environment {
+	for i := range f.environments {
+		if f.environments[i].id.Value() == id {
+			return &f.environments[i]
+		}
+	}
+	return nil
 }

@@ -1,14 +1,176 @@
 package snapshot
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
-// Number is a number among the attributes of a Context.
+// Number is a number among the attributes of a Context, exactly as large as its JSON says. Numbers of the same value are ==, however they are spelt;
+// only exponents beyond a billion are cut short.
 type Number struct {
-	value float64
+	// It is 0.ddd times ten to the exponent: digits has the first 19, filled up with zeros, rest those behind that are not trailing zeros.
+	// All is zero for zero.
+	digits   uint64
+	rest     string
+	exponent int32
+	negative bool
 }
 
-// ParseNumber reads a JSON number.
+const (
+	firstDigits = 19 // that a uint64 holds
+	maxExponent = 1_000_000_000
+)
+
+// ParseNumber reads a JSON number. Numbers of up to 19 significant digits take no memory beyond the Number.
 func ParseNumber(text []byte) Number {
-	value, _ := strconv.ParseFloat(string(text), 64) // infinite where it is out of range
-	return Number{value}
+	n := Number{}
+	exponent, count, fraction, more := 0, 0, false, -1
+	if len(text) > 0 && text[0] == '-' {
+		n.negative, text = true, text[1:]
+	}
+	i := 0
+	for ; i < len(text); i++ {
+		c := text[i]
+		if c == '.' {
+			fraction = true
+			continue
+		}
+		if c < '0' || c > '9' {
+			break
+		}
+		if count == 0 && c == '0' { // a leading zero
+			if fraction {
+				exponent--
+			}
+			continue
+		}
+		if !fraction {
+			exponent++
+		}
+		if count < firstDigits {
+			n.digits = n.digits*10 + uint64(c-'0')
+		} else if more < 0 && c != '0' {
+			more = i
+		}
+		count++
+	}
+	if n.digits == 0 {
+		return Number{}
+	}
+	for ; count < firstDigits; count++ {
+		n.digits *= 10
+	}
+	if more >= 0 {
+		n.rest = restOf(text[:i])
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		exponent += parseExponent(text[i+1:])
+	}
+	n.exponent = int32(max(-maxExponent, min(exponent, maxExponent)))
+	return n
+}
+
+// restOf returns the significant digits behind the first 19, without trailing zeros.
+func restOf(text []byte) string {
+	digits := strings.TrimLeft(strings.Replace(string(text), ".", "", 1), "0")
+	return strings.Clone(strings.TrimRight(digits[firstDigits:], "0"))
+}
+
+func parseExponent(text []byte) int {
+	e, err := strconv.Atoi(string(text))
+	if err != nil && e == 0 {
+		return 0 // no JSON
+	}
+	return max(-math.MaxInt32, min(e, math.MaxInt32)) // Atoi returns the nearest int where it is out of range
+}
+
+// compare returns -1, 0 or 1 as n is less than, equal to or greater than m.
+func (n Number) compare(m Number) int {
+	if n.sign() != m.sign() {
+		if n.sign() < m.sign() {
+			return -1
+		}
+		return 1
+	}
+	larger := 1
+	if n.negative {
+		larger = -1
+	}
+	switch {
+	case n.exponent != m.exponent:
+		if n.exponent < m.exponent {
+			return -larger
+		}
+		return larger
+	case n.digits != m.digits:
+		if n.digits < m.digits {
+			return -larger
+		}
+		return larger
+	default:
+		return larger * strings.Compare(n.rest, m.rest)
+	}
+}
+
+func (n Number) sign() int {
+	switch {
+	case n.digits == 0:
+		return 0
+	case n.negative:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// hash goes on hashing with the number as JavaScript writes it, but with all of its digits: 42, 1.5, 1e+21.
+func (n Number) hash(h murmur) murmur {
+	var buffer [firstDigits + 1]byte
+	first := strconv.AppendUint(buffer[:0], n.digits, 10)
+	for n.rest == "" && len(first) > 1 && first[len(first)-1] == '0' {
+		first = first[:len(first)-1]
+	}
+	if n.negative {
+		h = h.byte('-')
+	}
+	count, point := len(first)+len(n.rest), int(n.exponent)
+	if n.digits == 0 {
+		point = 1
+	}
+	scientific := point > 21 || point < -5
+	if scientific {
+		point = 1
+	}
+	if point <= 0 {
+		h = h.text("0.")
+		for ; point < 0; point++ {
+			h = h.byte('0')
+		}
+		point = count
+	}
+	for i := range max(count, point) {
+		if i == point {
+			h = h.byte('.')
+		}
+		switch {
+		case i < len(first):
+			h = h.byte(first[i])
+		case i < count:
+			h = h.byte(n.rest[i-len(first)])
+		default:
+			h = h.byte('0')
+		}
+	}
+	if scientific {
+		e := int64(n.exponent) - 1
+		h = h.byte('e')
+		if e > 0 {
+			h = h.byte('+')
+		}
+		for _, c := range strconv.AppendInt(buffer[:0], e, 10) {
+			h = h.byte(c)
+		}
+	}
+	return h
 }

@@ -87,7 +87,7 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 		}
 		switch fact := e.Fact.(type) {
 		case events.FlagFact:
-			s.applyFlag(e, fact)
+			s.applyFlag(e, fact, log)
 		case events.ProjectFact:
 			s.applyProject(e, fact)
 		case events.TenantFact:
@@ -103,17 +103,22 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	}
 }
 
-func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) {
+func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact, log *slog.Logger) {
 	tenantID, key := events.ParseFlagStream(e.Stream)
 	t := s.tenant(tenantID)
 	before, _ := t.flags.Load(key)
-	after := evolve(before, e, fact)
+	after, err := evolve(before, e, fact)
+	if err != nil {
+		s.faults.Add(1)
+		log.Error("the snapshot keeps a flag as it was: an event cannot be compiled", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+		return
+	}
 	t.count(before, -1)
 	t.count(after, +1)
 	if after == nil {
 		t.flags.Delete(key)
 	} else {
-		t.flags.Store(key, after)
+		t.flags.Store(strings.Clone(key), after) // the key is a part of the stream's name, which would stay with it
 	}
 	if before == nil || after == nil {
 		t.births.Add(1)

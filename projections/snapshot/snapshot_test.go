@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"flagledger/events"
 )
@@ -31,7 +27,7 @@ func of(flag ...events.Fact) *Snapshot {
 	return s
 }
 
-func serve(t *testing.T, s *Snapshot, key string) (Result, error) {
+func served(t *testing.T, s *Snapshot, key string) (Result, error) {
 	t.Helper()
 	tenant, _ := s.Tenant("t")
 	flag, ok := tenant.Flag("k")
@@ -45,7 +41,7 @@ func made(kind events.FlagType, value string, variations ...events.Variation) ev
 	return events.FlagCreated{Key: "k", Type: kind, DefaultValue: []byte(value), Salt: "s", Variations: variations}
 }
 
-func variation(id, value string, weight events.Weight) events.Variation {
+func choice(id, value string, weight events.Weight) events.Variation {
 	return events.Variation{ID: id, Name: "name of " + id, Value: []byte(value), Weight: weight}
 }
 
@@ -64,31 +60,31 @@ func TestEvaluate(t *testing.T) {
 		"boolean":                           {[]events.Fact{made(events.BooleanFlag, "false"), on}, Result{Enabled: true, Value: []byte("true"), Reason: Fallthrough}},
 		"any other type serves its default": {[]events.Fact{made(events.StringFlag, `"x"`), on}, Result{Enabled: true, Value: []byte(`"x"`), Reason: Fallthrough}},
 		"variations without weight split nothing": {
-			[]events.Fact{made(events.BooleanFlag, "false", variation("a", "false", 0)), on}, Result{Enabled: true, Value: []byte("true"), Reason: Fallthrough},
+			[]events.Fact{made(events.BooleanFlag, "false", choice("a", "false", 0)), on}, Result{Enabled: true, Value: []byte("true"), Reason: Fallthrough},
 		},
 		"all weight on one": {
-			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 0), variation("b", "2", 5)), on},
+			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 0), choice("b", "2", 5)), on},
 			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, Split: true, VariationID: "b", VariationName: "name of b"},
 		},
 		"a variation updated": {
-			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.VariationUpdated{
+			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 1)), on, events.VariationUpdated{
 				ID: "a", Name: &events.Change[string]{To: "n"}, Value: &events.Change[json.RawMessage]{To: []byte("9")},
 			}},
 			Result{Enabled: true, Value: []byte("9"), Reason: Fallthrough, Split: true, VariationID: "a", VariationName: "n"},
 		},
 		"a variation added and one removed": {
-			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.VariationAdded{Variation: variation("b", "2", 1)}, events.VariationRemoved{Variation: variation("a", "1", 1)}},
+			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 1)), on, events.VariationAdded{Variation: choice("b", "2", 1)}, events.VariationRemoved{Variation: choice("a", "1", 1)}},
 			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, Split: true, VariationID: "b", VariationName: "name of b"},
 		},
 		"another default": {
 			[]events.Fact{made(events.NumberFlag, "0"), events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}}}, Result{Value: []byte("5"), Reason: Off},
 		},
 		"a second life": {
-			[]events.Fact{made(events.NumberFlag, "0", variation("a", "1", 1)), on, events.FlagDeleted{}, made(events.NumberFlag, "7")}, Result{Value: []byte("7"), Reason: Off},
+			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 1)), on, events.FlagDeleted{}, made(events.NumberFlag, "7")}, Result{Value: []byte("7"), Reason: Off},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := serve(t, of(c.facts...), "u")
+			got, err := served(t, of(c.facts...), "u")
 			c.want.Version = events.Revision(len(c.facts))
 			if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 				t.Errorf("it serves %+v, %v, want %+v", got, err, c.want)
@@ -98,8 +94,8 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestASplitNeedsAUnit(t *testing.T) {
-	s := of(made(events.NumberFlag, "0", variation("a", "1", 1)), events.FlagEnabled{Environment: production})
-	_, err := serve(t, s, "")
+	s := of(made(events.NumberFlag, "0", choice("a", "1", 1)), events.FlagEnabled{Environment: production})
+	_, err := served(t, s, "")
 	if missing, ok := errors.AsType[*NoUnitError](err); !ok || missing.Attribute != "targetingKey" {
 		t.Errorf("got %v, want that targetingKey is missing", err)
 	}
@@ -110,72 +106,6 @@ func TestADeletedFlagIsGone(t *testing.T) {
 	if _, ok := tenant.Flag("k"); ok {
 		t.Error("the flag is still there")
 	}
-}
-
-// The vectors come from another implementation of murmur3_32 with seed 0.
-func TestBucket(t *testing.T) {
-	for _, c := range []struct {
-		salt, unit  string
-		total, want uint64
-	}{
-		{"", "", 1 << 31, 361_968_715},
-		{"s", "u", 1000, 532},
-		{"4Q7XJ2", "user-42", 100_000, 90_301},
-		{"4Q7XJ2", "user-43", 100_000, 64_073},
-		{"salt", "é", 1_000_000, 885_194},
-		{strings.Repeat("a", 300), "b", 2_000_000_000, 982_374_342},
-	} {
-		if got := Bucket(c.salt, c.unit, c.total); got != c.want {
-			t.Errorf("Bucket(%q, %q, %d) = %d, want %d", c.salt, c.unit, c.total, got, c.want)
-		}
-	}
-}
-
-func TestSharesOfASplit(t *testing.T) {
-	units := make([]string, 100_000)
-	for u := range units {
-		units[u] = fmt.Sprintf("user-%d", u)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		salt := rapid.StringMatching(`[A-Z0-9]{8}`).Draw(t, "salt")
-		weights := rapid.SliceOfN(rapid.Int64Range(0, 100_000), 2, 6).Draw(t, "weights")
-		f := &Flag{salt: salt}
-		for i, w := range weights {
-			f.variations = append(f.variations, variation(fmt.Sprint(i), "1", events.Weight(w)))
-		}
-		if f.weigh(); f.total == 0 {
-			return
-		}
-		counts := make([]int, len(weights))
-		for _, unit := range units {
-			counts[f.split(unit)]++
-		}
-		for i, w := range weights {
-			want := float64(w) / float64(f.total)
-			if got := float64(counts[i]) / float64(len(units)); math.Abs(got-want) > 0.01 {
-				t.Fatalf("weights %v: variation %d has a share of %.4f, want %.4f", weights, i, got, want)
-			}
-		}
-	})
-}
-
-func TestAShareThatGrowsLosesNoUnit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		before := rapid.Int64Range(0, 99_999).Draw(t, "before")
-		after := rapid.Int64Range(before, 100_000).Draw(t, "after")
-		split := func(share int64) *Flag {
-			f := &Flag{salt: "s", variations: []events.Variation{variation("on", "1", events.Weight(share)), variation("off", "2", events.Weight(100_000-share))}}
-			f.weigh()
-			return f
-		}
-		a, b := split(before), split(after)
-		for u := range 2_000 {
-			unit := fmt.Sprintf("user-%d", u)
-			if a.split(unit) == 0 && b.split(unit) != 0 {
-				t.Fatalf("%s falls out of a share that grows from %d to %d", unit, before, after)
-			}
-		}
-	})
 }
 
 func TestAccess(t *testing.T) {

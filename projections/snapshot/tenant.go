@@ -49,10 +49,10 @@ func newTenant(id string) *Tenant {
 
 // count adds to the number of flags of the project that a flag belongs to.
 func (t *Tenant) count(f *Flag, n int64) {
-	if f == nil || f.projectID == "" {
+	if f == nil {
 		return
 	}
-	if p, ok := t.projects.Load(f.projectID); ok {
+	if p, ok := t.projects.Load(f.project.Value()); ok {
 		p.flags.Add(n)
 	}
 }

@@ -1,0 +1,117 @@
+package snapshot
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/twmb/murmur3"
+	"pgregory.net/rapid"
+
+	"flagledger/events"
+)
+
+// The vectors come from another implementation of murmur3_32 with seed 0.
+func TestBucket(t *testing.T) {
+	for _, c := range []struct {
+		salt, unit  string
+		total, want uint64
+	}{
+		{"", "", 1 << 31, 361_968_715},
+		{"s", "u", 1000, 532},
+		{"4Q7XJ2", "user-42", 100_000, 90_301},
+		{"4Q7XJ2", "user-43", 100_000, 64_073},
+		{"salt", "é", 1_000_000, 885_194},
+		{strings.Repeat("a", 300), "b", 2_000_000_000, 982_374_342},
+	} {
+		if got := Bucket(c.salt, c.unit, c.total); got != c.want {
+			t.Errorf("Bucket(%q, %q, %d) = %d, want %d", c.salt, c.unit, c.total, got, c.want)
+		}
+	}
+}
+
+func TestMurmurInParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOf(rapid.String()).Draw(t, "parts")
+		var h murmur
+		for _, part := range parts {
+			h = h.text(part)
+		}
+		if got, want := h.sum(), murmur3.StringSum32(strings.Join(parts, "")); got != want {
+			t.Fatalf("the hash is %d, another implementation says %d", got, want)
+		}
+	})
+}
+
+// splitOf splits among variations that are named by their places.
+func splitOf(salt string, weights ...int64) *rollout {
+	f := Flag{salt: newMurmur(salt)}
+	for i, w := range weights {
+		f.variations = append(f.variations, newVariation(choice(fmt.Sprint(i), "1", events.Weight(w))))
+	}
+	f.weigh()
+	return f.split
+}
+
+// units are many, and sit in contexts of their own.
+func units(n int) []Context {
+	list := make([]Context, n)
+	for i := range list {
+		list[i].TargetingKey = fmt.Sprintf("user-%d", i)
+	}
+	return list
+}
+
+func drawWeights(t *rapid.T) []int64 {
+	weights := rapid.SliceOfN(rapid.Int64Range(0, 100_000), 2, 6).Draw(t, "weights")
+	weights[rapid.IntRange(0, len(weights)-1).Draw(t, "at least one")]++
+	return weights
+}
+
+func TestSharesOfASplit(t *testing.T) {
+	units := units(100_000)
+	rapid.Check(t, func(t *rapid.T) {
+		weights := drawWeights(t)
+		split := splitOf(rapid.StringMatching(`[A-Z0-9]{8}`).Draw(t, "salt"), weights...)
+		counts := map[string]int{}
+		for i := range units {
+			v, _ := split.pick(&units[i])
+			counts[v.id]++
+		}
+		for i, w := range weights {
+			want := float64(w) / float64(split.total)
+			if got := float64(counts[fmt.Sprint(i)]) / float64(len(units)); math.Abs(got-want) > 0.01 {
+				t.Fatalf("weights %v: variation %d has a share of %.4f, want %.4f", weights, i, got, want)
+			}
+		}
+	})
+}
+
+func TestAShareThatGrowsLosesNoUnit(t *testing.T) {
+	units := units(2_000)
+	rapid.Check(t, func(t *rapid.T) {
+		weights := drawWeights(t)
+		grows := rapid.IntRange(0, len(weights)-1).Draw(t, "grows")
+		by := rapid.Int64Range(1, 100_000).Draw(t, "by")
+		after := append([]int64{}, weights...)
+		after[grows] += by
+		if neighbour := grows - 1; neighbour >= 0 && rapid.Bool().Draw(t, "at a neighbour's expense") {
+			after[grows] -= by
+			by = min(by, after[neighbour])
+			after[neighbour] -= by
+			after[grows] += by
+		}
+		a, b := splitOf("s", weights...), splitOf("s", after...)
+		for i := range units {
+			from, _ := a.pick(&units[i])
+			to, _ := b.pick(&units[i])
+			switch grown := fmt.Sprint(grows); {
+			case from.id == grown && to.id != grown:
+				t.Fatalf("%s falls out of variation %d, which grows from %v to %v", units[i].TargetingKey, grows, weights, after)
+			case a.total == b.total && from.id != to.id && to.id != grown:
+				t.Fatalf("%s moves from %s to %s, where only variation %d grows from %v to %v", units[i].TargetingKey, from.id, to.id, grows, weights, after)
+			}
+		}
+	})
+}

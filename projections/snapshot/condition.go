@@ -1,0 +1,379 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"flagledger/events"
+)
+
+// condition is a condition compiled.
+type condition struct {
+	attribute attribute
+	test      test
+	negate    bool
+}
+
+func compileCondition(c events.Condition) (condition, error) {
+	t, err := compileTest(c.Op, c.Values)
+	if err != nil {
+		return condition{}, fmt.Errorf("the condition on %q: %s: %w", c.Attribute, c.Op, err)
+	}
+	return condition{attribute: newAttribute(c.Attribute), test: t, negate: c.Negate}, nil
+}
+
+func (c *condition) holds(x *Context) bool {
+	if c.attribute.targetingKey {
+		return (x.TargetingKey != "" && c.test.text(x.TargetingKey)) != c.negate
+	}
+	return c.fits(c.attribute.of(x)) != c.negate
+}
+
+// fits reports whether a value passes the test. Of an array it is enough that one element does; arrays in it are no elements to compare.
+func (c *condition) fits(value any) bool {
+	if _, ok := c.test.(exists); ok {
+		return value != nil
+	}
+	if elements, ok := value.([]any); ok {
+		for _, element := range elements {
+			if c.fitsOne(element) {
+				return true
+			}
+		}
+		return false
+	}
+	return c.fitsOne(value)
+}
+
+func (c *condition) fitsOne(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return c.test.text(value)
+	case Number:
+		return c.test.number(value)
+	case bool:
+		return c.test.boolean(value)
+	default:
+		return false
+	}
+}
+
+// attribute is where in a context to look.
+type attribute struct {
+	name         string
+	path         []string // nil where the name has no dot, or where it would reach into the targeting key
+	targetingKey bool
+}
+
+func newAttribute(name string) attribute {
+	a := attribute{name: name, targetingKey: name == targetingKey}
+	if path := strings.Split(name, "."); len(path) > 1 && path[0] != targetingKey {
+		a.path = path
+	}
+	return a
+}
+
+// of finds the attribute, nil where it is absent. One whose own name has the dots comes before one that the path leads to.
+func (a *attribute) of(x *Context) any {
+	value, found := x.Attributes[a.name]
+	if found || a.path == nil {
+		return value
+	}
+	value = x.Attributes
+	for _, step := range a.path {
+		object, _ := value.(map[string]any)
+		value = object[step]
+	}
+	return value
+}
+
+// test is what an operator asks of a value. What is not of a type that it takes does not pass.
+type test interface {
+	text(string) bool
+	number(Number) bool
+	boolean(bool) bool
+}
+
+type never struct{}
+
+func (never) text(string) bool   { return false }
+func (never) number(Number) bool { return false }
+func (never) boolean(bool) bool  { return false }
+
+func compileTest(op events.Operator, values []json.RawMessage) (test, error) {
+	switch op {
+	case events.In:
+		return compileIn(values)
+	case events.Contains, events.StartsWith, events.EndsWith:
+		texts, err := operands(values, textOf)
+		return affix{op: op, values: texts}, err
+	case events.Matches:
+		patterns, err := operands(values, patternOf)
+		return matches{patterns: patterns}, err
+	case events.Greater, events.GreaterEqual, events.Less, events.LessEqual:
+		numbers, err := operands(values, numberOf)
+		return numberBound{bound: newBound(orders[op], numbers, Number.compare)}, err
+	case events.Before, events.After:
+		times, err := operands(values, timeOf)
+		return timeBound{bound: newBound(orders[op], times, time.Time.Compare)}, err
+	case events.SemverEqual:
+		versions, err := operands(values, versionOf)
+		return versionEqual{versions: versions}, err
+	case events.SemverGreater, events.SemverAtLeast, events.SemverLess, events.SemverAtMost:
+		versions, err := operands(values, versionOf)
+		return versionBound{bound: newBound(orders[op], versions, events.SemanticVersion.Compare)}, err
+	case events.Exists:
+		return exists{}, nil
+	default:
+		return nil, errors.New("no such operator")
+	}
+}
+
+// operands reads the values of a condition as its operator takes them.
+func operands[T any](values []json.RawMessage, read func(json.RawMessage) (T, error)) ([]T, error) {
+	list := make([]T, len(values))
+	for i, value := range values {
+		var err error
+		if list[i], err = read(value); err != nil {
+			return nil, fmt.Errorf("values[%d] %w", i, err) // without the value: it may be about a person
+		}
+	}
+	return list, nil
+}
+
+var errNoText = errors.New("is no string")
+
+func textOf(value json.RawMessage) (string, error) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", errNoText
+	}
+	var text string
+	if err := json.Unmarshal(value, &text); err != nil {
+		return "", errNoText
+	}
+	return text, nil
+}
+
+func patternOf(value json.RawMessage) (*regexp.Regexp, error) {
+	text, err := textOf(value)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := regexp.Compile(text)
+	if err != nil {
+		return nil, errors.New("is no regular expression that RE2 takes")
+	}
+	return pattern, nil
+}
+
+func numberOf(value json.RawMessage) (Number, error) {
+	if len(value) == 0 || value[0] != '-' && (value[0] < '0' || value[0] > '9') {
+		return Number{}, errors.New("is no number")
+	}
+	return ParseNumber(value), nil
+}
+
+func timeOf(value json.RawMessage) (time.Time, error) {
+	text, err := textOf(value)
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, ok := events.ParseTime(text)
+	if !ok {
+		return time.Time{}, errors.New("is no time as RFC 3339 writes it")
+	}
+	return t, nil
+}
+
+func versionOf(value json.RawMessage) (events.SemanticVersion, error) {
+	text, err := textOf(value)
+	if err != nil {
+		return events.SemanticVersion{}, err
+	}
+	v, ok := events.ParseSemanticVersion(text)
+	if !ok {
+		return events.SemanticVersion{}, errors.New("is no version as semver 2.0.0 writes it")
+	}
+	return v, nil
+}
+
+// in passes what is one of the values. Booleans and strings are compared exactly, numbers by value.
+type in struct {
+	texts    oneOf[string]
+	numbers  oneOf[Number]
+	booleans [2]bool // whether false and true are among the values
+}
+
+func compileIn(values []json.RawMessage) (test, error) {
+	var t in
+	var texts []string
+	var numbers []Number
+	for i, value := range values {
+		if text, err := textOf(value); err == nil {
+			texts = append(texts, text)
+		} else if n, err := numberOf(value); err == nil {
+			numbers = append(numbers, n)
+		} else if string(value) == "true" || string(value) == "false" {
+			t.booleans[index(value[0] == 't')] = true
+		} else {
+			return nil, fmt.Errorf("values[%d] is no string, number or boolean", i)
+		}
+	}
+	t.texts, t.numbers = newOneOf(texts), newOneOf(numbers)
+	return &t, nil
+}
+
+func (t *in) text(s string) bool   { return t.texts.has(s) }
+func (t *in) number(n Number) bool { return t.numbers.has(n) }
+func (t *in) boolean(b bool) bool  { return t.booleans[index(b)] }
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// oneOf is a set that never changes.
+type oneOf[T comparable] struct {
+	few  []T
+	many map[T]struct{}
+}
+
+const manyValues = 8 // from here on a map is faster than looking through all
+
+func newOneOf[T comparable](values []T) oneOf[T] {
+	if len(values) < manyValues {
+		return oneOf[T]{few: slices.Clip(values)}
+	}
+	many := make(map[T]struct{}, len(values))
+	for _, value := range values {
+		many[value] = struct{}{}
+	}
+	return oneOf[T]{many: many}
+}
+
+func (s *oneOf[T]) has(value T) bool {
+	if s.many == nil {
+		return slices.Contains(s.few, value)
+	}
+	_, found := s.many[value]
+	return found
+}
+
+// affix passes texts that contain, start with or end with one of the values.
+type affix struct {
+	never
+	op     events.Operator
+	values []string
+}
+
+func (t affix) text(s string) bool {
+	for _, value := range t.values {
+		switch {
+		case t.op == events.Contains && strings.Contains(s, value),
+			t.op == events.StartsWith && strings.HasPrefix(s, value),
+			t.op == events.EndsWith && strings.HasSuffix(s, value):
+			return true
+		}
+	}
+	return false
+}
+
+// matches passes texts that one of the patterns matches somewhere.
+type matches struct {
+	never
+	patterns []*regexp.Regexp
+}
+
+func (t matches) text(s string) bool {
+	for _, pattern := range t.patterns {
+		if pattern.MatchString(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// order is how an ordered value must stand to a bound.
+type order struct {
+	sign  int // of the comparison with the bound
+	equal bool
+}
+
+var orders = map[events.Operator]order{
+	events.Greater: {+1, false}, events.GreaterEqual: {+1, true}, events.Less: {-1, false}, events.LessEqual: {-1, true},
+	events.After: {+1, false}, events.Before: {-1, false},
+	events.SemverGreater: {+1, false}, events.SemverAtLeast: {+1, true}, events.SemverLess: {-1, false}, events.SemverAtMost: {-1, true},
+}
+
+// bound is the one of several values that is the easiest to pass: where it is not passed, none of them is.
+type bound[T any] struct {
+	order
+	value T
+	none  bool // there was no value
+}
+
+func newBound[T any](o order, values []T, compare func(T, T) int) bound[T] {
+	if len(values) == 0 {
+		return bound[T]{none: true}
+	}
+	easiest := slices.MinFunc(values, func(a, b T) int { return o.sign * compare(a, b) })
+	return bound[T]{order: o, value: easiest}
+}
+
+func (b *bound[T]) passes(compared int) bool {
+	return !b.none && (compared == b.sign || compared == 0 && b.equal)
+}
+
+type numberBound struct {
+	never
+	bound bound[Number]
+}
+
+func (t numberBound) number(n Number) bool { return t.bound.passes(n.compare(t.bound.value)) }
+
+// timeBound compares texts that are times as RFC 3339 writes them.
+type timeBound struct {
+	never
+	bound bound[time.Time]
+}
+
+func (t timeBound) text(s string) bool {
+	at, ok := events.ParseTime(s)
+	return ok && t.bound.passes(at.Compare(t.bound.value))
+}
+
+// versionBound compares texts that are versions as semver 2.0.0 writes them.
+type versionBound struct {
+	never
+	bound bound[events.SemanticVersion]
+}
+
+func (t versionBound) text(s string) bool {
+	v, ok := events.ParseSemanticVersion(s)
+	return ok && t.bound.passes(v.Compare(t.bound.value))
+}
+
+// versionEqual passes versions of the same precedence as one of the values.
+type versionEqual struct {
+	never
+	versions []events.SemanticVersion
+}
+
+func (t versionEqual) text(s string) bool {
+	v, ok := events.ParseSemanticVersion(s)
+	return ok && slices.ContainsFunc(t.versions, func(w events.SemanticVersion) bool { return v.Compare(w) == 0 })
+}
+
+// exists passes all that is there and not null, an empty array too.
+type exists struct{}
+
+func (exists) text(string) bool   { return true }
+func (exists) number(Number) bool { return true }
+func (exists) boolean(bool) bool  { return true }

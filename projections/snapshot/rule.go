@@ -1,0 +1,195 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"flagledger/events"
+)
+
+// targeting is what an environment serves to whom.
+type targeting struct {
+	rules []rule
+	rest  *serve // to those whom no rule matches; nil leaves that to the flag
+}
+
+// rule is a rule compiled.
+type rule struct {
+	id         string
+	conditions []condition
+	serve      serve
+}
+
+func (r *rule) matches(x *Context) bool {
+	for i := range r.conditions {
+		if !r.conditions[i].holds(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// serve is one of a variation, a rollout and a value of its own.
+type serve struct {
+	variation *variation
+	rollout   *rollout
+	value     json.RawMessage
+}
+
+// rollout splits units by weight.
+type rollout struct {
+	salt   murmur
+	by     *attribute // nil for the targeting key
+	noUnit *NoUnitError
+	total  uint64
+	shares []share
+}
+
+type share struct {
+	variation *variation
+	weight    uint64
+}
+
+func (f *Flag) compileRules(rules []events.Rule) ([]rule, error) {
+	compiled := make([]rule, len(rules))
+	for i, r := range rules {
+		serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
+		if err != nil {
+			return nil, fmt.Errorf("rule %s: %w", r.ID, err)
+		}
+		conditions := make([]condition, len(r.Conditions))
+		for j, c := range r.Conditions {
+			if conditions[j], err = compileCondition(c); err != nil {
+				return nil, fmt.Errorf("rule %s: %w", r.ID, err)
+			}
+		}
+		compiled[i] = rule{id: r.ID, conditions: conditions, serve: serve}
+	}
+	return compiled, nil
+}
+
+func (f *Flag) compileServe(s events.Serve, salt murmur) (serve, error) {
+	switch {
+	case s.VariationID != "":
+		v, err := f.variation(s.VariationID)
+		return serve{variation: v}, err
+	case len(s.Rollout) > 0:
+		shares := make([]share, len(s.Rollout))
+		for i, part := range s.Rollout {
+			v, err := f.variation(part.VariationID)
+			if err != nil {
+				return serve{}, err
+			}
+			shares[i] = share{v, uint64(part.Weight)}
+		}
+		r := newRollout(salt, s.BucketBy, shares)
+		if r == nil {
+			return serve{}, errors.New("the weights of the rollout add up to nothing")
+		}
+		return serve{rollout: r}, nil
+	case len(s.Value) > 0:
+		return serve{value: s.Value}, nil
+	default:
+		return serve{}, errors.New("it serves nothing")
+	}
+}
+
+func (f *Flag) variation(id string) (*variation, error) {
+	for _, v := range f.variations {
+		if v.id == id {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("the flag has no variation %s", id)
+}
+
+// newRollout returns nil where there is no weight.
+func newRollout(salt murmur, bucketBy string, shares []share) *rollout {
+	total := uint64(0)
+	for _, s := range shares {
+		total += s.weight
+	}
+	if total == 0 {
+		return nil
+	}
+	r := &rollout{salt: salt, noUnit: errNoTargetingKey, total: total, shares: shares}
+	if bucketBy != "" && bucketBy != targetingKey {
+		r.by, r.noUnit = new(newAttribute(bucketBy)), &NoUnitError{bucketBy}
+	}
+	return r
+}
+
+// pick finds the variation of a context's unit; false where it has none. Units are texts that are not empty, and numbers.
+func (r *rollout) pick(x *Context) (*variation, bool) {
+	var h murmur
+	if r.by == nil {
+		if x.TargetingKey == "" {
+			return nil, false
+		}
+		h = r.salt.text(x.TargetingKey)
+	} else {
+		switch value := r.by.of(x).(type) {
+		case string:
+			if value == "" {
+				return nil, false
+			}
+			h = r.salt.text(value)
+		case Number:
+			h = value.hash(r.salt)
+		default:
+			return nil, false
+		}
+	}
+	at := h.bucket(r.total)
+	for i := range r.shares {
+		s := &r.shares[i]
+		if at < s.weight {
+			return s.variation, true
+		}
+		at -= s.weight
+	}
+	return r.shares[len(r.shares)-1].variation, true // not reached: at is less than the sum
+}
+
+// serves reports whether a variation is served for a rule or in place of one.
+func (t *targeting) serves(v *variation) bool {
+	return t.rest != nil && t.rest.serves(v) || slices.ContainsFunc(t.rules, func(r rule) bool { return r.serve.serves(v) })
+}
+
+func (s *serve) serves(v *variation) bool {
+	return s.variation == v || s.rollout != nil && slices.ContainsFunc(s.rollout.shares, func(s share) bool { return s.variation == v })
+}
+
+// replace returns what serves as before but one variation in place of another.
+func (t *targeting) replace(from, to *variation) *targeting {
+	if t == nil || !t.serves(from) {
+		return t
+	}
+	next := &targeting{rules: slices.Clone(t.rules)}
+	for i := range next.rules {
+		next.rules[i].serve = next.rules[i].serve.replace(from, to)
+	}
+	if t.rest != nil {
+		next.rest = new(t.rest.replace(from, to))
+	}
+	return next
+}
+
+func (s serve) replace(from, to *variation) serve {
+	if s.variation == from {
+		s.variation = to
+	}
+	if s.rollout != nil {
+		next := *s.rollout
+		next.shares = slices.Clone(next.shares)
+		for i := range next.shares {
+			if next.shares[i].variation == from {
+				next.shares[i].variation = to
+			}
+		}
+		s.rollout = &next
+	}
+	return s
+}

@@ -1,0 +1,210 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"flagledger/events"
+)
+
+var (
+	on    = events.FlagEnabled{Environment: production}
+	three = made(events.NumberFlag, "0", choice("a", "1", 0), choice("b", "2", 0), choice("c", "3", 0))
+	toA   = events.Serve{VariationID: "a"}
+	toB   = events.Serve{VariationID: "b"}
+	seven = events.Serve{Value: json.RawMessage("7")}
+)
+
+func rules(list ...events.Rule) events.RulesChanged {
+	return events.RulesChanged{Environment: production, To: list}
+}
+
+// when makes a rule for those of a plan.
+func when(id, plan string, s events.Serve) events.Rule {
+	return events.Rule{ID: id, Salt: "salt of " + id, Serve: s, Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: raw(`["` + plan + `"]`)}}}
+}
+
+func otherwise(s events.Serve) events.FallthroughChanged {
+	return events.FallthroughChanged{Environment: production, To: &s}
+}
+
+func rolled(bucketBy string, shares ...events.Share) events.Serve {
+	return events.Serve{Rollout: shares, BucketBy: bucketBy}
+}
+
+func TestRules(t *testing.T) {
+	pro := &Context{TargetingKey: "u", Attributes: attributes(`{"plan":"pro","company":{"id":42},"empty":""}`)}
+	elsewhere := events.RulesChanged{Environment: events.EnvironmentRef{ID: "e2", Name: "development"}, To: []events.Rule{when("r", "pro", toA)}}
+	all := events.Rule{ID: "all", Serve: toB}
+	a := Result{Enabled: true, Value: []byte("1"), Reason: RuleMatch, RuleID: "r", VariationID: "a", VariationName: "name of a", Ruled: true}
+	b := Result{Enabled: true, Value: []byte("2"), Reason: RuleMatch, RuleID: "r", VariationID: "b", VariationName: "name of b", Ruled: true}
+	with := func(r Result, change func(*Result)) Result {
+		change(&r)
+		return r
+	}
+	rest := with(b, func(r *Result) { r.Reason, r.RuleID = Fallthrough, "" })
+	for name, c := range map[string]struct {
+		facts []events.Fact
+		want  Result
+	}{
+		"a rule that matches":         {[]events.Fact{three, on, rules(when("r", "pro", toA))}, a},
+		"the first one":               {[]events.Fact{three, on, rules(when("q", "free", toB), when("r", "pro", toA), when("s", "pro", toB))}, a},
+		"one without conditions":      {[]events.Fact{three, on, rules(when("q", "free", toA), all)}, with(b, func(r *Result) { r.RuleID = "all" })},
+		"one that serves a value":     {[]events.Fact{three, on, rules(when("r", "pro", seven))}, Result{Enabled: true, Value: []byte("7"), Reason: RuleMatch, RuleID: "r", Ruled: true}},
+		"rules before the switch":     {[]events.Fact{three, rules(when("r", "pro", toA)), on}, a},
+		"rules of a flag that is off": {[]events.Fact{three, rules(when("r", "pro", toA))}, Result{Value: []byte("0"), Reason: Off}},
+		"rules outlive the switch":    {[]events.Fact{three, on, rules(when("r", "pro", toA)), events.FlagDisabled{Environment: production}, on}, a},
+		"rules of an archived flag": {
+			[]events.Fact{three, on, rules(when("r", "pro", toA)), events.FlagStatusChanged{To: events.ArchivedFlag}}, Result{Value: []byte("0"), Reason: Archived},
+		},
+		"rules of another environment": {[]events.Fact{three, on, elsewhere}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
+		"rules replaced":               {[]events.Fact{three, on, rules(when("q", "pro", toB)), rules(when("r", "pro", toA))}, a},
+		"rules dropped":                {[]events.Fact{three, on, rules(when("r", "pro", toA)), rules()}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
+		"no rule matches": {
+			[]events.Fact{three, on, rules(when("r", "free", toA))}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough, Ruled: true},
+		},
+		"then the fallthrough":              {[]events.Fact{three, on, otherwise(toB), rules(when("r", "free", toA))}, rest},
+		"a fallthrough without rules":       {[]events.Fact{three, otherwise(toB), on}, with(rest, func(r *Result) { r.Ruled = false })},
+		"a fallthrough that serves a value": {[]events.Fact{three, otherwise(seven), on}, Result{Enabled: true, Value: []byte("7"), Reason: Fallthrough}},
+		"a fallthrough unset": {
+			[]events.Fact{three, on, otherwise(toB), events.FallthroughChanged{Environment: production}}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough},
+		},
+		"a fallthrough comes before weights": {
+			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 5), choice("b", "2", 0)), on, otherwise(toB)}, with(rest, func(r *Result) { r.Ruled = false }),
+		},
+		"a fallthrough unset leaves rules": {[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(toB), events.FallthroughChanged{Environment: production}}, a},
+		"a variation updated": {
+			[]events.Fact{
+				three, on, rules(when("r", "pro", toA)), otherwise(toA),
+				events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: []byte("9")}, Name: &events.Change[string]{To: "n"}},
+			},
+			with(a, func(r *Result) { r.Value, r.VariationName = []byte("9"), "n" }),
+		},
+		"a variation of a rollout updated": {
+			[]events.Fact{
+				three, on, rules(when("r", "pro", rolled("", events.Share{VariationID: "b"}, events.Share{VariationID: "a", Weight: 1}))),
+				events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: []byte("9")}, Weight: &events.Change[events.Weight]{To: 7}},
+			},
+			with(a, func(r *Result) { r.Value, r.Split = []byte("9"), true }),
+		},
+		"the variation of a fallthrough updated": {
+			[]events.Fact{
+				three, on, rules(when("r", "free", toA)), otherwise(rolled("company.id", events.Share{VariationID: "b", Weight: 1})),
+				events.VariationUpdated{ID: "b", Value: &events.Change[json.RawMessage]{To: []byte("9")}},
+			},
+			with(rest, func(r *Result) { r.Value, r.Split = []byte("9"), true }),
+		},
+		"another variation removed": {
+			[]events.Fact{three, on, rules(when("r", "pro", toB)), events.VariationRemoved{Variation: choice("a", "1", 0)}}, b,
+		},
+		"a second life has no rules": {[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(toB), events.FlagDeleted{}, three, on}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := of(c.facts...)
+			tenant, _ := s.Tenant("t")
+			flag, _ := tenant.Flag("k")
+			got, err := flag.Evaluate(production.ID, pro)
+			c.want.Version = events.Revision(len(c.facts))
+			if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) || s.Faults() != 0 {
+				t.Errorf("it serves %+v, %v with %d faults, want %+v", got, err, s.Faults(), c.want)
+			}
+		})
+	}
+}
+
+// A flag whose fact cannot be compiled stays as it was; later facts go on from there.
+func TestTheLastGoodVersionIsKept(t *testing.T) {
+	for name, fact := range map[string]events.Fact{
+		"a pattern":                   rules(events.Rule{ID: "x", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: events.Matches, Values: raw(`["("]`)}}}),
+		"an operator":                 rules(events.Rule{ID: "x", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: "like"}}}),
+		"one bad rule of two":         rules(when("x", "pro", toB), when("y", "pro", events.Serve{VariationID: "none"})),
+		"an unknown variation":        otherwise(events.Serve{VariationID: "none"}),
+		"an unknown one of a rollout": otherwise(rolled("", events.Share{VariationID: "a", Weight: 1}, events.Share{VariationID: "none", Weight: 1})),
+		"a rollout without weight":    rules(when("x", "pro", rolled("", events.Share{VariationID: "a"}))),
+		"nothing to serve":            rules(when("x", "pro", events.Serve{})),
+		"a served variation removed":  events.VariationRemoved{Variation: choice("a", "1", 0)},
+		"one of the fallthrough":      events.VariationRemoved{Variation: choice("b", "2", 0)},
+		"one of a rollout":            events.VariationRemoved{Variation: choice("c", "3", 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := of(three, on, rules(when("r", "pro", toA), when("s", "free", rolled("", events.Share{VariationID: "c", Weight: 1}))), otherwise(toB), fact,
+				events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}})
+			if s.Faults() != 1 {
+				t.Errorf("%d faults, want 1", s.Faults())
+			}
+			tenant, _ := s.Tenant("t")
+			flag, _ := tenant.Flag("k")
+			for plan, want := range map[string]string{"pro": "1", "free": "3", "other": "2"} {
+				got, err := flag.Evaluate(production.ID, &Context{TargetingKey: "u", Attributes: map[string]any{"plan": plan}})
+				if err != nil || string(got.Value) != want || got.Version != 6 {
+					t.Errorf("%s is served %+v, %v, want %s", plan, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestUnitsOfARollout(t *testing.T) {
+	shares := []events.Share{{VariationID: "a", Weight: 1_000}, {VariationID: "b", Weight: 2_000}, {VariationID: "c", Weight: 500}}
+	byUnit := func(salt, unit string) string {
+		at := Bucket(salt, unit, 3_500)
+		switch {
+		case at < 1_000:
+			return "a"
+		case at < 3_000:
+			return "b"
+		default:
+			return "c"
+		}
+	}
+	s := of(three, on, rules(
+		when("key", "key", rolled("", shares...)), when("named", "named", rolled("targetingKey", shares...)),
+		when("id", "id", rolled("id", shares...)), when("company", "company", rolled("company.id", shares...)),
+	), otherwise(rolled("id", shares...)))
+	tenant, _ := s.Tenant("t")
+	flag, _ := tenant.Flag("k")
+	for i := range 200 {
+		unit := fmt.Sprintf("unit %d", i)
+		number := fmt.Sprintf("-%d.25", i)
+		for _, c := range []struct{ salt, attributes, targetingKey, unit string }{
+			{"salt of key", `{"plan":"key","targetingKey":"never"}`, unit, unit},
+			{"salt of named", `{"plan":"named"}`, unit, unit},
+			{"salt of id", `{"plan":"id","id":"` + unit + `"}`, "", unit},
+			{"salt of company", `{"plan":"company","company":{"id":"` + unit + `"}}`, "never", unit},
+			{"salt of company", `{"plan":"company","company":{"id":` + number + `0}}`, "never", number},
+			{"s", `{"plan":"none of the rules","id":"` + unit + `"}`, "never", unit},
+		} {
+			got, err := flag.Evaluate(production.ID, &Context{TargetingKey: c.targetingKey, Attributes: attributes(c.attributes)})
+			if want := byUnit(c.salt, c.unit); err != nil || got.VariationID != want || !got.Split {
+				t.Errorf("%s is served %+v, %v, want variation %s", c.attributes, got, err, want)
+			}
+		}
+	}
+}
+
+func TestARolloutNeedsItsUnit(t *testing.T) {
+	share := events.Share{VariationID: "a", Weight: 1}
+	for bucketBy, lists := range map[string]string{
+		"":             `[{},{"targetingKey":"u"}]`,
+		"targetingKey": `[{},{"targetingKey":"u"}]`,
+		"id":           `[{},{"id":""},{"id":null},{"id":true},{"id":["u"]},{"id":{"id":"u"}}]`,
+		"company.id":   `[{},{"company":"u"},{"company":{}},{"company":{"id":null}},{"company":[{"id":"u"}]},{"company.id":""}]`,
+	} {
+		want := bucketBy
+		if bucketBy == "" {
+			want = "targetingKey"
+		}
+		for _, fact := range []events.Fact{rules(events.Rule{ID: "r", Serve: rolled(bucketBy, share)}), otherwise(rolled(bucketBy, share))} {
+			tenant, _ := of(three, on, fact).Tenant("t")
+			flag, _ := tenant.Flag("k")
+			for _, value := range raw(lists) {
+				got, err := flag.Evaluate(production.ID, &Context{Attributes: attributes(string(value))})
+				if missing, ok := errors.AsType[*NoUnitError](err); !ok || missing.Attribute != want || fmt.Sprint(got) != fmt.Sprint(Result{}) {
+					t.Errorf("by %q, %s is served %+v, %v, want that %s is missing", bucketBy, value, got, err, want)
+				}
+			}
+		}
+	}
+}
