@@ -17,6 +17,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/metering"
 	"flagledger/queries"
 )
 
@@ -37,6 +38,7 @@ type Options struct {
 	Queries   *queries.Queries
 	Identity  commands.Identity
 	Directory *directory.Directory
+	Meter     *metering.Meter
 	Metrics   *prometheus.Registry
 	Log       *slog.Logger
 
@@ -59,6 +61,7 @@ type API struct {
 	queries   *queries.Queries
 	identity  commands.Identity
 	directory *directory.Directory
+	meter     *metering.Meter
 	tokens    *tokens
 	limiter   *limiter
 	router    *chi.Mux
@@ -71,7 +74,7 @@ type API struct {
 // New builds the interface.
 func New(o Options) *API {
 	a := &API{
-		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory,
+		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter,
 		tokens: newTokens(o.Identity), limiter: newLimiter(o.Limits, o.Proxies), router: chi.NewMux(),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "flagledger_http_request_duration_seconds",
@@ -102,6 +105,7 @@ func New(o Options) *API {
 		a.addTenants()
 		a.addEnvironments()
 		a.addMembers()
+		a.addUsage()
 		a.addProjects()
 		a.addFlags()
 		a.addProjectFlags()

@@ -159,6 +159,7 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
+	a.meter.Count(p.tenant.ID(), 1)
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)
@@ -174,7 +175,8 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newOutput(w)
 	defer out.release()
-	failures := map[string]evaluationError{}
+	failures, evaluated := map[string]evaluationError{}, 0
+	defer func() { a.meter.Count(p.tenant.ID(), evaluated) }()
 	out.text(`{"flags":{`)
 	separator := ""
 	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, q.flagKeys, &q.Context) {
@@ -183,6 +185,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 			failures[key] = evaluationError{p.Status, p.Detail, p.Errors}
 			continue
 		}
+		evaluated++
 		out.text(separator)
 		out.quote(key)
 		out.text(":")

@@ -13,7 +13,7 @@ var leastRoles = map[string]string{
 	"GET /": "anyone", "GET /health": "anyone", "GET /api/v1/version": "anyone",
 	"POST /api/v1/auth/signup": "anyone", "POST /api/v1/auth/login": "anyone", "POST /api/v1/auth/refresh": "anyone", "POST /auth/signup": "anyone", "POST /auth/signin": "anyone",
 	"POST /api/v1/auth/logout": "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
-	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
+	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/usage": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
 	"PATCH /api/v1/tenants/{tenantId}": "admin", "DELETE /api/v1/tenants/{tenantId}": "admin",
 	"POST /api/v1/tenants/{tenantId}/environments": "admin", "DELETE /api/v1/tenants/{tenantId}/environments/{environment}": "admin",
 	"GET /api/v1/tenants/{tenantId}/users": "viewer", "POST /api/v1/tenants/{tenantId}/users": "admin",

@@ -11,6 +11,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/directory"
 	"flagledger/commands/local"
+	"flagledger/commands/metering"
 	"flagledger/http"
 	"flagledger/projections"
 	"flagledger/projections/snapshot"
@@ -59,6 +60,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	live := snapshot.New()
 	progress := projections.NewProgress()
 	people := directory.New(pool)
+	meter := metering.New(pool)
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
 
@@ -67,6 +69,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	parts.Go(func() { live.Run(running, store, progress.SnapshotReached, log) })
 	parts.Go(func() { progress.Listen(running, databaseURL, store.Engine(), log) })
 	parts.Go(func() { people.Run(running, log) })
+	parts.Go(func() { meter.Run(running, log) })
 	parts.Go(func() { monitor.run(running) })
 	parts.Go(func() {
 		if err := projections.Run(running, databaseURL, store, progress, log); err != nil && running.Err() == nil {
@@ -80,7 +83,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	api := http.New(http.Options{
 		Writer:   &commands.Writer{Store: store, Await: progress.Wait},
 		Queries:  queries.New(pool, live),
-		Identity: identity, Directory: people, Metrics: metrics, Log: log, Health: monitor.health,
+		Identity: identity, Directory: people, Meter: meter, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins,
 		PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})

@@ -107,6 +107,9 @@ func (t *Tenant) FlagKeys() []string {
 	return keys
 }
 
+// Size counts the tenant's flags and members. Who was invited and has not signed in yet is no member.
+func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.Size() }
+
 // ProjectFlags counts the flags of a project; false where the tenant has no such project.
 func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
 	p, ok := t.projects.Load(projectID)

@@ -1,0 +1,163 @@
+// Package metering counts evaluations by tenant and calendar month, for all nodes together.
+package metering
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"flagledger/commands"
+)
+
+// Meter counts the evaluations of a node in memory, and adds them to those of all nodes in a database. Its errors are *commands.Error of the
+// kind Unavailable.
+type Meter struct {
+	Now func() time.Time
+
+	db     *pgxpool.Pool
+	run    uuid.UUID // of this process
+	counts *xsync.Map[slot, *count]
+
+	addedUp int // the month in which earlier ones were added up; Run's alone
+}
+
+// slot is what is counted apart.
+type slot struct {
+	tenantID string
+	month    int // of the era: 12 times the year, and the month
+}
+
+// count is how often a tenant's flags were evaluated here in a month.
+type count struct {
+	total   atomic.Int64
+	written int64 // how much of it is in the database; Run's alone
+}
+
+// New returns a meter over a database.
+func New(db *pgxpool.Pool) *Meter {
+	return &Meter{Now: time.Now, db: db, run: uuid.New(), counts: xsync.NewMap[slot, *count]()}
+}
+
+func monthOf(t time.Time) int {
+	year, month, _ := t.UTC().Date()
+	return 12*year + int(month) - 1
+}
+
+func firstDay(month int) time.Time {
+	return time.Date(month/12, time.Month(month%12+1), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// Count counts evaluations of a tenant's flags now. It only remembers; Run writes it down.
+func (m *Meter) Count(tenantID string, evaluations int) {
+	at := slot{tenantID, monthOf(m.Now())}
+	c, ok := m.counts.Load(at)
+	if !ok {
+		c, _ = m.counts.LoadOrStore(at, &count{})
+	}
+	c.total.Add(int64(evaluations))
+}
+
+// Evaluations tells how often a tenant's flags have been evaluated in the current month: on this node until now, on others as far as they
+// have written it down.
+func (m *Meter) Evaluations(ctx context.Context, tenantID string) (n int64, err error) {
+	at := slot{tenantID, monthOf(m.Now())}
+	err = m.db.QueryRow(ctx, `select coalesce(sum(count), 0)::bigint from keep.evaluations where tenant_id = $1 and month = $2 and run <> $3`,
+		tenantID, firstDay(at.month), m.run).Scan(&n)
+	if err != nil {
+		return 0, &commands.Error{Kind: commands.Unavailable, Detail: "the count of evaluations cannot be read at the moment", Err: err}
+	}
+	if c, ok := m.counts.Load(at); ok {
+		n += c.total.Load()
+	}
+	return n, nil
+}
+
+const (
+	flushInterval = 5 * time.Second
+	flushTimeout  = 5 * time.Second
+	lastFlush     = 2 * time.Second // when the node ends
+)
+
+// Run writes the counts down every five seconds until ctx ends, and then once more. What cannot be written is kept.
+func (m *Meter) Run(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(flushInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			err := m.flush(ctx, flushTimeout)
+			if err == nil {
+				err = m.addUp(ctx)
+			}
+			if err != nil && ctx.Err() == nil {
+				log.Warn("evaluations could not be written down; they are kept for the next attempt", "err", err)
+			}
+		case <-ctx.Done():
+			if err := m.flush(context.WithoutCancel(ctx), lastFlush); err != nil {
+				log.Error("the last evaluations could not be written down; they are missing from the tenants' usage", "err", err)
+			}
+			return
+		}
+	}
+}
+
+// flush writes down what has changed since it was last written, and forgets what will not change any more.
+func (m *Meter) flush(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	now := m.Now()
+	over := monthOf(now.Add(-time.Hour)) // months before it; evaluations of the last moments may not be counted yet
+	var tenants []string
+	var months []time.Time
+	var totals []int64
+	var changed []*count
+	m.counts.Range(func(at slot, c *count) bool {
+		total := c.total.Load()
+		if total == c.written {
+			if at.month < over {
+				m.counts.Delete(at)
+			}
+			return true
+		}
+		tenants, months, totals, changed = append(tenants, at.tenantID), append(months, firstDay(at.month)), append(totals, total), append(changed, c)
+		return true
+	})
+	if len(changed) == 0 {
+		return nil
+	}
+	_, err := m.db.Exec(ctx, `insert into keep.evaluations (tenant_id, month, run, count)
+		select t, m, $1, n from unnest($2::text[], $3::date[], $4::bigint[]) as c (t, m, n)
+		on conflict (tenant_id, month, run) do update set count = greatest(evaluations.count, excluded.count)`, m.run, tenants, months, totals)
+	if err != nil {
+		return err
+	}
+	for i, c := range changed {
+		c.written = totals[i]
+	}
+	return nil
+}
+
+// addUp makes one row of all that runs have counted for a tenant in a month that has been over for a month. Should a run write down more of it
+// even later, that comes on top.
+func (m *Meter) addUp(ctx context.Context) error {
+	month := monthOf(m.Now())
+	if month == m.addedUp {
+		return nil
+	}
+	_, err := m.db.Exec(ctx, `with parts as (
+			delete from keep.evaluations where month < $1 and run <> $2 returning tenant_id, month, count
+		)
+		insert into keep.evaluations (tenant_id, month, run, count)
+		select tenant_id, month, $2, sum(count) from parts group by tenant_id, month
+		on conflict (tenant_id, month, run) do update set count = evaluations.count + excluded.count`,
+		firstDay(month-1), uuid.Nil)
+	if err == nil {
+		m.addedUp = month
+	}
+	return err
+}
