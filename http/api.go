@@ -97,6 +97,8 @@ func New(o Options) *API {
 		r.Use(a.started)
 		r.Post(evaluateRoute, a.evaluate)
 		r.Post(evaluateManyRoute, a.evaluateMany)
+		r.Post(ofrepRoute, a.ofrepEvaluate)
+		r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
 		setUpHuma()
 		a.huma = humachi.New(r, a.openAPI())
 		a.addSystem()
@@ -112,6 +114,7 @@ func New(o Options) *API {
 		a.addVariations()
 		a.addHistory()
 		a.documentEvaluate()
+		a.documentOFREP()
 	})
 	a.publish()
 	return a

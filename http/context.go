@@ -25,24 +25,24 @@ const maxKept = 64 << 10
 
 var contextReaders = sync.Pool{New: func() any { return &contextReader{} }}
 
-// readBody reads a request's body, for a caller who releases the reader. The error is a problem.
-func readBody(r *http.Request) (*contextReader, error) {
+// readBody reads a request's body, for a caller who releases the reader.
+func readBody(r *http.Request) (*contextReader, *problem) {
 	c := contextReaders.Get().(*contextReader)
 	c.limit = io.LimitedReader{R: r.Body, N: maxBody}
 	_, err := c.body.ReadFrom(&c.limit)
+	var unread string
 	switch {
 	case err != nil:
-		err = newProblem(http.StatusBadRequest, "the body cannot be read")
+		unread = "the body cannot be read"
 	case c.body.Len() == maxBody:
-		err = newProblem(http.StatusBadRequest, "the body is larger than 1 MiB")
+		unread = "the body is larger than 1 MiB"
 	case c.body.Len() == 0:
-		err = newProblem(http.StatusBadRequest, "request body is required")
+		unread = "request body is required"
+	default:
+		return c, nil
 	}
-	if err != nil {
-		c.release()
-		return nil, err
-	}
-	return c, nil
+	c.release()
+	return nil, newProblem(http.StatusBadRequest, unread)
 }
 
 func (c *contextReader) release() {

@@ -24,3 +24,15 @@ func ifMatch(header string) func(events.Revision) bool {
 		return false
 	}
 }
+
+// noneMatch reports whether an If-None-Match header names a tag. Weak tags match too, as RFC 9110 has it.
+func noneMatch(header []string, tag string) bool {
+	for _, line := range header {
+		for sent := range strings.SplitSeq(line, ",") {
+			if sent = strings.TrimSpace(sent); sent == "*" || strings.TrimPrefix(sent, "W/") == tag {
+				return true
+			}
+		}
+	}
+	return false
+}

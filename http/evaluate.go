@@ -83,9 +83,9 @@ func (a *API) ask(r *http.Request, need access, read func(*contextReader, *quest
 	if err := checkMediaType(r); err != nil {
 		return nil, nil, err
 	}
-	c, err := readBody(r)
-	if err != nil {
-		return nil, nil, err
+	c, unread := readBody(r)
+	if unread != nil {
+		return nil, nil, unread
 	}
 	defer c.release()
 	q := &question{}
@@ -290,27 +290,35 @@ func (o *output) orNull(s string) {
 
 // documentEvaluate describes the operations of this file.
 func (a *API) documentEvaluate() {
-	text := &huma.Schema{Type: huma.TypeString}
-	tenant := &huma.Param{Name: "X-Tenant-ID", In: "header", Required: true, Schema: text, Description: "The tenant of the call"}
-	environment := &huma.Param{Name: "X-Environment", In: "header", Schema: text, Description: "The environment of the call: production without it"}
+	key := &huma.Param{Name: "flagKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "new-checkout"}
 	one := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
 	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag splits its traffic and the unit " +
 		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`."
-	one.Parameters = []*huma.Param{{Name: "flagKey", In: "path", Required: true, Schema: text, Example: "new-checkout"}, tenant, environment}
-	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{})
+	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam()}
+	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{}, problem{})
 
-	optional := *tenant
-	optional.Required, optional.Description = false, "The tenant of the call; without it the caller's first tenant"
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
 	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +
 		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose unit is missing, 404 for a key in " +
 		"`flagKeys` that no flag has. Archived flags are among the answers, deleted ones are not."
-	many.Parameters = []*huma.Param{&optional, environment}
-	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
+	many.Parameters = []*huma.Param{tenantParam(false), environmentParam()}
+	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{}, problem{})
+}
+
+func tenantParam(required bool) *huma.Param {
+	p := &huma.Param{Name: "X-Tenant-ID", In: "header", Required: required, Schema: &huma.Schema{Type: huma.TypeString}, Description: "The tenant of the call"}
+	if !required {
+		p.Description += "; without it the machine's, or the caller's first tenant"
+	}
+	return p
+}
+
+func environmentParam() *huma.Param {
+	return &huma.Param{Name: "X-Environment", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: "The environment of the call: production without it"}
 }
 
 // document adds an operation that is no huma operation, from examples of its bodies, and returns the schema of what it reads.
-func (a *API) document(op *huma.Operation, need access, in, out any) *huma.Schema {
+func (a *API) document(op *huma.Operation, need access, in, out, failure any) *huma.Schema {
 	doc := a.huma.OpenAPI()
 	content := func(media string, v any) map[string]*huma.MediaType {
 		return map[string]*huma.MediaType{media: {Schema: doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "")}}
@@ -319,7 +327,7 @@ func (a *API) document(op *huma.Operation, need access, in, out any) *huma.Schem
 	op.RequestBody = &huma.RequestBody{Required: true, Content: content("application/json", in)}
 	op.Responses = map[string]*huma.Response{
 		"200":     {Description: "OK", Content: content("application/json", out)},
-		"default": {Description: "Error", Content: content("application/problem+json", problem{})},
+		"default": {Description: "Error", Content: content("application/problem+json", failure)},
 	}
 	doc.AddOperation(op)
 	return op.RequestBody.Content["application/json"].Schema

@@ -142,13 +142,18 @@ func refused(e *commands.Error) *problem {
 
 // writeProblem answers with a problem outside of huma's operations.
 func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
-	p = p.identified(r.Context())
+	p.begin(w, r)
+	_ = writeJSON(w, p)
+}
+
+// begin answers with all of a problem but its body.
+func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
+	p.identified(r.Context())
 	for name, values := range p.headers {
 		w.Header()[name] = values
 	}
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = writeJSON(w, p)
 }
 
 // unreadBody is what huma says when a caller breaks off while it sends.

@@ -21,7 +21,7 @@ var leastRoles = map[string]string{
 	"GET /api/v1/projects": "viewer", "GET /api/v1/projects/{projectId}": "viewer",
 	"POST /api/v1/projects": "developer", "PATCH /api/v1/projects/{projectId}": "developer", "DELETE /api/v1/projects/{projectId}": "developer",
 	"GET /api/v1/flags": "viewer", "GET /api/v1/flags/{flagKey}": "viewer", "GET /api/v1/flags/{flagKey}/history": "viewer", "GET /api/v1/flags/{flagKey}/variations": "viewer",
-	"POST /api/v1/flags/{flagKey}/evaluate": "viewer", "POST /api/v1/flags/evaluate": "viewer",
+	"POST /api/v1/flags/{flagKey}/evaluate": "viewer", "POST /api/v1/flags/evaluate": "viewer", "POST /ofrep/v1/evaluate/flags": "viewer", "POST /ofrep/v1/evaluate/flags/{key}": "viewer",
 	"POST /api/v1/flags": "developer", "PATCH /api/v1/flags/{flagKey}": "developer", "DELETE /api/v1/flags/{flagKey}": "developer",
 	"POST /api/v1/flags/{flagKey}/enable": "developer", "POST /api/v1/flags/{flagKey}/disable": "developer", "POST /api/v1/flags/{flagKey}/variations": "developer",
 	"PATCH /api/v1/flags/{flagKey}/variations/{variationId}": "developer", "DELETE /api/v1/flags/{flagKey}/variations/{variationId}": "developer",
@@ -61,7 +61,7 @@ func (c *client) document() (whole map[string]any, operations map[string]map[str
 
 // tryAll calls each operation on things that do not exist, so that nothing comes of it, and hands on the answer.
 func (c *client) tryAll(operations map[string]map[string]any, check func(name, least string, a *answer)) {
-	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none")
+	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{key}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none")
 	for name, operation := range operations {
 		method, path, _ := strings.Cut(name, " ")
 		var body any

@@ -1,0 +1,311 @@
+package http
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/events"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+// OFREP is OpenFeature's remote evaluation protocol, 0.3: what any OpenFeature SDK speaks.
+const (
+	ofrepRoute     = "/ofrep/v1/evaluate/flags/{key}"
+	ofrepManyRoute = "/ofrep/v1/evaluate/flags"
+)
+
+var ofrepAccess = access{who: viewer, scope: events.FlagsEvaluate}
+
+// OFREPContext is whom flags are evaluated for.
+type OFREPContext struct {
+	TargetingKey string `json:"targetingKey,omitempty" doc:"The unit that splits by weight are bucketed by. It is required where a flag splits its traffic by it." example:"user-42"`
+
+	_ struct{} `additionalProperties:"true"`
+}
+
+type ofrepBody struct {
+	Context OFREPContext `json:"context" doc:"Its members beside targetingKey are attributes, which rules ask about"`
+
+	_ struct{} `additionalProperties:"true"`
+}
+
+// OFREPMetadata says where a value comes from.
+type OFREPMetadata struct {
+	FlagVersion uint64 `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
+	VariationID string `json:"variationId,omitempty" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+	RuleID      string `json:"ruleId,omitempty" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+}
+
+type ofrepEvaluation struct {
+	Key      string        `json:"key" example:"new-checkout"`
+	Value    value         `json:"value"`
+	Reason   string        `json:"reason" enum:"STATIC,TARGETING_MATCH,SPLIT,DEFAULT,DISABLED" doc:"DISABLED comes with the flag's default value, which some clients pass over for the default of their own code" example:"TARGETING_MATCH"`
+	Variant  string        `json:"variant,omitempty" doc:"The name of the variation that is served" example:"on"`
+	Metadata OFREPMetadata `json:"metadata"`
+}
+
+type ofrepEvaluations struct {
+	Flags []OFREPFlag `json:"flags"`
+}
+
+// OFREPFlag is an ofrepEvaluation, or an OFREPFailure.
+type OFREPFlag struct{}
+
+// Schema implements huma.SchemaProvider.
+func (OFREPFlag) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[ofrepEvaluation](), true, ""), r.Schema(reflect.TypeFor[OFREPFailure](), true, "")}}
+}
+
+// ofrepErrorCode is what OpenFeature's clients tell errors apart by.
+type ofrepErrorCode string
+
+const (
+	ofrepParseError          ofrepErrorCode = "PARSE_ERROR"
+	ofrepInvalidContext      ofrepErrorCode = "INVALID_CONTEXT"
+	ofrepTargetingKeyMissing ofrepErrorCode = "TARGETING_KEY_MISSING"
+	ofrepFlagNotFound        ofrepErrorCode = "FLAG_NOT_FOUND"
+	ofrepGeneral             ofrepErrorCode = "GENERAL"
+)
+
+// OFREPFailure is what went wrong with a flag, in the words of the protocol.
+type OFREPFailure struct {
+	Key          string         `json:"key,omitempty" doc:"The flag, where one is asked for" example:"new-checkout"`
+	ErrorCode    ofrepErrorCode `json:"errorCode" enum:"PARSE_ERROR,INVALID_CONTEXT,TARGETING_KEY_MISSING,FLAG_NOT_FOUND,GENERAL" example:"TARGETING_KEY_MISSING"`
+	ErrorDetails string         `json:"errorDetails" example:"targetingKey is required: the flag splits its traffic by it"`
+}
+
+// ofrepProblem is an error answer that OpenFeature's clients understand too.
+type ofrepProblem struct {
+	problem
+	OFREPFailure
+}
+
+// Schema implements huma.SchemaProvider.
+func (ofrepProblem) Schema(r huma.Registry) *huma.Schema {
+	both, failure := huma.SchemaFromType(r, reflect.TypeFor[problem]()), huma.SchemaFromType(r, reflect.TypeFor[OFREPFailure]())
+	maps.Copy(both.Properties, failure.Properties)
+	both.Required = append(both.Required, failure.Required...)
+	both.PrecomputeMessages()
+	return both
+}
+
+// ofrepError is an error with its code.
+type ofrepError struct {
+	code ofrepErrorCode
+	*problem
+}
+
+func (e ofrepError) Unwrap() error { return e.problem }
+
+// ofrepErrorOf words an error as the protocol does. One of the context is 400: clients take 422 for a fault of the service.
+func ofrepErrorOf(ctx context.Context, key string, err error) ofrepError {
+	if refusal, ok := errors.AsType[ofrepError](err); ok {
+		return refusal
+	}
+	if errors.Is(err, queries.ErrNotFound) {
+		return ofrepError{ofrepFlagNotFound, newProblem(http.StatusNotFound, "there is no flag "+key)}
+	}
+	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
+		code := ofrepInvalidContext
+		if missing.Attribute == "targetingKey" {
+			code = ofrepTargetingKeyMissing
+		}
+		return ofrepError{code, newProblem(http.StatusBadRequest, missing.Error())}
+	}
+	return ofrepError{ofrepGeneral, problemOf(ctx, err)}
+}
+
+func (e ofrepError) of(key string) OFREPFailure { return OFREPFailure{key, e.code, e.Detail} }
+
+// ofrepEvaluate answers what a flag serves.
+func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
+	key := pathKey(r, "key")
+	p, c, err := a.askOFREP(r)
+	if err != nil {
+		writeOFREP(w, r, key, err)
+		return
+	}
+	result, err := queries.Evaluate(p.tenant, p.environment, key, c)
+	if err == nil && result.Reason == snapshot.Archived {
+		err = queries.ErrNotFound
+	}
+	if err != nil {
+		writeOFREP(w, r, key, err)
+		return
+	}
+	out := newOutput(w)
+	defer out.release()
+	out.ofrep(key, &result)
+	out.flush()
+}
+
+// ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
+func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
+	p, c, err := a.askOFREP(r)
+	if err != nil {
+		writeOFREP(w, r, "", err)
+		return
+	}
+	out := newOutput(w)
+	defer out.release()
+	out.text(`{"flags":[`)
+	separator := ""
+	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, nil, c) {
+		if answer.Reason == snapshot.Archived {
+			continue
+		}
+		out.text(separator)
+		if answer.Err != nil {
+			out.json(ofrepErrorOf(r.Context(), key, answer.Err).of(key))
+		} else {
+			out.ofrep(key, &answer.Result)
+		}
+		separator = ","
+	}
+	out.text("]")
+	// Further members of the answer go here. The tag is of all that stands before it: what changes with every call would keep clients from ever
+	// being told that nothing changed, and what the tag leaves out they would not learn of.
+	out.text("}")
+	sum := sha256.Sum256(out.b)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	w.Header().Set("ETag", tag)
+	if noneMatch(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	out.flush()
+}
+
+// askOFREP finds out who asks, and reads for whom.
+func (a *API) askOFREP(r *http.Request) (*principal, *snapshot.Context, error) {
+	p, err := a.admit(r, ofrepAccess, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkMediaType(r); err != nil {
+		return nil, nil, err
+	}
+	c, unread := readBody(r)
+	if unread != nil {
+		return nil, nil, ofrepError{ofrepParseError, unread}
+	}
+	defer c.release()
+	asked := &snapshot.Context{}
+	err = c.decode(func() error { return readOFREP(c, asked) })
+	if misfit, ok := errors.AsType[fieldError](err); ok {
+		return nil, nil, ofrepError{ofrepInvalidContext, newProblem(http.StatusBadRequest, misfit.Error())}
+	}
+	if err != nil {
+		return nil, nil, ofrepError{ofrepParseError, newProblem(http.StatusBadRequest, err.Error())}
+	}
+	return p, asked, p.choose(r.Header.Get("X-Environment"))
+}
+
+// readOFREP reads a body. Members that the protocol does not name are passed over, as it allows them.
+func readOFREP(c *contextReader, to *snapshot.Context) error {
+	sent := false
+	err := c.object(func(name string) error {
+		if name != "context" {
+			return c.SkipValue()
+		}
+		sent = true
+		to.Attributes = map[string]any{}
+		return c.object(func(name string) (err error) {
+			if name == "targetingKey" {
+				return c.text(&to.TargetingKey)
+			}
+			to.Attributes[name], err = c.value()
+			return err
+		})
+	})
+	if err == nil && !sent {
+		return fieldError{"context", "is required"}
+	}
+	return err
+}
+
+// ofrepReason is a reason in OpenFeature's words.
+func ofrepReason(r *snapshot.Result) string {
+	switch {
+	case r.Reason == snapshot.Off:
+		return "DISABLED"
+	case r.Split:
+		return "SPLIT"
+	case r.Reason == snapshot.RuleMatch:
+		return "TARGETING_MATCH"
+	case r.Ruled:
+		return "DEFAULT"
+	default:
+		return "STATIC"
+	}
+}
+
+// ofrep appends an ofrepEvaluation.
+func (o *output) ofrep(key string, r *snapshot.Result) {
+	o.text(`{"key":`)
+	o.quote(key)
+	o.text(`,"value":`)
+	o.b = append(o.b, r.Value...)
+	o.text(`,"reason":"`)
+	o.text(ofrepReason(r))
+	o.text(`"`)
+	if r.VariationName != "" {
+		o.text(`,"variant":`)
+		o.quote(r.VariationName)
+	}
+	o.text(`,"metadata":{"flagVersion":`)
+	o.b = strconv.AppendUint(o.b, uint64(r.Version), 10)
+	if r.VariationID != "" {
+		o.text(`,"variationId":`)
+		o.quote(r.VariationID)
+	}
+	if r.RuleID != "" {
+		o.text(`,"ruleId":`)
+		o.quote(r.RuleID)
+	}
+	o.text("}}")
+}
+
+// writeOFREP answers with an error.
+func writeOFREP(w http.ResponseWriter, r *http.Request, key string, err error) {
+	refusal := ofrepErrorOf(r.Context(), key, err)
+	refusal.begin(w, r)
+	_ = writeJSON(w, ofrepProblem{*refusal.problem, refusal.of(key)})
+}
+
+// documentOFREP describes the operations of this file.
+func (a *API) documentOFREP() {
+	parameters := []*huma.Param{tenantParam(false), environmentParam()}
+	const common = "OpenFeature's remote evaluation protocol (OFREP) 0.3: point an OpenFeature SDK's OFREP provider at this service, with the header `Authorization`. " +
+		"`targetingKey` is required only where a flag splits its traffic by it. "
+	key := &huma.Param{Name: "key", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "new-checkout"}
+	one := operation("POST", ofrepRoute, "ofrep-evaluate-flag", "OFREP", "What a flag serves, for OpenFeature")
+	one.Description = common + "Archived flags are 404, as those that do not exist."
+	one.Parameters = append([]*huma.Param{key}, parameters...)
+	a.document(&one, ofrepAccess, ofrepBody{}, ofrepEvaluation{}, ofrepProblem{})
+	one.Responses["400"] = one.Responses["default"]
+	one.Responses["404"] = one.Responses["default"]
+
+	text := &huma.Schema{Type: huma.TypeString}
+	many := operation("POST", ofrepManyRoute, "ofrep-evaluate-flags", "OFREP", "What all flags serve, for OpenFeature")
+	many.Description = common + "The flags come in the order of their keys, without those that are archived. One that cannot be evaluated does not spoil the others: " +
+		"it comes with `errorCode` and `errorDetails` in place of a value."
+	many.Parameters = append([]*huma.Param{
+		{Name: "If-None-Match", In: "header", Schema: text, Description: "The ETags of answers that the client has; the answer is 304 where one of them still holds"},
+		{Name: "flagConfigEtag", In: "query", Schema: text, Description: "Taken, as the protocol has it, and not needed: each answer is the newest"},
+		{Name: "flagConfigLastModified", In: "query", Schema: text, Description: "As flagConfigEtag"},
+	}, parameters...)
+	a.document(&many, ofrepAccess, ofrepBody{}, ofrepEvaluations{}, ofrepProblem{})
+	many.Responses["200"].Headers = map[string]*huma.Param{"ETag": {Schema: text, Description: "Of the whole answer"}}
+	many.Responses["304"] = &huma.Response{Description: "Nothing has changed", Headers: many.Responses["200"].Headers}
+	many.Responses["400"] = many.Responses["default"]
+}
