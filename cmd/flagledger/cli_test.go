@@ -90,6 +90,7 @@ func TestCommandLine(t *testing.T) {
 			"FLAGLEDGER_LOG":             {"xml", "TEXT"},
 			"FLAGLEDGER_RATE_LIMITS":     {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
 			"FLAGLEDGER_TRUSTED_PROXIES": {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
+			"FLAGLEDGER_SMTP_URL":        {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
 			"FLAGLEDGER_CORS_ORIGINS": {
 				"app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://*.example.com", "*,https://app.example.com", "null",
 				"https://app.example.com,", " ", "https://app.example.com https://b.example.com", "https://u:p@app.example.com", "https://app.example.com:443", "https://ä.example.com",

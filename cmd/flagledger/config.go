@@ -28,6 +28,7 @@ type config struct {
 	RateLimits    string   `env:"FLAGLEDGER_RATE_LIMITS"`
 	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
+	Mail          mailSettings
 
 	limits  http.Limits
 	proxies []netip.Prefix
@@ -67,7 +68,10 @@ func loadConfig() (config, error) {
 	if c.Log != "text" && c.Log != "json" {
 		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
 	}
-	var err error
+	err := c.Mail.check()
+	if err != nil {
+		return c, err
+	}
 	if c.limits, err = http.ParseLimits(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}

@@ -1,0 +1,16 @@
+package commands
+
+import "context"
+
+// Mail is a message to one person. Its text may hold a link that is a secret.
+type Mail struct {
+	To      string // an address
+	Subject string
+	Text    string
+}
+
+// Mailer sends mails.
+type Mailer interface {
+	// Send hands a mail over to whoever delivers it. It may take half a minute: nobody should wait for it.
+	Send(ctx context.Context, m Mail) error
+}

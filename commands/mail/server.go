@@ -1,0 +1,140 @@
+// Package mail sends mails: through an SMTP server, or to the log where there is none.
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	netmail "net/mail"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"flagledger/commands"
+)
+
+const timeout = 10 * time.Second // of a connection
+
+// Server sends mails through an SMTP server.
+type Server struct {
+	host     string
+	port     int
+	implicit bool // TLS from the first byte on
+	user     string
+	password string
+	from     *netmail.Address
+
+	roots   *x509.CertPool  // whom to trust, the system's where nil
+	repeats []time.Duration // how long to wait before each further attempt
+}
+
+var _ commands.Mailer = (*Server)(nil)
+
+// Open returns the server that a URL names: smtp://user:password@host:587?from=flags@example.com with STARTTLS, smtps:// with TLS from the
+// start. Without a port they are 587 and 465; without from the user must be an address. A server on this machine may do without TLS. The
+// error tells what is wrong, and never repeats the URL, which may hold a password.
+func Open(text string) (*Server, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("it is no URL")
+	}
+	s := &Server{host: u.Hostname(), repeats: []time.Duration{time.Second, 5 * time.Second}}
+	switch u.Scheme {
+	case "smtp":
+		s.port = 587
+	case "smtps":
+		s.port, s.implicit = 465, true
+	default:
+		return nil, errors.New("it must begin with smtp:// or smtps://")
+	}
+	if s.host == "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
+		return nil, errors.New("it must name a host, and no path")
+	}
+	if port := u.Port(); port != "" {
+		if s.port, err = strconv.Atoi(port); err != nil || s.port < 1 || s.port > 65535 {
+			return nil, errors.New("its port must be a number from 1 to 65535")
+		}
+	}
+	s.user = u.User.Username()
+	s.password, _ = u.User.Password()
+	if (s.user == "") != (s.password == "") {
+		return nil, errors.New("it must have both a user and a password, or neither")
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, errors.New("its query cannot be read")
+	}
+	from := s.user
+	for name, values := range query {
+		if name != "from" || len(values) != 1 {
+			return nil, errors.New("its query may hold from once, and nothing else")
+		}
+		from = values[0]
+	}
+	if s.from, err = netmail.ParseAddress(from); err != nil {
+		return nil, errors.New("it must say whom mails are from: ?from=flags@example.com")
+	}
+	return s, nil
+}
+
+// Send implements commands.Mailer. It tries three times unless the server refuses the mail for good.
+func (s *Server) Send(ctx context.Context, m commands.Mail) error {
+	message := mail.NewMsg()
+	message.FromMailAddress(s.from)
+	if err := message.To(m.To); err != nil {
+		return errors.New("the mail's address cannot be written to")
+	}
+	message.Subject(m.Subject)
+	message.SetDate()
+	message.SetMessageID()
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's holiday notice answers it
+	message.SetBodyString(mail.TypeTextPlain, m.Text)
+	for attempt := 0; ; attempt++ {
+		err := s.send(ctx, message)
+		if err == nil || message.IsDelivered() { // what goes wrong afterwards, with QUIT, is no reason to send it twice
+			return nil
+		}
+		if refusal, ok := errors.AsType[*mail.SendError](err); attempt == len(s.repeats) || ok && !refusal.IsTemp() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(s.repeats[attempt]):
+		}
+	}
+}
+
+func (s *Server) send(ctx context.Context, message *mail.Msg) error {
+	options := []mail.Option{
+		mail.WithPort(s.port), mail.WithTimeout(timeout),
+		mail.WithTLSConfig(&tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}),
+	}
+	switch {
+	case s.implicit:
+		options = append(options, mail.WithSSL())
+	case s.near():
+		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic))
+	default:
+		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if s.user != "" {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.user), mail.WithPassword(s.password))
+	}
+	client, err := mail.NewClient(s.host, options...)
+	if err != nil {
+		return err
+	}
+	return client.DialAndSendWithContext(ctx, message)
+}
+
+// near reports whether the server is on this machine.
+func (s *Server) near() bool {
+	ip := net.ParseIP(s.host)
+	return s.host == "localhost" || ip != nil && ip.IsLoopback()
+}
