@@ -13,7 +13,8 @@ type Tenant struct {
 	events.TenantCreated
 	Exists       bool // which a tenant that is deleted does no longer
 	Environments []events.EnvironmentRef
-	Members      map[string]Member // by user id, those who are pending by an id of their own
+	Clients      map[string]OAuthClient // by id
+	Members      map[string]Member      // by user id, those who are pending by an id of their own
 	CreatedAt    time.Time
 	taken        bool // by a tenant, deleted or not
 }
@@ -55,6 +56,8 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Members[fact.UserID] = m
 	case events.MemberRemoved:
 		delete(t.Members, fact.UserID)
+	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
+		t.evolveClients(r)
 	}
 }
 

@@ -61,6 +61,9 @@ var examples = []Fact{
 	MemberJoined{ID: "m1", UserID: "u1", Role: ViewerRole},
 	MemberRoleChanged{UserID: "u1", From: ViewerRole, To: AdminRole},
 	MemberRemoved{UserID: "u1"},
+	OAuthClientCreated{ClientID: "c1", Name: "Backend", Scopes: []Scope{FlagsRead, FlagsEvaluate}, SecretHash: []byte{0, 1, 254, 255}},
+	OAuthSecretRotated{ClientID: "c1", SecretHash: []byte{2, 3}, PreviousUntil: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+	OAuthClientDeleted{ClientID: "c1"},
 	UserRegistered{ID: "u1", Provider: "password"},
 	SessionEnded{UserID: "u1", SessionID: "s1", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 }

@@ -132,7 +132,11 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 	if err != nil {
 		return nil, err
 	}
-	if c.machine == nil && a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID) {
+	if c.machine != nil {
+		if client, ok := a.queries.Live().Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
+			return nil, newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
+		}
+	} else if a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID) {
 		return nil, newProblem(http.StatusUnauthorized, "the session has ended")
 	}
 	return c, nil

@@ -17,6 +17,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/keys"
 	"flagledger/commands/metering"
 	"flagledger/queries"
 )
@@ -37,6 +38,8 @@ type Options struct {
 	Writer    *commands.Writer
 	Queries   *queries.Queries
 	Identity  commands.Identity
+	Keys      *keys.Keys       // that access tokens are signed with
+	Now       func() time.Time // time.Now where nil
 	Directory *directory.Directory
 	Meter     *metering.Meter
 	Metrics   *prometheus.Registry
@@ -64,6 +67,7 @@ type API struct {
 	meter     *metering.Meter
 	tokens    *tokens
 	limiter   *limiter
+	now       func() time.Time
 	router    *chi.Mux
 	huma      huma.API
 	durations *prometheus.HistogramVec
@@ -73,9 +77,12 @@ type API struct {
 
 // New builds the interface.
 func New(o Options) *API {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter,
-		tokens: newTokens(o.Identity), limiter: newLimiter(o.Limits, o.Proxies), router: chi.NewMux(),
+		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), router: chi.NewMux(),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "flagledger_http_request_duration_seconds",
 			Help:    "Duration of requests by method, route and class of status.",
@@ -92,6 +99,7 @@ func New(o Options) *API {
 	a.router.Get("/health", a.health)
 	a.router.Method("GET", "/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
 	a.router.Get("/problems/{kind}", explain)
+	a.router.Get(jwksRoute, a.jwks)
 	a.addDocs()
 	a.router.Group(func(r chi.Router) {
 		r.Use(a.started)
@@ -99,11 +107,14 @@ func New(o Options) *API {
 		r.Post(evaluateManyRoute, a.evaluateMany)
 		r.Post(ofrepRoute, a.ofrepEvaluate)
 		r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
+		r.Post(tokenRoute, a.token)
+		r.Post(legacyTokenRoute, a.legacyToken)
 		setUpHuma()
 		a.huma = humachi.New(r, a.openAPI())
 		a.addSystem()
 		a.addAuth()
 		a.addLegacy()
+		a.addOAuth()
 		a.addTenants()
 		a.addEnvironments()
 		a.addMembers()
@@ -115,6 +126,8 @@ func New(o Options) *API {
 		a.addHistory()
 		a.documentEvaluate()
 		a.documentOFREP()
+		a.documentToken()
+		a.documentJWKS()
 	})
 	a.publish()
 	return a

@@ -23,6 +23,9 @@ type problem struct {
 	Instance string            `json:"instance" doc:"urn:uuid: and the request's id"`
 	Errors   map[string]string `json:"errors,omitempty" doc:"What is wrong, by field"`
 
+	OAuthError       string `json:"error,omitempty" doc:"Of the token endpoint: the kind of error in OAuth's words"`
+	OAuthDescription string `json:"error_description,omitempty" doc:"Of the token endpoint: as detail"`
+
 	headers http.Header
 }
 
@@ -66,10 +69,15 @@ func invalid(fields map[string]string) *problem {
 
 // Error, GetStatus, GetHeaders and ContentType make a problem an error that huma answers with.
 
-func (p *problem) Error() string             { return p.Detail }
-func (p *problem) GetStatus() int            { return p.Status }
-func (p *problem) GetHeaders() http.Header   { return p.headers }
-func (p *problem) ContentType(string) string { return "application/problem+json" }
+func (p *problem) Error() string           { return p.Detail }
+func (p *problem) GetStatus() int          { return p.Status }
+func (p *problem) GetHeaders() http.Header { return p.headers }
+func (p *problem) ContentType(string) string {
+	if p.OAuthError != "" {
+		return "application/json" // OAuth clients insist on it
+	}
+	return "application/problem+json"
+}
 
 // identified fills in what the request tells.
 func (p *problem) identified(ctx context.Context) *problem {
@@ -149,6 +157,9 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 // begin answers with all of a problem but its body.
 func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
 	p.identified(r.Context())
+	if r.URL.Path == tokenRoute || r.URL.Path == legacyTokenRoute {
+		p.asOAuth()
+	}
 	for name, values := range p.headers {
 		w.Header()[name] = values
 	}

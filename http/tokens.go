@@ -8,37 +8,50 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/commands"
+	"flagledger/commands/keys"
+	"flagledger/commands/oauth"
 )
 
 // tokens verifies bearer tokens and remembers those that hold until they expire, so that a token's signature is checked once.
 type tokens struct {
 	identity commands.Identity
+	machines *oauth.Tokens
+	now      func() time.Time
 	verified *xsync.Map[[sha256.Size]byte, *credential]
 }
 
 // maxTokens bounds what is remembered: some 50 MB.
 const maxTokens = 100_000
 
-func newTokens(identity commands.Identity) *tokens {
-	return &tokens{identity, xsync.NewMap[[sha256.Size]byte, *credential]()}
+func newTokens(o Options) *tokens {
+	return &tokens{o.Identity, &oauth.Tokens{Keys: o.Keys, Issuer: o.PublicURL}, o.Now, xsync.NewMap[[sha256.Size]byte, *credential]()}
 }
 
 func (t *tokens) verify(ctx context.Context, token string) (*credential, error) {
 	key := sha256.Sum256([]byte(token))
 	if c, ok := t.verified.Load(key); ok {
-		if time.Now().Before(c.expires) {
+		if t.now().Before(c.expires) {
 			return c, nil
 		}
 		t.verified.Delete(key)
 	}
-	claims, err := t.identity.Verify(ctx, token)
+	c, err := t.check(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	c := &credential{claims: claims, expires: claims.ExpiresAt}
 	if t.verified.Size() >= maxTokens {
 		t.verified.Clear()
 	}
 	t.verified.Store(key, c)
 	return c, nil
+}
+
+// check verifies a token of either kind.
+func (t *tokens) check(ctx context.Context, token string) (*credential, error) {
+	if keys.TypeOf(token) == oauth.Type {
+		said, err := t.machines.Verify(ctx, token)
+		return &credential{machine: &machine{said.ClientID, said.TenantID, said.Scopes}, expires: said.ExpiresAt}, err
+	}
+	claims, err := t.identity.Verify(ctx, token)
+	return &credential{claims: claims, expires: claims.ExpiresAt}, err
 }

@@ -76,6 +76,7 @@ func applyTenant(b *pgx.Batch, e events.Recorded) error {
 		b.Queue(`update members set role = $3 where tenant_id = $1 and user_id = $2`, id, fact.UserID, fact.To)
 	case events.MemberRemoved:
 		b.Queue(removeMember, id, fact.UserID)
+	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type workload struct {
 	projects     []string
 	people       []string
 	members      []string
+	clients      []string                       // OAuth clients
 	flags        map[string]*events.FlagCreated // by key, as they now are; nil for one that is deleted
 	seen         map[string]bool                // the stored names of the facts so far
 }
@@ -79,7 +80,7 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 			events.TenantCreated{ID: l.tenant, Name: "Tenant", Sandbox: sandbox, Plan: events.FreePlan}, l.environment(), l.environment(),
 		}
 	}
-	switch l.IntN(26) {
+	switch l.IntN(28) {
 	case 0:
 		return events.TenantStream(l.tenant), []events.Fact{l.environment()}
 	case 1:
@@ -101,6 +102,8 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 		}
 	case 7:
 		return l.tenantItself()
+	case 8, 9:
+		return events.TenantStream(l.tenant), []events.Fact{l.client()}
 	}
 	return l.flag()
 }
@@ -156,6 +159,21 @@ func (l *workload) environment() events.Fact {
 	ref := events.EnvironmentRef{ID: l.newID(), Name: "env-" + l.newID()}
 	l.environments = append(l.environments, ref)
 	return events.EnvironmentAdded{Environment: ref}
+}
+
+func (l *workload) client() events.Fact {
+	if len(l.clients) == 0 || l.sometimes(2) {
+		id := l.newID()
+		l.clients = append(l.clients, id)
+		return events.OAuthClientCreated{ClientID: id, Name: l.text(), Scopes: []events.Scope{events.FlagsEvaluate, events.FlagsRead}, SecretHash: []byte(l.newID())}
+	}
+	i := l.IntN(len(l.clients))
+	id := l.clients[i]
+	if l.sometimes(3) {
+		l.clients = append(l.clients[:i], l.clients[i+1:]...)
+		return events.OAuthClientDeleted{ClientID: id}
+	}
+	return events.OAuthSecretRotated{ClientID: id, SecretHash: []byte(l.newID()), PreviousUntil: l.now.Add(24 * time.Hour)}
 }
 
 func (l *workload) project() (stream string, facts []events.Fact) {

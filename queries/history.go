@@ -33,7 +33,8 @@ type HistoryFilter struct {
 // History lists what happened to the flags that had a key, newest first, and how many entries there are in all pages. It outlives the flags. It
 // returns ErrNotFound for a key that no flag ever had.
 func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) ([]HistoryEntry, int, error) {
-	from := `from read.history h left join keep.people p on h.actor_kind = 'user' and p.user_id = h.actor_id where h.tenant_id = $1 and h.key = $2`
+	from := `from read.history h left join keep.people p on h.actor_kind = 'user' and p.user_id = h.actor_id
+		left join read.oauth_clients c on h.actor_kind = 'client' and c.id = h.actor_id where h.tenant_id = $1 and h.key = $2`
 	args := []any{tenantID, key}
 	where := func(condition string, value any) {
 		args = append(args, value)
@@ -55,7 +56,7 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 		where("h.at <", filter.To)
 	}
 	entries, total, err := list[HistoryEntry](ctx, q.db,
-		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(nullif(p.display_name, ''), p.email, ''), h.request_id, h.reason, h.at`,
+		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, ''), h.request_id, h.reason, h.at`,
 		from, `h.version desc`, page, args...)
 	if err != nil || total > 0 {
 		return entries, total, err

@@ -12,6 +12,8 @@ import (
 var leastRoles = map[string]string{
 	"GET /": "anyone", "GET /health": "anyone", "GET /api/v1/version": "anyone",
 	"POST /api/v1/auth/signup": "anyone", "POST /api/v1/auth/login": "anyone", "POST /api/v1/auth/refresh": "anyone", "POST /auth/signup": "anyone", "POST /auth/signin": "anyone",
+	"POST /api/v1/oauth/token": "anyone", "GET /.well-known/jwks.json": "anyone",
+	"POST /api/v1/oauth/clients": "admin", "GET /api/v1/oauth/clients": "admin", "DELETE /api/v1/oauth/clients/{clientId}": "admin", "POST /api/v1/oauth/clients/{clientId}/rotate": "admin",
 	"POST /api/v1/auth/logout": "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
 	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/usage": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
 	"PATCH /api/v1/tenants/{tenantId}": "admin", "DELETE /api/v1/tenants/{tenantId}": "admin",
@@ -61,7 +63,7 @@ func (c *client) document() (whole map[string]any, operations map[string]map[str
 
 // tryAll calls each operation on things that do not exist, so that nothing comes of it, and hands on the answer.
 func (c *client) tryAll(operations map[string]map[string]any, check func(name, least string, a *answer)) {
-	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{key}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none")
+	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{key}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none", "{clientId}", uuid.NewString())
 	for name, operation := range operations {
 		method, path, _ := strings.Cut(name, " ")
 		var body any

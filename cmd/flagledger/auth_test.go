@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"flagledger/commands"
+	"flagledger/commands/keys"
 	"flagledger/commands/local"
 )
 
@@ -41,10 +42,11 @@ func (c *client) outside() commands.Session {
 		c.s.t.Fatal(err)
 	}
 	defer pool.Close()
-	provider, err := local.New(c.s.t.Context(), pool, local.Options{Issuer: c.s.url, Audience: audience, VerifiedEmails: true})
+	signing, err := keys.Open(c.s.t.Context(), pool, c.s.config.now, testLog(c.s.t))
 	if err != nil {
 		c.s.t.Fatal(err)
 	}
+	provider := local.New(pool, local.Options{Keys: signing, Issuer: c.s.url, Audience: audience, VerifiedEmails: true, Now: c.s.config.now})
 	session, err := provider.SignUp(c.s.t.Context(), address(), password, "From Outside")
 	if err != nil {
 		c.s.t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 
@@ -32,6 +33,7 @@ type config struct {
 
 	limits  http.Limits
 	proxies []netip.Prefix
+	now     func() time.Time // time.Now where nil; tests move it
 }
 
 // loadConfig reads the settings. The error names the one that is bad, in one line.

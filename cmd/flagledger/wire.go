@@ -10,6 +10,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/keys"
 	"flagledger/commands/local"
 	"flagledger/commands/metering"
 	"flagledger/http"
@@ -47,13 +48,14 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		return nil, err
 	}
 	cleanup = append(cleanup, pool.Close)
-	identity, err := local.New(ctx, pool, local.Options{
-		Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Log: log,
-	})
+	signing, err := keys.Open(ctx, pool, c.now, log)
 	if err != nil {
 		stop()
 		return nil, err
 	}
+	identity := local.New(pool, local.Options{
+		Keys: signing, Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Now: c.now, Log: log,
+	})
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	store := measure(facts, metrics)
@@ -70,6 +72,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	parts.Go(func() { progress.Listen(running, databaseURL, store.Engine(), log) })
 	parts.Go(func() { people.Run(running, log) })
 	parts.Go(func() { meter.Run(running, log) })
+	parts.Go(func() { signing.Run(running) })
 	parts.Go(func() { monitor.run(running) })
 	parts.Go(func() {
 		if err := projections.Run(running, databaseURL, store, progress, log); err != nil && running.Err() == nil {
@@ -83,7 +86,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	api := http.New(http.Options{
 		Writer:   &commands.Writer{Store: store, Await: progress.Wait},
 		Queries:  queries.New(pool, live),
-		Identity: identity, Directory: people, Meter: meter, Metrics: metrics, Log: log, Health: monitor.health,
+		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins,
 		PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
+	"flagledger/commands/keys"
 )
 
 const (
@@ -28,6 +29,7 @@ const (
 
 // Options are the settings of a Provider.
 type Options struct {
+	Keys           *keys.Keys       // that its tokens are signed with
 	Issuer         string           // of its tokens: the service's public URL
 	Audience       string           // of its tokens
 	VerifiedEmails bool             // addresses count as verified without a proof; for development
@@ -39,29 +41,21 @@ type Options struct {
 type Provider struct {
 	pool    *pgxpool.Pool
 	o       Options
-	keys    *keys
 	hashers hashers
 	nobody  phc // stands in for the password of an address that is not known
 }
 
 var _ commands.Identity = (*Provider)(nil)
 
-// New reads the signing keys, and makes the first one where there is none.
-func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
+// New returns the provider over a database.
+func New(pool *pgxpool.Pool, o Options) *Provider {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Provider{pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh()}
-	set, err := firstKeys(ctx, pool, p.now())
-	if err != nil {
-		return nil, err
-	}
-	p.keys = &keys{now: o.Now, load: func(ctx context.Context) (*keySet, error) { return readKeys(ctx, pool) }}
-	p.keys.held.Store(set)
-	return p, nil
+	return &Provider{pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh()}
 }
 
 // person is what the directory says of somebody who has a password here.
@@ -108,7 +102,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	if err != nil {
 		return commands.Session{}, trouble("sign up", err)
 	}
-	return p.signedIn(who, s, refresh, now)
+	return p.signedIn(who, s, refresh)
 }
 
 // SignIn answers a right address and password. It hashes for an address that it does not know as well, so that the time it takes does not
@@ -153,7 +147,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	if err != nil {
 		return commands.Session{}, trouble("sign in", err)
 	}
-	return p.signedIn(who, s, refresh, now)
+	return p.signedIn(who, s, refresh)
 }
 
 func (p *Provider) personOf(ctx context.Context, tx pgx.Tx, userID string) (person, error) {
@@ -173,17 +167,17 @@ func newSession(who person, now time.Time) session {
 	return session{id: uuid.NewString(), userID: who.userID, authTime: now}
 }
 
-func (p *Provider) signedIn(who person, s session, refresh string, now time.Time) (commands.Session, error) {
-	text, expires, err := p.sign(who, s, now)
+func (p *Provider) signedIn(who person, s session, refresh string) (commands.Session, error) {
+	text, expires, err := p.sign(who, s)
 	if err != nil {
-		return commands.Session{}, &commands.Error{Detail: "sign a token", Err: err}
+		return commands.Session{}, err
 	}
 	return commands.Session{
 		Claims: commands.Claims{
 			UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
 			Provider: provider, SessionID: s.id, ExpiresAt: expires,
 		},
-		IDToken: text, RefreshToken: refresh, ExpiresIn: tokenLives,
+		IDToken: text, RefreshToken: refresh, ExpiresIn: keys.Lives,
 	}, nil
 }
 

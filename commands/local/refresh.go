@@ -81,7 +81,7 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.S
 		p.o.Log.WarnContext(ctx, "a refresh token was used twice: its session has ended", "user", s.userID, "session", s.id)
 		return commands.Session{}, refused
 	}
-	return p.signedIn(who, s, next, now)
+	return p.signedIn(who, s, next)
 }
 
 // Revoke ends a session's refresh tokens. One that does not exist has ended already.

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -23,29 +22,27 @@ import (
 )
 
 var testKey = sync.OnceValue(func() *rsa.PrivateKey {
-	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		panic(err)
 	}
 	return key
 })
 
-// withKey is a provider that has one key, k1, and no database.
+// withKey is a provider that has one key, k1, which the tests know.
 func withKey(t testing.TB, c *clock) *Provider {
 	t.Helper()
+	pool := database(t)
 	der := must(x509.MarshalPKCS8PrivateKey(testKey()))(t)
-	set := &keySet{verify: map[string]*rsa.PublicKey{}}
-	if err := set.add("k1", der); err != nil {
+	if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ('k1', $1, $2, $2)`, der, c.now()); err != nil {
 		t.Fatal(err)
 	}
-	p := &Provider{o: options(c), keys: &keys{now: c.now, load: func(context.Context) (*keySet, error) { return set, nil }}}
-	p.keys.held.Store(set)
-	return p
+	return start(t, pool, options(c))
 }
 
 func signed(t testing.TB, p *Provider) string {
 	t.Helper()
-	text, _, err := p.sign(person{userID: "u1", email: "ada@example.com", displayName: "Ada", verified: true}, session{id: "s1", authTime: p.now().Add(-time.Minute)}, p.now())
+	text, _, err := p.sign(person{userID: "u1", email: "ada@example.com", displayName: "Ada", verified: true}, session{id: "s1", authTime: p.now().Add(-time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +93,7 @@ func TestVerify(t *testing.T) {
 	good := said(t, signed(t, p))
 	parts := strings.Split(signed(t, p), ".")
 	pub := must(x509.MarshalPKIXPublicKey(&testKey().PublicKey))(t)
-	otherKey := must(rsa.GenerateKey(rand.Reader, keyBits))(t)
+	otherKey := must(rsa.GenerateKey(rand.Reader, 2048))(t)
 
 	with := func(key string, value any) map[string]any {
 		m := maps.Clone(good)
@@ -105,9 +102,10 @@ func TestVerify(t *testing.T) {
 		}
 		return m
 	}
-	sign := func(alg jose.SignatureAlgorithm, key any, kid string, payload any) string {
+	sign := func(alg jose.SignatureAlgorithm, key any, kid string, payload any, typ ...string) string {
 		t.Helper()
-		signer := must(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", kid)))(t)
+		options := (&jose.SignerOptions{}).WithHeader("kid", kid).WithHeader("typ", strings.Join(append(typ, []string{"JWT"}[len(typ):]...), ""))
+		signer := must(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, options))(t)
 		return must(jwt.Signed(signer).Claims(payload).Serialize())(t)
 	}
 	says := func(key string, value any) string { return sign(jose.RS256, testKey(), "k1", with(key, value)) }
@@ -115,7 +113,8 @@ func TestVerify(t *testing.T) {
 	pss := sign(jose.PS256, testKey(), "k1", good)
 	crit := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()}, (&jose.SignerOptions{}).WithHeader("kid", "k1").WithHeader("crit", []string{"x"}).WithHeader("x", 1)))(t)
 
-	list := must(p.keys.held.Load().signer.Sign([]byte("[1]")))(t)
+	known := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()}, (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1")))(t)
+	list := must(known.Sign([]byte("[1]")))(t)
 	// The last character of 256 bytes has four bits that stand for nothing.
 	stray := string(alphabet[strings.IndexByte(alphabet, parts[2][len(parts[2])-1])+1])
 
@@ -154,6 +153,8 @@ func TestVerify(t *testing.T) {
 		"no subject":               {says("sub", nil), nobodys},
 		"empty subject":            {says("sub", ""), nobodys},
 		"subject is a number":      {says("sub", 1), unreadable},
+		"of another kind":          {sign(jose.RS256, testKey(), "k1", good, "at+jwt"), "the token is of another kind"},
+		"of no kind":               {sign(jose.RS256, testKey(), "k1", good, ""), "the token is of another kind"},
 		"no session":               {says("sid", nil), nobodys},
 		"wrong key":                {sign(jose.RS256, otherKey, "k1", good), unsigned},
 		"key of its own":           {must(jwt.Signed(embedded).Claims(good).Serialize())(t), "the token does not name its key"},
@@ -184,7 +185,7 @@ func TestVerify(t *testing.T) {
 		"garbage":                  {"\x00\xff..", unreadable},
 		"empty":                    {"", unreadable},
 		"dots":                     {"..", notRS256},
-		"oversized":                {signed(t, p) + strings.Repeat("A", maxToken), "the token is too long"},
+		"oversized":                {signed(t, p) + strings.Repeat("A", 8<<10), "the token is too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := p.Verify(t.Context(), v.token)

@@ -20,6 +20,7 @@ import (
 type Snapshot struct {
 	tenants  *xsync.Map[string, *Tenant]
 	users    *xsync.Map[string, *User]
+	clients  *xsync.Map[string, *Client]
 	ended    *xsync.Map[string, time.Time] // sessions, and until when their tokens would have lived
 	position atomic.Pointer[events.Position]
 	faults   atomic.Int64
@@ -32,6 +33,7 @@ func New() *Snapshot {
 	s := &Snapshot{
 		tenants: xsync.NewMap[string, *Tenant](),
 		users:   xsync.NewMap[string, *User](),
+		clients: xsync.NewMap[string, *Client](),
 		ended:   xsync.NewMap[string, time.Time](),
 		ready:   make(chan struct{}),
 	}
@@ -165,6 +167,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 		next = tenantState{}
 		t.flags.Clear()
 		t.projects.Clear()
+		s.removeClients(t.id)
 		t.members.Range(func(userID string, _ events.Role) bool {
 			s.removeMember(t, userID)
 			return true
@@ -182,6 +185,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 		}
 	case events.MemberRemoved:
 		s.removeMember(t, fact.UserID)
+	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
+		s.applyClient(t.id, e)
 	}
 	t.state.Store(&next)
 }

@@ -1,0 +1,161 @@
+// Package keys holds the keys that the service signs its tokens with, and signs and verifies them. The keys stand in the keepings, and all
+// nodes share them. Each signs for a month; it is published a day before, and kept until the tokens that it signed have long expired.
+package keys
+
+import (
+	"context"
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
+
+	"flagledger/commands"
+)
+
+const (
+	reloadEvery = 5 * time.Second // at most, however many unknown key ids come in
+	reloadTakes = 5 * time.Second // at most
+)
+
+// Keys are the signing keys of all nodes, as they were last read. Readers take no lock.
+type Keys struct {
+	pool *pgxpool.Pool
+	load func(context.Context) (*set, error)
+	now  func() time.Time
+	log  *slog.Logger
+
+	held    atomic.Pointer[set]
+	loading singleflight.Group
+	tried   time.Time // the last reload; it and failed belong to the one that is loading
+	failed  error
+}
+
+// set is all keys at one time.
+type set struct {
+	keys    []key // the newest first
+	verify  map[string]*rsa.PublicKey
+	publics jose.JSONWebKeySet
+}
+
+type key struct {
+	id        string
+	signsFrom time.Time // until the next one does
+	private   *rsa.PrivateKey
+}
+
+// Open reads the keys, and makes the first one where there is none. now tells the time, time.Now where nil. Nodes that start at once make
+// one key between them.
+func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *slog.Logger) (*Keys, error) {
+	if now == nil {
+		now = time.Now
+	}
+	k := &Keys{pool: pool, now: now, log: log}
+	k.load = k.read
+	err := k.Turn(ctx)
+	if err != nil && k.held.Load() != nil {
+		k.log.Warn(neglected, "again in", turnEvery, "err", err)
+		err = nil
+	}
+	return k, err
+}
+
+// JWKS are the public keys that tokens can be verified with (RFC 7517), the newest first, as this node last read them.
+func (k *Keys) JWKS() jose.JSONWebKeySet { return k.held.Load().publics }
+
+// signer is the newest key that signs already.
+func (k *Keys) signer() key {
+	keys, now := k.held.Load().keys, k.now()
+	for _, candidate := range keys {
+		if !now.Before(candidate.signsFrom) {
+			return candidate
+		}
+	}
+	return keys[len(keys)-1] // the clock was set back
+}
+
+// find gives the public key of that id, nil where there is none. It reads the keys again for an id that it does not know, since another
+// node may have made it.
+func (k *Keys) find(ctx context.Context, id string) (*rsa.PublicKey, error) {
+	if found := k.held.Load().verify[id]; found != nil {
+		return found, nil
+	}
+	// Whoever asks first loads for all, so the load must not end with that caller's context.
+	loaded := k.loading.DoChan("", func() (any, error) { return nil, k.reload(context.WithoutCancel(ctx)) })
+	select {
+	case <-ctx.Done():
+		return nil, unavailable(ctx.Err())
+	case r := <-loaded:
+		if found := k.held.Load().verify[id]; found != nil || r.Err == nil {
+			return found, nil
+		}
+		return nil, r.Err
+	}
+}
+
+func (k *Keys) reload(ctx context.Context) error {
+	now := k.now()
+	if since := now.Sub(k.tried); since >= 0 && since < reloadEvery {
+		return k.failed
+	}
+	ctx, cancel := context.WithTimeout(ctx, reloadTakes)
+	defer cancel()
+	s, err := k.load(ctx)
+	if err == nil && len(s.keys) == 0 {
+		err = &commands.Error{Detail: "the signing keys are gone"}
+	}
+	if k.tried, k.failed = now, err; err == nil {
+		k.held.Store(s)
+	}
+	return err
+}
+
+// read reads all keys.
+func (k *Keys) read(ctx context.Context) (*set, error) {
+	rows, err := k.pool.Query(ctx, `select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer rows.Close()
+	s := &set{verify: map[string]*rsa.PublicKey{}}
+	for rows.Next() {
+		var next key
+		var der []byte
+		if err := rows.Scan(&next.id, &next.signsFrom, &der); err != nil {
+			return nil, unavailable(err)
+		}
+		if next.private, err = parse(der); err != nil {
+			return nil, &commands.Error{Detail: "read the signing keys", Err: fmt.Errorf("key %s: %w", next.id, err)}
+		}
+		s.keys = append(s.keys, next)
+		public := &next.private.PublicKey
+		s.verify[next.id] = public
+		s.publics.Keys = append(s.publics.Keys, jose.JSONWebKey{Key: public, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
+	}
+	if err := rows.Err(); err != nil {
+		return nil, unavailable(err)
+	}
+	return s, nil
+}
+
+func parse(der []byte) (*rsa.PrivateKey, error) {
+	parsed, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, errors.New("not in PKCS #8 form") // the cause might tell of the key
+	}
+	private, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("a %T, not an RSA key", parsed)
+	}
+	return private, nil
+}
+
+func unavailable(err error) error {
+	return &commands.Error{Kind: commands.Unavailable, Detail: "the signing keys cannot be read or written at this moment", Err: err}
+}

@@ -1,0 +1,542 @@
+package keys
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/migrations"
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// clock is a time that a test moves.
+type clock struct {
+	sync.Mutex
+	t time.Time
+}
+
+func newClock() *clock { return &clock{t: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.Lock()
+	defer c.Unlock()
+	return c.t
+}
+
+func (c *clock) add(d time.Duration) {
+	c.Lock()
+	defer c.Unlock()
+	c.t = c.t.Add(d)
+}
+
+func database(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	url := pgtest.URL(t)
+	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func open(t testing.TB, pool *pgxpool.Pool, c *clock) *Keys {
+	t.Helper()
+	return must(Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler)))(t)
+}
+
+// must is for calls that are to succeed.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func wantKind(t testing.TB, err error, kind commands.Kind) {
+	t.Helper()
+	if e, ok := errors.AsType[*commands.Error](err); !ok || e.Kind != kind {
+		t.Errorf("got error %v, want kind %d", err, kind)
+	}
+}
+
+func wantDetail(t testing.TB, err error, detail string) {
+	t.Helper()
+	if e, ok := errors.AsType[*commands.Error](err); !ok || e.Kind != commands.Unauthenticated || e.Detail != detail {
+		t.Errorf("got %v, want %q", err, detail)
+	}
+}
+
+var kind = Kind{Type: "JWT", Issuer: "http://localhost:8080", Audience: "tests"}
+
+func sign(t testing.TB, k *Keys) string {
+	t.Helper()
+	text, _, err := k.Sign(kind, "u1", "", struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func verify(ctx context.Context, k *Keys, text string) error {
+	_, err := k.Verify(ctx, kind, text, &struct{}{})
+	return err
+}
+
+func accepts(t testing.TB, k *Keys, text string) {
+	t.Helper()
+	if err := verify(t.Context(), k, text); err != nil {
+		t.Error(err)
+	}
+}
+
+// signedBy is the id of the key that a token is signed with.
+func signedBy(t testing.TB, text string) string {
+	t.Helper()
+	return must(jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.RS256}))(t).Headers[0].KeyID
+}
+
+// published are the ids of the keys in the JWKS.
+func published(k *Keys) (ids []string) {
+	for _, key := range k.JWKS().Keys {
+		ids = append(ids, key.KeyID)
+	}
+	return ids
+}
+
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// countLoads counts how often the keys are read.
+func countLoads(k *Keys) *atomic.Int32 {
+	var n atomic.Int32
+	load := k.load
+	k.load = func(ctx context.Context) (*set, error) {
+		n.Add(1)
+		return load(ctx)
+	}
+	return &n
+}
+
+var testKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+// addKey adds a key that signs from a time on.
+func addKey(t testing.TB, pool *pgxpool.Pool, from time.Time) (id string) {
+	t.Helper()
+	der := must(x509.MarshalPKCS8PrivateKey(must(rsa.GenerateKey(rand.Reader, keyBits))(t)))(t)
+	id = uuid.NewString()
+	if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ($1, $2, $3, $3)`, id, der, from); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// forged is a token with a key id that nobody has.
+func forged(t testing.TB) string {
+	t.Helper()
+	signer := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()}, (&jose.SignerOptions{}).WithHeader("kid", uuid.NewString())))(t)
+	return must(jwt.Signed(signer).Claims(map[string]any{"sub": "u1"}).Serialize())(t)
+}
+
+func TestNodesThatStartAtOnceShareOneKey(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	nodes := make([]*Keys, 4)
+	errs := make([]error, len(nodes))
+	var all sync.WaitGroup
+	for i := range nodes {
+		all.Go(func() { nodes[i], errs[i] = Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler)) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	token := sign(t, nodes[0])
+	for _, k := range nodes {
+		if len(k.JWKS().Keys) != 1 {
+			t.Errorf("%d keys", len(k.JWKS().Keys))
+		}
+		loads := countLoads(k)
+		accepts(t, k, token)
+		if loads.Load() != 0 {
+			t.Error("a known key was read again")
+		}
+	}
+}
+
+// Two nodes look after the keys for three months, each in its own rhythm, and a third does nothing but verify.
+func TestKeysTakeTurns(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	nodes := []*Keys{open(t, pool, c), open(t, pool, c)}
+	bystander := open(t, pool, c)
+	began := c.now()
+	steps := []time.Duration{59 * time.Minute, 5 * time.Hour}
+	firstSeen, firstSigned := map[string]time.Time{}, map[string]time.Time{}
+	type live struct {
+		text    string
+		expires time.Time
+	}
+	var tokens []live
+	for i := 0; c.now().Before(began.Add(100 * 24 * time.Hour)); i++ {
+		c.add(steps[i%len(steps)])
+		for j, k := range nodes {
+			if i%(2*j+1) == 0 {
+				if err := k.Turn(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, id := range published(k) {
+				if _, ok := firstSeen[id]; !ok {
+					firstSeen[id] = c.now()
+				}
+			}
+			text := sign(t, k)
+			tokens = append(tokens, live{text, c.now().Add(Lives)})
+			id := signedBy(t, text)
+			if _, ok := firstSigned[id]; !ok {
+				firstSigned[id] = c.now()
+			}
+			if len(published(k)) > 3 {
+				t.Fatalf("%d keys are published", len(published(k)))
+			}
+		}
+		for len(tokens) > 0 && !c.now().Before(tokens[0].expires) {
+			tokens = tokens[1:]
+		}
+		for _, token := range tokens {
+			for _, k := range append(nodes, bystander) {
+				accepts(t, k, token.text)
+			}
+		}
+	}
+	if len(firstSigned) != 4 {
+		t.Errorf("%d keys signed within 100 days, want 4", len(firstSigned))
+	}
+	for id, signed := range firstSigned {
+		if ahead := signed.Sub(firstSeen[id]); ahead < publishedBefore && !firstSeen[id].Equal(began.Add(steps[0])) {
+			t.Errorf("a key was published %v before it signed, want %v", ahead, publishedBefore)
+		}
+	}
+}
+
+func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	k := open(t, pool, c)
+	first := published(k)
+	turn := func(after time.Duration) []string {
+		t.Helper()
+		c.add(after)
+		if err := k.Turn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return published(k)
+	}
+	same(t, "before the next is due", turn(signsFor-publishedBefore-time.Second), first)
+	both := turn(time.Second)
+	if len(both) != 2 || both[1] != first[0] {
+		t.Fatalf("%v are published, want another before %v", both, first)
+	}
+	c.add(publishedBefore - time.Second)
+	last := sign(t, k)
+	same(t, "the last token of the first key", signedBy(t, last), first[0])
+	c.add(time.Second)
+	same(t, "the first token of the next key", signedBy(t, sign(t, k)), both[0])
+	c.add(Lives - 2*time.Second)
+	accepts(t, k, last)
+	same(t, "while the first may be needed", turn(keptFor-Lives+time.Second), both)
+	same(t, "when it has served", turn(time.Second), both[:1])
+	wantDetail(t, verify(t.Context(), k, last), "the token is signed with an unknown key")
+}
+
+// A service that was down when the next key was due publishes it late, and still a day before it signs.
+func TestANextKeyThatIsLateIsPublishedFirst(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	first := published(open(t, pool, c))
+	c.add(3 * signsFor)
+	k := open(t, pool, c)
+	same(t, "keys", len(published(k)), 2)
+	same(t, "who signs", signedBy(t, sign(t, k)), first[0])
+	c.add(publishedBefore)
+	same(t, "who signs a day later", signedBy(t, sign(t, k)), published(k)[0])
+}
+
+func TestNodesThatPublishAtOncePublishOneKey(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	nodes := make([]*Keys, 4)
+	for i := range nodes {
+		nodes[i] = open(t, pool, c)
+	}
+	c.add(signsFor)
+	var all sync.WaitGroup
+	for _, k := range nodes {
+		all.Go(func() {
+			if err := k.Turn(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, k := range nodes {
+		same(t, "keys", published(k), published(nodes[0]))
+		same(t, "keys", len(published(k)), 2)
+	}
+}
+
+func TestAKeyOfAnotherNodeIsFound(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	before := open(t, pool, c)
+	old := sign(t, before)
+
+	id := addKey(t, pool, c.now().Add(time.Second))
+	after := open(t, pool, c)
+	if got := published(after); len(got) != 2 || got[0] != id {
+		t.Errorf("the newest key is not the first of %d", len(got))
+	}
+	c.add(time.Second)
+	token := sign(t, after)
+	same(t, "who signs", signedBy(t, token), id)
+	accepts(t, after, old)
+
+	loads := countLoads(before)
+	for range 3 {
+		accepts(t, before, token)
+		accepts(t, before, old)
+	}
+	if loads.Load() != 1 {
+		t.Errorf("the keys were read %d times, want once", loads.Load())
+	}
+	same(t, "who signs", signedBy(t, sign(t, before)), id)
+}
+
+func TestAClockThatIsSetBackFindsAKey(t *testing.T) {
+	c := newClock()
+	k := open(t, database(t), c)
+	c.add(-48 * time.Hour)
+	accepts(t, k, sign(t, k))
+}
+
+func TestUnknownKeysDoNotFloodTheDatabase(t *testing.T) {
+	c := newClock()
+	k := open(t, database(t), c)
+	loads := countLoads(k)
+	tokens := make([]string, 20)
+	for i := range tokens {
+		tokens[i] = forged(t)
+	}
+	flood := func() {
+		var all sync.WaitGroup
+		for _, token := range tokens {
+			all.Go(func() { wantDetail(t, verify(t.Context(), k, token), "the token is signed with an unknown key") })
+		}
+		all.Wait()
+	}
+	flood()
+	flood()
+	c.add(reloadEvery - time.Millisecond)
+	flood()
+	if n := loads.Load(); n != 1 {
+		t.Errorf("%d reads of the keys, want 1", n)
+	}
+	c.add(time.Millisecond)
+	flood()
+	if n := loads.Load(); n != 2 {
+		t.Errorf("%d reads of the keys, want 2", n)
+	}
+	c.add(-time.Hour) // a clock set back does not stop them
+	flood()
+	if n := loads.Load(); n != 3 {
+		t.Errorf("%d reads of the keys, want 3", n)
+	}
+}
+
+// A caller who goes away must not fail the read that others wait for.
+func TestReadOfKeysOutlivesItsCaller(t *testing.T) {
+	k := open(t, database(t), newClock())
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	held := k.held.Load()
+	k.load = func(ctx context.Context) (*set, error) {
+		close(begun)
+		<-proceed
+		return held, ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	token := forged(t)
+	go func() { left <- verify(ctx, k, token) }()
+	<-begun
+	cancel()
+	wantKind(t, <-left, commands.Unavailable)
+	close(proceed)
+	wantDetail(t, verify(t.Context(), k, token), "the token is signed with an unknown key")
+}
+
+func TestWhileTheDatabaseIsDown(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	k := open(t, pool, c)
+	token := sign(t, k)
+	loads := countLoads(k)
+	pool.Close()
+	for range 5 {
+		wantKind(t, verify(t.Context(), k, forged(t)), commands.Unavailable)
+	}
+	if n := loads.Load(); n != 1 {
+		t.Errorf("%d reads of the keys, want 1", n)
+	}
+	accepts(t, k, token)
+	c.add(signsFor)
+	wantKind(t, k.Turn(t.Context()), commands.Unavailable)
+	accepts(t, k, sign(t, k))
+
+	_, err := Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler))
+	wantKind(t, err, commands.Unavailable)
+	elsewhere := must(pgxpool.New(t.Context(), "postgres://nobody:hunter22@127.0.0.1:1/nothing"))(t)
+	defer elsewhere.Close()
+	_, err = Open(t.Context(), elsewhere, c.now, slog.New(slog.DiscardHandler))
+	if wantKind(t, err, commands.Unavailable); strings.Contains(err.Error(), "hunter22") {
+		t.Errorf("the error shows the database's password: %v", err)
+	}
+}
+
+// A standby is read from after a failover: a key that is due then is published later.
+func TestADatabaseThatIsReadOnly(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	token := sign(t, open(t, pool, c))
+	name := pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()
+	if _, err := pool.Exec(t.Context(), `alter database `+name+` set default_transaction_read_only = on`); err != nil {
+		t.Fatal(err)
+	}
+	pool.Reset()
+	accepts(t, open(t, pool, c), token)
+	c.add(signsFor)
+	k := open(t, pool, c)
+	accepts(t, k, sign(t, k))
+}
+
+func TestKeysThatCannotBeUsed(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	k := open(t, pool, c)
+	token := sign(t, k)
+	if _, err := pool.Exec(t.Context(), `delete from keep.signing_keys`); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, verify(t.Context(), k, forged(t)), commands.Internal)
+	accepts(t, k, token) // the keys that it had stay
+	accepts(t, k, sign(t, k))
+
+	for _, bad := range []string{"hunter22", string(must(x509.MarshalPKCS8PrivateKey(must(x509.ParsePKCS8PrivateKey(ed25519))(t)))(t))} {
+		if _, err := pool.Exec(t.Context(), `delete from keep.signing_keys`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ('k9', $1, now(), now())`, []byte(bad)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler))
+		if wantKind(t, err, commands.Internal); !strings.Contains(err.Error(), "k9") || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("the error does not name the key, or shows it: %v", err)
+		}
+	}
+}
+
+// ed25519 is a key of another kind (RFC 8410, 10.3).
+var ed25519 = append([]byte("\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"), bytes.Repeat([]byte{7}, 32)...)
+
+func TestJWKSTellsPublicKeysAlone(t *testing.T) {
+	c := newClock()
+	k := open(t, database(t), c)
+	c.add(signsFor)
+	if err := k.Turn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	jwks := k.JWKS()
+	if len(jwks.Keys) != 2 {
+		t.Fatalf("%d keys", len(jwks.Keys))
+	}
+	for _, key := range jwks.Keys {
+		if !key.IsPublic() || !key.Valid() || key.KeyID == "" || key.Algorithm != "RS256" || key.Use != "sig" {
+			t.Errorf("got %+v", key)
+		}
+	}
+	token := must(jwt.ParseSigned(sign(t, k), []jose.SignatureAlgorithm{jose.RS256}))(t)
+	var claims map[string]any
+	if err := token.Claims(jwks, &claims); err != nil {
+		t.Errorf("a token does not verify with the set: %v", err)
+	}
+}
+
+func TestTheLogTellsOfEachTurnAndOfNoKey(t *testing.T) {
+	var log bytes.Buffer
+	c := newClock()
+	pool := database(t)
+	k := must(Open(t.Context(), pool, c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
+	for range 4 {
+		c.add(signsFor)
+		if err := k.Turn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]int{"a signing key is published": 5, "a signing key has served": 3} {
+		if n := strings.Count(log.String(), text); n != want {
+			t.Errorf("the log says %d times that %s, want %d:\n%s", n, text, want, log.String())
+		}
+	}
+	for _, key := range k.held.Load().keys {
+		if text := fmt.Sprint(key.private.D); strings.Contains(log.String(), text) {
+			t.Error("the log tells a key")
+		}
+	}
+}
+
+func TestTypeOf(t *testing.T) {
+	k := open(t, database(t), newClock())
+	for text, want := range map[string]string{
+		sign(t, k): "JWT", forged(t): "", "": "", ".": "", "e30.e30.": "", "!.": "", strings.Repeat("A", maxToken+1) + ".": "", "W10": "", "eyJ0eXAiOjF9": "",
+	} {
+		if got := TypeOf(text); got != want {
+			t.Errorf("%.20s: %q, want %q", text, got, want)
+		}
+	}
+}

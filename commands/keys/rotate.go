@@ -1,0 +1,133 @@
+package keys
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	keyBits   = 2048
+	turnEvery = 5 * time.Minute
+	// signsFor is how long a key signs.
+	signsFor = 30 * 24 * time.Hour
+	// publishedBefore is how long a key is published before it signs: long enough for every node, and for whoever keeps a copy of the JWKS.
+	publishedBefore = 24 * time.Hour
+	// keptFor is how long a key is kept after the next one began to sign.
+	keptFor = Lives + 24*time.Hour
+)
+
+const neglected = "the signing keys were not looked after; those that are known go on"
+
+// Run has the keys take turns until ctx ends. While the database is out of reach the keys that are known go on signing.
+func (k *Keys) Run(ctx context.Context) {
+	tick := time.NewTicker(turnEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := k.Turn(ctx); err != nil && ctx.Err() == nil {
+				k.log.Warn(neglected, "again in", turnEvery, "err", err)
+			}
+		}
+	}
+}
+
+// Turn reads the keys, publishes the next one where it is due, and removes those that have served. Nodes that do it at once publish one key
+// between them.
+func (k *Keys) Turn(ctx context.Context) error {
+	now := k.now()
+	s, err := k.load(ctx)
+	if err != nil {
+		return err
+	}
+	if len(s.keys) > 0 {
+		k.held.Store(s)
+	}
+	changed := false
+	if from, due := s.next(now); due {
+		if err := k.publish(ctx, s, from, now); err != nil {
+			return err
+		}
+		changed = true
+	}
+	for _, id := range s.served(now) {
+		if _, err := k.pool.Exec(ctx, `delete from keep.signing_keys where kid = $1`, id); err != nil {
+			return unavailable(err)
+		}
+		k.log.Info("a signing key has served", "kid", id)
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	if s, err = k.load(ctx); err == nil {
+		k.held.Store(s)
+	}
+	return err
+}
+
+// next tells from when on the next key is to sign, and whether it is due to be published.
+func (s *set) next(now time.Time) (from time.Time, due bool) {
+	if len(s.keys) == 0 {
+		return now, true
+	}
+	from, earliest := s.keys[0].signsFrom.Add(signsFor), now.Add(publishedBefore)
+	if from.After(earliest) {
+		return from, false
+	}
+	return earliest, true
+}
+
+// served are the keys whose tokens have all expired.
+func (s *set) served(now time.Time) (ids []string) {
+	for i := 1; i < len(s.keys); i++ {
+		if !now.Before(s.keys[i-1].signsFrom.Add(keptFor)) {
+			ids = append(ids, s.keys[i].id)
+		}
+	}
+	return ids
+}
+
+// publish adds a key to those that were read, unless another node has done so meanwhile.
+func (k *Keys) publish(ctx context.Context, s *set, from, now time.Time) error {
+	private, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return err
+	}
+	var newest *time.Time
+	if len(s.keys) > 0 {
+		newest = &s.keys[0].signsFrom
+	}
+	id := uuid.NewString()
+	var added bool
+	err = pgx.BeginFunc(ctx, k.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `lock table keep.signing_keys in share row exclusive mode`); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `
+			insert into keep.signing_keys (kid, private_key, created_at, signs_from)
+			select $1::text, $2::bytea, $3::timestamptz, $4::timestamptz
+			where (select max(signs_from) from keep.signing_keys) is not distinct from $5::timestamptz`, id, der, now, from, newest)
+		added = tag.RowsAffected() > 0
+		return err
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	if added {
+		k.log.Info("a signing key is published", "kid", id, "from", from)
+	}
+	return nil
+}

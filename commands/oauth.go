@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"time"
+
+	"flagledger/events"
+)
+
+const (
+	maxClients = 100
+	// maxPrevious bounds how many earlier secrets of a client may be good at once.
+	maxPrevious = 10
+	// SecretOverlap is how long a client's earlier secret is still good after it was rotated.
+	SecretOverlap = 24 * time.Hour
+)
+
+var scopes = []events.Scope{events.FlagsRead, events.FlagsWrite, events.FlagsEvaluate, events.ProjectsRead, events.ProjectsWrite}
+
+// OAuthClient is the state of an OAuth client in its tenant's stream.
+type OAuthClient struct {
+	ID        string
+	Name      string
+	Scopes    []events.Scope
+	CreatedAt time.Time
+	previous  []time.Time // until when each earlier secret is good
+}
+
+func (t *Tenant) evolveClients(r events.Recorded) {
+	switch fact := r.Fact.(type) {
+	case events.OAuthClientCreated:
+		if t.Clients == nil {
+			t.Clients = map[string]OAuthClient{}
+		}
+		t.Clients[fact.ClientID] = OAuthClient{ID: fact.ClientID, Name: fact.Name, Scopes: fact.Scopes, CreatedAt: r.Time}
+	case events.OAuthSecretRotated:
+		c := t.Clients[fact.ClientID]
+		c.previous = append(c.previous, fact.PreviousUntil)
+		t.Clients[fact.ClientID] = c
+	case events.OAuthClientDeleted:
+		delete(t.Clients, fact.ClientID)
+	}
+}
+
+// NewSecret returns 256 random bits as text, for an OAuth client to keep, and their hash, for the fact.
+func NewSecret() (secret string, hash []byte) {
+	bits := make([]byte, 32)
+	_, _ = rand.Read(bits) // never fails
+	secret = base64.RawURLEncoding.EncodeToString(bits)
+	sum := sha256.Sum256([]byte(secret))
+	return secret, sum[:]
+}
+
+// CreateClient gives a tenant an OAuth client.
+type CreateClient struct {
+	TenantID   string
+	ID         string // new
+	Name       string
+	Scopes     []string // a set
+	SecretHash []byte
+}
+
+func (c CreateClient) stream() string { return events.TenantStream(c.TenantID) }
+
+func (c CreateClient) decide(t Tenant) ([]events.Fact, error) {
+	wrong := fields{}
+	checkText(wrong, "name", c.Name, 1, maxName)
+	granted := checkScopes(wrong, c.Scopes)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if !t.Exists {
+		return nil, refuse(NotFound, "there is no such tenant")
+	}
+	if len(t.Clients) >= maxClients {
+		return nil, refuse(Conflict, "the tenant has %d OAuth clients, the most that it may have", maxClients)
+	}
+	return []events.Fact{events.OAuthClientCreated{ClientID: c.ID, Name: c.Name, Scopes: granted, SecretHash: c.SecretHash}}, nil
+}
+
+// checkScopes drops repeated scopes, keeping their order, and names those that do not exist.
+func checkScopes(wrong fields, names []string) (set []events.Scope) {
+	wrong.check(len(names) > 0, "scopes", "is required and must not be empty")
+	for i, name := range names {
+		scope := events.Scope(name)
+		wrong.check(slices.Contains(scopes, scope), "scopes["+strconv.Itoa(i)+"]",
+			"must be flags:read, flags:write, flags:evaluate, projects:read or projects:write")
+		if !slices.Contains(set, scope) {
+			set = append(set, scope)
+		}
+		if len(set) > 2*len(scopes) {
+			break // enough to see what is wrong
+		}
+	}
+	return set
+}
+
+// ClientRef names an OAuth client of a tenant.
+type ClientRef struct {
+	TenantID string
+	ID       string
+}
+
+func (r ClientRef) stream() string { return events.TenantStream(r.TenantID) }
+
+// find refuses a client that does not exist. Another tenant's is none.
+func (r ClientRef) find(t Tenant) (OAuthClient, error) {
+	client, ok := t.Clients[r.ID]
+	if !ok {
+		return client, refuse(NotFound, "no OAuth client has the id %q", r.ID)
+	}
+	return client, nil
+}
+
+// RotateSecret gives an OAuth client a new secret. The one that it had stays good for SecretOverlap.
+type RotateSecret struct {
+	ClientRef
+	SecretHash []byte
+	Now        time.Time
+}
+
+func (c RotateSecret) decide(t Tenant) ([]events.Fact, error) {
+	client, err := c.find(t)
+	if err != nil {
+		return nil, err
+	}
+	good := 0
+	for _, until := range client.previous {
+		if until.After(c.Now) {
+			good++
+		}
+	}
+	if good >= maxPrevious {
+		return nil, refuse(Conflict, "%d earlier secrets of the client are still good, the most that may be; each ends %v after it was rotated", good, SecretOverlap)
+	}
+	until := c.Now.UTC().Truncate(time.Millisecond).Add(SecretOverlap)
+	return []events.Fact{events.OAuthSecretRotated{ClientID: c.ID, SecretHash: c.SecretHash, PreviousUntil: until}}, nil
+}
+
+// DeleteClient ends an OAuth client, its secrets and its tokens.
+type DeleteClient struct{ ClientRef }
+
+func (c DeleteClient) decide(t Tenant) ([]events.Fact, error) {
+	if _, err := c.find(t); err != nil {
+		return nil, err
+	}
+	return []events.Fact{events.OAuthClientDeleted{ClientID: c.ID}}, nil
+}

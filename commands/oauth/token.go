@@ -1,0 +1,74 @@
+// Package oauth issues the access tokens of OAuth clients and verifies them (RFC 9068).
+package oauth
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/commands/keys"
+	"flagledger/events"
+)
+
+// Type is the typ of an access token's header.
+const Type = "at+jwt"
+
+// Tokens issues and verifies access tokens.
+type Tokens struct {
+	Keys   *keys.Keys
+	Issuer string // the service's public URL, which is their audience as well
+}
+
+// Token is what an access token says.
+type Token struct {
+	ClientID  string
+	TenantID  string
+	Scopes    []events.Scope
+	ExpiresAt time.Time
+}
+
+// said is what an access token says beside what every token does.
+type said struct {
+	ClientID string `json:"client_id"`
+	TenantID string `json:"tenant_id"`
+	Scope    string `json:"scope"`
+}
+
+func (t *Tokens) kind() keys.Kind { return keys.Kind{Type: Type, Issuer: t.Issuer, Audience: t.Issuer} }
+
+// Issue makes a token that is good for keys.Lives.
+func (t *Tokens) Issue(clientID, tenantID string, scopes []events.Scope) (string, error) {
+	text, _, err := t.Keys.Sign(t.kind(), clientID, commands.NewID(), said{clientID, tenantID, Join(scopes)})
+	return text, err
+}
+
+// Verify reads a token. One that does not hold, for whatever reason, is Unauthenticated. It does no I/O once it knows the token's key. Whether
+// the client and its tenant still exist is not its to say.
+func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {
+	var s said
+	claims, err := t.Keys.Verify(ctx, t.kind(), text, &s)
+	if err != nil {
+		return Token{}, err
+	}
+	if s.ClientID != claims.Subject || s.TenantID == "" {
+		return Token{}, &commands.Error{Kind: commands.Unauthenticated, Detail: "the token does not tell whose it is"}
+	}
+	token := Token{ClientID: s.ClientID, TenantID: s.TenantID, ExpiresAt: claims.Expiry.Time().UTC()}
+	for scope := range strings.FieldsSeq(s.Scope) {
+		token.Scopes = append(token.Scopes, events.Scope(scope))
+	}
+	return token, nil
+}
+
+// Join writes scopes as OAuth has them: in one text, separated by spaces.
+func Join(scopes []events.Scope) string {
+	var b strings.Builder
+	for i, scope := range scopes {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(scope))
+	}
+	return b.String()
+}

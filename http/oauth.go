@@ -1,0 +1,337 @@
+package http
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/commands"
+	"flagledger/commands/keys"
+	"flagledger/commands/oauth"
+	"flagledger/events"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+type clientBody struct {
+	ClientID     string    `json:"clientId"`
+	ClientSecret string    `json:"clientSecret,omitempty" doc:"Shown in this answer alone"`
+	Name         string    `json:"name"`
+	Scopes       []string  `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write"`
+	CreatedAt    timestamp `json:"createdAt"`
+}
+
+func showClient(c queries.OAuthClient) clientBody {
+	return clientBody{ClientID: c.ID, Name: c.Name, Scopes: c.Scopes, CreatedAt: timestamp(c.CreatedAt)}
+}
+
+type clientOutput struct {
+	Changed
+	Location     string `header:"Location"`
+	CacheControl string `header:"Cache-Control"`
+	Body         clientBody
+}
+
+type createClientBody struct {
+	Name   string   `json:"name" minLength:"1" maxLength:"200" example:"Checkout backend"`
+	Scopes []string `json:"scopes" minItems:"1" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" doc:"What its tokens may be for" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
+}
+
+// ClientChange is what every change to an OAuth client takes.
+type ClientChange struct {
+	TenantInput
+	ChangeInput
+	ID string `path:"clientId"`
+}
+
+func (c ClientChange) ref(ctx context.Context) commands.ClientRef {
+	return commands.ClientRef{TenantID: principalOf(ctx).tenant.ID(), ID: c.ID}
+}
+
+func (a *API) addOAuth() {
+	const tag, path, alias = "OAuth", "/api/v1/oauth/clients", "/api/oauth/clients"
+	create := operation("POST", path, "create-oauth-client", tag, "Create an OAuth client: a machine with scopes in the tenant")
+	create.DefaultStatus = http.StatusCreated
+	create.Errors = []int{http.StatusConflict}
+	register(a, access{who: admin, tenantHeader: true}, create, func(ctx context.Context, in *struct {
+		TenantInput
+		ChangeInput
+		Body createClientBody
+	}) (*clientOutput, error) {
+		secret, hash := commands.NewSecret()
+		id := commands.NewID()
+		out, err := a.writeClient(ctx, commands.CreateClient{
+			TenantID: principalOf(ctx).tenant.ID(), ID: id, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash,
+		}, id, secret)
+		if err != nil {
+			return nil, err
+		}
+		out.Location = path + "/" + id
+		return out, nil
+	}, alias)
+	register(a, access{who: admin}, operation("GET", path, "list-oauth-clients", tag, "The tenant's OAuth clients"),
+		func(ctx context.Context, in *struct {
+			TenantInput
+			PageInput
+		}) (*listOutput[clientBody], error) {
+			rows, total, err := a.queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, in.PageInput, rows, total, showClient), nil
+		}, alias)
+	remove := operation("DELETE", path+"/{clientId}", "delete-oauth-client", tag, "Delete an OAuth client; its tokens stop working at once")
+	remove.DefaultStatus = http.StatusNoContent
+	remove.Errors = []int{http.StatusNotFound}
+	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteClient{ClientRef: in.ref(ctx)})
+		return &noContent{changedBy(done)}, err
+	}, alias+"/{clientId}")
+	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another 24 hours")
+	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
+		secret, hash := commands.NewSecret()
+		return a.writeClient(ctx, commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.now()}, in.ID, secret)
+	}, alias+"/{clientId}/rotate")
+}
+
+// writeClient answers with a client as a command leaves it and its new secret, this once.
+func (a *API) writeClient(ctx context.Context, cmd commands.Command[commands.Tenant], id, secret string) (*clientOutput, error) {
+	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	if err != nil {
+		return nil, err
+	}
+	c := tenant.Clients[id]
+	out := &clientOutput{
+		Changed: changedBy(done), CacheControl: "no-store",
+		Body: clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: timestamp(c.CreatedAt)},
+	}
+	for _, scope := range c.Scopes {
+		out.Body.Scopes = append(out.Body.Scopes, string(scope))
+	}
+	return out, nil
+}
+
+const (
+	tokenRoute       = "/api/v1/oauth/token"
+	legacyTokenRoute = "/oauth/token"
+	jwksRoute        = "/.well-known/jwks.json"
+	formType         = "application/x-www-form-urlencoded"
+)
+
+// The errors of the token endpoint (RFC 6749, 5.2).
+const (
+	invalidRequest       = "invalid_request"
+	invalidClient        = "invalid_client"
+	invalidScope         = "invalid_scope"
+	unsupportedGrantType = "unsupported_grant_type"
+)
+
+// tokenBody is the answer of the token endpoint (RFC 6749, 5.1).
+type tokenBody struct {
+	AccessToken string `json:"access_token"`
+	TokenType   string `json:"token_type" enum:"Bearer"`
+	ExpiresIn   int    `json:"expires_in" doc:"Seconds" example:"3600"`
+	Scope       string `json:"scope" doc:"What the token is for: scopes separated by spaces" example:"flags:read flags:evaluate"`
+}
+
+// tokenForm is the request of the token endpoint, for the document.
+type tokenForm struct {
+	GrantType    string `json:"grant_type" enum:"client_credentials"`
+	ClientID     string `json:"client_id,omitempty" doc:"Here or as the user of HTTP Basic"`
+	ClientSecret string `json:"client_secret,omitempty" doc:"Here or as the password of HTTP Basic"`
+	Scope        string `json:"scope,omitempty" doc:"Scopes separated by spaces; without it all that the client has" example:"flags:read flags:evaluate"`
+}
+
+// legacyToken is token under its old path.
+func (a *API) legacyToken(w http.ResponseWriter, r *http.Request) {
+	deprecate(w, tokenRoute)
+	a.token(w, r)
+}
+
+// token is the token endpoint. It is no huma operation: its requests are no JSON.
+func (a *API) token(w http.ResponseWriter, r *http.Request) {
+	answer, err := a.grant(r)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = writeJSON(w, answer)
+}
+
+func (a *API) grant(r *http.Request) (*tokenBody, error) {
+	form, err := readForm(r)
+	if err != nil {
+		return nil, err
+	}
+	switch form.Get("grant_type") {
+	case "client_credentials":
+	case "":
+		return nil, oauthProblem(invalidRequest, "grant_type is required")
+	default:
+		return nil, oauthProblem(unsupportedGrantType, "grant_type must be client_credentials")
+	}
+	client, err := a.authenticateClient(r, form)
+	if err != nil {
+		return nil, err
+	}
+	scopes := client.Scopes
+	if asked := form.Get("scope"); asked != "" {
+		if scopes, err = narrow(client.Scopes, asked); err != nil {
+			return nil, err
+		}
+	}
+	text, err := a.tokens.machines.Issue(client.ID, client.TenantID, scopes)
+	if err != nil {
+		return nil, err
+	}
+	return &tokenBody{AccessToken: text, TokenType: "Bearer", ExpiresIn: int(keys.Lives.Seconds()), Scope: oauth.Join(scopes)}, nil
+}
+
+// readForm reads the parameters of a request to the token endpoint. Those that it does not know are none of its business; one without a value
+// counts as left out.
+func readForm(r *http.Request) (url.Values, error) {
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media), formType) {
+		return nil, newProblem(http.StatusUnsupportedMediaType, "the body must be of the type "+formType)
+	}
+	c, unreadable := readBody(r)
+	if unreadable != nil {
+		return nil, unreadable
+	}
+	defer c.release()
+	form, err := url.ParseQuery(c.body.String())
+	if err != nil {
+		return nil, oauthProblem(invalidRequest, "the form cannot be read: a name or a value is not percent-encoded as it should be")
+	}
+	query := r.URL.Query()
+	for _, name := range []string{"grant_type", "client_id", "client_secret", "scope"} {
+		if len(form[name]) > 1 {
+			return nil, oauthProblem(invalidRequest, name+" is there more than once")
+		}
+		if query.Has(name) {
+			return nil, oauthProblem(invalidRequest, name+" must stand in the body, not in the URL")
+		}
+	}
+	return form, nil
+}
+
+// authenticateClient finds the client whose credentials a request to the token endpoint bears, in the form or as HTTP Basic.
+func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Client, error) {
+	id, secret := form.Get("client_id"), form.Get("client_secret")
+	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Basic") {
+		if secret != "" {
+			return nil, oauthProblem(invalidRequest, "the client's secret is there more than once")
+		}
+		user, password, ok := r.BasicAuth()
+		basicID, malformedID := url.QueryUnescape(user)
+		basicSecret, malformedSecret := url.QueryUnescape(password)
+		if !ok || malformedID != nil || malformedSecret != nil {
+			return nil, oauthProblem(invalidClient, "the client's credentials cannot be read")
+		}
+		if id != "" && id != basicID {
+			return nil, oauthProblem(invalidRequest, "client_id names another client than the credentials")
+		}
+		id, secret = basicID, basicSecret
+	}
+	if id == "" || secret == "" {
+		return nil, oauthProblem(invalidClient, "the client's id and secret are required")
+	}
+	client, known := a.queries.Live().Client(id)
+	if !known {
+		client = &snapshot.Client{}
+	}
+	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.now()) {
+		return nil, oauthProblem(invalidClient, "the client's id or secret is wrong")
+	}
+	return client, nil
+}
+
+// narrow returns the scopes that are asked for, each of which the client must have.
+func narrow(has []events.Scope, asked string) (scopes []events.Scope, err error) {
+	for name := range strings.SplitSeq(asked, " ") {
+		scope := events.Scope(name)
+		if !slices.Contains(has, scope) {
+			return nil, oauthProblem(invalidScope, "the client does not have all of these scopes")
+		}
+		if !slices.Contains(scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes, nil
+}
+
+// oauthProblem is a refusal of the token endpoint.
+func oauthProblem(name, detail string) *problem {
+	status := http.StatusBadRequest
+	if name == invalidClient {
+		status = http.StatusUnauthorized
+	}
+	p := newProblem(status, detail)
+	p.OAuthError = name
+	return p
+}
+
+// asOAuth gives a problem what RFC 6749 wants of an error of the token endpoint, whoever found it.
+func (p *problem) asOAuth() {
+	if p.OAuthError == "" {
+		switch {
+		case p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable:
+			p.OAuthError = "temporarily_unavailable"
+		case p.Status >= http.StatusInternalServerError:
+			p.OAuthError = "server_error"
+		default:
+			p.OAuthError = invalidRequest
+		}
+	}
+	p.OAuthDescription = p.Detail
+	if p.Status == http.StatusUnauthorized {
+		p.headers.Set("WWW-Authenticate", `Basic realm="flagledger"`)
+	}
+	p.headers.Set("Cache-Control", "no-store")
+}
+
+// documentToken describes the token endpoint.
+func (a *API) documentToken() {
+	doc := a.huma.OpenAPI()
+	schema := func(v any) *huma.Schema { return doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "") }
+	failure := map[string]*huma.MediaType{"application/json": {Schema: schema(problem{})}}
+	op := operation("POST", tokenRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
+	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and `error_description` beside their other members."
+	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema(tokenForm{})}}}
+	op.Responses = map[string]*huma.Response{
+		"200": {Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: schema(tokenBody{})}}},
+		"400": {Description: "invalid_request, invalid_scope or unsupported_grant_type", Content: failure},
+		"401": {Description: "invalid_client", Content: failure},
+		"415": {Description: "The body is no form", Content: failure},
+	}
+	old := alias(op, legacyTokenRoute)
+	doc.AddOperation(&op)
+	doc.AddOperation(&old)
+}
+
+// documentJWKS describes what jwks serves.
+func (a *API) documentJWKS() {
+	op := operation("GET", jwksRoute, "get-jwks", "OAuth", "The public keys of the service's tokens, as a JWK set (RFC 7517)")
+	op.Description = "A key is published a day before it signs."
+	op.Responses = map[string]*huma.Response{
+		"200":     {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {}}},
+		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
+	}
+	a.huma.OpenAPI().AddOperation(&op)
+}
+
+// jwks answers with the public keys that access tokens are signed with.
+func (a *API) jwks(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	_ = json.NewEncoder(w).Encode(a.options.Keys.JWKS())
+}

@@ -1,0 +1,42 @@
+package projections
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+var oauthClients = Projection{
+	Name:    "oauth_clients",
+	version: 1,
+	tables:  []string{"oauth_clients"},
+	schema: `
+create table oauth_clients (
+    id         text        primary key,
+    tenant_id  text        not null,
+    name       text        not null,
+    scopes     text[]      not null,
+    deleted    boolean     not null, -- histories still name it
+    created_at timestamptz not null
+);
+create index on oauth_clients (tenant_id, created_at);`,
+	streams: []string{"tenant.oauth_"},
+	apply:   applyOAuthClient,
+}
+
+func applyOAuthClient(b *pgx.Batch, e events.Recorded) error {
+	switch fact := e.Fact.(type) {
+	case events.OAuthClientCreated:
+		tenant := strings.TrimPrefix(e.Stream, events.TenantStream(""))
+		b.Queue(`insert into oauth_clients values ($1, $2, $3, $4, false, $5)`, fact.ClientID, tenant, fact.Name, fact.Scopes, e.Time)
+	case events.OAuthSecretRotated:
+	case events.OAuthClientDeleted:
+		b.Queue(`update oauth_clients set deleted = true where id = $1`, fact.ClientID)
+	default:
+		return fmt.Errorf("%s in stream %s is no fact of an OAuth client", e.Name, e.Stream)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package snapshot
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"slices"
+	"time"
+
+	"flagledger/events"
+)
+
+// Client is an OAuth client of a tenant.
+type Client struct {
+	ID       string
+	TenantID string
+	Scopes   []events.Scope
+	secrets  []secret // the current one first
+}
+
+type secret struct {
+	hash  []byte
+	until time.Time // zero for the current one
+}
+
+// HasSecret reports whether a secret with this hash is good. How long it takes tells nothing of the client's secrets.
+func (c *Client) HasSecret(hash [sha256.Size]byte, now time.Time) bool {
+	found := 0
+	for _, s := range c.secrets {
+		good := s.until.IsZero() || now.Before(s.until)
+		if same := subtle.ConstantTimeCompare(s.hash, hash[:]); good {
+			found |= same
+		}
+	}
+	return found == 1
+}
+
+// Client finds an OAuth client of a tenant that exists.
+func (s *Snapshot) Client(id string) (*Client, bool) {
+	c, ok := s.clients.Load(id)
+	if !ok {
+		return nil, false
+	}
+	_, ok = s.Tenant(c.TenantID)
+	return c, ok
+}
+
+func (s *Snapshot) applyClient(tenantID string, e events.Recorded) {
+	switch fact := e.Fact.(type) {
+	case events.OAuthClientCreated:
+		s.clients.Store(fact.ClientID, &Client{ID: fact.ClientID, TenantID: tenantID, Scopes: fact.Scopes, secrets: []secret{{hash: fact.SecretHash}}})
+	case events.OAuthSecretRotated:
+		before, ok := s.clients.Load(fact.ClientID)
+		if !ok {
+			return
+		}
+		c := *before
+		c.secrets = slices.Insert(slices.Clone(before.secrets), 0, secret{hash: fact.SecretHash})
+		c.secrets[1].until = fact.PreviousUntil
+		c.secrets = slices.DeleteFunc(c.secrets, func(s secret) bool { return !s.until.IsZero() && s.until.Before(e.Time) })
+		s.clients.Store(fact.ClientID, &c)
+	case events.OAuthClientDeleted:
+		s.clients.Delete(fact.ClientID)
+	}
+}
+
+// removeClients forgets the clients of a tenant that is deleted.
+func (s *Snapshot) removeClients(tenantID string) {
+	s.clients.Range(func(id string, c *Client) bool {
+		if c.TenantID == tenantID {
+			s.clients.Delete(id)
+		}
+		return true
+	})
+}
