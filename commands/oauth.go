@@ -57,14 +57,12 @@ func NewSecret() (secret string, hash []byte) {
 
 // CreateClient gives a tenant an OAuth client.
 type CreateClient struct {
-	TenantID   string
+	TenantRef
 	ID         string // new
 	Name       string
 	Scopes     []string // a set
 	SecretHash []byte
 }
-
-func (c CreateClient) stream() string { return events.TenantStream(c.TenantID) }
 
 func (c CreateClient) decide(t Tenant) ([]events.Fact, error) {
 	wrong := fields{}
@@ -73,8 +71,8 @@ func (c CreateClient) decide(t Tenant) ([]events.Fact, error) {
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	if !t.Exists {
-		return nil, refuse(NotFound, "there is no such tenant")
+	if err := c.admit(t); err != nil {
+		return nil, err
 	}
 	if len(t.Clients) >= maxClients {
 		return nil, refuse(Conflict, "the tenant has %d OAuth clients, the most that it may have", maxClients)
@@ -101,14 +99,15 @@ func checkScopes(wrong fields, names []string) (set []events.Scope) {
 
 // ClientRef names an OAuth client of a tenant.
 type ClientRef struct {
-	TenantID string
-	ID       string
+	TenantRef
+	ID string
 }
-
-func (r ClientRef) stream() string { return events.TenantStream(r.TenantID) }
 
 // find refuses a client that does not exist. Another tenant's is none.
 func (r ClientRef) find(t Tenant) (OAuthClient, error) {
+	if err := r.admit(t); err != nil {
+		return OAuthClient{}, err
+	}
 	client, ok := t.Clients[r.ID]
 	if !ok {
 		return client, refuse(NotFound, "no OAuth client has the id %q", r.ID)

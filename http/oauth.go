@@ -52,7 +52,11 @@ type ClientChange struct {
 }
 
 func (c ClientChange) ref(ctx context.Context) commands.ClientRef {
-	return commands.ClientRef{TenantID: principalOf(ctx).tenant.ID(), ID: c.ID}
+	return commands.ClientRef{TenantRef: tenantRef(ctx), ID: c.ID}
+}
+
+func tenantRef(ctx context.Context) commands.TenantRef {
+	return commands.TenantRef{TenantID: principalOf(ctx).tenant.ID()}
 }
 
 func (a *API) addOAuth() {
@@ -68,7 +72,7 @@ func (a *API) addOAuth() {
 		secret, hash := commands.NewSecret()
 		id := commands.NewID()
 		out, err := a.writeClient(ctx, commands.CreateClient{
-			TenantID: principalOf(ctx).tenant.ID(), ID: id, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash,
+			TenantRef: tenantRef(ctx), ID: id, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash,
 		}, id, secret)
 		if err != nil {
 			return nil, err
@@ -120,8 +124,8 @@ func (a *API) writeClient(ctx context.Context, cmd commands.Command[commands.Ten
 }
 
 const (
-	tokenRoute       = "/api/v1/oauth/token"
-	legacyTokenRoute = "/oauth/token"
+	grantRoute       = "/api/v1/oauth/token"
+	legacyGrantRoute = "/oauth/token"
 	jwksRoute        = "/.well-known/jwks.json"
 	formType         = "application/x-www-form-urlencoded"
 )
@@ -152,7 +156,7 @@ type tokenForm struct {
 
 // legacyToken is token under its old path.
 func (a *API) legacyToken(w http.ResponseWriter, r *http.Request) {
-	deprecate(w, tokenRoute)
+	deprecate(w, grantRoute)
 	a.token(w, r)
 }
 
@@ -304,7 +308,7 @@ func (a *API) documentToken() {
 	doc := a.huma.OpenAPI()
 	schema := func(v any) *huma.Schema { return doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "") }
 	failure := map[string]*huma.MediaType{"application/json": {Schema: schema(problem{})}}
-	op := operation("POST", tokenRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
+	op := operation("POST", grantRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
 	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and `error_description` beside their other members."
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema(tokenForm{})}}}
 	op.Responses = map[string]*huma.Response{
@@ -313,7 +317,7 @@ func (a *API) documentToken() {
 		"401": {Description: "invalid_client", Content: failure},
 		"415": {Description: "The body is no form", Content: failure},
 	}
-	old := alias(op, legacyTokenRoute)
+	old := alias(op, legacyGrantRoute)
 	doc.AddOperation(&op)
 	doc.AddOperation(&old)
 }

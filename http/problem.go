@@ -157,7 +157,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 // begin answers with all of a problem but its body.
 func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
 	p.identified(r.Context())
-	if r.URL.Path == tokenRoute || r.URL.Path == legacyTokenRoute {
+	if r.URL.Path == grantRoute || r.URL.Path == legacyGrantRoute {
 		p.asOAuth()
 	}
 	for name, values := range p.headers {

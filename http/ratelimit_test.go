@@ -130,7 +130,7 @@ func TestSigningInHasALimitOfItsOwn(t *testing.T) {
 		t.Helper()
 		shows(t, a.from("192.0.2.1:1", "POST", path), status, limit, remaining, 60)
 	}
-	call("/api/v1/oauth/token", 404, 2, 1)
+	call("/api/v1/oauth/token", 503, 2, 1)
 	call("/auth/signin", 503, 2, 0)
 	for _, path := range []string{"/api/v1/auth/login", "/api/v1/auth/signin/google", "/api/v1/auth/signup", "/auth/signup", "/oauth/token", "/api/v1/auth/forgot-password"} {
 		if w := a.from("192.0.2.1:1", "POST", path); w.Code != 429 {

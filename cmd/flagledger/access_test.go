@@ -12,7 +12,7 @@ import (
 var leastRoles = map[string]string{
 	"GET /": "anyone", "GET /health": "anyone", "GET /api/v1/version": "anyone",
 	"POST /api/v1/auth/signup": "anyone", "POST /api/v1/auth/login": "anyone", "POST /api/v1/auth/refresh": "anyone", "POST /auth/signup": "anyone", "POST /auth/signin": "anyone",
-	"POST /api/v1/oauth/token": "anyone", "GET /.well-known/jwks.json": "anyone",
+	"POST /api/v1/oauth/token": "anyone", "POST /oauth/token": "anyone", "GET /.well-known/jwks.json": "anyone",
 	"POST /api/v1/oauth/clients": "admin", "GET /api/v1/oauth/clients": "admin", "DELETE /api/v1/oauth/clients/{clientId}": "admin", "POST /api/v1/oauth/clients/{clientId}/rotate": "admin",
 	"POST /api/v1/auth/logout": "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
 	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/usage": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",

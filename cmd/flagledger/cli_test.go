@@ -141,7 +141,7 @@ func TestCommandLine(t *testing.T) {
 	t.Run("mistakes on the command line", func(t *testing.T) {
 		t.Parallel()
 		i := built.in(t)
-		i.run(nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, projects, tenants")
+		i.run(nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, oauth_clients, projects, tenants")
 		i.run(nil, "projections", "rebuild").refused("--all")
 		i.run(nil, "projections", "rebuild", "flags", "--all").refused("--all")
 		i.run(nil, "surf").refused("surf")
@@ -157,7 +157,7 @@ func TestCommandLine(t *testing.T) {
 		if got := i.run(nil, "version").succeeded().stdout; !strings.HasPrefix(got, "flagledger 1.") {
 			t.Errorf("version prints %q", got)
 		}
-		if got := i.run(nil, "projections", "list").succeeded().stdout; got != "flags\nhistory\nprojects\ntenants\n" {
+		if got := i.run(nil, "projections", "list").succeeded().stdout; got != "flags\nhistory\noauth_clients\nprojects\ntenants\n" {
 			t.Errorf("projections list prints %q", got)
 		}
 		if files, _ := os.ReadDir(i.dir); len(files) > 0 {
@@ -257,8 +257,8 @@ func (i *installation) tools(tenant string, settings ...string) {
 	i.run(settings, "migrate").succeeded()
 
 	status := strings.Split(strings.TrimSpace(i.run(settings, "projections", "status").succeeded().stdout), "\n")
-	for n, want := range []string{"NAME", "flags", "history", "projects", "tenants"} {
-		if len(status) != 5 || strings.Fields(status[n])[0] != want {
+	for n, want := range []string{"NAME", "flags", "history", "oauth_clients", "projects", "tenants"} {
+		if len(status) != 6 || strings.Fields(status[n])[0] != want {
 			i.t.Fatalf("projections status prints %q", status)
 		}
 		if fields := strings.Fields(status[n]); n > 0 && (strings.HasPrefix(fields[2], "0/") || !slices.Equal(fields[3:], []string{"0", "0s", "0"})) {
@@ -271,7 +271,7 @@ func (i *installation) tools(tenant string, settings ...string) {
 		i.t.Errorf("rebuilding the history says\n%s", one)
 	}
 	all := i.run(settings, "projections", "rebuild", "--all").succeeded().stderr
-	for _, name := range []string{"flags", "history", "projects", "tenants"} {
+	for _, name := range []string{"flags", "history", "oauth_clients", "projects", "tenants"} {
 		if !strings.Contains(all, name) {
 			i.t.Errorf("rebuilding all says nothing of %s:\n%s", name, all)
 		}

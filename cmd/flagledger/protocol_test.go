@@ -131,7 +131,6 @@ func TestProtocol(t *testing.T) {
 				me.call("GET", path, nil).refused(404)
 				me.with("").call("GET", path, nil).refused(404)
 			}
-			me.call("POST", "/api/v1/oauth/token", `{}`).refused(404)
 			me.call("BREW", "/nope", nil).refused(404)
 			for _, path := range []string{"/%ff", "/%00", "/api/v1/flags/%c3%28", "/health?x=%ff", "/health?%zz"} {
 				me.call("GET", path, nil).refused(400)

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -207,6 +208,32 @@ func (c *client) join(role events.Role) *client {
 	member.tenant = c.tenant
 	c.call("POST", "/api/v1/tenants/"+c.tenant+"/users", map[string]any{"email": email, "role": role}).want(201)
 	return member
+}
+
+// machine is an OAuth client of the client's tenant, with a token for all of its scopes.
+func (c *client) machine(scopes ...string) *client {
+	c.s.t.Helper()
+	id, secret := c.oauthClient("Machine", scopes...)
+	m := &client{s: c.s, tenant: c.tenant, userID: id}
+	m.token = m.trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).want(200).object()["access_token"].(string)
+	return m
+}
+
+// oauthClient makes an OAuth client in the client's tenant.
+func (c *client) oauthClient(name string, scopes ...string) (id, secret string) {
+	c.s.t.Helper()
+	body := c.call("POST", "/api/v1/oauth/clients", map[string]any{"name": name, "scopes": scopes}).want(201).object()
+	return body["clientId"].(string), body["clientSecret"].(string)
+}
+
+// trade asks the token endpoint for a token, with a form of names and values.
+func (c *client) trade(form ...string) *answer {
+	c.s.t.Helper()
+	values := url.Values{}
+	for i := 0; i < len(form); i += 2 {
+		values.Add(form[i], form[i+1])
+	}
+	return c.s.anonymous().call("POST", "/api/v1/oauth/token", values.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }
 
 // address is an e-mail address that nobody else has.
