@@ -85,9 +85,11 @@ type OFREPFailure struct {
 
 // ofrepProblem is an error answer that OpenFeature's clients understand too.
 type ofrepProblem struct {
-	problem
+	problemBody
 	OFREPFailure
 }
+
+type problemBody problem
 
 // Schema implements huma.SchemaProvider.
 func (ofrepProblem) Schema(r huma.Registry) *huma.Schema {
@@ -142,6 +144,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		writeOFREP(w, r, key, err)
 		return
 	}
+	a.meter.Count(p.tenant.ID(), 1)
 	out := newOutput(w)
 	defer out.release()
 	out.ofrep(key, &result)
@@ -158,7 +161,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	out := newOutput(w)
 	defer out.release()
 	out.text(`{"flags":[`)
-	separator := ""
+	separator, evaluated := "", 0
 	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, nil, c) {
 		if answer.Reason == snapshot.Archived {
 			continue
@@ -168,9 +171,11 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 			out.json(ofrepErrorOf(r.Context(), key, answer.Err).of(key))
 		} else {
 			out.ofrep(key, &answer.Result)
+			evaluated++
 		}
 		separator = ","
 	}
+	a.meter.Count(p.tenant.ID(), evaluated)
 	out.text("]")
 	// Further members of the answer go here. The tag is of all that stands before it: what changes with every call would keep clients from ever
 	// being told that nothing changed, and what the tag leaves out they would not learn of.
@@ -279,7 +284,7 @@ func (o *output) ofrep(key string, r *snapshot.Result) {
 func writeOFREP(w http.ResponseWriter, r *http.Request, key string, err error) {
 	refusal := ofrepErrorOf(r.Context(), key, err)
 	refusal.begin(w, r)
-	_ = writeJSON(w, ofrepProblem{*refusal.problem, refusal.of(key)})
+	_ = writeJSON(w, ofrepProblem{problemBody(*refusal.problem), refusal.of(key)})
 }
 
 // documentOFREP describes the operations of this file.

@@ -156,7 +156,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 
 // begin answers with all of a problem but its body.
 func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
-	p.identified(r.Context())
+	p = p.identified(r.Context())
 	if r.URL.Path == grantRoute || r.URL.Path == legacyGrantRoute {
 		p.asOAuth()
 	}
