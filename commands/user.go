@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"time"
 
 	"flagledger/events"
@@ -8,19 +9,31 @@ import (
 
 // User is the state of a person's stream.
 type User struct {
-	Exists bool
-	Ended  map[string]bool // sessions, by id
+	Exists       bool
+	Ended        map[string]bool // sessions, by id
+	PlatformRole events.PlatformRole
+	Deactivated  bool
+	Erased       bool
+	CreatedAt    time.Time
 }
 
 func (u *User) evolve(r events.Recorded) {
 	switch fact := r.Fact.(events.UserFact).(type) {
 	case events.UserRegistered:
-		u.Exists = true
+		u.Exists, u.CreatedAt = true, r.Time
 	case events.SessionEnded:
 		if u.Ended == nil {
 			u.Ended = map[string]bool{}
 		}
 		u.Ended[fact.SessionID] = true
+	case events.PlatformRoleChanged:
+		u.PlatformRole = fact.To
+	case events.UserDeactivated:
+		u.Deactivated = true
+	case events.UserReactivated:
+		u.Deactivated = false
+	case events.UserErased:
+		u.Erased, u.PlatformRole = true, ""
 	}
 }
 
@@ -53,4 +66,82 @@ func (c EndSession) decide(u User) ([]events.Fact, error) {
 		return nil, nil
 	}
 	return []events.Fact{events.SessionEnded{UserID: c.UserID, SessionID: c.SessionID, Until: c.Until.UTC()}}, nil
+}
+
+// UserRef names a person.
+type UserRef struct{ UserID string }
+
+func (r UserRef) stream() string { return events.UserStream(r.UserID) }
+
+// admit refuses a person who never signed in or has been erased.
+func (r UserRef) admit(u User) error {
+	if !u.Exists || u.Erased {
+		return refuse(NotFound, "no user has the id %q", r.UserID)
+	}
+	return nil
+}
+
+// ChangePlatformRole gives a person a role on the platform; the empty one takes it away.
+type ChangePlatformRole struct {
+	UserRef
+	Role events.PlatformRole
+	// Listed says that the person's address is on the list of those who may be super users.
+	Listed bool
+}
+
+func (c ChangePlatformRole) decide(u User) ([]events.Fact, error) {
+	if err := c.admit(u); err != nil {
+		return nil, err
+	}
+	wrong := fields{}
+	if c.Role != "" {
+		checkPlatformRole(wrong, c.Role, c.Listed, events.PlatformViewer, events.PlatformAdmin, events.SuperUser)
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if u.PlatformRole == c.Role {
+		return nil, nil
+	}
+	return []events.Fact{events.PlatformRoleChanged{From: u.PlatformRole, To: c.Role}}, nil
+}
+
+// checkPlatformRole checks that a role is one of those that may be given, and given to this person.
+func checkPlatformRole(wrong fields, role events.PlatformRole, listed bool, known ...events.PlatformRole) {
+	wrong.check(role != "", "role", "is required")
+	wrong.check(slices.Contains(known, role), "role", "must be one of %s", list(known))
+	wrong.check(role != events.SuperUser || listed, "role", "super_user is for the addresses on the allow-list alone")
+}
+
+// DeactivateUser shuts a person out everywhere, live tokens included, until ReactivateUser.
+type DeactivateUser struct{ UserRef }
+
+func (c DeactivateUser) decide(u User) ([]events.Fact, error) {
+	if err := c.admit(u); err != nil || u.Deactivated {
+		return nil, err
+	}
+	return []events.Fact{events.UserDeactivated{}}, nil
+}
+
+// ReactivateUser lets a person in again.
+type ReactivateUser struct{ UserRef }
+
+func (c ReactivateUser) decide(u User) ([]events.Fact, error) {
+	if err := c.admit(u); err != nil || !u.Deactivated {
+		return nil, err
+	}
+	return []events.Fact{events.UserReactivated{}}, nil
+}
+
+// EraseUser shuts a person out for good. What the directory knows of him is erased beside it.
+type EraseUser struct{ UserRef }
+
+func (c EraseUser) decide(u User) ([]events.Fact, error) {
+	if !u.Exists {
+		return nil, refuse(NotFound, "no user has the id %q", c.UserID)
+	}
+	if u.Erased {
+		return nil, nil
+	}
+	return []events.Fact{events.UserErased{}}, nil
 }

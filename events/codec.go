@@ -55,6 +55,14 @@ var kinds = map[string]kind{
 	"tenant.oauth_client_deleted": {1, decode[OAuthClientDeleted], nil},
 	"user.registered":             {1, decode[UserRegistered], nil},
 	"user.session_ended":          {1, decode[SessionEnded], nil},
+	"user.platform_role_changed":  {1, decode[PlatformRoleChanged], nil},
+	"user.deactivated":            {1, decode[UserDeactivated], nil},
+	"user.reactivated":            {1, decode[UserReactivated], nil},
+	"user.erased":                 {1, decode[UserErased], nil},
+	"invitation.created":          {1, decode[InvitationCreated], nil},
+	"invitation.resent":           {1, decode[InvitationResent], nil},
+	"invitation.revoked":          {1, decode[InvitationRevoked], nil},
+	"invitation.accepted":         {1, decode[InvitationAccepted], nil},
 }
 
 type upcasters = map[int]func([]byte) ([]byte, error)

@@ -66,6 +66,14 @@ var examples = []Fact{
 	OAuthClientDeleted{ClientID: "c1"},
 	UserRegistered{ID: "u1", Provider: "password"},
 	SessionEnded{UserID: "u1", SessionID: "s1", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+	PlatformRoleChanged{From: PlatformViewer, To: SuperUser},
+	UserDeactivated{},
+	UserReactivated{},
+	UserErased{},
+	InvitationCreated{ID: "i1", Role: PlatformAdmin, ExpiresAt: time.Date(2026, 1, 9, 3, 4, 5, 0, time.UTC)},
+	InvitationResent{ExpiresAt: time.Date(2026, 1, 10, 3, 4, 5, 0, time.UTC)},
+	InvitationRevoked{},
+	InvitationAccepted{UserID: "u1"},
 }
 
 func example(fact Fact) Event {

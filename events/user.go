@@ -5,6 +5,16 @@ import "time"
 // UserStream names the stream of a person.
 func UserStream(id string) string { return "user-" + id }
 
+// PlatformRole is what a person may do beside the tenants: run the platform.
+type PlatformRole string
+
+// The platform roles, each of which may do all that the next one may. The empty one is that of everybody else.
+const (
+	SuperUser      PlatformRole = "super_user"
+	PlatformAdmin  PlatformRole = "admin"
+	PlatformViewer PlatformRole = "viewer"
+)
+
 // UserFact is a fact of a person's stream.
 //
 //sumtype:decl
@@ -26,8 +36,33 @@ type SessionEnded struct {
 	Until     time.Time `json:"until"`
 }
 
+// PlatformRoleChanged gives a person another role on the platform, or takes it away.
+type PlatformRoleChanged struct {
+	From PlatformRole `json:"from"`
+	To   PlatformRole `json:"to"`
+}
+
+// UserDeactivated shuts a person out, everywhere.
+type UserDeactivated struct{}
+
+// UserReactivated lets a person in again.
+type UserReactivated struct{}
+
+// UserErased says that what was known of a person has been erased from the directory. He is shut out for good.
+type UserErased struct{}
+
 func (UserRegistered) StoredName() string { return "user.registered" }
 func (SessionEnded) StoredName() string   { return "user.session_ended" }
 
 func (UserRegistered) userFact() {}
 func (SessionEnded) userFact()   {}
+
+func (PlatformRoleChanged) StoredName() string { return "user.platform_role_changed" }
+func (UserDeactivated) StoredName() string     { return "user.deactivated" }
+func (UserReactivated) StoredName() string     { return "user.reactivated" }
+func (UserErased) StoredName() string          { return "user.erased" }
+
+func (PlatformRoleChanged) userFact() {}
+func (UserDeactivated) userFact()     {}
+func (UserReactivated) userFact()     {}
+func (UserErased) userFact()          {}

@@ -26,7 +26,9 @@ type Projection struct {
 }
 
 // All lists the read models of the service.
-func All() []Projection { return []Projection{flags, history, oauthClients, projects, tenants} }
+func All() []Projection {
+	return []Projection{flags, history, oauthClients, projects, tenants, users, invitations}
+}
 
 // ByName finds read models by their names. The error names one that does not exist, and those that do.
 func ByName(names []string) ([]Projection, error) {

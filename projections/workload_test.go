@@ -26,7 +26,8 @@ type workload struct {
 	projects     []string
 	people       []string
 	members      []string
-	clients      []string                       // OAuth clients
+	clients      []string // OAuth clients
+	invited      []string
 	flags        map[string]*events.FlagCreated // by key, as they now are; nil for one that is deleted
 	seen         map[string]bool                // the stored names of the facts so far
 }
@@ -80,7 +81,7 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 			events.TenantCreated{ID: l.tenant, Name: "Tenant", Sandbox: sandbox, Plan: events.FreePlan}, l.environment(), l.environment(),
 		}
 	}
-	switch l.IntN(28) {
+	switch l.IntN(30) {
 	case 0:
 		return events.TenantStream(l.tenant), []events.Fact{l.environment()}
 	case 1:
@@ -104,12 +105,40 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 		return l.tenantItself()
 	case 8, 9:
 		return events.TenantStream(l.tenant), []events.Fact{l.client()}
+	case 10:
+		if len(l.people) > 0 {
+			return events.UserStream(pick(l, l.people)), []events.Fact{l.platform()}
+		}
+	case 11:
+		return l.invitation()
 	}
 	return l.flag()
 }
 
 func (l *workload) role() events.Role {
 	return pick(l, []events.Role{events.AdminRole, events.DeveloperRole, events.ViewerRole})
+}
+
+// platform is what happens to a person.
+func (l *workload) platform() events.Fact {
+	return pick(l, []events.Fact{
+		events.PlatformRoleChanged{To: l.platformRole()}, events.UserDeactivated{}, events.UserReactivated{}, events.UserErased{},
+	})
+}
+
+func (l *workload) platformRole() events.PlatformRole {
+	return pick(l, []events.PlatformRole{events.SuperUser, events.PlatformAdmin, events.PlatformViewer})
+}
+
+func (l *workload) invitation() (stream string, facts []events.Fact) {
+	if len(l.invited) == 0 || l.sometimes(2) {
+		id := l.newID()
+		l.invited = append(l.invited, id)
+		return events.InvitationStream(id), []events.Fact{events.InvitationCreated{ID: id, Role: l.platformRole(), ExpiresAt: l.now.Add(time.Hour)}}
+	}
+	return events.InvitationStream(pick(l, l.invited)), []events.Fact{pick(l, []events.Fact{
+		events.InvitationResent{ExpiresAt: l.now.Add(2 * time.Hour)}, events.InvitationRevoked{}, events.InvitationAccepted{UserID: l.newID()},
+	})}
 }
 
 func (l *workload) newMember() events.Fact {

@@ -95,7 +95,7 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 		case events.TenantFact:
 			s.applyTenant(e, fact)
 		case events.UserFact:
-			s.applyUser(fact)
+			s.applyUser(e, fact)
 		}
 	}
 	s.position.Store(&page.Next)
@@ -215,12 +215,20 @@ func (s *Snapshot) user(id string) User {
 	return User{}
 }
 
-func (s *Snapshot) applyUser(fact events.UserFact) {
+func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
+	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
+	u := s.user(id)
 	switch fact := fact.(type) {
 	case events.UserRegistered:
-		u := s.user(fact.ID)
 		u.Registered = true
-		s.users.Store(fact.ID, &u)
+	case events.PlatformRoleChanged:
+		u.PlatformRole = fact.To
+	case events.UserDeactivated:
+		u.Deactivated = true
+	case events.UserReactivated:
+		u.Deactivated = false
+	case events.UserErased:
+		u.Erased, u.PlatformRole = true, ""
 	case events.SessionEnded:
 		now := time.Now()
 		s.ended.Range(func(id string, until time.Time) bool {
@@ -232,7 +240,9 @@ func (s *Snapshot) applyUser(fact events.UserFact) {
 		if fact.Until.After(now) {
 			s.ended.Store(sessionKey(fact.UserID, fact.SessionID), fact.Until)
 		}
+		return
 	}
+	s.users.Store(id, &u)
 }
 
 func sessionKey(userID, sessionID string) string { return userID + "\x00" + sessionID }

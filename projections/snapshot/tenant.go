@@ -121,8 +121,11 @@ func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
 
 // User is what requests ask of a person.
 type User struct {
-	Registered bool
-	Tenants    []string // that the person is a member of, the first one first
+	Registered   bool
+	Tenants      []string // that the person is a member of, the first one first
+	PlatformRole events.PlatformRole
+	Deactivated  bool
+	Erased       bool
 }
 
 // User finds a person. One who never signed in has no tenants.

@@ -1,0 +1,185 @@
+package commands
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"flagledger/events"
+)
+
+// Invitation is the state of an invitation's stream.
+type Invitation struct {
+	events.InvitationCreated
+	InvitedBy string
+	Revoked   bool
+	Accepted  bool
+	CreatedAt time.Time
+}
+
+// InvitationLife is how long an invitation can be accepted after it was sent.
+const InvitationLife = 7 * 24 * time.Hour
+
+func (i *Invitation) evolve(r events.Recorded) {
+	switch fact := r.Fact.(events.InvitationFact).(type) {
+	case events.InvitationCreated:
+		*i = Invitation{InvitationCreated: fact, InvitedBy: r.Actor.ID, CreatedAt: r.Time}
+	case events.InvitationResent:
+		i.ExpiresAt = fact.ExpiresAt
+	case events.InvitationRevoked:
+		i.Revoked = true
+	case events.InvitationAccepted:
+		i.Accepted = true
+	}
+}
+
+// Status is what has become of the invitation at a time: pending, accepted, revoked or expired.
+func (i *Invitation) Status(now time.Time) string {
+	switch {
+	case i.Accepted:
+		return "accepted"
+	case i.Revoked:
+		return "revoked"
+	case !now.Before(i.ExpiresAt):
+		return "expired"
+	default:
+		return "pending"
+	}
+}
+
+// CreateInvitation invites an address to a role on the platform.
+type CreateInvitation struct {
+	ID     string // new
+	Role   events.PlatformRole
+	Listed bool // the address is on the list of those who may be super users
+	Legacy bool // super_user can be invited too
+	Now    time.Time
+	// AlreadyPending says that the address has a pending invitation. It is looked up in the read model, so it may miss one that is made at
+	// the same moment; either can then be accepted.
+	AlreadyPending bool
+}
+
+func (c CreateInvitation) stream() string { return events.InvitationStream(c.ID) }
+
+// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
+func (c CreateInvitation) Check(found map[string]string) error {
+	wrong := fields(found)
+	known := []events.PlatformRole{events.PlatformViewer, events.PlatformAdmin}
+	if c.Legacy {
+		known = append(known, events.SuperUser)
+	}
+	checkPlatformRole(wrong, c.Role, c.Listed, known...)
+	return wrong.err()
+}
+
+func (c CreateInvitation) decide(i Invitation) ([]events.Fact, error) {
+	if err := c.Check(map[string]string{}); err != nil {
+		return nil, err
+	}
+	if c.AlreadyPending || i.ID != "" {
+		return nil, refuse(Conflict, "the address has a pending invitation already")
+	}
+	return []events.Fact{events.InvitationCreated{ID: c.ID, Role: c.Role, ExpiresAt: expiry(c.Now)}}, nil
+}
+
+func expiry(now time.Time) time.Time { return now.UTC().Truncate(time.Millisecond).Add(InvitationLife) }
+
+// InvitationRef names an invitation at a time.
+type InvitationRef struct {
+	ID  string
+	Now time.Time
+}
+
+func (r InvitationRef) stream() string { return events.InvitationStream(r.ID) }
+
+// admit refuses an invitation that there is not, or that is in another state than the states named.
+func (r InvitationRef) admit(i Invitation, states ...string) error {
+	if i.ID == "" {
+		return refuse(NotFound, "no invitation has the id %q", r.ID)
+	}
+	status := i.Status(r.Now)
+	for _, s := range states {
+		if s == status {
+			return nil
+		}
+	}
+	return refuse(Conflict, "the invitation is %s", status)
+}
+
+// ResendInvitation lets a pending or expired invitation expire later; it is mailed once more.
+type ResendInvitation struct{ InvitationRef }
+
+func (c ResendInvitation) decide(i Invitation) ([]events.Fact, error) {
+	if err := c.admit(i, "pending", "expired"); err != nil {
+		return nil, err
+	}
+	return []events.Fact{events.InvitationResent{ExpiresAt: expiry(c.Now)}}, nil
+}
+
+// RevokeInvitation takes an invitation back that nobody has accepted.
+type RevokeInvitation struct{ InvitationRef }
+
+func (c RevokeInvitation) decide(i Invitation) ([]events.Fact, error) {
+	if err := c.admit(i, "pending", "expired", "revoked"); err != nil || i.Revoked {
+		return nil, err
+	}
+	return []events.Fact{events.InvitationRevoked{}}, nil
+}
+
+// AcceptInvitation gives a pending invitation to the person whose address it invited.
+type AcceptInvitation struct {
+	InvitationRef
+	UserID string
+}
+
+func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
+	if err := c.admit(i, "pending"); err != nil {
+		return nil, err
+	}
+	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
+}
+
+// Accept gives a person the role of a pending invitation to his address; a role that is higher already stays. The role comes first, so that no
+// accepted invitation is ever without it; it is taken back where the invitation was revoked at the same moment.
+func Accept(ctx context.Context, w *Writer, by By, accept AcceptInvitation, role, has events.PlatformRole, listed bool) (Invitation, Done, error) {
+	grant := ChangePlatformRole{UserRef: UserRef{accept.UserID}, Role: role, Listed: listed}
+	higher := rank(role) > rank(has)
+	if higher {
+		if _, _, err := Do(ctx, w, by, grant); err != nil {
+			return Invitation{}, Done{}, err
+		}
+	}
+	i, done, err := Do(ctx, w, by, accept)
+	if KindOf(err) == Conflict && higher {
+		grant.Role = has
+		_, _, undo := Do(ctx, w, by, grant)
+		if undo != nil {
+			return i, done, undo
+		}
+	}
+	return i, done, err
+}
+
+// rank orders the platform roles.
+func rank(role events.PlatformRole) int {
+	switch role {
+	case events.SuperUser:
+		return 3
+	case events.PlatformAdmin:
+		return 2
+	case events.PlatformViewer:
+		return 1
+	}
+	return 0
+}
+
+func list[T ~string](words []T) string {
+	var b strings.Builder
+	for i, word := range words {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(word))
+	}
+	return b.String()
+}

@@ -1,0 +1,44 @@
+package events
+
+import "time"
+
+// InvitationStream names the stream of an invitation to the platform.
+func InvitationStream(id string) string { return "invitation-" + id }
+
+// InvitationFact is a fact of an invitation's stream.
+//
+//sumtype:decl
+type InvitationFact interface {
+	Fact
+	invitationFact()
+}
+
+// InvitationCreated invites somebody to a role on the platform. The address stands in the directory, under ID.
+type InvitationCreated struct {
+	ID        string       `json:"id"`
+	Role      PlatformRole `json:"role"`
+	ExpiresAt time.Time    `json:"expiresAt"`
+}
+
+// InvitationResent sends an invitation once more; it expires later.
+type InvitationResent struct {
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// InvitationRevoked takes an invitation back.
+type InvitationRevoked struct{}
+
+// InvitationAccepted says that the person whose address was invited took the role.
+type InvitationAccepted struct {
+	UserID string `json:"userId"`
+}
+
+func (InvitationCreated) StoredName() string  { return "invitation.created" }
+func (InvitationResent) StoredName() string   { return "invitation.resent" }
+func (InvitationRevoked) StoredName() string  { return "invitation.revoked" }
+func (InvitationAccepted) StoredName() string { return "invitation.accepted" }
+
+func (InvitationCreated) invitationFact()  {}
+func (InvitationResent) invitationFact()   {}
+func (InvitationRevoked) invitationFact()  {}
+func (InvitationAccepted) invitationFact() {}

@@ -1,0 +1,48 @@
+package projections
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+var users = Projection{
+	Name:    "users",
+	version: 1,
+	tables:  []string{"users"},
+	schema: `
+create table users (
+    id            text        primary key,
+    platform_role text        not null, -- empty for most
+    active        boolean     not null,
+    erased        boolean     not null,
+    created_at    timestamptz not null
+);`,
+	streams: []string{"user."},
+	apply:   applyUser,
+}
+
+func applyUser(b *pgx.Batch, e events.Recorded) error {
+	fact, ok := e.Fact.(events.UserFact)
+	if !ok {
+		return fmt.Errorf("%s in stream %s is no fact of a user", e.Name, e.Stream)
+	}
+	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
+	switch fact := fact.(type) {
+	case events.UserRegistered:
+		b.Queue(`insert into users values ($1, '', true, false, $2)`, id, e.Time)
+	case events.SessionEnded:
+	case events.PlatformRoleChanged:
+		b.Queue(`update users set platform_role = $2 where id = $1`, id, fact.To)
+	case events.UserDeactivated:
+		b.Queue(`update users set active = false where id = $1`, id)
+	case events.UserReactivated:
+		b.Queue(`update users set active = true where id = $1`, id)
+	case events.UserErased:
+		b.Queue(`update users set active = false, erased = true, platform_role = '' where id = $1`, id)
+	}
+	return nil
+}
