@@ -141,7 +141,7 @@ func TestCommandLine(t *testing.T) {
 	t.Run("mistakes on the command line", func(t *testing.T) {
 		t.Parallel()
 		i := built.in(t)
-		i.run(nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, oauth_clients, projects, tenants")
+		i.run(nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, oauth_clients, projects, tenants, users, invitations")
 		i.run(nil, "projections", "rebuild").refused("--all")
 		i.run(nil, "projections", "rebuild", "flags", "--all").refused("--all")
 		i.run(nil, "surf").refused("surf")
@@ -157,7 +157,7 @@ func TestCommandLine(t *testing.T) {
 		if got := i.run(nil, "version").succeeded().stdout; !strings.HasPrefix(got, "flagledger 1.") {
 			t.Errorf("version prints %q", got)
 		}
-		if got := i.run(nil, "projections", "list").succeeded().stdout; got != "flags\nhistory\noauth_clients\nprojects\ntenants\n" {
+		if got := i.run(nil, "projections", "list").succeeded().stdout; got != "flags\nhistory\noauth_clients\nprojects\ntenants\nusers\ninvitations\n" {
 			t.Errorf("projections list prints %q", got)
 		}
 		if files, _ := os.ReadDir(i.dir); len(files) > 0 {
