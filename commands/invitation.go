@@ -139,25 +139,45 @@ func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
 }
 
-// Accept gives a person the role of a pending invitation to his address; a role that is higher already stays. The role comes first, so that no
-// accepted invitation is ever without it; it is taken back where the invitation was revoked at the same moment.
-func Accept(ctx context.Context, w *Writer, by By, accept AcceptInvitation, role, has events.PlatformRole, listed bool) (Invitation, Done, error) {
-	grant := ChangePlatformRole{UserRef: UserRef{accept.UserID}, Role: role, Listed: listed}
-	higher := rank(role) > rank(has)
-	if higher {
-		if _, _, err := Do(ctx, w, by, grant); err != nil {
-			return Invitation{}, Done{}, err
+// Invitee is somebody who accepts an invitation.
+type Invitee struct {
+	UserID      string
+	Invitations []string            // to his verified address, by id
+	Role        events.PlatformRole // that he has
+	Listed      bool                // his address is on the list of those who may be super users
+}
+
+// Accept gives a person the role of the first of his invitations that is pending; a role that is higher already stays. The role comes first, so
+// that no accepted invitation is ever without it; it is taken back where the invitation was revoked at the same moment. The error is NotFound
+// where none is pending.
+func Accept(ctx context.Context, w *Writer, by By, who Invitee, now time.Time) (Invitation, Done, error) {
+	for _, id := range who.Invitations {
+		ref := InvitationRef{ID: id, Now: now}
+		found, _, err := load[Invitation](ctx, w.Store, ref.stream())
+		if err != nil {
+			return Invitation{}, Done{}, unavailable(err)
+		}
+		if ref.admit(found, "pending") != nil {
+			continue
+		}
+		grant := ChangePlatformRole{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed}
+		higher := rank(found.Role) > rank(who.Role)
+		if higher {
+			if _, _, err := Do(ctx, w, by, grant); err != nil {
+				return Invitation{}, Done{}, err
+			}
+		}
+		accepted, done, err := Do(ctx, w, by, AcceptInvitation{ref, who.UserID})
+		if KindOf(err) != Conflict {
+			return accepted, done, err
+		}
+		if grant.Role = who.Role; higher {
+			if _, _, err := Do(ctx, w, by, grant); err != nil {
+				return Invitation{}, Done{}, err
+			}
 		}
 	}
-	i, done, err := Do(ctx, w, by, accept)
-	if KindOf(err) == Conflict && higher {
-		grant.Role = has
-		_, _, undo := Do(ctx, w, by, grant)
-		if undo != nil {
-			return i, done, undo
-		}
-	}
-	return i, done, err
+	return Invitation{}, Done{}, refuse(NotFound, "there is no pending invitation to the caller's verified address")
 }
 
 // rank orders the platform roles.

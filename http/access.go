@@ -21,6 +21,8 @@ type access struct {
 	who caller
 	// scope is what a machine needs. Without one no machine may call the operation.
 	scope events.Scope
+	// platform is the least role on the platform that a person must have; empty where none is needed.
+	platform events.PlatformRole
 	// tenantHeader says that X-Tenant-ID must be sent.
 	tenantHeader bool
 	// environment says that the call is about one environment, from X-Environment.
@@ -109,6 +111,8 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	var err error
 	if p.machine != nil {
 		err = a.enterAsMachine(p, need, asked)
+	} else if need.platform != "" {
+		err = a.enterPlatform(p, need.platform)
 	} else if need.who != person {
 		err = a.enter(p, need, asked)
 	}
@@ -136,10 +140,31 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 		if client, ok := a.queries.Live().Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
 			return nil, newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
 		}
-	} else if a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID) {
+		return c, nil
+	}
+	if a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID) {
 		return nil, newProblem(http.StatusUnauthorized, "the session has ended")
 	}
-	return c, nil
+	return c, a.shutOut(c.claims.UserID)
+}
+
+// shutOut refuses whoever has been deactivated or erased.
+func (a *API) shutOut(userID string) error {
+	if u := a.queries.Live().User(userID); u.Deactivated || u.Erased {
+		return newProblem(http.StatusForbidden, "the account has been deactivated")
+	}
+	return nil
+}
+
+// platformRanks orders the platform roles.
+var platformRanks = map[events.PlatformRole]int{events.PlatformViewer: 1, events.PlatformAdmin: 2, events.SuperUser: 3}
+
+// enterPlatform lets a person at what he needs a role on the platform for.
+func (a *API) enterPlatform(p *principal, need events.PlatformRole) error {
+	if platformRanks[a.platformRole(p.claims)] < platformRanks[need] {
+		return newProblem(http.StatusForbidden, "it needs the platform role "+string(need))
+	}
+	return nil
 }
 
 // enter finds the tenant of a person's call and his role in it. Whoever is no member is told the same of a tenant that exists and of one

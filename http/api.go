@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,25 +53,27 @@ type Options struct {
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
 	Origins []string       // of the web pages that may call the interface, or "*"
 
-	PublicURL   string // without a slash at its end
-	Environment string // development or production
-	Build       string // the build's number
+	SuperUsers  []string // addresses of those who may be super users
+	PublicURL   string   // without a slash at its end
+	Environment string   // development or production
+	Build       string   // the build's number
 }
 
 // API serves the interface.
 type API struct {
-	options   Options
-	writer    *commands.Writer
-	queries   *queries.Queries
-	identity  commands.Identity
-	directory *directory.Directory
-	meter     *metering.Meter
-	tokens    *tokens
-	limiter   *limiter
-	now       func() time.Time
-	router    *chi.Mux
-	huma      huma.API
-	durations *prometheus.HistogramVec
+	options    Options
+	writer     *commands.Writer
+	queries    *queries.Queries
+	identity   commands.Identity
+	directory  *directory.Directory
+	meter      *metering.Meter
+	tokens     *tokens
+	limiter    *limiter
+	now        func() time.Time
+	superUsers map[string]bool // addresses in lower case
+	router     *chi.Mux
+	huma       huma.API
+	durations  *prometheus.HistogramVec
 
 	evaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
 }
@@ -82,12 +85,15 @@ func New(o Options) *API {
 	}
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter,
-		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), router: chi.NewMux(),
+		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), superUsers: map[string]bool{}, router: chi.NewMux(),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "flagledger_http_request_duration_seconds",
 			Help:    "Duration of requests by method, route and class of status.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
 		}, []string{"method", "route", "status"}),
+	}
+	for _, address := range o.SuperUsers {
+		a.superUsers[strings.ToLower(address)] = true
 	}
 	o.Metrics.MustRegister(a.durations)
 	if len(o.Origins) > 0 {
@@ -119,6 +125,9 @@ func New(o Options) *API {
 		a.addEnvironments()
 		a.addMembers()
 		a.addUsage()
+		a.addPlatform()
+		a.addInvitations()
+		a.addLegacyPlatform()
 		a.addProjects()
 		a.addFlags()
 		a.addProjectFlags()

@@ -144,6 +144,9 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 
 // welcome makes sure that a person is registered and has a tenant, and makes him a member of those that have invited his address.
 func (a *API) welcome(ctx context.Context, c commands.Claims) error {
+	if err := a.shutOut(c.UserID); err != nil {
+		return err
+	}
 	req := requestOf(ctx)
 	himself := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: c.UserID}, RequestID: req.id, CorrelationID: req.correlation}
 	if user := a.queries.Live().User(c.UserID); !user.Registered || len(user.Tenants) == 0 {
@@ -153,6 +156,9 @@ func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	}
 	if !c.EmailVerified {
 		return nil
+	}
+	if err := a.becomeSuper(ctx, himself, c); err != nil {
+		return err
 	}
 	invited, err := a.directory.InvitationsOf(ctx, c.Email)
 	if err != nil {

@@ -93,29 +93,29 @@ func (a *API) addMembers() {
 	}, old+"/{userId}")
 }
 
-// addMember notes the address of a pending member, which is no fact, before the fact: a pending member is never without it.
 func (a *API) addMember(ctx context.Context, in *struct {
 	TenantPath
 	ChangeInput
 	Body newMemberBody
 }) (*memberOutput, error) {
-	wrong := map[string]string{}
-	if !isAddress(in.Body.Email) {
-		wrong["email"] = "must be an e-mail address"
-	}
-	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: in.ID}, Role: events.Role(in.Body.Role)}
-	if err := add.Check(wrong); err != nil {
+	return a.inviteMember(ctx, in.ID, in.Body)
+}
+
+// inviteMember notes the address of a pending member, which is no fact, before the fact: a pending member is never without it.
+func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
+	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
+	if err := add.Check(wrongAddress(body.Email)); err != nil {
 		return nil, err
 	}
 	var err error
-	if add.UserID, add.Pending, err = a.directory.Invitee(ctx, in.ID, in.Body.Email, commands.NewID()); err != nil {
+	if add.UserID, add.Pending, err = a.directory.Invitee(ctx, tenantID, body.Email, commands.NewID()); err != nil {
 		return nil, err
 	}
-	out, err := a.writeMember(ctx, in.ID, add.UserID, add)
+	out, err := a.writeMember(ctx, tenantID, add.UserID, add)
 	if err != nil {
 		return nil, err
 	}
-	out.Location = "/api/v1/tenants/" + url.PathEscape(in.ID) + "/users/" + url.PathEscape(add.UserID)
+	out.Location = "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID)
 	return out, nil
 }
 

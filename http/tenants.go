@@ -16,7 +16,7 @@ type subscriptionSummary struct {
 	Status string `json:"status"`
 }
 
-type tenantBody struct {
+type TenantBody struct {
 	ID           string              `json:"id"`
 	Name         string              `json:"name"`
 	PrimaryEmail string              `json:"primaryEmail"`
@@ -26,8 +26,8 @@ type tenantBody struct {
 	CreatedAt    timestamp           `json:"createdAt"`
 }
 
-func showTenant(t queries.Tenant) tenantBody {
-	return tenantBody{
+func showTenant(t queries.Tenant) TenantBody {
+	return TenantBody{
 		ID: t.ID, Name: t.Name, PrimaryEmail: t.PrimaryEmail, ContactName: t.ContactName, IsSandbox: t.IsSandbox,
 		Subscription: subscriptionSummary{t.Plan, t.Status}, CreatedAt: timestamp(t.CreatedAt),
 	}
@@ -41,7 +41,7 @@ const (
 type tenantOutput struct {
 	Changed
 	Location string `header:"Location"`
-	Body     tenantBody
+	Body     TenantBody
 }
 
 type createTenantBody struct {
@@ -60,7 +60,7 @@ type TenantPath struct {
 func (a *API) addTenants() {
 	const tag = "Tenants"
 	register(a, access{who: person}, operation("GET", "/api/v1/tenants", "list-tenants", tag, "The caller's tenants"),
-		func(ctx context.Context, in *PageInput) (*listOutput[tenantBody], error) {
+		func(ctx context.Context, in *PageInput) (*listOutput[TenantBody], error) {
 			rows, total, err := a.queries.TenantsOf(ctx, principalOf(ctx).claims.UserID, in.page())
 			if err != nil {
 				return nil, err
@@ -177,7 +177,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	}
 	return &tenantOutput{
 		Changed: changedBy(done), Location: "/api/v1/tenants/" + tenant.ID,
-		Body: tenantBody{
+		Body: TenantBody{
 			ID: tenant.ID, Name: tenant.Name, PrimaryEmail: email, ContactName: in.Body.ContactName, IsSandbox: tenant.Sandbox,
 			Subscription: subscriptionSummary{string(tenant.Plan), "active"}, CreatedAt: timestamp(tenant.CreatedAt),
 		},

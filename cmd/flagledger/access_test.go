@@ -20,6 +20,12 @@ var leastRoles = map[string]string{
 	"POST /api/v1/tenants/{tenantId}/environments": "admin", "DELETE /api/v1/tenants/{tenantId}/environments/{environment}": "admin",
 	"GET /api/v1/tenants/{tenantId}/users": "viewer", "POST /api/v1/tenants/{tenantId}/users": "admin",
 	"PATCH /api/v1/tenants/{tenantId}/users/{userId}": "admin", "DELETE /api/v1/tenants/{tenantId}/users/{userId}": "admin",
+	"GET /api/v1/admin/users": "platform admin", "GET /api/v1/admin/users/system": "super user", "GET /api/v1/admin/tenants": "platform viewer",
+	"PATCH /api/v1/admin/users/{userId}/deactivate": "super user", "PATCH /api/v1/admin/users/{userId}/reactivate": "super user",
+	"PATCH /api/v1/admin/users/{userId}/role": "super user", "POST /api/v1/admin/invitations": "super user", "GET /api/v1/admin/invitations": "super user",
+	"GET /api/v1/admin/invitations/{invitationId}": "super user", "DELETE /api/v1/admin/invitations/{invitationId}": "super user",
+	"POST /api/v1/admin/invitations/{invitationId}/resend": "super user", "POST /api/v1/admin/invitations/accept": "person",
+	"GET /admin/users": "platform admin", "PATCH /admin/users/{userId}/role": "super user", "POST /admin/invitations": "super user", "POST /admin/invite": "person",
 	"GET /api/v1/projects": "viewer", "GET /api/v1/projects/{projectId}": "viewer",
 	"POST /api/v1/projects": "developer", "PATCH /api/v1/projects/{projectId}": "developer", "DELETE /api/v1/projects/{projectId}": "developer",
 	"GET /api/v1/flags": "viewer", "GET /api/v1/flags/{flagKey}": "viewer", "GET /api/v1/flags/{flagKey}/history": "viewer", "GET /api/v1/flags/{flagKey}/variations": "viewer",
@@ -46,7 +52,7 @@ func current(name string) string {
 
 // roleRank orders who may call operations: each may call what those before may.
 func roleRank(who string) int {
-	return slices.Index([]string{"anyone", "person", "viewer", "developer", "admin"}, who)
+	return slices.Index([]string{"anyone", "person", "viewer", "developer", "admin", "platform viewer", "platform admin", "super user"}, who)
 }
 
 // document is the OpenAPI document: its operations by method and path.
@@ -63,7 +69,7 @@ func (c *client) document() (whole map[string]any, operations map[string]map[str
 
 // tryAll calls each operation on things that do not exist, so that nothing comes of it, and hands on the answer.
 func (c *client) tryAll(operations map[string]map[string]any, check func(name, least string, a *answer)) {
-	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{key}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none", "{clientId}", uuid.NewString())
+	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{key}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none", "{invitationId}", uuid.NewString(), "{clientId}", uuid.NewString())
 	for name, operation := range operations {
 		method, path, _ := strings.Cut(name, " ")
 		var body any

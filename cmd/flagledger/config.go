@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"os"
@@ -26,6 +27,7 @@ type config struct {
 	PublicURL     string   `env:"FLAGLEDGER_PUBLIC_URL"`
 	Environment   string   `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
 	Log           string   `env:"FLAGLEDGER_LOG" envDefault:"text"`
+	SuperUsers    []string `env:"FLAGLEDGER_SUPER_USERS"`
 	RateLimits    string   `env:"FLAGLEDGER_RATE_LIMITS"`
 	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
@@ -66,6 +68,12 @@ func loadConfig() (config, error) {
 	}
 	if err := c.checkOrigins(); err != nil {
 		return c, err
+	}
+	for i, address := range c.SuperUsers {
+		c.SuperUsers[i] = strings.TrimSpace(address)
+		if parsed, err := mail.ParseAddress(c.SuperUsers[i]); err != nil || parsed.Address != c.SuperUsers[i] {
+			return c, fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses with commas between them; %q is none", address)
+		}
 	}
 	if c.Log != "text" && c.Log != "json" {
 		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)

@@ -20,6 +20,7 @@ type cli struct {
 	Projections projectionsCommand `cmd:"" help:"Look after the read models."`
 	Replay      replayCommand      `cmd:"" help:"Print the facts of a flag, one JSON object a line."`
 	Copy        copyCommand        `cmd:"" help:"Copy all facts from one event store to another."`
+	EraseUser   eraseUserCommand   `cmd:"" help:"Erase the name, the address and the credentials of a person."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

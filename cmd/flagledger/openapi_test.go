@@ -96,7 +96,8 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	if _, shown := parameters["header If-Match"]; shown != onFlag {
 		t.Errorf("%s shows If-Match: %v", name, shown)
 	}
-	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH") && !strings.HasSuffix(name, "able") && !strings.HasSuffix(name, "/rotate") && !strings.HasSuffix(name, "logout") {
+	action := slices.ContainsFunc([]string{"/enable", "/disable", "/logout", "/deactivate", "/reactivate", "/accept", "/resend", "/rotate"}, func(verb string) bool { return strings.HasSuffix(name, verb) })
+	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH") && !action {
 		t.Errorf("%s shows a body: %v", name, sends)
 	}
 	good := false

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+	"flagledger/migrations/pgtest"
+)
+
+const usersOfPlatform, invitationsPath = "/api/v1/admin/users", "/api/v1/admin/invitations"
+
+// entry finds an entry of a list by one of its members.
+func entry(list []map[string]any, name string, value any) map[string]any {
+	for _, e := range list {
+		if e[name] == value {
+			return e
+		}
+	}
+	return nil
+}
+
+func TestPlatform(t *testing.T) {
+	t.Parallel()
+	s := serviceWith(t, pgtest.URL(t), config{
+		EventStoreURL: engineURL(t), Environment: "development", SuperUsers: []string{"Root@example.com", "second@example.com"},
+	}, testLog(t))
+	super := s.signUp("root@example.com")
+	for name, test := range map[string]func(t *testing.T, root *client){
+		"an address on the list makes a super user at sign-in": func(t *testing.T, root *client) {
+			list := root.call("GET", usersOfPlatform, nil).want(200).list()
+			me := entry(list, "userId", root.userID)
+			members(t, "a platform user", me, "userId", "email", "displayName", "role", "active", "createdAt", "lastAccessedAt", "tenants")
+			same(t, "the super user", []any{me["role"], me["email"], me["active"]}, []any{"super_user", "root@example.com", true})
+			members(t, "a tenant of his", me["tenants"].([]any)[0], "tenant_id", "tenant_name", "role")
+			other := root.s.signUp(address())
+			for _, path := range []string{usersOfPlatform, usersOfPlatform + "/system", "/admin/users"} {
+				same(t, "the role of somebody else", entry(root.call("GET", path, nil).want(200).list(), "userId", other.userID)["role"], nil)
+				other.call("GET", path, nil).refused(403)
+			}
+			other.call("GET", "/api/v1/admin/tenants", nil).refused(403)
+		},
+		"each role may do what it may": func(_ *testing.T, root *client) {
+			staff := root.s.signUp(address())
+			path := usersOfPlatform + "/" + staff.userID + "/role"
+			for _, step := range []struct {
+				role                   string
+				users, system, tenants int
+			}{{"viewer", 403, 403, 200}, {"admin", 200, 403, 200}} {
+				root.call("PATCH", path, map[string]string{"role": step.role}).want(200).shows(map[string]any{"role": step.role, "userId": staff.userID})
+				staff.call("GET", usersOfPlatform, nil).want(step.users)
+				staff.call("GET", usersOfPlatform+"/system", nil).want(step.system)
+				staff.call("GET", "/api/v1/admin/tenants", nil).want(step.tenants)
+				staff.call("PATCH", path, `{"role":"super_user"}`).refused(403)
+				staff.call("PATCH", usersOfPlatform+"/"+root.userID+"/deactivate", nil).refused(403)
+				staff.call("POST", invitationsPath, `{"email":"x@example.com","role":"viewer"}`).refused(403)
+				staff.call("GET", invitationsPath, nil).refused(403)
+			}
+			root.call("PATCH", path, `{"role":null}`).want(200).shows(map[string]any{"role": nil})
+			staff.call("GET", "/api/v1/admin/tenants", nil).refused(403)
+			root.call("PATCH", path, `{"role":"super_user"}`).refused(422, "role")
+			root.call("PATCH", path, `{"role":"owner"}`).refused(422, "role")
+			root.call("PATCH", path, `{}`).refused(422, "role")
+			root.call("PATCH", usersOfPlatform+"/none/role", `{"role":"viewer"}`).refused(404)
+		},
+		"a role on the platform opens no tenant": func(_ *testing.T, root *client) {
+			other := root.s.signUp(address())
+			other.createFlag("k", nil)
+			root.call("GET", flagPath("k"), nil, "X-Tenant-ID", other.tenant).refused(403)
+			root.call("GET", usersPath(other), nil, "X-Tenant-ID", "").refused(403)
+		},
+		"whoever is deactivated is out at once, on every node": func(t *testing.T, root *client) {
+			email := address()
+			other := root.s.signUp(email)
+			other.enabled("k", nil)
+			second := *other
+			second.s = root.s.secondNode()
+			second.evaluate("k", `{}`).want(200)
+			path := usersOfPlatform + "/" + other.userID
+			root.call("PATCH", path+"/deactivate", nil).want(200).shows(map[string]any{"active": false})
+			root.call("PATCH", path+"/deactivate", nil).want(200).shows(map[string]any{"active": false})
+			other.evaluate("k", `{}`).refused(403)
+			other.call("GET", "/api/v1/tenants", nil).refused(403)
+			other.s.anonymous().call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).refused(403)
+			other.s.anonymous().call("POST", "/api/v1/auth/login", map[string]string{"idToken": other.token}).refused(403)
+			second.s.eventually("the other node refuses", func() bool { return second.evaluate("k", `{}`).status == 403 })
+			same(t, "he is not active", entry(root.call("GET", usersOfPlatform, nil).list(), "userId", other.userID)["active"], false)
+			root.call("PATCH", path+"/reactivate", nil).want(200).shows(map[string]any{"active": true})
+			other.evaluate("k", `{}`).want(200)
+			root.call("PATCH", usersOfPlatform+"/none/deactivate", nil).refused(404)
+			root.call("PATCH", usersOfPlatform+"/"+root.userID+"/deactivate", nil).refused(409)
+		},
+		"all tenants are listed with what they use": func(t *testing.T, root *client) {
+			other := root.s.signUp(address())
+			other.createFlag("a", nil)
+			other.createFlag("b", nil)
+			other.join("viewer")
+			gone := other.newTenant("gone")
+			gone.call("DELETE", "/api/v1/tenants/"+gone.tenant, nil).want(204)
+			list := root.call("GET", "/api/v1/admin/tenants", nil).want(200).list()
+			found := entry(list, "id", other.tenant)
+			members(t, "a tenant", found, "id", "name", "primaryEmail", "contactName", "isSandbox", "subscription", "createdAt", "usage", "active")
+			usage := found["usage"].(map[string]any)
+			same(t, "the tenant", []any{found["active"], usage["flags"], usage["users"]}, []any{true, 2, 2})
+			same(t, "one that was deleted", entry(list, "id", gone.tenant)["active"], false)
+		},
+		"an invitation is made, seen, sent again and accepted": func(t *testing.T, root *client) {
+			email := address()
+			a := root.call("POST", invitationsPath, map[string]string{"email": email, "role": "admin"}).want(201)
+			body := a.object()
+			members(t, "an invitation", body, "id", "email", "role", "status", "invitedBy", "createdAt", "expiresAt")
+			a.shows(map[string]any{"email": email, "role": "admin", "status": "pending", "invitedBy": root.userID})
+			path := invitationsPath + "/" + body["id"].(string)
+			same(t, "Location", a.header.Get("Location"), path)
+			same(t, "the invitation", root.call("GET", path, nil).want(200).object(), body)
+			same(t, "the list's", entry(root.call("GET", invitationsPath, nil).want(200).list(), "id", body["id"]), body)
+			created, _ := time.Parse(time.RFC3339, body["createdAt"].(string))
+			expires, _ := time.Parse(time.RFC3339, body["expiresAt"].(string))
+			if life := expires.Sub(created).Round(time.Minute); life != 7*24*time.Hour {
+				t.Errorf("it lives for %v, want 7 days", life)
+			}
+			root.call("POST", invitationsPath, map[string]string{"email": strings.ToUpper(email), "role": "viewer"}).refused(409)
+			root.call("POST", path+"/resend", nil).want(200).shows(map[string]any{"success": true})
+			if again := root.call("GET", path, nil).object()["expiresAt"].(string); again <= body["expiresAt"].(string) {
+				t.Errorf("sent again it expires at %s", again)
+			}
+			invited := root.s.signUp(email)
+			invited.call("GET", usersOfPlatform, nil).refused(403)
+			invited.call("POST", invitationsPath+"/accept", nil).want(200).shows(map[string]any{"status": "accepted", "role": "admin"})
+			invited.call("GET", usersOfPlatform, nil).want(200)
+			invited.call("POST", invitationsPath+"/accept", nil).refused(404)
+			root.call("GET", path, nil).want(200).shows(map[string]any{"status": "accepted"})
+			root.call("DELETE", path, nil).refused(409)
+			root.call("POST", path+"/resend", nil).refused(409)
+		},
+		"a revoked invitation cannot be accepted": func(_ *testing.T, root *client) {
+			email := address()
+			path := invitationsPath + "/" + root.call("POST", invitationsPath, map[string]string{"email": email, "role": "viewer"}).want(201).object()["id"].(string)
+			root.call("DELETE", path, nil).want(204)
+			root.call("DELETE", path, nil).want(204)
+			root.call("GET", path, nil).want(200).shows(map[string]any{"status": "revoked"})
+			root.call("POST", path+"/resend", nil).refused(409)
+			root.s.signUp(email).call("POST", invitationsPath+"/accept", nil).refused(404)
+			root.call("GET", invitationsPath+"/none", nil).refused(404)
+			root.call("DELETE", invitationsPath+"/none", nil).refused(404)
+		},
+		"an invitation that has expired cannot be accepted, and can be sent again": func(t *testing.T, root *client) {
+			email, id := address(), uuid.NewString()
+			pool, err := openPool(t.Context(), root.s.databaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			if _, err := pool.Exec(t.Context(), `insert into keep.invitations values ($1, $2)`, id, email); err != nil {
+				t.Fatal(err)
+			}
+			_, err = root.s.store().Append(t.Context(), events.InvitationStream(id), 0, []events.Event{{
+				ID: uuid.New(), Metadata: events.Metadata{Time: time.Now().Add(-8 * 24 * time.Hour), Actor: events.Actor{Kind: events.UserActor, ID: root.userID}},
+				Fact: events.InvitationCreated{ID: id, Role: events.PlatformViewer, ExpiresAt: time.Now().Add(-24 * time.Hour)},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			root.s.eventually("the invitation is there", func() bool { return root.call("GET", invitationsPath+"/"+id, nil).status == 200 })
+			root.call("GET", invitationsPath+"/"+id, nil).shows(map[string]any{"status": "expired"})
+			late := root.s.signUp(email)
+			late.call("POST", invitationsPath+"/accept", nil).refused(404)
+			root.call("POST", invitationsPath+"/"+id+"/resend", nil).want(200)
+			late.call("POST", invitationsPath+"/accept", nil).want(200)
+		},
+		"an invitation to less takes nothing away": func(_ *testing.T, root *client) {
+			email := address()
+			staff := root.s.signUp(email)
+			root.call("PATCH", usersOfPlatform+"/"+staff.userID+"/role", `{"role":"admin"}`).want(200)
+			root.call("POST", invitationsPath, map[string]string{"email": email, "role": "viewer"}).want(201)
+			staff.call("POST", invitationsPath+"/accept", nil).want(200)
+			staff.call("GET", usersOfPlatform, nil).want(200)
+		},
+		"what is wrong with an invitation is named": func(_ *testing.T, root *client) {
+			root.call("POST", invitationsPath, `{}`).refused(422, "email", "role")
+			root.call("POST", invitationsPath, `{"email":"nobody","role":"super_user"}`).refused(422, "email", "role")
+			root.call("POST", invitationsPath, `{"email":"a@example.com","role":"viewer","status":"accepted"}`).refused(422, "status")
+			root.call("POST", "/admin/invitations", `{"email":"nobody","role":"admin"}`).refused(422, "email", "role")
+		},
+		"the old paths have other words for the roles": func(t *testing.T, root *client) {
+			staff := root.s.signUp(address())
+			a := root.call("PATCH", "/admin/users/"+staff.userID+"/role", `{"role":"vendor_support"}`).want(200).shows(map[string]any{"role": "vendor_support"})
+			if a.header.Get("Deprecation") == "" || !strings.Contains(a.header.Get("Link"), usersOfPlatform+"/"+staff.userID+"/role") {
+				t.Errorf("the headers are %v", a.header)
+			}
+			same(t, "the role", entry(root.call("GET", usersOfPlatform, nil).list(), "userId", staff.userID)["role"], "admin")
+			same(t, "the role in old words", entry(root.call("GET", "/admin/users", nil).list(), "userId", staff.userID)["role"], "vendor_support")
+			root.call("PATCH", "/admin/users/"+staff.userID+"/role", `{"role":"admin"}`).refused(422, "role")
+			root.call("PATCH", "/admin/users/"+staff.userID+"/role", `{"role":"super_admin"}`).refused(422, "role")
+			email := address()
+			root.call("POST", "/admin/invitations", map[string]string{"email": email, "role": "super_admin"}).refused(422, "role")
+			root.call("POST", "/admin/invitations", map[string]string{"email": email, "role": "vendor_support"}).want(201).shows(map[string]any{"role": "vendor_support"})
+			second := root.s.signUp("second@example.com")
+			second.call("GET", usersOfPlatform+"/system", nil).want(200)
+		},
+		"the old invitation does what stands for it today": func(t *testing.T, root *client) {
+			email, colleague := address(), address()
+			root.call("POST", "/admin/invite", map[string]string{"email": email, "role": "admin"}).want(200).shows(map[string]any{"success": true})
+			same(t, "the invitation", entry(root.call("GET", invitationsPath, nil).list(), "email", email)["role"], "admin")
+			root.call("POST", "/admin/invite", map[string]string{"email": colleague, "role": "user"}).want(200)
+			same(t, "the member", entry(root.call("GET", usersPath(root), nil).list(), "email", colleague)["role"], "viewer")
+			owner := root.s.signUp(address())
+			owner.call("POST", "/admin/invite", map[string]string{"email": email, "role": "admin"}).refused(403)
+			owner.call("POST", "/admin/invite", map[string]string{"email": email, "role": "user"}).want(200)
+			owner.join("developer").call("POST", "/admin/invite", map[string]string{"email": email, "role": "user"}).refused(403)
+			owner.call("POST", "/admin/invite", map[string]string{"email": "nobody", "role": "owner"}).refused(422, "email", "role")
+		},
+		"a person is erased, and the history stays": func(t *testing.T, root *client) {
+			email := address()
+			gone := root.s.signUp(email)
+			root.call("POST", usersPath(root), map[string]string{"email": email, "role": "developer"}).want(201)
+			gone.tenant = root.tenant
+			key := "by-" + strings.ToLower(uuid.NewString())
+			gone.createFlag(key, nil)
+			erase(t, root.s, gone.userID)
+			erase(t, root.s, gone.userID)
+			root.s.eventually("his token is refused", func() bool { return gone.call("GET", "/api/v1/tenants", nil).status == 403 })
+			history := root.call("GET", flagPath(key, "/history"), nil).want(200).list()
+			same(t, "who made the flag", []any{history[0]["userId"], history[0]["userName"]}, []any{gone.userID, "erased user"})
+			member := entry(root.call("GET", usersPath(root), nil).want(200).list(), "userId", gone.userID)
+			same(t, "the member", []any{member["email"], member["displayName"]}, []any{"", "erased user"})
+			user := entry(root.call("GET", usersOfPlatform, nil).want(200).list(), "userId", gone.userID)
+			same(t, "the user", []any{user["email"], user["displayName"], user["active"]}, []any{"", "erased user", false})
+			root.s.anonymous().call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).refused(401)
+			root.call("PATCH", usersOfPlatform+"/"+gone.userID+"/reactivate", nil).refused(404)
+			if again := root.s.signUp(email); again.userID == gone.userID {
+				t.Error("the address signs up as the person that was erased")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := *super
+			root.s = s.in(t)
+			test(t, &root)
+		})
+	}
+}
+
+// erase runs the command over the service's database.
+func erase(t *testing.T, s *service, userID string) {
+	t.Helper()
+	if err := eraseUser(context.Background(), s.databaseURL, s.store(), userID); err != nil {
+		t.Fatal(err)
+	}
+}

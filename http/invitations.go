@@ -1,0 +1,151 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+type invitationBody struct {
+	ID        string    `json:"id"`
+	Email     string    `json:"email" example:"ops@example.com"`
+	Role      string    `json:"role" enum:"viewer,admin,super_user" example:"admin"`
+	Status    string    `json:"status" enum:"pending,accepted,revoked,expired"`
+	InvitedBy string    `json:"invitedBy" doc:"The id of who made it"`
+	CreatedAt timestamp `json:"createdAt"`
+	ExpiresAt timestamp `json:"expiresAt" doc:"7 days after it was last sent"`
+}
+
+func showInvitation(i queries.Invitation) invitationBody {
+	return invitationBody{
+		ID: i.ID, Email: i.Email, Role: i.Role, Status: i.Status, InvitedBy: i.InvitedBy,
+		CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
+	}
+}
+
+func showInvited(i commands.Invitation, email string, now time.Time) invitationBody {
+	return invitationBody{
+		ID: i.ID, Email: email, Role: string(i.Role), Status: i.Status(now), InvitedBy: i.InvitedBy,
+		CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
+	}
+}
+
+type invitationOutput struct {
+	Changed
+	Location string `header:"Location"`
+	Body     invitationBody
+}
+
+// InvitationPath names an invitation.
+type InvitationPath struct {
+	ChangeInput
+	ID string `path:"invitationId"`
+}
+
+type newInvitationBody struct {
+	Email string `json:"email" maxLength:"254" example:"ops@example.com"`
+	Role  string `json:"role" enum:"viewer,admin" example:"admin"`
+}
+
+func (a *API) addInvitations() {
+	const tag, path = "Platform", "/api/v1/admin/invitations"
+	super := onPlatform(events.SuperUser)
+	create := operation("POST", path, "create-invitation", tag, "Invite somebody to a role on the platform, by mail")
+	create.DefaultStatus = http.StatusCreated
+	create.Errors = []int{http.StatusConflict}
+	register(a, super, create, func(ctx context.Context, in *struct {
+		ChangeInput
+		Body newInvitationBody
+	}) (*invitationOutput, error) {
+		create := commands.CreateInvitation{Role: events.PlatformRole(in.Body.Role), Listed: a.maySuper(in.Body.Email)}
+		if err := create.Check(wrongAddress(in.Body.Email)); err != nil {
+			return nil, err
+		}
+		return a.invite(ctx, in.Body.Email, create)
+	})
+	register(a, super, operation("GET", path, "list-invitations", tag, "The invitations to the platform"),
+		func(ctx context.Context, in *PageInput) (*listOutput[invitationBody], error) {
+			rows, total, err := a.queries.Invitations(ctx, in.page())
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, *in, rows, total, showInvitation), nil
+		})
+	get := operation("GET", path+"/{invitationId}", "get-invitation", tag, "One invitation")
+	get.Errors = []int{http.StatusNotFound}
+	register(a, super, get, func(ctx context.Context, in *struct {
+		ID string `path:"invitationId"`
+	}) (*invitationOutput, error) {
+		invitation, err := a.queries.Invitation(ctx, in.ID)
+		return &invitationOutput{Body: showInvitation(invitation)}, err
+	})
+	revoke := operation("DELETE", path+"/{invitationId}", "revoke-invitation", tag, "Take an invitation back")
+	revoke.DefaultStatus = http.StatusNoContent
+	revoke.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, super, revoke, func(ctx context.Context, in *InvitationPath) (*noContent, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
+		return &noContent{changedBy(done)}, err
+	})
+	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag, "Mail an invitation once more; it expires later")
+	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+		return succeeded(done), err
+	})
+	accept := operation("POST", path+"/accept", "accept-invitation", tag, "Take the role that the caller's verified address was invited to")
+	accept.Errors = []int{http.StatusNotFound}
+	register(a, access{who: person}, accept, a.acceptInvitation)
+}
+
+func wrongAddress(email string) map[string]string {
+	wrong := map[string]string{}
+	if !isAddress(email) {
+		wrong["email"] = "must be an e-mail address"
+	}
+	return wrong
+}
+
+func (a *API) invitationRef(id string) commands.InvitationRef {
+	return commands.InvitationRef{ID: id, Now: a.now()}
+}
+
+// invite notes the address, which is no fact, before the fact: an invitation is never without it.
+func (a *API) invite(ctx context.Context, email string, create commands.CreateInvitation) (*invitationOutput, error) {
+	create.ID, create.Now = commands.NewID(), a.now()
+	var err error
+	if create.AlreadyPending, err = a.queries.Invited(ctx, email); err != nil {
+		return nil, err
+	}
+	if !create.AlreadyPending {
+		if err := a.directory.KeepInvited(ctx, create.ID, email); err != nil {
+			return nil, err
+		}
+	}
+	invitation, done, err := commands.Do(ctx, a.writer, by(ctx), create)
+	if err != nil {
+		return nil, err
+	}
+	return &invitationOutput{
+		Changed: changedBy(done), Location: "/api/v1/admin/invitations/" + create.ID, Body: showInvited(invitation, email, create.Now),
+	}, nil
+}
+
+func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*invitationOutput, error) {
+	claims, now := principalOf(ctx).claims, a.now()
+	who := commands.Invitee{UserID: claims.UserID, Role: a.queries.Live().User(claims.UserID).PlatformRole, Listed: a.maySuper(claims.Email)}
+	if claims.EmailVerified {
+		var err error
+		if who.Invitations, err = a.directory.InvitationsTo(ctx, claims.Email); err != nil {
+			return nil, err
+		}
+	}
+	accepted, done, err := commands.Accept(ctx, a.writer, by(ctx), who, now)
+	if err != nil {
+		return nil, err
+	}
+	return &invitationOutput{Changed: changedBy(done), Body: showInvited(accepted, claims.Email, now)}, nil
+}

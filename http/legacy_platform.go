@@ -1,0 +1,143 @@
+package http
+
+import (
+	"context"
+	"net/http"
+
+	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+// The old paths of the platform's operations have other words for the roles.
+
+var legacyRoles = map[string]events.PlatformRole{"super_admin": events.SuperUser, "vendor_support": events.PlatformAdmin}
+
+// inLegacy says a role in the words of the old paths, which have none for viewer.
+func inLegacy(role string) string {
+	for word, meant := range legacyRoles {
+		if string(meant) == role {
+			return word
+		}
+	}
+	return role
+}
+
+// checkLegacyRole notes a role that the old paths do not have.
+func checkLegacyRole(wrong map[string]string, role string) {
+	if legacyRoles[role] == "" {
+		wrong["role"] = "must be one of super_admin, vendor_support"
+	}
+}
+
+type legacyRoleBody struct {
+	Role string `json:"role" enum:"super_admin,vendor_support" example:"vendor_support"`
+}
+
+type legacyInvitationBody struct {
+	Email string `json:"email" maxLength:"254" example:"ops@example.com"`
+	Role  string `json:"role" enum:"super_admin,vendor_support" example:"vendor_support"`
+}
+
+type legacyInviteBody struct {
+	Email string `json:"email" maxLength:"254" example:"dev@example.com"`
+	Role  string `json:"role" enum:"admin,user" doc:"admin invites to the platform, user to the tenant of the call, as a viewer" example:"user"`
+}
+
+type legacyInviteOutput struct {
+	Changed
+	Body success
+}
+
+func (a *API) addLegacyPlatform() {
+	users := legacy(operation("GET", "/admin/users", "legacy-list-users", "Legacy", "All people"), "/api/v1/admin/users")
+	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
+		rows, total, err := a.queries.PlatformUsers(ctx, in.page())
+		if err != nil {
+			return nil, err
+		}
+		return listed(ctx, *in, rows, total, func(u queries.PlatformUser) platformUserBody {
+			u.Role = inLegacy(u.Role)
+			return showPlatformUser(u)
+		}), nil
+	})
+	change := legacy(operation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role", "Legacy", "Give a person a role on the platform"),
+		"/api/v1/admin/users/{userId}/role")
+	change.Errors = []int{http.StatusNotFound}
+	register(a, onPlatform(events.SuperUser), change, func(ctx context.Context, in *struct {
+		PlatformUserPath
+		Body legacyRoleBody
+	}) (*platformUserOutput, error) {
+		wrong := map[string]string{}
+		if checkLegacyRole(wrong, in.Body.Role); len(wrong) > 0 {
+			return nil, invalid(wrong)
+		}
+		out, err := a.changePlatformRole(ctx, in.UserID, new(string(legacyRoles[in.Body.Role])))
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Role = &in.Body.Role
+		return out, nil
+	})
+	create := legacy(operation("POST", "/admin/invitations", "legacy-create-invitation", "Legacy", "Invite somebody to a role on the platform"), "/api/v1/admin/invitations")
+	create.DefaultStatus = http.StatusCreated
+	create.Errors = []int{http.StatusConflict}
+	register(a, onPlatform(events.SuperUser), create, func(ctx context.Context, in *struct {
+		ChangeInput
+		Body legacyInvitationBody
+	}) (*invitationOutput, error) {
+		wrong := wrongAddress(in.Body.Email)
+		if checkLegacyRole(wrong, in.Body.Role); len(wrong) > 0 {
+			return nil, invalid(wrong)
+		}
+		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{
+			Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.maySuper(in.Body.Email),
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Role = in.Body.Role
+		return out, nil
+	})
+	invite := legacy(operation("POST", "/admin/invite", "legacy-invite", "Legacy", "Invite somebody to the platform, or to a tenant"), "/api/v1/admin/invitations")
+	invite.Description = "Deprecated: use POST /api/v1/admin/invitations for the platform, POST /api/v1/tenants/{tenantId}/users for a tenant."
+	invite.Errors = []int{http.StatusConflict}
+	register(a, access{who: person}, invite, a.legacyInvite)
+}
+
+// legacyInvite asks of the caller what the operation does that stands for this one today.
+func (a *API) legacyInvite(ctx context.Context, in *struct {
+	TenantInput
+	ChangeInput
+	Body legacyInviteBody
+}) (*legacyInviteOutput, error) {
+	p, wrong := principalOf(ctx), wrongAddress(in.Body.Email)
+	var changed Changed
+	switch in.Body.Role {
+	case "admin":
+		if err := a.enterPlatform(p, events.SuperUser); err != nil {
+			return nil, err
+		}
+		if len(wrong) > 0 {
+			return nil, invalid(wrong)
+		}
+		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{Role: events.PlatformAdmin})
+		if err != nil {
+			return nil, err
+		}
+		changed = out.Changed
+	case "user":
+		if err := a.enter(p, access{who: admin}, in.TenantID); err != nil {
+			return nil, err
+		}
+		out, err := a.inviteMember(ctx, p.tenant.ID(), newMemberBody{Email: in.Body.Email, Role: string(events.ViewerRole)})
+		if err != nil {
+			return nil, err
+		}
+		changed = out.Changed
+	default:
+		wrong["role"] = "must be one of admin, user"
+		return nil, invalid(wrong)
+	}
+	return &legacyInviteOutput{Changed: changed, Body: success{true}}, nil
+}

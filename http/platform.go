@@ -1,0 +1,155 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+// platformUserBody is a person as those see him who run the platform.
+type platformUserBody struct {
+	UserID         string               `json:"userId"`
+	Email          string               `json:"email" example:"dev@example.com"`
+	DisplayName    string               `json:"displayName" example:"Dee Veloper"`
+	Role           *string              `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"On the platform; null for most" example:"admin"`
+	Active         bool                 `json:"active" doc:"false for one who has been deactivated"`
+	CreatedAt      timestamp            `json:"createdAt"`
+	LastAccessedAt *timestamp           `json:"lastAccessedAt" nullable:"true"`
+	Tenants        []queries.Membership `json:"tenants"`
+}
+
+func showPlatformUser(u queries.PlatformUser) platformUserBody {
+	body := platformUserBody{
+		UserID: u.UserID, Email: u.Email, DisplayName: u.DisplayName, Active: u.Active,
+		CreatedAt: timestamp(u.CreatedAt), LastAccessedAt: (*timestamp)(u.LastAccessed), Tenants: u.Tenants,
+	}
+	if u.Role != "" {
+		body.Role = &u.Role
+	}
+	if !u.Known {
+		body.DisplayName = erasedUser
+	}
+	return body
+}
+
+type platformUserOutput struct {
+	Changed
+	Body platformUserBody
+}
+
+// platformTenantBody is a tenant as those see it who run the platform.
+type platformTenantBody struct {
+	TenantBody
+	Usage  usageBody `json:"usage" doc:"Evaluations up to five seconds ago"`
+	Active bool      `json:"active" doc:"false for one that has been deleted"`
+}
+
+// PlatformUserPath names a person.
+type PlatformUserPath struct {
+	ChangeInput
+	UserID string `path:"userId"`
+}
+
+// onPlatform lets those call an operation who have a role on the platform, or a higher one.
+func onPlatform(role events.PlatformRole) access { return access{who: person, platform: role} }
+
+func (a *API) addPlatform() {
+	const tag, users = "Platform", "/api/v1/admin/users"
+	listUsers := func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
+		rows, total, err := a.queries.PlatformUsers(ctx, in.page())
+		if err != nil {
+			return nil, err
+		}
+		return listed(ctx, *in, rows, total, showPlatformUser), nil
+	}
+	register(a, onPlatform(events.PlatformAdmin), operation("GET", users, "list-users", tag, "All people"), listUsers)
+	register(a, onPlatform(events.SuperUser), operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"), listUsers)
+	register(a, onPlatform(events.PlatformViewer), operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants, with what they use"), a.listAllTenants)
+
+	deactivate := operation("PATCH", users+"/{userId}/deactivate", "deactivate-user", tag, "Shut a person out everywhere, live tokens included")
+	deactivate.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	register(a, onPlatform(events.SuperUser), deactivate, func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
+		if in.UserID == principalOf(ctx).claims.UserID {
+			return nil, newProblem(http.StatusConflict, "nobody can deactivate himself")
+		}
+		return a.writeUser(ctx, in.UserID, commands.DeactivateUser{UserRef: commands.UserRef{UserID: in.UserID}})
+	})
+	reactivate := operation("PATCH", users+"/{userId}/reactivate", "reactivate-user", tag, "Let a person in again")
+	reactivate.Errors = []int{http.StatusNotFound}
+	register(a, onPlatform(events.SuperUser), reactivate, func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
+		return a.writeUser(ctx, in.UserID, commands.ReactivateUser{UserRef: commands.UserRef{UserID: in.UserID}})
+	})
+	change := operation("PATCH", users+"/{userId}/role", "change-platform-role", tag, "Give a person a role on the platform; null takes it away")
+	change.Errors = []int{http.StatusNotFound}
+	register(a, onPlatform(events.SuperUser), change, func(ctx context.Context, in *struct {
+		PlatformUserPath
+		Body platformRoleBody
+	}) (*platformUserOutput, error) {
+		return a.changePlatformRole(ctx, in.UserID, in.Body.Role.text)
+	})
+}
+
+type platformRoleBody struct {
+	Role clearable `json:"role" enum:"viewer,admin,super_user" example:"admin"`
+}
+
+func (a *API) listAllTenants(ctx context.Context, in *PageInput) (*listOutput[platformTenantBody], error) {
+	rows, total, err := a.queries.PlatformTenants(ctx, in.page())
+	if err != nil {
+		return nil, err
+	}
+	return listed(ctx, *in, rows, total, func(t queries.PlatformTenant) platformTenantBody {
+		return platformTenantBody{TenantBody: showTenant(t.Tenant), Usage: usageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
+	}), nil
+}
+
+// changePlatformRole gives a person a role; nil is what a body without one says.
+func (a *API) changePlatformRole(ctx context.Context, userID string, role *string) (*platformUserOutput, error) {
+	if role == nil {
+		return nil, invalid(map[string]string{"role": "is required; null takes the role away"})
+	}
+	profile, err := a.directory.Profile(ctx, "", userID)
+	if err != nil {
+		return nil, err
+	}
+	return a.writeUser(ctx, userID, commands.ChangePlatformRole{
+		UserRef: commands.UserRef{UserID: userID}, Role: events.PlatformRole(*role), Listed: a.maySuper(profile.Email),
+	})
+}
+
+// maySuper reports whether an address is on the list of those who may be super users.
+func (a *API) maySuper(email string) bool { return a.superUsers[strings.ToLower(email)] }
+
+// platformRole is what a person may do on the platform. A super user is one as long as his address is on the list.
+func (a *API) platformRole(c commands.Claims) events.PlatformRole {
+	role := a.queries.Live().User(c.UserID).PlatformRole
+	if role == events.SuperUser && !(c.EmailVerified && a.maySuper(c.Email)) {
+		return ""
+	}
+	return role
+}
+
+func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command[commands.User]) (*platformUserOutput, error) {
+	state, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	if err != nil {
+		return nil, err
+	}
+	user, err := a.queries.PlatformUser(ctx, userID)
+	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // which the read model may not show yet
+	return &platformUserOutput{Changed: changedBy(done), Body: showPlatformUser(user)}, err
+}
+
+// becomeSuper makes a person a super user whose verified address is on the list.
+func (a *API) becomeSuper(ctx context.Context, himself commands.By, c commands.Claims) error {
+	if !a.maySuper(c.Email) || a.queries.Live().User(c.UserID).PlatformRole == events.SuperUser {
+		return nil
+	}
+	_, _, err := commands.Do(ctx, a.writer, himself, commands.ChangePlatformRole{
+		UserRef: commands.UserRef{UserID: c.UserID}, Role: events.SuperUser, Listed: true,
+	})
+	return err
+}

@@ -1,0 +1,96 @@
+package queries
+
+import (
+	"context"
+	"time"
+)
+
+// PlatformUser is a person as those see him who run the platform.
+type PlatformUser struct {
+	UserID       string
+	Email        string
+	DisplayName  string
+	Known        bool   // false for someone since erased
+	Role         string // on the platform; empty for none
+	Active       bool
+	CreatedAt    time.Time
+	LastAccessed *time.Time
+	Tenants      []Membership
+}
+
+// Membership is a person's part in a tenant.
+type Membership struct {
+	TenantID   string `json:"tenant_id"`
+	TenantName string `json:"tenant_name"`
+	Role       string `json:"role"`
+}
+
+const (
+	platformUserColumns = `u.id, coalesce(p.email, ''), coalesce(p.display_name, ''), p.user_id is not null, u.platform_role, u.active, u.created_at,
+		(select max(at) from keep.tenant_use t where t.user_id = u.id),
+		coalesce((select json_agg(json_build_object('tenant_id', t.id, 'tenant_name', t.name, 'role', m.role) order by m.created_at, t.id)
+			from read.members m join read.tenants t on t.id = m.tenant_id where m.user_id = u.id), '[]')`
+	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
+)
+
+// PlatformUsers lists all people in the order in which they came, and how many there are in all pages.
+func (q *Queries) PlatformUsers(ctx context.Context, page Page) ([]PlatformUser, int, error) {
+	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom, `u.created_at, u.id`, page)
+}
+
+// PlatformUser reads one person. It returns ErrNotFound where there is none of that id.
+func (q *Queries) PlatformUser(ctx context.Context, id string) (PlatformUser, error) {
+	return one[PlatformUser](ctx, q.db, `select `+platformUserColumns+` `+platformUserFrom+` where u.id = $1`, id)
+}
+
+// Invitation is an invitation to a role on the platform.
+type Invitation struct {
+	ID        string
+	Email     string // empty where it has been erased
+	Role      string
+	Status    string // pending, accepted, revoked or expired
+	InvitedBy string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+const (
+	invitationColumns = `i.id, coalesce(k.email, ''), i.role, ` + invitationStatus + `, i.invited_by, i.created_at, i.expires_at`
+	invitationStatus  = `case when i.status = 'pending' and i.expires_at <= now() then 'expired' else i.status end`
+	invitationFrom    = `from read.invitations i left join keep.invitations k on k.id = i.id`
+)
+
+// Invitations lists the invitations to the platform in the order in which they were made, and how many there are in all pages.
+func (q *Queries) Invitations(ctx context.Context, page Page) ([]Invitation, int, error) {
+	return list[Invitation](ctx, q.db, invitationColumns, invitationFrom, `i.created_at, i.id`, page)
+}
+
+// Invitation reads one invitation. It returns ErrNotFound where there is none of that id.
+func (q *Queries) Invitation(ctx context.Context, id string) (Invitation, error) {
+	return one[Invitation](ctx, q.db, `select `+invitationColumns+` `+invitationFrom+` where i.id = $1`, id)
+}
+
+// Invited reports whether an address has a pending invitation.
+func (q *Queries) Invited(ctx context.Context, email string) (invited bool, err error) {
+	err = q.db.QueryRow(ctx, `select exists (select `+invitationFrom+` where lower(k.email) = lower($1) and `+invitationStatus+` = 'pending')`, email).Scan(&invited)
+	return invited, classify(err)
+}
+
+// PlatformTenant is a tenant as those see it who run the platform.
+type PlatformTenant struct {
+	Tenant
+	Active bool // false for one that has been deleted
+	Flags  int
+	Users  int
+	// Evaluations of the calendar month in UTC, as far as they have been written down.
+	Evaluations int64
+}
+
+// PlatformTenants lists all tenants, deleted ones among them, in the order of their creation, and how many there are in all pages.
+func (q *Queries) PlatformTenants(ctx context.Context, page Page) ([]PlatformTenant, int, error) {
+	return list[PlatformTenant](ctx, q.db, tenantColumns+`, t.deleted_at is null,
+		case when t.deleted_at is null then (select count(*) from read.flags f where f.tenant_id = t.id) else 0 end,
+		(select count(*) from read.members m where m.tenant_id = t.id and not m.pending),
+		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id and e.month = date_trunc('month', now() at time zone 'utc')::date)`,
+		tenantFrom, `t.created_at, t.id`, page)
+}
