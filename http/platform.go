@@ -127,7 +127,7 @@ func (a *API) maySuper(email string) bool { return a.superUsers[strings.ToLower(
 // platformRole is what a person may do on the platform. A super user is one as long as his address is on the list.
 func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 	role := a.queries.Live().User(c.UserID).PlatformRole
-	if role == events.SuperUser && !(c.EmailVerified && a.maySuper(c.Email)) {
+	if role == events.SuperUser && (!c.EmailVerified || !a.maySuper(c.Email)) {
 		return ""
 	}
 	return role

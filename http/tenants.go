@@ -16,6 +16,7 @@ type subscriptionSummary struct {
 	Status string `json:"status"`
 }
 
+// TenantBody is a tenant.
 type TenantBody struct {
 	ID           string              `json:"id"`
 	Name         string              `json:"name"`
