@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 )
 
 // leastRoles says of each operation who may call it. One that is added to the interface is to be added here.
@@ -67,22 +65,6 @@ func (c *client) document() (whole map[string]any, operations map[string]map[str
 	return whole, operations
 }
 
-// tryAll calls each operation on things that do not exist, so that nothing comes of it, and hands on the answer.
-func (c *client) tryAll(operations map[string]map[string]any, check func(name, least string, a *answer)) {
-	missing := strings.NewReplacer("{tenantId}", c.tenant, "{projectId}", uuid.NewString(), "{flagKey}", "none", "{key}", "none", "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{environment}", "none", "{invitationId}", uuid.NewString(), "{clientId}", uuid.NewString())
-	for name, operation := range operations {
-		method, path, _ := strings.Cut(name, " ")
-		var body any
-		if operation["requestBody"] != nil {
-			body = `{}`
-		}
-		if path == "/api/v1/auth/logout" {
-			continue // which would end the caller's session
-		}
-		check(name, leastRole(name), c.call(method, missing.Replace(path), body))
-	}
-}
-
 func TestAccess(t *testing.T) {
 	cases{
 		"it is known of every operation who may call it": func(t *testing.T, me *client) {
@@ -101,43 +83,11 @@ func TestAccess(t *testing.T) {
 				}
 			}
 		},
-		"who has not signed in may call what is public alone": func(t *testing.T, me *client) {
-			_, operations := me.document()
-			nobody := *me
-			nobody.token = ""
-			nobody.tryAll(operations, func(name, least string, a *answer) {
-				if public := least == "anyone"; !public {
-					a.refused(401)
-				} else if a.status >= 500 || a.status == 401 && name != "POST /api/v1/auth/login" {
-					t.Errorf("%s: %d", name, a.status)
-				}
-			})
-		},
-		"a stranger may call nothing in a tenant": func(t *testing.T, me *client) {
-			_, operations := me.document()
-			stranger := me.with(me.account().token)
-			stranger.tenant = me.tenant
-			stranger.tryAll(operations, func(name, least string, a *answer) {
-				if roleRank(least) >= roleRank("viewer") {
-					a.refused(403)
-				} else if a.status == 403 || a.status >= 500 {
-					t.Errorf("%s: %d", name, a.status)
-				}
-			})
-		},
 		"a viewer reads and evaluates, and changes nothing": func(t *testing.T, me *client) {
-			_, operations := me.document()
 			me.enabled("k", nil)
 			id := me.addVariation("k", `{"name":"v","value":true}`).object()["id"].(string)
 			_, project := me.createProject("p")
 			viewer := me.join("viewer")
-			viewer.tryAll(operations, func(name, least string, a *answer) {
-				if roleRank(least) > roleRank("viewer") {
-					a.refused(403)
-				} else if a.status == 401 || a.status == 403 || a.status >= 500 {
-					t.Errorf("%s: %d %s", name, a.status, a.body)
-				}
-			})
 			for _, call := range [][2]string{
 				{"PATCH", flagPath("k")}, {"DELETE", flagPath("k")}, {"POST", flagPath("k", "/disable")}, {"POST", flagPath("k", "/variations")},
 				{"PATCH", flagPath("k", "/variations/", id)}, {"DELETE", flagPath("k", "/variations/", id)}, {"PATCH", project}, {"DELETE", project},
@@ -151,16 +101,8 @@ func TestAccess(t *testing.T) {
 			viewer.evaluate("k", `{}`).want(200)
 			same(t, "what a viewer and who is no member at all may do", viewer.newTenant("own").createFlag("own", nil)["key"], "own")
 		},
-		"a developer may call all that concerns flags and projects": func(t *testing.T, me *client) {
-			_, operations := me.document()
+		"a developer may call all that concerns flags and projects": func(_ *testing.T, me *client) {
 			developer := me.join("developer")
-			developer.tryAll(operations, func(name, least string, a *answer) {
-				if roleRank(least) > roleRank("developer") {
-					a.refused(403)
-				} else if a.status == 401 || a.status == 403 || a.status >= 500 {
-					t.Errorf("%s: %d %s", name, a.status, a.body)
-				}
-			})
 			developer.enabled("k", nil)
 			developer.createProject("p")
 			developer.call("DELETE", flagPath("k"), nil).want(204)
