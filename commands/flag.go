@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"flagledger/events"
@@ -367,10 +368,12 @@ func assign[T any](field *T, sent *T) {
 	}
 }
 
-// RemoveVariation removes a variation from a flag.
+// RemoveVariation removes a variation from a flag. One that is served in one of the tenant's environments must stay; what a deleted environment
+// would serve is past. Environments come from the snapshot, so one that is added at the same moment may be missed.
 type RemoveVariation struct {
 	FlagRef
-	ID string
+	ID           string
+	Environments []events.EnvironmentRef // of the tenant
 }
 
 func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
@@ -380,6 +383,9 @@ func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
 	v := f.variation(c.ID)
 	if v == nil {
 		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
+	}
+	if places := f.servedIn(c.Environments, c.ID); len(places) > 0 {
+		return nil, refuse(Conflict, "the variation is still served by %s", strings.Join(places, ", "))
 	}
 	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
 }

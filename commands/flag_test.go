@@ -152,6 +152,10 @@ func TestAChangeMayExpectAVersion(t *testing.T) {
 		},
 		"update variation": func(r FlagRef) Command[Flag] { return UpdateVariation{FlagRef: r, ID: "v"} },
 		"remove variation": func(r FlagRef) Command[Flag] { return RemoveVariation{FlagRef: r, ID: "v"} },
+		"set rules": func(r FlagRef) Command[Flag] {
+			return SetRules{FlagRef: r, Environment: production, Rules: []NewRule{}}
+		},
+		"set fallthrough": func(r FlagRef) Command[Flag] { return SetFallthrough{FlagRef: r, Environment: production, Unset: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			when(t, given, cmd(at(1))).refused(PreconditionFailed)
@@ -210,9 +214,9 @@ func TestDeleteFlag(t *testing.T) {
 func TestAFlagBeginsANewLifeClean(t *testing.T) {
 	f := stateOf[Flag]([]events.Fact{
 		created(withVariation), events.FlagEnabled{Environment: production}, events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
-		events.FlagDeleted{}, created(),
+		ruled(storedRule("r1")), events.FallthroughChanged{Environment: production, To: &events.Serve{VariationID: "v1"}}, events.FlagDeleted{}, created(),
 	})
-	if !f.Exists || f.Status != events.ActiveFlag || len(f.Enabled) > 0 || len(f.Variations) > 0 || f.Version != 5 {
+	if !f.Exists || f.Status != events.ActiveFlag || len(f.Enabled)+len(f.Variations)+len(f.Rules)+len(f.Fallthrough) > 0 || f.Version != 7 {
 		t.Errorf("the second life is %+v", f)
 	}
 }
@@ -247,7 +251,7 @@ func TestVariations(t *testing.T) {
 		when(t, two, UpdateVariation{FlagRef: theFlag, ID: "v2", Name: new("low")}).refused(Invalid, "name")
 	})
 	t.Run("remove", func(t *testing.T) {
-		when(t, given, RemoveVariation{theFlag, "v1"}).then(events.VariationRemoved{Variation: low})
-		when(t, append(given, events.VariationRemoved{Variation: low}), RemoveVariation{theFlag, "v1"}).refused(NotFound)
+		when(t, given, RemoveVariation{FlagRef: theFlag, ID: "v1"}).then(events.VariationRemoved{Variation: low})
+		when(t, append(given, events.VariationRemoved{Variation: low}), RemoveVariation{FlagRef: theFlag, ID: "v1"}).refused(NotFound)
 	})
 }

@@ -126,7 +126,10 @@ func TestRegexpSize(t *testing.T) {
 	small, _ := RegexpSize(`a{10}`)
 	large, _ := RegexpSize(`a{1000}`)
 	if large < 50*small {
-		t.Errorf("a hundred times the expression is %d instructions, once is %d", large, small)
+		t.Errorf("a hundred times the expression has the size %d, once %d", large, small)
+	}
+	if classes, _ := RegexpSize(`^\pL{1000}$`); classes < 50*large {
+		t.Errorf("classes of many ranges have the size %d, single characters %d", classes, large)
 	}
 }
 

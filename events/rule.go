@@ -19,6 +19,9 @@ type Condition struct {
 	Negate    bool              `json:"negate,omitempty"`
 }
 
+// TargetingKey is the attribute that names whom a flag is evaluated for.
+const TargetingKey = "targetingKey"
+
 // Operator is how a condition compares.
 type Operator string
 

@@ -1,0 +1,369 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"flagledger/events"
+)
+
+// Limits of an environment's rules.
+const (
+	maxRules      = 100
+	maxConditions = 50
+	maxValues     = 1000
+	maxAttribute  = 200
+	maxRegexp     = 1000
+	maxRegexps    = 100_000 // the sum of events.RegexpSize: 10 to 20 MB
+	// maxServed leaves room in an event for what is replaced, what replaces it, and metadata: what fits once can be changed.
+	maxServed = (events.MaxEventBytes - 16<<10) / 2
+)
+
+// operand is what a condition compares with.
+type operand int
+
+const (
+	nothing operand = iota + 1
+	scalar          // a string, a number or a boolean
+	text
+	regularExpression
+	number
+	instant
+	version
+)
+
+var (
+	operators = []events.Operator{
+		events.In, events.Contains, events.StartsWith, events.EndsWith, events.Matches, events.Greater, events.GreaterEqual, events.Less, events.LessEqual,
+		events.Before, events.After, events.SemverEqual, events.SemverGreater, events.SemverAtLeast, events.SemverLess, events.SemverAtMost, events.Exists,
+	}
+	operatorNames = strings.ReplaceAll(strings.Trim(fmt.Sprint(operators), "[]"), " ", ", ")
+	operands      = map[events.Operator]operand{
+		events.In: scalar, events.Contains: text, events.StartsWith: text, events.EndsWith: text, events.Matches: regularExpression,
+		events.Greater: number, events.GreaterEqual: number, events.Less: number, events.LessEqual: number, events.Before: instant, events.After: instant,
+		events.SemverEqual: version, events.SemverGreater: version, events.SemverAtLeast: version, events.SemverLess: version, events.SemverAtMost: version,
+		events.Exists: nothing,
+	}
+)
+
+// SetRules replaces the rules of a flag in an environment, in their order. A rule that is kept keeps its salt, wherever it moves.
+type SetRules struct {
+	FlagRef
+	Environment events.EnvironmentRef
+	Rules       []NewRule // nil where they were not sent, which is refused
+	// Fallthrough may be sent beside them, so that what was read can be sent back; a change of it is refused.
+	Fallthrough *SetFallthrough
+}
+
+// NewRule is a rule to be: one that the environment has, changed or not, or a new one.
+type NewRule struct {
+	ID         *string // of one that the environment has; nil for a new one
+	NewID      string  // new, as is the salt: for a new one
+	Salt       string
+	Name       string
+	Conditions []events.Condition // nil where they were not sent
+	Serve      *NewServe          // nil where it was not sent
+}
+
+// NewServe is what is to be served: exactly one of a variation, a value and a rollout. What was not sent is nil.
+type NewServe struct {
+	VariationID *string
+	Value       json.RawMessage
+	Rollout     []events.Share
+	BucketBy    *string
+}
+
+func (c SetRules) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	before := f.Rules[c.Environment.ID]
+	after := make([]events.Rule, 0, len(c.Rules))
+	check := ruleCheck{wrong: fields{}, flag: &f}
+	check.wrong.check(c.Rules != nil, "rules", "is required: an empty list removes all rules")
+	check.wrong.check(len(c.Rules) <= maxRules, "rules", "at most %d rules", maxRules)
+	for i, r := range c.Rules[:min(len(c.Rules), maxRules)] {
+		after = append(after, check.rule(place("rules", i), r, before, after))
+	}
+	check.size("rules", after)
+	if c.Fallthrough != nil {
+		same := alike(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
+		check.wrong.check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
+	}
+	if err := check.wrong.err(); err != nil {
+		return nil, err
+	}
+	if len(before)+len(after) == 0 || alike(before, after) {
+		return nil, nil
+	}
+	return []events.Fact{events.RulesChanged{Environment: c.Environment, From: before, To: after}}, nil
+}
+
+// SetFallthrough sets what a flag serves in an environment to those whom no rule matches, or unsets it.
+type SetFallthrough struct {
+	FlagRef
+	Environment events.EnvironmentRef
+	Unset       bool
+	Serve       *NewServe // nil where it is unset; else it was not sent, which is refused
+}
+
+func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	check := ruleCheck{wrong: fields{}, flag: &f}
+	before, after := f.FallthroughIn(c.Environment.ID), check.fallthroughServe("serve", c)
+	check.size("serve", after)
+	if err := check.wrong.err(); err != nil {
+		return nil, err
+	}
+	if alike(before, after) {
+		return nil, nil
+	}
+	return []events.Fact{events.FallthroughChanged{Environment: c.Environment, From: before, To: after}}, nil
+}
+
+// FallthroughIn is what the flag serves in an environment to those whom no rule matches: nil where it is not set.
+func (f *Flag) FallthroughIn(environmentID string) *events.Serve {
+	if serve, ok := f.Fallthrough[environmentID]; ok {
+		return &serve
+	}
+	return nil
+}
+
+// servedIn says where the rules and fallthroughs of a flag serve a variation: nothing where they do not.
+func (f *Flag) servedIn(environments []events.EnvironmentRef, variationID string) (places []string) {
+	serves := func(s events.Serve) bool { return slices.Contains(s.Variations(), variationID) }
+	for _, e := range environments {
+		for i, r := range f.Rules[e.ID] {
+			if !serves(r.Serve) {
+				continue
+			}
+			rule := fmt.Sprintf("rule %d", i+1)
+			if r.Name != "" {
+				rule += fmt.Sprintf(" (%s)", r.Name)
+			}
+			places = append(places, rule+" in "+e.Name)
+		}
+		if s, ok := f.Fallthrough[e.ID]; ok && serves(s) {
+			places = append(places, "the fallthrough in "+e.Name)
+		}
+	}
+	return places
+}
+
+// alike reports whether two lists or serves would be stored alike.
+func alike[T any](a, b T) bool {
+	x, errX := events.Marshal(a)
+	y, errY := events.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// ruleCheck turns what is sent of rules into rules, and notes all that is wrong with it.
+type ruleCheck struct {
+	wrong   fields
+	flag    *Flag
+	regexps int // the size of those so far
+}
+
+// rule reads the rule at a place behind those which are read already.
+func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) events.Rule {
+	rule := events.Rule{ID: sent.NewID, Salt: sent.Salt, Name: sent.Name, Conditions: make([]events.Condition, 0, len(sent.Conditions))}
+	if sent.ID != nil {
+		same := func(r events.Rule) bool { return r.ID == *sent.ID }
+		kept := slices.IndexFunc(before, same)
+		c.wrong.check(kept >= 0, at+".id", "the environment has no rule of this id; leave it out for a new rule")
+		c.wrong.check(!slices.ContainsFunc(read, same), at+".id", "is the id of another rule of the list")
+		if kept >= 0 {
+			rule.ID, rule.Salt = before[kept].ID, before[kept].Salt
+		}
+	}
+	checkText(c.wrong, at+".name", sent.Name, 0, maxName)
+	c.wrong.check(sent.Conditions != nil, at+".conditions", "is required: an empty list is met by everyone")
+	c.wrong.check(len(sent.Conditions) <= maxConditions, at+".conditions", "at most %d conditions", maxConditions)
+	for i, condition := range sent.Conditions[:min(len(sent.Conditions), maxConditions)] {
+		rule.Conditions = append(rule.Conditions, c.condition(place(at+".conditions", i), condition))
+	}
+	rule.Serve = c.serve(at+".serve", sent.Serve)
+	return rule
+}
+
+func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition {
+	read := events.Condition{Attribute: sent.Attribute, Op: sent.Op, Negate: sent.Negate}
+	c.attribute(at+".attribute", sent.Attribute)
+	compared, known := operands[sent.Op]
+	c.wrong.check(sent.Op != "", at+".op", "is required")
+	c.wrong.check(known, at+".op", "must be one of %s", operatorNames)
+	values := at + ".values"
+	c.wrong.check(!known || compared == nothing || len(sent.Values) > 0, values, "needs at least one value for the operator %s", sent.Op)
+	c.wrong.check(compared != nothing || len(sent.Values) == 0, values, "must be empty: the operator %s takes no values", sent.Op)
+	c.wrong.check(len(sent.Values) <= maxValues, values, "at most %d values", maxValues)
+	for i, v := range sent.Values[:min(len(sent.Values), maxValues)] {
+		v = compact(v)
+		if wrong := c.operand(compared, v); wrong != "" {
+			c.wrong.check(false, place(values, i), "%s", wrong)
+		}
+		read.Values = append(read.Values, v)
+	}
+	return read
+}
+
+// attribute checks the name of an attribute: parts with dots between them, each a step into an object.
+func (c *ruleCheck) attribute(at, name string) {
+	checkText(c.wrong, at, name, 1, maxAttribute)
+	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at, "must not have an empty part before, between or behind dots")
+}
+
+// operand says what is wrong with a value, which is well-formed JSON: nothing where it can be compared with.
+func (c *ruleCheck) operand(wanted operand, value json.RawMessage) string {
+	if len(value) == 0 {
+		return "is required"
+	}
+	var content string
+	quoted := json.Unmarshal(value, &content) == nil && value[0] == '"'
+	switch wanted {
+	case nothing:
+	case scalar:
+		switch value[0] {
+		case '{', '[', 'n':
+			return "must be a string, a number or a boolean"
+		case '"', 't', 'f':
+		default:
+			return outOfRange(value)
+		}
+	case text:
+		if !quoted {
+			return "must be a string"
+		}
+	case regularExpression:
+		if !quoted {
+			return "must be a string with a regular expression"
+		}
+		return c.regexp(content)
+	case number:
+		if value[0] != '-' && (value[0] < '0' || value[0] > '9') {
+			return "must be a number"
+		}
+		return outOfRange(value)
+	case instant:
+		if _, ok := events.ParseTime(content); !ok {
+			return "must be a string with a time as RFC 3339 has it: 2026-03-14T15:09:26Z"
+		}
+	case version:
+		if _, ok := events.ParseSemanticVersion(content); !ok {
+			return "must be a string with a semantic version: 1.2.3 or 1.2.3-beta.1"
+		}
+	}
+	return ""
+}
+
+// outOfRange says what is wrong with a number that no 64-bit floating point holds.
+func outOfRange(value json.RawMessage) string {
+	if f, err := strconv.ParseFloat(string(value), 64); err != nil || math.IsInf(f, 0) {
+		return "must be a number that fits 64-bit floating point"
+	}
+	return ""
+}
+
+// regexp compiles no more of a list once it has become too large, which is said of one value.
+func (c *ruleCheck) regexp(pattern string) string {
+	if len(pattern) > maxRegexp {
+		return fmt.Sprintf("must be a regular expression of at most %d bytes", maxRegexp)
+	}
+	if c.regexps > maxRegexps {
+		return ""
+	}
+	size, err := events.RegexpSize(pattern)
+	if err != nil {
+		return "must be a regular expression of RE2's syntax: " + err.Error()
+	}
+	if c.regexps += size; c.regexps > maxRegexps {
+		return "the regular expressions of the list, up to this one, are too large together"
+	}
+	return ""
+}
+
+// fallthroughServe reads what a fallthrough is to serve: nil where it is unset.
+func (c *ruleCheck) fallthroughServe(at string, sent SetFallthrough) *events.Serve {
+	if sent.Unset {
+		return nil
+	}
+	return new(c.serve(at, sent.Serve))
+}
+
+// serve reads what is to be served.
+func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
+	if sent == nil {
+		c.wrong.check(false, at, "is required: an object with one of variationId, value and rollout")
+		return read
+	}
+	value := sent.Value
+	if string(value) == "null" && (sent.VariationID != nil || sent.Rollout != nil) {
+		value = nil // as the others that are null
+	}
+	ways := 0
+	for _, is := range []bool{sent.VariationID != nil, value != nil, sent.Rollout != nil} {
+		if is {
+			ways++
+		}
+	}
+	c.wrong.check(ways == 1, at, "must have exactly one of variationId, value and rollout")
+	if sent.VariationID != nil {
+		read.VariationID = *sent.VariationID
+		c.variation(at+".variationId", read.VariationID)
+	}
+	if value != nil {
+		read.Value = compact(value)
+		checkValue(c.wrong, at+".value", c.flag.Type, read.Value)
+	}
+	if sent.Rollout != nil {
+		read.Rollout = sent.Rollout
+		c.rollout(at+".rollout", sent.Rollout)
+	}
+	if sent.BucketBy != nil {
+		c.attribute(at+".bucketBy", *sent.BucketBy)
+		c.wrong.check(sent.Rollout != nil, at+".bucketBy", "goes with a rollout alone")
+		if *sent.BucketBy != events.TargetingKey {
+			read.BucketBy = *sent.BucketBy
+		}
+	}
+	return read
+}
+
+func (c *ruleCheck) variation(at, id string) {
+	c.wrong.check(id != "", at, "is required")
+	c.wrong.check(c.flag.variation(id) != nil, at, "the flag has no variation of this id")
+}
+
+func (c *ruleCheck) rollout(at string, shares []events.Share) {
+	if c.wrong.check(len(shares) <= maxVariations, at, "at most %d variations", maxVariations); len(shares) > maxVariations {
+		return
+	}
+	total, seen := events.Weight(0), map[string]bool{}
+	for i, share := range shares {
+		c.variation(place(at, i)+".variationId", share.VariationID)
+		c.wrong.check(!seen[share.VariationID], place(at, i)+".variationId", "stands in the rollout already")
+		seen[share.VariationID] = true
+		if share.Weight < 0 || share.Weight > events.MaxWeight {
+			c.wrong.check(false, place(at, i)+".weight", "must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
+			total++ // its share is not known; the sum is not what is wrong
+			continue
+		}
+		total += share.Weight
+	}
+	c.wrong.check(len(shares) > 0, at, "needs at least one variation")
+	c.wrong.check(total > 0, at, "needs weights that add up to more than 0")
+}
+
+// size bounds what a fact must hold.
+func (c *ruleCheck) size(at string, v any) {
+	stored, err := events.Marshal(v)
+	c.wrong.check(err == nil && len(stored) <= maxServed, at, "takes %d bytes as JSON; at most %d", len(stored), maxServed)
+}
