@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -107,10 +108,10 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 		changes.add("variations."+fact.Variation.ID, fact.Variation, nil)
 	case events.RulesChanged:
 		action, environment = "rules_changed", &fact.Environment.Name
-		changes.add("rules", orEmpty(fact.From), orEmpty(fact.To))
+		changes.add("rules", shownRules(fact.From), shownRules(fact.To))
 	case events.FallthroughChanged:
 		action, environment = "fallthrough_changed", &fact.Environment.Name
-		changes.add("fallthrough", fact.From, fact.To)
+		changes.add("fallthrough", shownServe(fact.From), shownServe(fact.To))
 	case events.FlagDeleted:
 		action = "deleted"
 	}
@@ -121,4 +122,40 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 	b.Queue(`insert into history values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		tenant, key, e.Revision, e.ID, action, text, environment, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Time)
 	return nil
+}
+
+// shownRule is a rule as callers see it: all its members, but not the salt.
+type shownRule struct {
+	ID         string           `json:"id"`
+	Name       string           `json:"name"`
+	Conditions []shownCondition `json:"conditions"`
+	Serve      *events.Serve    `json:"serve"`
+}
+
+type shownCondition struct {
+	Attribute string            `json:"attribute"`
+	Op        events.Operator   `json:"op"`
+	Values    []json.RawMessage `json:"values"`
+	Negate    bool              `json:"negate"`
+}
+
+func shownRules(rules []events.Rule) []shownRule {
+	shown := make([]shownRule, len(rules))
+	for i, r := range rules {
+		shown[i] = shownRule{ID: r.ID, Name: r.Name, Conditions: make([]shownCondition, len(r.Conditions)), Serve: shownServe(&r.Serve)}
+		for j, c := range r.Conditions {
+			c.Values = orEmpty(c.Values)
+			shown[i].Conditions[j] = shownCondition(c)
+		}
+	}
+	return shown
+}
+
+func shownServe(s *events.Serve) *events.Serve {
+	if s == nil || s.Rollout == nil || s.BucketBy != "" {
+		return s
+	}
+	shown := *s
+	shown.BucketBy = events.TargetingKey
+	return &shown
 }

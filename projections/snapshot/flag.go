@@ -84,9 +84,9 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 	case events.VariationUpdated:
 		f.update(fact)
 	case events.VariationRemoved:
-		if err := f.remove(fact.Variation.ID); err != nil {
-			return before, err
-		}
+		// Only a deleted environment may still serve it, and goes on holding it: see commands.RemoveVariation.
+		f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(v *variation) bool { return v.id == fact.Variation.ID })
+		f.weigh()
 	case events.RulesChanged:
 		rules, err := f.compileRules(fact.To)
 		if err != nil {
@@ -154,22 +154,6 @@ func (f *Flag) update(fact events.VariationUpdated) {
 		f.environments[j].targeting = f.environments[j].targeting.replace(before, &after)
 	}
 	f.weigh()
-}
-
-// remove drops a variation. It refuses one that is served.
-func (f *Flag) remove(id string) error {
-	v, err := f.variation(id)
-	if err != nil {
-		return nil //nolint:nilerr // there is nothing to remove
-	}
-	for _, e := range f.environments {
-		if e.targeting != nil && e.targeting.serves(v) {
-			return fmt.Errorf("the variation %s is removed and still served in the environment %s", id, e.id.Value())
-		}
-	}
-	f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(other *variation) bool { return other == v })
-	f.weigh()
-	return nil
 }
 
 func set[T any](field *T, c *events.Change[T]) {

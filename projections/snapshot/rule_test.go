@@ -99,6 +99,9 @@ func TestRules(t *testing.T) {
 		"another variation removed": {
 			[]events.Fact{three, on, rules(when("r", "pro", toB)), events.VariationRemoved{Variation: choice("a", "1", 0)}}, b,
 		},
+		"the variation of a deleted environment's rule removed": {
+			[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(rolled("", events.Share{VariationID: "a", Weight: 1})), elsewhere, events.VariationRemoved{Variation: choice("a", "1", 0)}}, a,
+		},
 		"a second life has no rules": {[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(toB), events.FlagDeleted{}, three, on}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,9 +127,6 @@ func TestTheLastGoodVersionIsKept(t *testing.T) {
 		"an unknown one of a rollout": otherwise(rolled("", events.Share{VariationID: "a", Weight: 1}, events.Share{VariationID: "none", Weight: 1})),
 		"a rollout without weight":    rules(when("x", "pro", rolled("", events.Share{VariationID: "a"}))),
 		"nothing to serve":            rules(when("x", "pro", events.Serve{})),
-		"a served variation removed":  events.VariationRemoved{Variation: choice("a", "1", 0)},
-		"one of the fallthrough":      events.VariationRemoved{Variation: choice("b", "2", 0)},
-		"one of a rollout":            events.VariationRemoved{Variation: choice("c", "3", 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := of(three, on, rules(when("r", "pro", toA), when("s", "free", rolled("", events.Share{VariationID: "c", Weight: 1}))), otherwise(toB), fact,

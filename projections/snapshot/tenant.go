@@ -85,6 +85,9 @@ func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
 	return events.EnvironmentRef{}, false
 }
 
+// Environments are those that the tenant has, in the order of their creation. They must not be changed.
+func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().environments }
+
 // Role tells what a person may do in the tenant; false for one who is no member.
 func (t *Tenant) Role(userID string) (events.Role, bool) { return t.members.Load(userID) }
 
