@@ -132,6 +132,7 @@ func New(o Options) *API {
 		a.addFlags()
 		a.addProjectFlags()
 		a.addVariations()
+		a.addRules()
 		a.addHistory()
 		a.documentEvaluate()
 		a.documentOFREP()

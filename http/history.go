@@ -9,8 +9,8 @@ import (
 
 type historyEntry struct {
 	ID          string    `json:"id"`
-	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,deleted"`
-	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>"`
+	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
+	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules are shown whole, before and after"`
 	UserID      string    `json:"userId"`
 	UserName    string    `json:"userName"`
 	Timestamp   timestamp `json:"timestamp"`
@@ -39,7 +39,7 @@ type historyInput struct {
 	TenantInput
 	PageInput
 	Key               string    `path:"flagKey"`
-	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,deleted"`
+	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
 	UserID            string    `query:"userId"`
 	From              time.Time `query:"from" doc:"Entries of this time and later"`
 	To                time.Time `query:"to" doc:"Entries before this time"`

@@ -74,6 +74,12 @@ func shapeOf(s *huma.Schema) *huma.Schema {
 		return nil
 	}
 	shape := &huma.Schema{Type: s.Type, Nullable: s.Nullable, Ref: s.Ref, Items: shapeOf(s.Items), AdditionalProperties: s.AdditionalProperties}
+	for name, property := range s.Properties {
+		if shape.Properties == nil {
+			shape.Properties = map[string]*huma.Schema{}
+		}
+		shape.Properties[name] = shapeOf(property)
+	}
 	shape.PrecomputeMessages()
 	return shape
 }

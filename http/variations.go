@@ -105,10 +105,13 @@ func (a *API) addVariations() {
 			}
 			return a.writeVariation(ctx, update, in.ID)
 		}, alias+"/{variationId}")
-	remove := guarded("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation")
+	remove := guarded("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation that no rule and no fallthrough serves")
 	remove.DefaultStatus = http.StatusNoContent
+	remove.Errors = append(remove.Errors, http.StatusConflict)
 	register(a, changeFlags, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveVariation{FlagRef: in.ref(ctx), ID: in.ID})
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveVariation{
+			FlagRef: in.ref(ctx), ID: in.ID, Environments: principalOf(ctx).tenant.Environments(),
+		})
 		return &noContent{changedBy(done)}, err
 	}, alias+"/{variationId}")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,12 +76,12 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := done.Position
-	var flags, refusals atomic.Int64
+	var flags, refusals, matches atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {
 		key := fmt.Sprintf("f%d", flags.Add(1))
 		var flag commands.Flag
-		for range rapid.IntRange(1, 15).Draw(rt, "commands") {
-			after, done, err := commands.Do(t.Context(), v.writer, tester, drawCommand(rt, key, flag))
+		do := func(cmd commands.Command[commands.Flag]) {
+			after, done, err := commands.Do(t.Context(), v.writer, tester, cmd)
 			switch {
 			case commands.KindOf(err) != commands.Internal: // refused
 				refusals.Add(1)
@@ -95,15 +96,27 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 				flag, last = after, done.Position
 			}
 		}
+		for range rapid.IntRange(1, 15).Draw(rt, "commands") {
+			do(drawCommand(rt, key, flag))
+		}
+		if ref := (commands.FlagRef{TenantID: "t", Key: key}); rapid.Bool().Draw(rt, "on in the end") {
+			if flag.Exists {
+				do(drawRules(rt, flag, ref, environments[0]))
+			}
+			do(commands.UpdateFlag{FlagRef: ref, Status: new(events.ActiveFlag)})
+			do(commands.SwitchFlag{FlagRef: ref, Environment: environments[0], On: true})
+		}
 		for deadline := time.Now().Add(30 * time.Second); !v.progress.Wait(t.Context(), last); {
 			if time.Now().After(deadline) {
 				rt.Fatalf("position %s is not shown", last)
 			}
 		}
 		v.checkRows(rt, key, flag)
-		v.checkEvaluation(rt, key, flag)
+		matches.Add(v.checkEvaluation(rt, key, flag))
 	})
-	t.Logf("%d flags, %d commands refused", flags.Load(), refusals.Load())
+	if t.Logf("%d flags, %d commands refused, %d rules matched", flags.Load(), refusals.Load(), matches.Load()); matches.Load() == 0 {
+		t.Error("no rule matched")
+	}
 }
 
 // drawCommand draws any command on a flag, possible or not.
@@ -129,7 +142,10 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 	if len(f.Variations) > 0 {
 		variation = rapid.SampledFrom(f.Variations).Draw(t, "variation").ID
 	}
-	switch rapid.SampledFrom([]string{"update", "update", "switch", "switch", "add", "add", "change", "change", "remove", "delete", "create"}).Draw(t, "command") {
+	f.Type = kind
+	environment := rapid.SampledFrom(environments).Draw(t, "environment")
+	all := []string{"update", "update", "switch", "switch", "add", "add", "change", "change", "remove", "rules", "rules", "rules", "fallthrough", "fallthrough", "delete", "create"}
+	switch rapid.SampledFrom(all).Draw(t, "command") {
 	case "update":
 		return commands.UpdateFlag{
 			FlagRef: ref, Name: maybe(t, drawText), Description: maybe(t, drawText), DefaultValue: maybe(t, drawValue(kind)), Tags: maybe(t, drawTags),
@@ -138,7 +154,7 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 			}),
 		}
 	case "switch":
-		return commands.SwitchFlag{FlagRef: ref, Environment: rapid.SampledFrom(environments).Draw(t, "environment"), On: rapid.IntRange(0, 3).Draw(t, "on") > 0}
+		return commands.SwitchFlag{FlagRef: ref, Environment: environment, On: rapid.IntRange(0, 3).Draw(t, "on") > 0}
 	case "add":
 		return commands.AddVariation{FlagRef: ref, Variation: drawVariation(t, kind)}
 	case "change":
@@ -146,7 +162,15 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 			FlagRef: ref, ID: variation, Name: maybe(t, drawText), Value: maybe(t, drawValue(kind)), Description: maybe(t, drawText), Weight: maybe(t, drawWeight),
 		}
 	case "remove":
-		return commands.RemoveVariation{FlagRef: ref, ID: variation}
+		return commands.RemoveVariation{FlagRef: ref, ID: variation, Environments: environments}
+	case "rules":
+		return drawRules(t, f, ref, environment)
+	case "fallthrough":
+		set := commands.SetFallthrough{FlagRef: ref, Environment: environment, Unset: rapid.IntRange(0, 3).Draw(t, "unset") == 0}
+		if !set.Unset {
+			set.Serve = drawServe(t, f)
+		}
+		return set
 	case "delete":
 		return commands.DeleteFlag{FlagRef: ref}
 	default:
@@ -175,6 +199,47 @@ func drawWeight(t *rapid.T) events.Weight {
 
 func drawVariation(t *rapid.T, kind events.FlagType) commands.NewVariation {
 	return commands.NewVariation{ID: commands.NewID(), Name: drawText(t), Value: drawValue(kind)(t), Description: drawText(t), Weight: drawWeight(t)}
+}
+
+func drawRules(t *rapid.T, f commands.Flag, ref commands.FlagRef, environment events.EnvironmentRef) commands.SetRules {
+	set := commands.SetRules{FlagRef: ref, Environment: environment, Rules: []commands.NewRule{}}
+	for range rapid.IntRange(0, 3).Draw(t, "rules") {
+		set.Rules = append(set.Rules, drawRule(t, f, environment))
+	}
+	return set
+}
+
+// drawRule draws a new rule, or one that an environment has, or one that it does not have.
+func drawRule(t *rapid.T, f commands.Flag, environment events.EnvironmentRef) commands.NewRule {
+	rule := commands.NewRule{NewID: commands.NewID(), Salt: commands.NewSalt(), Name: drawText(t), Conditions: []events.Condition{}, Serve: drawServe(t, f)}
+	for range rapid.IntRange(0, 2).Draw(t, "conditions") {
+		rule.Conditions = append(rule.Conditions, rapid.SampledFrom(someConditions).Draw(t, "condition").Condition)
+	}
+	ids := []string{"", "", "", "", ""}
+	for _, r := range f.Rules[environment.ID] {
+		ids = append(ids, r.ID)
+	}
+	if id := rapid.SampledFrom(append(ids, "none")).Draw(t, "id"); id != "" {
+		rule.ID = &id
+	}
+	return rule
+}
+
+func drawServe(t *rapid.T, f commands.Flag) *commands.NewServe {
+	variations := rapid.Permutation(f.Variations).Draw(t, "variations")
+	switch kind := rapid.IntRange(0, 12).Draw(t, "serve"); {
+	case kind == 12:
+		return &commands.NewServe{VariationID: new("none")}
+	case kind >= 9 || len(variations) == 0:
+		return &commands.NewServe{Value: drawValue(f.Type)(t)}
+	case kind >= 5:
+		return &commands.NewServe{VariationID: &variations[0].ID}
+	}
+	serve := &commands.NewServe{BucketBy: rapid.SampledFrom([]*string{nil, nil, new("targetingKey"), new("plan"), new("none")}).Draw(t, "bucketBy")}
+	for _, v := range variations[:rapid.IntRange(1, len(variations)).Draw(t, "shares")] {
+		serve.Rollout = append(serve.Rollout, events.Share{VariationID: v.ID, Weight: drawWeight(t)})
+	}
+	return serve
 }
 
 // drawValue draws JSON that is mostly of a flag's type, in spellings that something could change.
@@ -213,6 +278,14 @@ func (v views) checkRows(t *rapid.T, key string, f commands.Flag) {
 		if diff := cmp.Diff(f.Variations, variations, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("the rows of variations differ from the state (-state +rows):\n%s", diff)
 		}
+		rules, err := v.read.Rules(context.Background(), "t", e.ID, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantRules := queries.Rules{Version: int64(f.Version), Rules: f.Rules[e.ID], Fallthrough: f.FallthroughIn(e.ID)}
+		if diff := cmp.Diff(wantRules, rules, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("the rules in %s differ from the state (-state +row):\n%s", e.Name, diff)
+		}
 	}
 	// Each event has its entry, those of earlier lives under the key as well.
 	_, entries, err := v.read.History(context.Background(), "t", key, queries.HistoryFilter{}, queries.Page{})
@@ -221,8 +294,8 @@ func (v views) checkRows(t *rapid.T, key string, f commands.Flag) {
 	}
 }
 
-// checkEvaluation compares what a flag serves with what its state and the rules of evaluation say.
-func (v views) checkEvaluation(t *rapid.T, key string, f commands.Flag) {
+// checkEvaluation compares what a flag serves with what its state and the rules of evaluation say, and counts how often a rule matched.
+func (v views) checkEvaluation(t *rapid.T, key string, f commands.Flag) (matches int64) {
 	tenant, ok := v.live.Tenant("t")
 	if !ok {
 		t.Fatal("the snapshot does not have the tenant")
@@ -232,17 +305,21 @@ func (v views) checkEvaluation(t *rapid.T, key string, f commands.Flag) {
 		t.Fatalf("the snapshot has the flag: %v; it exists: %v", ok, f.Exists)
 	}
 	if !ok {
-		return
+		return 0
 	}
 	for _, e := range environments {
 		for _, unit := range []string{"", "u1", "u2", "u3", "größer"} {
 			want, wantErr := evaluated(f, e.ID, unit)
-			got, err := compiled.Evaluate(e.ID, &snapshot.Context{TargetingKey: unit})
+			got, err := compiled.Evaluate(e.ID, &snapshot.Context{TargetingKey: unit, Attributes: map[string]any{"plan": "pro", "n": snapshot.ParseNumber([]byte("5"))}})
 			if diff := cmp.Diff(want, got); diff != "" || cmp.Diff(wantErr, err) != "" {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}
+			if got.RuleID != "" {
+				matches++
+			}
 		}
 	}
+	return matches
 }
 
 // evaluated is the evaluation of a flag, spelled out from its state.
@@ -256,25 +333,94 @@ func evaluated(f commands.Flag, environmentID, unit string) (snapshot.Result, er
 		r.Reason = snapshot.Off
 		return r, nil
 	}
-	r.Enabled, r.Reason = true, snapshot.Fallthrough
-	var total uint64
+	r.Enabled, r.Reason, r.Ruled = true, snapshot.Fallthrough, len(f.Rules[environmentID]) > 0
+	for _, rule := range f.Rules[environmentID] {
+		if !slices.ContainsFunc(rule.Conditions, func(c events.Condition) bool { return !holds(c, unit) }) {
+			r.Reason, r.RuleID = snapshot.RuleMatch, rule.ID
+			return served(r, f, rule.Serve, rule.Salt, unit)
+		}
+	}
+	if serve := f.FallthroughIn(environmentID); serve != nil {
+		return served(r, f, *serve, f.Salt, unit)
+	}
+	var byWeight events.Serve
+	total := events.Weight(0)
 	for _, w := range f.Variations {
-		total += uint64(w.Weight)
+		byWeight.Rollout = append(byWeight.Rollout, events.Share{VariationID: w.ID, Weight: w.Weight})
+		total += w.Weight
 	}
 	switch {
-	case total > 0 && unit == "":
-		return snapshot.Result{}, &snapshot.NoUnitError{Attribute: "targetingKey"}
 	case total > 0:
-		r.Split = true
-		bucket, upTo := snapshot.Bucket(f.Salt, unit, total), uint64(0)
-		for _, w := range f.Variations {
-			if upTo += uint64(w.Weight); bucket < upTo {
-				r.Value, r.VariationID, r.VariationName = w.Value, w.ID, w.Name
-				break
-			}
-		}
+		return served(r, f, byWeight, f.Salt, unit)
 	case f.Type == events.BooleanFlag:
 		r.Value = json.RawMessage(`true`)
 	}
 	return r, nil
+}
+
+// served is what a rule or a fallthrough serves to somebody of the plan "pro".
+func served(r snapshot.Result, f commands.Flag, s events.Serve, salt, unit string) (snapshot.Result, error) {
+	if s.Value != nil {
+		r.Value = s.Value
+		return r, nil
+	}
+	id := s.VariationID
+	if s.Rollout != nil {
+		r.Split = true
+		attribute := "targetingKey"
+		if s.BucketBy != "" {
+			attribute = s.BucketBy
+			unit = map[string]string{"plan": "pro"}[s.BucketBy]
+		}
+		if unit == "" {
+			return snapshot.Result{}, &snapshot.NoUnitError{Attribute: attribute}
+		}
+		total, upTo := uint64(0), uint64(0)
+		for _, share := range s.Rollout {
+			total += uint64(share.Weight)
+		}
+		bucket := snapshot.Bucket(salt, unit, total)
+		for _, share := range s.Rollout {
+			if upTo += uint64(share.Weight); bucket < upTo {
+				id = share.VariationID
+				break
+			}
+		}
+	}
+	for _, v := range f.Variations {
+		if v.ID == id {
+			r.Value, r.VariationID, r.VariationName = v.Value, v.ID, v.Name
+		}
+	}
+	return r, nil
+}
+
+// someConditions are conditions of which it is known when they hold for somebody of the plan "pro" whose n is 5.
+var someConditions = []struct {
+	events.Condition
+	holds func(unit string) bool
+}{
+	{events.Condition{Attribute: "plan", Op: events.In, Values: values(`"free"`, `"\u0070ro"`)}, func(string) bool { return true }},
+	{events.Condition{Attribute: "plan", Op: events.In, Values: values(`"pro"`), Negate: true}, func(string) bool { return false }},
+	{events.Condition{Attribute: "n", Op: events.Greater, Values: values(`6`, `4.0`)}, func(string) bool { return true }},
+	{events.Condition{Attribute: "plan.x", Op: events.Exists}, func(string) bool { return false }},
+	{events.Condition{Attribute: "targetingKey", Op: events.In, Values: values(`"u1"`, `"größer"`)}, func(unit string) bool { return unit == "u1" || unit == "größer" }},
+	{events.Condition{Attribute: "targetingKey", Op: events.Matches, Values: values(`"^u[2-9]$"`)}, func(unit string) bool { return unit == "u2" || unit == "u3" }},
+	{events.Condition{Attribute: "targetingKey", Op: events.Exists, Negate: true}, func(unit string) bool { return unit == "" }},
+}
+
+func values(list ...string) (values []json.RawMessage) {
+	for _, value := range list {
+		values = append(values, json.RawMessage(value))
+	}
+	return values
+}
+
+func holds(c events.Condition, unit string) bool {
+	for _, known := range someConditions {
+		if cmp.Equal(known.Condition, c) {
+			return known.holds(unit)
+		}
+	}
+	panic("a condition that was not drawn")
 }

@@ -289,6 +289,8 @@ func (c *client) startLoad(writers int) *load {
 	var working sync.WaitGroup
 	for w := range writers {
 		c.createFlag(ownFlag(w), nil)
+		c.setRules(ownFlag(w), `{"rules":[{"conditions":[],"serve":{"value":true}}]}`).want(200)
+		c.setFallthrough(ownFlag(w), `{"serve":{"value":false}}`).want(200)
 		outcomes := map[int]bool{}
 		l.outcomes = append(l.outcomes, outcomes)
 		working.Go(func() {

@@ -97,7 +97,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 		t.Errorf("%s shows If-Match: %v", name, shown)
 	}
 	action := slices.ContainsFunc([]string{"/enable", "/disable", "/logout", "/deactivate", "/reactivate", "/accept", "/resend", "/rotate"}, func(verb string) bool { return strings.HasSuffix(name, verb) })
-	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH") && !action {
+	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH" || method == "PUT") && !action {
 		t.Errorf("%s shows a body: %v", name, sends)
 	}
 	good := false

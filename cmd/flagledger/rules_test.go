@@ -1,0 +1,324 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func (c *client) setRules(key, body string, headers ...string) *answer {
+	c.s.t.Helper()
+	return c.call("PUT", flagPath(key, "/rules"), body, headers...)
+}
+
+func (c *client) setFallthrough(key, body string, headers ...string) *answer {
+	c.s.t.Helper()
+	return c.call("PUT", flagPath(key, "/fallthrough"), body, headers...)
+}
+
+func (c *client) rules(key string, headers ...string) *answer {
+	c.s.t.Helper()
+	return c.call("GET", flagPath(key, "/rules"), nil, headers...).want(200)
+}
+
+// twoVariations makes a flag of text with two variations and returns their ids.
+func (c *client) twoVariations(key string) (a, b string) {
+	c.s.t.Helper()
+	c.createFlag(key, map[string]any{"type": "string"})
+	id := func(body string) string { return c.addVariation(key, body).object()["id"].(string) }
+	return id(`{"name":"a","value":"A"}`), id(`{"name":"b","value":"B"}`)
+}
+
+// ids are those of the rules in an answer.
+func (a *answer) ids() (ids []string) {
+	a.t.Helper()
+	for _, rule := range a.object()["rules"].([]any) {
+		ids = append(ids, rule.(map[string]any)["id"].(string))
+	}
+	return ids
+}
+
+// everyOperator is a rule with a condition of each operator, its values in spellings that something could change.
+const everyOperator = `{"name":"Röt <&> \"all\"","conditions":[
+	{"attribute":"targetingKey","op":"in","values":["\u00e9\/<&>","é",9007199254740993,1.50,-0,1e2,true,false]},{"attribute":"a.b c.é","op":"contains","values":["x",""],"negate":true},
+	{"attribute":"a","op":"starts_with","values":["x"]},{"attribute":"a","op":"ends_with","values":["x"],"negate":false},{"attribute":"a","op":"matches","values":["^a+\\.(b|c)$"]},
+	{"attribute":"a","op":"gt","values":[1]},{"attribute":"a","op":"gte","values":[1.0]},{"attribute":"a","op":"lt","values":[1E3]},{"attribute":"a","op":"lte","values":[-1]},
+	{"attribute":"a","op":"before","values":["2026-03-14T15:09:26Z"]},{"attribute":"a","op":"after","values":["2026-03-14T15:09:26.535+02:00"]},
+	{"attribute":"a","op":"semver_eq","values":["1.2.3"]},{"attribute":"a","op":"semver_gt","values":["1.2.3-beta.1"]},{"attribute":"a","op":"semver_gte","values":["1.2.3+build"]},
+	{"attribute":"a","op":"semver_lt","values":["0.0.1"]},{"attribute":"a","op":"semver_lte","values":["10.20.30"]},{"attribute":"a","op":"exists"},{"attribute":"a","op":"exists","values":[]}],
+	"serve":{"value":"\u00e9\/<&>"}}`
+
+func TestRules(t *testing.T) {
+	cases{
+		"rules are set, and shown as they stand": func(t *testing.T, me *client) {
+			a, b := me.twoVariations("k")
+			none := me.rules("k")
+			same(t, "of a flag without rules", []string{string(none.body), none.header.Get("ETag")}, []string{`{"rules":[],"fallthrough":null}`, `"3"`})
+			set := me.setRules("k", fmt.Sprintf(`{"rules":[
+				{"name":"testers","conditions":[{"attribute":"plan","op":"in","values":["pro","team"]}],"serve":{"variationId":%[1]q}},
+				{"conditions":[],"serve":{"rollout":[{"variationId":%[2]q,"weight":12.500},{"variationId":%[1]q,"weight":0}]}},
+				{"conditions":[{"attribute":"a","op":"exists","negate":true}],"serve":{"rollout":[{"variationId":%[2]q,"weight":1e1}],"bucketBy":"company.id"}}]}`, a, b)).want(200)
+			ids := set.ids()
+			condition := func(attribute, op string, negate bool, values ...any) map[string]any {
+				return map[string]any{"attribute": attribute, "op": op, "values": append([]any{}, values...), "negate": negate}
+			}
+			set.shows(map[string]any{"fallthrough": nil, "rules": []any{
+				map[string]any{"id": ids[0], "name": "testers", "conditions": []any{condition("plan", "in", false, "pro", "team")}, "serve": map[string]any{"variationId": a}},
+				map[string]any{"id": ids[1], "name": "", "conditions": []any{}, "serve": map[string]any{
+					"rollout": []any{map[string]any{"variationId": b, "weight": 12.5}, map[string]any{"variationId": a, "weight": 0}}, "bucketBy": "targetingKey",
+				}},
+				map[string]any{"id": ids[2], "name": "", "conditions": []any{condition("a", "exists", true)}, "serve": map[string]any{
+					"rollout": []any{map[string]any{"variationId": b, "weight": 10}}, "bucketBy": "company.id",
+				}},
+			}})
+			members(t, "the answer", set.object(), "rules", "fallthrough")
+			got := me.rules("k")
+			same(t, "what GET shows", []string{string(got.body), got.header.Get("ETag"), set.header.Get("ETag")}, []string{string(set.body), `"4"`, `"4"`})
+			same(t, "cleared", string(me.setRules("k", `{"rules":[]}`).want(200).body), `{"rules":[],"fallthrough":null}`)
+			same(t, "once more", me.setRules("k", `{"rules":[]}`).want(200).header.Get("ETag"), `"5"`)
+		},
+		"values keep their spelling, and what was shown changes nothing when it is sent": func(t *testing.T, me *client) {
+			for kind, value := range map[string]string{"string": `"\u00e9\/<&>"`, "number": `9007199254740993`, "json": `{"b":[1.50,null], "a":"\u2028"}`, "boolean": `true`} {
+				me.createFlag(kind, map[string]any{"type": kind})
+				me.setFallthrough(kind, `{"serve":{"value":`+value+`}}`).want(200)
+				set := me.setRules(kind, `{"rules":[`+strings.Replace(everyOperator, `"\u00e9\/<&>"}}`, value+`}}`, 1)+`]}`).want(200)
+				got := me.rules(kind)
+				same(t, "what GET shows", string(got.body), string(set.body))
+				value = strings.ReplaceAll(value, " ", "")
+				for _, part := range []string{`{"value":` + value + `}}],"fallthrough":{"value":` + value + `}}`, `["\u00e9\/<&>","é",9007199254740993,1.50,-0,1e2,true,false]`, `"^a+\\.(b|c)$"`, `[1.0]`, `[1E3]`, `"name":"Röt <&> \"all\""`} {
+					if !strings.Contains(string(got.body), part) {
+						t.Errorf("%s is not in %s", part, got.body)
+					}
+				}
+				for _, list := range []string{string(got.body), `{"rules":` + got.raw("rules") + `}`} {
+					again := me.setRules(kind, list).want(200)
+					same(t, "sent again", []string{string(again.body), again.header.Get("ETag")}, []string{string(got.body), `"3"`})
+				}
+				me.setRules(kind, `{"rules":[],"fallthrough":null}`).refused(422, "fallthrough")
+				same(t, "the fallthrough sent again", me.setFallthrough(kind, `{"serve":{"value":`+value+`}}`).want(200).header.Get("ETag"), `"3"`)
+			}
+		},
+		"a rule that is kept keeps its id, one without is new": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			rule := func(id, name string) string {
+				return strings.Replace(fmt.Sprintf(`{"id":%q,"name":%q,"conditions":[],"serve":{"value":true}}`, id, name), `"id":"",`, "", 1)
+			}
+			list := func(rules ...string) string { return `{"rules":[` + strings.Join(rules, ",") + `]}` }
+			first := me.setRules("k", list(rule("", "a"), rule("", "b"))).want(200).ids()
+			second := me.setRules("k", list(rule(first[1], "b"), rule("", "c"), rule(first[0], "changed"))).want(200).ids()
+			same(t, "ids", []string{second[0], second[2]}, []string{first[1], first[0]})
+			if second[1] == first[0] || second[1] == first[1] || uuid.Validate(second[1]) != nil {
+				t.Errorf("the new one of %v has the id %s", first, second[1])
+			}
+			me.setRules("k", list(strings.Replace(rule("", "n"), "{", `{"id":null,`, 1))).want(200)
+			me.setRules("k", list(rule(first[0], "a"), rule("none", "b"), rule("none", "c"))).refused(422, "rules[0].id", "rules[1].id", "rules[2].id")
+			kept := me.rules("k").ids()[0]
+			me.setRules("k", list(rule(kept, "a"), rule(kept, "b"))).refused(422, "rules[1].id")
+			me.setRules("k", list(rule(kept, "a")), "X-Environment", "development").refused(422, "rules[0].id")
+		},
+		"environments are apart, and one that the tenant does not have is 404": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			me.setRules("k", `{"rules":[{"conditions":[],"serve":{"value":true}}]}`, "X-Environment", "development").want(200)
+			me.setFallthrough("k", `{"serve":{"value":false}}`, "X-Environment", "development").want(200)
+			same(t, "in production", string(me.rules("k").body), `{"rules":[],"fallthrough":null}`)
+			same(t, "in development", len(me.rules("k", "X-Environment", "development").ids()), 1)
+			me.call("GET", flagPath("k", "/rules"), nil, "X-Environment", "none").refused(404)
+			me.setRules("k", `{"rules":[]}`, "X-Environment", "none").refused(404)
+			me.setFallthrough("k", `{"serve":null}`, "X-Environment", "none").refused(404)
+		},
+		"a fallthrough is set and unset": func(t *testing.T, me *client) {
+			a, b := me.twoVariations("k")
+			version := 3
+			for _, c := range [][2]string{
+				{`{"serve":{"variationId":"` + a + `"}}`, `{"serve":{"variationId":"` + a + `"}}`},
+				{`{"serve":{"variationId":"` + b + `","value":null,"rollout":null,"bucketBy":null}}`, `{"serve":{"variationId":"` + b + `"}}`},
+				{`{"serve":{"rollout":[{"variationId":"` + a + `","weight":1}]}}`, `{"serve":{"rollout":[{"variationId":"` + a + `","weight":1}],"bucketBy":"targetingKey"}}`},
+				{`{"serve":{"value":"x"}}`, `{"serve":{"value":"x"}}`},
+				{`{"serve":null}`, `{"serve":null}`},
+			} {
+				version++
+				for range 2 {
+					set := me.setFallthrough("k", c[0]).want(200)
+					same(t, c[0], []string{string(set.body), set.header.Get("ETag")}, []string{c[1], fmt.Sprintf(`"%d"`, version)})
+					same(t, c[0]+" in GET", me.rules("k").raw("fallthrough"), strings.TrimSuffix(strings.TrimPrefix(c[1], `{"serve":`), "}"))
+				}
+			}
+			me.setRules("k", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).want(200).shows(map[string]any{"fallthrough": nil})
+			me.setFallthrough("k", `{"serve":{"value":"y"}}`).want(200)
+			me.setRules("k", `{"rules":[]}`).want(200).shows(map[string]any{"fallthrough": map[string]any{"value": "y"}})
+			me.setFallthrough("k", `{}`).refused(422, "serve")
+			me.createFlag("json", map[string]any{"type": "json"})
+			same(t, "null of a flag of JSON", string(me.setFallthrough("json", `{"serve":{"value":null}}`).want(200).body), `{"serve":{"value":null}}`)
+			same(t, "in GET", string(me.rules("json").body), `{"rules":[],"fallthrough":{"value":null}}`)
+		},
+		"all that is wrong is named at once": func(t *testing.T, me *client) {
+			a, _ := me.twoVariations("k")
+			me.setRules("k", `{"rules":[
+				{"id":"none","name":"`+strings.Repeat("é", 201)+`","conditions":[
+					{"attribute":"","op":"in","values":["a",null,{}]},{"attribute":"a..b","op":"like","values":["a"]},{"attribute":"a","op":"matches","values":["(","ok",1]},
+					{"attribute":"a","op":"gt","values":["1",1e999]},{"attribute":"a","op":"before","values":["soon"]},{"attribute":"a","op":"semver_gt","values":["v1.2.3","1.2"]},
+					{"attribute":"a","op":"exists","values":[true]},{"attribute":"a","op":"contains"},{}],
+				 "serve":{"rollout":[{"variationId":"none","weight":-1},{"variationId":"`+a+`","weight":0.0001},{"variationId":"`+a+`"}],"bucketBy":".a"}},
+				{},{"conditions":[],"serve":{}},{"conditions":[],"serve":{"variationId":"none","value":1}},{"conditions":[],"serve":{"rollout":[]}},{"conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":0}]}},
+				{"conditions":[],"serve":{"value":"x","bucketBy":"a"}},{"conditions":null,"serve":null}]}`).refused(422,
+				"rules[0].id", "rules[0].name", "rules[0].conditions[0].attribute", "rules[0].conditions[0].values[1]", "rules[0].conditions[0].values[2]", "rules[0].conditions[1].attribute", "rules[0].conditions[1].op",
+				"rules[0].conditions[2].values[0]", "rules[0].conditions[2].values[2]", "rules[0].conditions[3].values[0]", "rules[0].conditions[3].values[1]", "rules[0].conditions[4].values[0]",
+				"rules[0].conditions[5].values[0]", "rules[0].conditions[5].values[1]", "rules[0].conditions[6].values", "rules[0].conditions[7].values", "rules[0].conditions[8].attribute", "rules[0].conditions[8].op",
+				"rules[0].serve.rollout[0].variationId", "rules[0].serve.rollout[0].weight", "rules[0].serve.rollout[1].weight", "rules[0].serve.rollout[2].variationId", "rules[0].serve.rollout[2].weight", "rules[0].serve.bucketBy",
+				"rules[1].conditions", "rules[1].serve", "rules[2].serve", "rules[3].serve", "rules[3].serve.variationId", "rules[3].serve.value", "rules[4].serve.rollout", "rules[5].serve.rollout", "rules[6].serve.bucketBy",
+				"rules[7].conditions", "rules[7].serve",
+			)
+			me.setFallthrough("k", `{"serve":{"rollout":[{"variationId":"none","weight":1},{"variationId":"`+a+`","weight":10000.001}],"bucketBy":""}}`).
+				refused(422, "serve.rollout[0].variationId", "serve.rollout[1].weight", "serve.bucketBy")
+			me.setFallthrough("k", `{"serve":{"variationId":"none"}}`).refused(422, "serve.variationId")
+			me.setFallthrough("k", `{"serve":{}}`).refused(422, "serve")
+			same(t, "nothing has changed", me.rules("k").header.Get("ETag"), `"3"`)
+		},
+		"odd shapes are refused by name": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			for body, fields := range map[string][]string{
+				`{}`: {"rules"}, `{"rules":null}`: {"rules"}, `{"rules":{}}`: {"rules"}, `{"rules":"x"}`: {"rules"}, `{"rules":[null]}`: {"rules[0]"}, `{"rules":[[]]}`: {"rules[0]"},
+				`{"rules":[1,{"conditions":[],"serve":{"value":true}},"x"]}`: {"rules[0]", "rules[2]"}, `[]`: {"body"}, `null`: {"body"}, `"x"`: {"body"},
+				`{"rules":[],"fallthrough":{"value":true}}`: {"fallthrough"}, `{"rules":[],"fallthrough":[]}`: {"fallthrough"}, `{"rules":[],"fallthrough":{"value":1,"x":1}}`: {"fallthrough.x"}, `{"Rules":[]}`: {"Rules"},
+				`{"rules":[{"conditions":{},"serve":[]}]}`: {"rules[0].conditions", "rules[0].serve"}, `{"rules":[{"conditions":"x","serve":"x"}]}`: {"rules[0].conditions", "rules[0].serve"},
+				`{"rules":[{"id":1,"name":[],"salt":"s","conditions":[null,[],{"attribute":1,"op":{},"values":"pro","negate":"true"}],"serve":{"variationId":{},"value":true,"rollout":{},"bucketBy":1,"x":1}}]}`: {
+					"rules[0].id", "rules[0].name", "rules[0].salt", "rules[0].conditions[0]", "rules[0].conditions[1]", "rules[0].conditions[2].attribute", "rules[0].conditions[2].op", "rules[0].conditions[2].values",
+					"rules[0].conditions[2].negate", "rules[0].serve.variationId", "rules[0].serve.rollout", "rules[0].serve.bucketBy", "rules[0].serve.x",
+				},
+				`{"rules":[{"conditions":[{"attribute":"a","op":"in","values":{"0":"a"}}],"serve":{"rollout":[null,1,{"variationId":1,"weight":"1","share":1}]}}]}`: {
+					"rules[0].conditions[0].values", "rules[0].serve.rollout[0]", "rules[0].serve.rollout[1]", "rules[0].serve.rollout[2].variationId", "rules[0].serve.rollout[2].weight", "rules[0].serve.rollout[2].share",
+				},
+				`{"rules":[{"conditions":[{"attribute":null,"op":null,"values":null,"negate":null}],"serve":{"variationId":null,"value":null,"rollout":null,"bucketBy":null}}]}`: {
+					"rules[0].conditions[0].attribute", "rules[0].conditions[0].op", "rules[0].serve.value",
+				},
+			} {
+				me.setRules("k", body).refused(422, fields...)
+			}
+			for body, fields := range map[string][]string{
+				`{"serve":[]}`: {"serve"}, `{"serve":"x"}`: {"serve"}, `{"serve":true}`: {"serve"}, `{"serve":{"variationId":1,"rollout":[1],"x":null}}`: {"serve.variationId", "serve.rollout[0]", "serve.x"},
+				`{"Serve":null}`: {"Serve"}, `null`: {"body"}, `[]`: {"body"}, `{"serve":null,"value":true}`: {"value"}, `{"serve":{"rollout":[{"variationId":null,"weight":null}]}}`: {"serve.rollout[0].variationId", "serve.rollout[0].weight"},
+			} {
+				me.setFallthrough("k", body).refused(422, fields...)
+			}
+			for _, path := range []string{"/rules", "/fallthrough"} {
+				for _, body := range []string{`{`, `{"rules":[}`, `{"rules":[],"rules":[]}`, `{"serve":{"value":1,"value":2}}`, "{\"rules\":[\"\xff\"]}", `{"serve":{"value":"\u0000"}}`, `{"rules":[]} x`, `{"serve":` + strings.Repeat("[", 70), ""} {
+					me.call("PUT", flagPath("k", path), body).refused(400)
+				}
+				me.call("PUT", flagPath("k", path), `{}`, "Content-Type", "text/plain").refused(415)
+				me.call("POST", flagPath("k", path), `{}`).refused(405)
+			}
+			same(t, "nothing has changed", me.rules("k").header.Get("ETag"), `"1"`)
+		},
+		"the limits hold": func(t *testing.T, me *client) {
+			me.createFlag("k", map[string]any{"type": "number"})
+			many := func(n int, one string) string { return "[" + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + "]" }
+			rule := func(conditions string) string { return `{"conditions":` + conditions + `,"serve":{"value":1}}` }
+			condition := func(values string) string { return `{"attribute":"a","op":"in","values":` + values + `}` }
+			me.setRules("k", `{"rules":`+many(101, rule("[]"))+`}`).refused(422, "rules")
+			me.setRules("k", `{"rules":`+many(1, rule(many(51, condition(`["x"]`))))+`}`).refused(422, "rules[0].conditions")
+			me.setRules("k", `{"rules":`+many(1, rule(many(1, condition(many(1001, `"x"`)))))+`}`).refused(422, "rules[0].conditions[0].values")
+			me.setRules("k", `{"rules":`+many(1, rule(many(1, `{"attribute":"a","op":"matches","values":`+many(1000, `"[^a]{500}"`)+`}`)))+`}`).want(422)
+			full := `{"rules":` + many(100, rule(many(50, condition(`["x"]`)))) + `}`
+			me.setRules("k", full).want(200)
+			me.setRules("k", `{"rules":`+many(1, rule(many(1, condition(many(1000, `"x"`)))))+`}`).want(200)
+			me.setRules("k", full).want(200)
+			same(t, "rules", len(me.rules("k").ids()), 100)
+			large := func(n int) string {
+				return `{"rules":[` + rule(many(1, condition(`["`+strings.Repeat("x", n)+`"]`))) + `]}`
+			}
+			me.setRules("k", large(515_000)).want(200)
+			me.setRules("k", large(515_500)).want(200)
+			me.setRules("k", large(516_096)).refused(422, "rules")
+			me.setRules("k", large(1<<20)).refused(400)
+		},
+		"a change expects a version, and says why": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			rules := `{"rules":[{"conditions":[],"serve":{"value":true}}]}`
+			for _, stale := range []string{`"2"`, `W/"1"`, `1`} {
+				a := me.setRules("k", rules, "If-Match", stale).refused(412)
+				same(t, "the ETag", a.header.Get("ETag"), `"1"`)
+				me.setFallthrough("k", `{"serve":null}`, "If-Match", stale).refused(412)
+			}
+			me.setRules("k", rules, "If-Match", `"1"`, "X-Change-Reason", "why").want(200)
+			me.setFallthrough("k", `{"serve":{"value":true}}`, "If-Match", `"2"`, "X-Change-Reason", "why not").want(200)
+			same(t, "reasons", column(me.history("k", ""), "reason"), []string{"why not", "why", ""})
+			me.call("GET", flagPath("k"), nil).want(200).shows(map[string]any{"version": 3})
+		},
+		"rules can be changed in any status, and are gone with the flag": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			for i, status := range []string{"inactive", "archived", "active"} {
+				me.call("PATCH", flagPath("k"), map[string]any{"status": status}).want(200)
+				me.setRules("k", fmt.Sprintf(`{"rules":[{"name":"%d","conditions":[],"serve":{"value":true}}]}`, i)).want(200)
+				me.setFallthrough("k", fmt.Sprintf(`{"serve":{"value":%t}}`, i%2 == 0)).want(200)
+			}
+			me.call("DELETE", flagPath("k"), nil).want(204)
+			me.call("GET", flagPath("k", "/rules"), nil).refused(404)
+			me.setRules("k", `{"rules":[]}`).refused(404)
+			me.setFallthrough("k", `{"serve":null}`).refused(404)
+			me.createFlag("k", nil)
+			same(t, "in the next life", string(me.rules("k").body), `{"rules":[],"fallthrough":null}`)
+		},
+		"a variation that is served cannot be removed, and can be changed": func(t *testing.T, me *client) {
+			a, b := me.twoVariations("k")
+			path := flagPath("k", "/variations/", a)
+			refusal := func() string {
+				t.Helper()
+				return me.call("DELETE", path, nil).refused(409).object()["detail"].(string)
+			}
+			me.setRules("k", `{"rules":[{"conditions":[],"serve":{"variationId":"`+b+`"}},{"name":"beta","conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":0},{"variationId":"`+b+`","weight":1}]}}]}`).want(200)
+			me.setFallthrough("k", `{"serve":{"variationId":"`+a+`"}}`, "X-Environment", "development").want(200)
+			same(t, "detail", refusal(), "the variation is still served by rule 2 (beta) in production, the fallthrough in development")
+			me.call("PATCH", path, `{"value":"changed","name":"c"}`).want(200)
+			me.setRules("k", `{"rules":[]}`).want(200)
+			same(t, "detail", refusal(), "the variation is still served by the fallthrough in development")
+			me.call("DELETE", "/api/v1/tenants/"+me.tenant+"/environments/development", nil).want(204)
+			me.call("DELETE", path, nil).want(204)
+			me.call("POST", "/api/v1/tenants/"+me.tenant+"/environments", `{"environment":"development"}`).want(201)
+			same(t, "an environment that is added again", string(me.rules("k", "X-Environment", "development").body), `{"rules":[],"fallthrough":null}`)
+		},
+		"a flag of another tenant is 404 just as a missing one": func(_ *testing.T, me *client) {
+			me.createFlag("k", nil)
+			other := me.newTenant("other")
+			for _, key := range []string{"k", "none"} {
+				other.call("GET", flagPath(key, "/rules"), nil).refused(404)
+				other.setRules(key, `{"rules":[]}`).refused(404)
+				other.setFallthrough(key, `{"serve":null}`).refused(404)
+			}
+		},
+		"the history shows rules whole, before and after, without salts": func(t *testing.T, me *client) {
+			a, _ := me.twoVariations("k")
+			first := me.setRules("k", `{"rules":[`+everyOperator+`,{"conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":1}]}}]}`, "X-Environment", "development").want(200)
+			ids := first.ids()
+			second := me.setRules("k", fmt.Sprintf(`{"rules":[{"id":%q,"conditions":[],"serve":{"variationId":%q}},{"id":%q,"conditions":[],"serve":{"value":""}}]}`, ids[1], a, ids[0]), "X-Environment", "development").want(200)
+			me.setFallthrough("k", `{"serve":{"rollout":[{"variationId":"`+a+`","weight":1}]}}`).want(200)
+			me.setFallthrough("k", `{"serve":null}`).want(200)
+			served := map[string]any{"rollout": []any{map[string]any{"variationId": a, "weight": 1}}, "bucketBy": "targetingKey"}
+			entries := me.call("GET", flagPath("k", "/history?limit=4"), nil).want(200)
+			for i, want := range []struct {
+				action, environment string
+				changes             map[string]any
+			}{
+				{"fallthrough_changed", "production", map[string]any{"fallthrough": change(served, nil)}},
+				{"fallthrough_changed", "production", map[string]any{"fallthrough": change(nil, served)}},
+				{"rules_changed", "development", map[string]any{"rules": change(json.RawMessage(first.raw("rules")), json.RawMessage(second.raw("rules")))}},
+				{"rules_changed", "development", map[string]any{"rules": change([]any{}, json.RawMessage(first.raw("rules")))}},
+			} {
+				entry := entries.list()[i]
+				same(t, "action and environment", []any{entry["action"], entry["environment"]}, []string{want.action, want.environment})
+				same(t, "changes", entry["changes"], want.changes)
+			}
+			if shown := string(entries.body); strings.Contains(shown, "salt") || !strings.Contains(shown, `"\u00e9\/<&>","é",9007199254740993,1.50,-0,1e2`) || !strings.Contains(shown, `"from":[],"to":`+first.raw("rules")) {
+				t.Errorf("the history shows %s", shown)
+			}
+			for query, want := range map[string][]int{
+				"?action=rules_changed": {5, 4}, "?action=fallthrough_changed": {7, 6}, "?environment=development": {5, 4}, "?environment=production": {7, 6},
+				"?action=rules_changed&environment=production": {}, "?action=fallthrough_changed&environment=production&limit=1": {7},
+			} {
+				same(t, query, column(me.history("k", query), "version"), want)
+			}
+		},
+	}.run(t)
+}

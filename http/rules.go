@@ -1,0 +1,248 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// serveBody is what a rule or a fallthrough serves, as it is sent and as it is shown.
+type serveBody struct {
+	VariationID *string     `json:"variationId,omitzero" nullable:"true" doc:"A variation of the flag" example:"0199f6a2-4c8e-7d31-9a55-0c6f2f1f7b10"`
+	Value       value       `json:"value,omitzero"`
+	Rollout     []shareBody `json:"rollout,omitzero" nullable:"true" doc:"Variations of the flag, each once, with weights that add up to more than 0"`
+	BucketBy    *string     `json:"bucketBy,omitzero" nullable:"true" maxLength:"200" doc:"The attribute that a rollout is decided by: targetingKey without it" example:"company.id"`
+}
+
+type shareBody struct {
+	VariationID string `json:"variationId" example:"0199f6a2-4c8e-7d31-9a55-0c6f2f1f7b10"`
+	Weight      number `json:"weight" minimum:"0" maximum:"10000" doc:"Relative to the others'; at most three decimals" example:"20"`
+}
+
+// serve is nil where nothing was sent.
+func (b *serveBody) serve() *commands.NewServe {
+	if b == nil {
+		return nil
+	}
+	serve := &commands.NewServe{VariationID: b.VariationID, Value: json.RawMessage(b.Value), BucketBy: b.BucketBy}
+	if b.Rollout != nil {
+		serve.Rollout = make([]events.Share, len(b.Rollout))
+	}
+	for i, share := range b.Rollout {
+		serve.Rollout[i] = events.Share{VariationID: share.VariationID, Weight: -1} // which commands refuse
+		if share.Weight != nil {
+			serve.Rollout[i].Weight = share.Weight.weight()
+		}
+	}
+	return serve
+}
+
+func showServe(s events.Serve) serveBody {
+	body := serveBody{Value: value(s.Value)}
+	if s.VariationID != "" {
+		body.VariationID = &s.VariationID
+	}
+	if s.Rollout == nil {
+		return body
+	}
+	if body.BucketBy = &s.BucketBy; s.BucketBy == "" {
+		body.BucketBy = new(events.TargetingKey)
+	}
+	for _, share := range s.Rollout {
+		weight, _ := share.Weight.MarshalJSON() // never fails
+		body.Rollout = append(body.Rollout, shareBody{VariationID: share.VariationID, Weight: weight})
+	}
+	return body
+}
+
+// fallthroughServe is what a fallthrough serves; null stands for none.
+type fallthroughServe struct {
+	sent  bool
+	serve *serveBody
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s fallthroughServe) MarshalJSON() ([]byte, error) {
+	return jsonv2.Marshal(s.serve, jsontext.PreserveRawStrings(true))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *fallthroughServe) UnmarshalJSON(data []byte) error {
+	s.sent = true
+	return jsonv2.Unmarshal(data, &s.serve, jsonv2.RejectUnknownMembers(true))
+}
+
+func (s fallthroughServe) command(ctx context.Context, in FlagChange) commands.SetFallthrough {
+	return commands.SetFallthrough{
+		FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, Unset: s.sent && s.serve == nil, Serve: s.serve.serve(),
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (fallthroughServe) Schema(r huma.Registry) *huma.Schema {
+	schema := *r.SchemaFromRef(r.Schema(reflect.TypeFor[serveBody](), true, "").Ref)
+	schema.Nullable = true
+	return &schema
+}
+
+// operand is a value that a condition compares with, in its own spelling.
+type operand struct{ value }
+
+// Schema implements huma.SchemaProvider.
+func (operand) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean}}, Examples: []any{"pro"}}
+}
+
+type conditionBody struct {
+	Attribute string    `json:"attribute"`
+	Op        string    `json:"op" enum:"in,contains,starts_with,ends_with,matches,gt,gte,lt,lte,before,after,semver_eq,semver_gt,semver_gte,semver_lt,semver_lte,exists"`
+	Values    []operand `json:"values"`
+	Negate    bool      `json:"negate"`
+}
+
+type newConditionBody struct {
+	Attribute string    `json:"attribute" minLength:"1" maxLength:"200" doc:"targetingKey, or a path into the attributes: a.b" example:"plan"`
+	Op        string    `json:"op" enum:"in,contains,starts_with,ends_with,matches,gt,gte,lt,lte,before,after,semver_eq,semver_gt,semver_gte,semver_lt,semver_lte,exists" example:"in"`
+	Values    []operand `json:"values,omitempty" maxItems:"1000" doc:"One of them must fit. in takes strings, numbers and booleans; gt, gte, lt, lte numbers; before, after times of RFC 3339; matches regular expressions of RE2 (at most 1000 bytes each), semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
+	Negate    bool      `json:"negate,omitempty" doc:"Turns the outcome around: an absent attribute, or one of another type, never fits, so its negation does"`
+}
+
+type ruleBody struct {
+	ID         string          `json:"id" doc:"Sent back, it keeps what its rollout gives to whom"`
+	Name       string          `json:"name"`
+	Conditions []conditionBody `json:"conditions"`
+	Serve      serveBody       `json:"serve"`
+}
+
+type newRuleBody struct {
+	ID         *string            `json:"id,omitempty" nullable:"true" doc:"Of a rule that the environment has, which keeps what its rollout gives to whom; a rule without it is new"`
+	Name       string             `json:"name,omitempty" maxLength:"200" example:"beta testers in the EU"`
+	Conditions []newConditionBody `json:"conditions" maxItems:"50" doc:"All must hold; without any the rule is met by everyone"`
+	Serve      *serveBody         `json:"serve" doc:"Exactly one of variationId, value and rollout; what is null is taken as not sent"`
+}
+
+func (b newRuleBody) rule() commands.NewRule {
+	rule := commands.NewRule{ID: b.ID, NewID: commands.NewID(), Salt: commands.NewSalt(), Name: b.Name, Serve: b.Serve.serve()}
+	if b.Conditions != nil {
+		rule.Conditions = make([]events.Condition, len(b.Conditions))
+	}
+	for i, c := range b.Conditions {
+		rule.Conditions[i] = events.Condition{Attribute: c.Attribute, Op: events.Operator(c.Op), Negate: c.Negate}
+		for _, v := range c.Values {
+			rule.Conditions[i].Values = append(rule.Conditions[i].Values, json.RawMessage(v.value))
+		}
+	}
+	return rule
+}
+
+func showRule(r events.Rule) ruleBody {
+	body := ruleBody{ID: r.ID, Name: r.Name, Conditions: make([]conditionBody, len(r.Conditions)), Serve: showServe(r.Serve)}
+	for i, c := range r.Conditions {
+		body.Conditions[i] = conditionBody{Attribute: c.Attribute, Op: string(c.Op), Values: make([]operand, len(c.Values)), Negate: c.Negate}
+		for j, v := range c.Values {
+			body.Conditions[i].Values[j] = operand{value(v)}
+		}
+	}
+	return body
+}
+
+type rulesBody struct {
+	Rules       []ruleBody       `json:"rules" doc:"The first that matches decides"`
+	Fallthrough fallthroughServe `json:"fallthrough" doc:"What those get whom no rule matches; null leaves it to the variations' weights"`
+}
+
+type rulesOutput struct {
+	Changed
+	ETag string `header:"ETag" doc:"The flag's version, for If-Match"`
+	Body rulesBody
+}
+
+func showRules(version events.Revision, rules []events.Rule, serve *events.Serve) *rulesOutput {
+	out := &rulesOutput{ETag: etag(version), Body: rulesBody{Rules: make([]ruleBody, len(rules)), Fallthrough: showFallthrough(serve)}}
+	for i, r := range rules {
+		out.Body.Rules[i] = showRule(r)
+	}
+	return out
+}
+
+func showFallthrough(serve *events.Serve) (shown fallthroughServe) {
+	if serve != nil {
+		shown.serve = new(showServe(*serve))
+	}
+	return shown
+}
+
+type newRulesBody struct {
+	Rules       []newRuleBody    `json:"rules" maxItems:"100" doc:"The whole list in its order"`
+	Fallthrough fallthroughServe `json:"fallthrough,omitzero" doc:"May be sent back as it was read; it is changed by a PUT of its own"`
+}
+
+type fallthroughBody struct {
+	Serve fallthroughServe `json:"serve" doc:"Exactly one of variationId, value and rollout; null unsets it"`
+}
+
+type fallthroughOutput struct {
+	Changed
+	ETag string `header:"ETag" doc:"The flag's version, for If-Match"`
+	Body fallthroughBody
+}
+
+func (a *API) addRules() {
+	const tag, path = "Rules", "/api/v1/flags/{flagKey}"
+	get := operation("GET", path+"/rules", "get-rules", tag, "A flag's rules and fallthrough in an environment")
+	get.Errors = []int{http.StatusNotFound}
+	register(a, readFlags, get, func(ctx context.Context, in *FlagPath) (*rulesOutput, error) {
+		p := principalOf(ctx)
+		r, err := a.queries.Rules(ctx, p.tenant.ID(), p.environment.ID, in.Key)
+		if err != nil {
+			return nil, err
+		}
+		return showRules(events.Revision(r.Version), r.Rules, r.Fallthrough), nil
+	})
+	set := guarded("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
+	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that is sent with its id keeps its rollout's buckets " +
+		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment take at most 516,096 bytes as JSON."
+	register(a, changeFlags, set, func(ctx context.Context, in *struct {
+		FlagChange
+		Body newRulesBody
+	}) (*rulesOutput, error) {
+		cmd := commands.SetRules{FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment}
+		if in.Body.Rules != nil {
+			cmd.Rules = make([]commands.NewRule, len(in.Body.Rules))
+		}
+		for i, r := range in.Body.Rules {
+			cmd.Rules[i] = r.rule()
+		}
+		if in.Body.Fallthrough.sent {
+			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
+		}
+		flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+		if err != nil {
+			return nil, err
+		}
+		out := showRules(flag.Version, flag.Rules[cmd.Environment.ID], flag.FallthroughIn(cmd.Environment.ID))
+		out.Changed = changedBy(done)
+		return out, nil
+	})
+	register(a, changeFlags, guarded("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches"),
+		func(ctx context.Context, in *struct {
+			FlagChange
+			Body fallthroughBody
+		}) (*fallthroughOutput, error) {
+			cmd := in.Body.Serve.command(ctx, in.FlagChange)
+			flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+			if err != nil {
+				return nil, err
+			}
+			serve := showFallthrough(flag.FallthroughIn(cmd.Environment.ID))
+			return &fallthroughOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: fallthroughBody{serve}}, nil
+		})
+}
