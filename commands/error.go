@@ -19,6 +19,7 @@ const (
 	NotFound
 	Conflict
 	PreconditionFailed
+	TooMany
 	Unavailable
 )
 

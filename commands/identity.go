@@ -2,23 +2,40 @@ package commands
 
 import (
 	"context"
+	"net/mail"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Identity is the identity provider: it knows people's credentials and vouches for who they are. Its errors are *Error: Unauthenticated for
-// credentials or tokens that do not hold, Conflict for an address that is taken, Invalid with the field for a bad address or password,
-// Unavailable when the provider cannot be reached.
+// credentials or tokens that do not hold, Conflict for an address that is taken, Invalid with the field for a bad address, password or mailed
+// token, TooMany where it has seen too many attempts, Unavailable when it cannot be reached or is not set up for what is asked.
 type Identity interface {
-	// SignUp creates an account and signs it in.
+	// SignUp creates an account and signs it in. Where the provider does not take the address on trust, it mails a link that verifies it.
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
 	SignIn(ctx context.Context, email, password string) (Session, error)
-	// Refresh trades a refresh token for a new session state. A token used twice ends its session.
+	// Refresh trades a refresh token for a new session state.
 	Refresh(ctx context.Context, refreshToken string) (Session, error)
-	// Verify tells whom an ID token speaks of. It does no I/O once it knows the provider's keys.
+	// Verify tells whom an ID token speaks of. It does no I/O once it knows the provider's keys, and knows nothing of sessions that have ended
+	// since the token was issued.
 	Verify(ctx context.Context, idToken string) (Claims, error)
+	// Admit is Verify for somebody who begins to use the service: it asks the provider whether the session still stands.
+	Admit(ctx context.Context, idToken string) (Claims, error)
 	// Revoke ends a session's refresh tokens. ID tokens stay valid to the provider until they expire: who must refuse them keeps track.
 	Revoke(ctx context.Context, userID, sessionID string) error
+	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for any address.
+	ForgotPassword(ctx context.Context, email string) error
+	// ResetPassword sets the password of whom a link was mailed to, with the token that stands in the link. What it returns is to be carried out:
+	// it ends the person's sessions.
+	ResetPassword(ctx context.Context, token, password string) (EndSessions, error)
+	// UpdatePassword sets the password of somebody who knows the current one; Unauthenticated says that he does not. What it returns is to be
+	// carried out: it ends the person's other sessions.
+	UpdatePassword(ctx context.Context, c Claims, current, password string) (EndSessions, error)
+	// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the token that stands in the link. ID tokens that
+	// are issued from then on say so.
+	VerifyEmail(ctx context.Context, token string) error
 }
 
 // Claims is what a verified ID token says.
@@ -29,6 +46,7 @@ type Claims struct {
 	DisplayName   string
 	Provider      string // password, google.com, github.com, microsoft.com
 	SessionID     string
+	AuthTime      time.Time // when the session began, in whole seconds
 	ExpiresAt     time.Time
 }
 
@@ -38,4 +56,52 @@ type Session struct {
 	IDToken      string
 	RefreshToken string
 	ExpiresIn    time.Duration // of the ID token
+}
+
+// MaxPassword and MaxEmail are the longest password and address, in bytes.
+const (
+	MaxPassword = 1024
+	MaxEmail    = 254 // RFC 5321
+)
+
+const (
+	minPassword    = 8   // characters
+	maxDisplayName = 200 // characters
+)
+
+// CheckSignUp tells all that is wrong with the fields of a sign-up, nil where nothing is.
+func CheckSignUp(email, password, displayName string) error {
+	wrong := fields{}
+	wrong.check(len(email) <= MaxEmail, "email", "must be at most %d bytes", MaxEmail)
+	wrong.check(PlainEmail(email), "email", "must be an e-mail address")
+	wrong.checkPassword("password", password)
+	wrong.check(utf8.RuneCountInString(displayName) <= maxDisplayName, "displayName", "must be at most %d characters", maxDisplayName) // it goes into tokens
+	wrong.check(utf8.ValidString(displayName) && !strings.ContainsRune(displayName, 0), "displayName", "must be text")
+	return wrong.err()
+}
+
+// CheckNewPassword tells what is wrong with a password that is to be set, nil where nothing is.
+func CheckNewPassword(password string) error {
+	wrong := fields{}
+	wrong.checkPassword("newPassword", password)
+	return wrong.err()
+}
+
+// CheckPasswordChange tells all that is wrong with the fields of a change, nil where nothing is.
+func CheckPasswordChange(current, password string) error {
+	wrong := fields{}
+	wrong.check(current != "", "currentPassword", "is required")
+	wrong.checkPassword("newPassword", password)
+	return wrong.err()
+}
+
+func (f fields) checkPassword(field, password string) {
+	f.check(utf8.RuneCountInString(password) >= minPassword, field, "must be at least %d characters", minPassword)
+	f.check(len(password) <= MaxPassword, field, "must be at most %d bytes", MaxPassword)
+}
+
+// PlainEmail tells whether it is an address alone, with no name or comment beside it.
+func PlainEmail(email string) bool {
+	a, err := mail.ParseAddress(email)
+	return err == nil && a.Address == email && len(email) <= MaxEmail
 }

@@ -15,6 +15,8 @@ type User struct {
 	Deactivated  bool
 	Erased       bool
 	CreatedAt    time.Time
+	EndedBefore  time.Time // sessions that began before have ended
+	EndedExcept  string    // but this one
 }
 
 func (u *User) evolve(r events.Recorded) {
@@ -34,6 +36,8 @@ func (u *User) evolve(r events.Recorded) {
 		u.Deactivated = false
 	case events.UserErased:
 		u.Erased, u.PlatformRole = true, ""
+	case events.SessionsEnded:
+		u.EndedBefore, u.EndedExcept = fact.Before, fact.Except
 	}
 }
 
@@ -144,4 +148,21 @@ func (c EraseUser) decide(u User) ([]events.Fact, error) {
 		return nil, nil
 	}
 	return []events.Fact{events.UserErased{}}, nil
+}
+
+// EndSessions ends the sessions of a person that began before an instant, in whole seconds, but one.
+type EndSessions struct {
+	UserID string
+	Before time.Time
+	Except string // a session's id, empty for none
+}
+
+func (c EndSessions) stream() string { return events.UserStream(c.UserID) }
+
+func (c EndSessions) decide(u User) ([]events.Fact, error) {
+	before := c.Before.UTC()
+	if before.Before(u.EndedBefore) || before.Equal(u.EndedBefore) && c.Except == u.EndedExcept {
+		return nil, nil
+	}
+	return []events.Fact{events.SessionsEnded{Before: before, Except: c.Except}}, nil
 }

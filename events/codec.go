@@ -63,6 +63,7 @@ var kinds = map[string]kind{
 	"invitation.resent":           {1, decode[InvitationResent], nil},
 	"invitation.revoked":          {1, decode[InvitationRevoked], nil},
 	"invitation.accepted":         {1, decode[InvitationAccepted], nil},
+	"user.sessions_ended":         {1, decode[SessionsEnded], nil},
 }
 
 type upcasters = map[int]func([]byte) ([]byte, error)

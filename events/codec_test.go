@@ -65,6 +65,7 @@ var examples = []Fact{
 	OAuthSecretRotated{ClientID: "c1", SecretHash: []byte{2, 3}, PreviousUntil: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	OAuthClientDeleted{ClientID: "c1"},
 	UserRegistered{ID: "u1", Provider: "password"},
+	SessionsEnded{Before: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Except: "s1"},
 	SessionEnded{UserID: "u1", SessionID: "s1", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	PlatformRoleChanged{From: PlatformViewer, To: SuperUser},
 	UserDeactivated{},

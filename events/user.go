@@ -51,8 +51,16 @@ type UserReactivated struct{}
 // UserErased says that what was known of a person has been erased from the directory. He is shut out for good.
 type UserErased struct{}
 
+// SessionsEnded says that a person's sessions ended that began before an instant, in whole seconds: the password is another. Except is the id of
+// the one that goes on, where there is one.
+type SessionsEnded struct {
+	Before time.Time `json:"before"`
+	Except string    `json:"except,omitempty"`
+}
+
 func (UserRegistered) StoredName() string { return "user.registered" }
 func (SessionEnded) StoredName() string   { return "user.session_ended" }
+func (SessionsEnded) StoredName() string  { return "user.sessions_ended" }
 
 func (UserRegistered) userFact() {}
 func (SessionEnded) userFact()   {}
@@ -66,3 +74,4 @@ func (PlatformRoleChanged) userFact() {}
 func (UserDeactivated) userFact()     {}
 func (UserReactivated) userFact()     {}
 func (UserErased) userFact()          {}
+func (SessionsEnded) userFact()       {}

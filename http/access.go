@@ -142,7 +142,7 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 		}
 		return c, nil
 	}
-	if a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID) {
+	if a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID, c.claims.AuthTime) {
 		return nil, newProblem(http.StatusUnauthorized, "the session has ended")
 	}
 	return c, a.shutOut(c.claims.UserID)

@@ -107,6 +107,7 @@ func New(o Options) *API {
 	a.router.Get("/problems/{kind}", explain)
 	a.router.Get(jwksRoute, a.jwks)
 	a.addDocs()
+	a.addPages()
 	a.router.Group(func(r chi.Router) {
 		r.Use(a.started)
 		r.Post(evaluateRoute, a.evaluate)

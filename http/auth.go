@@ -42,10 +42,10 @@ type membershipBody struct {
 }
 
 type signUpBody struct {
-	IDToken     string `json:"idToken,omitempty" doc:"Of somebody who has signed up with the identity provider; else email and password"`
-	Email       string `json:"email,omitempty" format:"email" maxLength:"254"`
-	Password    string `json:"password,omitempty" doc:"At least 8 characters"`
-	DisplayName string `json:"displayName,omitempty" maxLength:"200"`
+	IDToken     string `json:"idToken,omitempty" doc:"Of somebody who has signed up with the identity provider; else email and password" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."`
+	Email       string `json:"email,omitempty" format:"email" maxLength:"254" example:"ada@example.com"`
+	Password    string `json:"password,omitempty" doc:"At least 8 characters" example:"correct horse battery"`
+	DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada Lovelace"`
 }
 
 type bootstrapOutput struct {
@@ -83,27 +83,24 @@ func (a *API) addAuth() {
 	})
 	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication", "Begin to use the service with an ID token")
 	login.Errors = []int{http.StatusUnauthorized}
-	register(a, access{who: anyone}, login, func(ctx context.Context, in *struct {
-		Body struct {
-			IDToken string `json:"idToken" minLength:"1"`
-		}
-	}) (*bootstrapOutput, error) {
-		if in.Body.IDToken == "" {
-			return nil, invalid(map[string]string{"idToken": "is required"})
-		}
+	register(a, access{who: anyone}, login, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
 		claims, err := a.claimsOf(ctx, in.Body.IDToken)
 		if err != nil {
 			return nil, err
 		}
 		return a.bootstrap(ctx, claims, "signed in")
 	})
-	register(a, access{who: person}, operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session"), a.logOut)
+	a.addProviders()
+	a.addPasswords()
+	logout := operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session")
+	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase ends the refresh tokens of all of a person's sessions."
+	register(a, access{who: person}, logout, a.logOut)
 	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication", "Trade a refresh token for new tokens")
 	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session."
 	refresh.Errors = []int{http.StatusUnauthorized}
 	register(a, access{who: anyone}, refresh, func(ctx context.Context, in *struct {
 		Body struct {
-			RefreshToken string `json:"refreshToken" minLength:"1"`
+			RefreshToken string `json:"refreshToken" minLength:"1" example:"kxh0HFw7zLd4..."`
 		}
 	}) (*sessionOutput, error) {
 		if in.Body.RefreshToken == "" {
@@ -130,8 +127,16 @@ func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error
 	return claims, err
 }
 
-// claimsOf verifies an ID token whose session has not ended.
+// IDTokenBody is how somebody signs in who has done so with the identity provider.
+type IDTokenBody struct {
+	IDToken string `json:"idToken" minLength:"1" doc:"An ID token of the identity provider" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."`
+}
+
+// claimsOf verifies an ID token whose session has not ended, as the identity provider knows as well.
 func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, error) {
+	if idToken == "" {
+		return commands.Claims{}, invalid(map[string]string{"idToken": "is required"})
+	}
 	c, err := a.authenticate(ctx, idToken)
 	if err != nil {
 		return commands.Claims{}, err
@@ -139,7 +144,7 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	if c.machine != nil {
 		return commands.Claims{}, newProblem(http.StatusUnauthorized, "the token is no ID token")
 	}
-	return c.claims, nil
+	return a.identity.Admit(ctx, idToken)
 }
 
 // welcome makes sure that a person is registered and has a tenant, and makes him a member of those that have invited his address.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -141,6 +142,10 @@ func refused(e *commands.Error) *problem {
 	case commands.PreconditionFailed:
 		p := newProblem(http.StatusPreconditionFailed, e.Detail)
 		p.headers.Set("ETag", etag(e.Version))
+		return p
+	case commands.TooMany:
+		p := newProblem(http.StatusTooManyRequests, e.Detail)
+		p.headers.Set("Retry-After", strconv.Itoa(requestWindow))
 		return p
 	case commands.Unavailable:
 		return newProblem(http.StatusServiceUnavailable, e.Detail)

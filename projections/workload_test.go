@@ -93,6 +93,9 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 	case 3:
 		if len(l.people) > 0 {
 			user := pick(l, l.people)
+			if l.sometimes(2) {
+				return events.UserStream(user), []events.Fact{events.SessionsEnded{Before: l.now, Except: l.newID()}}
+			}
 			return events.UserStream(user), []events.Fact{events.SessionEnded{UserID: user, SessionID: l.newID(), Until: l.now}}
 		}
 	case 4, 5:

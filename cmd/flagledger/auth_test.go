@@ -176,6 +176,26 @@ func TestAuthentication(t *testing.T) {
 			me.s.anonymous().call("POST", "/api/v1/auth/login", `{"idToken":""}`).refused(422, "idToken")
 			me.s.anonymous().call("POST", "/api/v1/auth/signup", `{"idToken":"nonsense"}`).refused(401)
 		},
+		"a sign-in with a provider is refused to who signed in with another": func(t *testing.T, me *client) {
+			account := me.account()
+			for name, alias := range map[string]string{"google": "/auth/google", "github": "", "microsoft": "/auth/microsoft"} {
+				path := "/api/v1/auth/signin/" + name
+				signIn := func(idToken, providerName string) *answer {
+					return me.s.anonymous().call("POST", path, map[string]string{"idToken": idToken, "providerName": providerName})
+				}
+				signIn(account.token, name).refused(422, "idToken")
+				signIn(account.token, strings.ToUpper(name)+".com").refused(422, "idToken")
+				signIn(account.token, "facebook").refused(422, "providerName")
+				signIn("", "password").refused(422, "idToken", "providerName")
+				signIn(account.token+"x", name).refused(401)
+				me.s.anonymous().call("POST", path, `{}`).refused(422, "idToken", "providerName")
+				if alias != "" {
+					checkLegacy(t, me.s.anonymous().call("POST", alias, map[string]string{"idToken": account.token}).refused(422, "idToken"))
+					me.s.anonymous().call("POST", alias, `{}`).refused(422, "idToken")
+					me.s.anonymous().call("POST", alias, `{"idToken":"nonsense"}`).refused(401)
+				}
+			}
+		},
 		"a call without a good token is 401 and says how to do better": func(t *testing.T, me *client) {
 			headers := map[string]string{"none": "", "another scheme": "Basic bWU6cHc=", "no token": "Bearer", "an empty token": "Bearer ", "the token alone": me.token}
 			for what, token := range badTokens(me.token) {

@@ -26,6 +26,10 @@ func (b *logBook) Write(line []byte) (int, error) {
 	return b.text.Write(line)
 }
 
+func (b *logBook) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
 func (b *logBook) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,7 +39,7 @@ func (b *logBook) String() string {
 func TestTheLog(t *testing.T) {
 	t.Parallel()
 	book := &logBook{}
-	s := serviceLogging(t, pgtest.URL(t), slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s := serviceLogging(t, pgtest.URL(t), book.logger())
 
 	t.Run("each request is logged with its id, and so is all that it causes", func(t *testing.T) {
 		id := uuid.NewString()

@@ -2,13 +2,26 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 
+	"flagledger/commands"
 	"flagledger/commands/mail"
 )
 
 // mailSettings say how mails are sent.
 type mailSettings struct {
 	URL string `env:"FLAGLEDGER_SMTP_URL"`
+}
+
+// mailer sends mails through the server that the settings name, or to the log.
+func (c config) mailer(log *slog.Logger) (commands.Mailer, error) {
+	if c.Mail.URL != "" {
+		return mail.Open(c.Mail.URL)
+	}
+	if c.Environment == "production" {
+		log.Warn("mails are not sent: there is no FLAGLEDGER_SMTP_URL; the log tells of each, without its link")
+	}
+	return mail.ToLog(log, c.Environment == "development"), nil
 }
 
 func (s mailSettings) check() error {

@@ -48,13 +48,18 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		return nil, err
 	}
 	cleanup = append(cleanup, pool.Close)
+	mailer, err := c.mailer(log)
+	if err != nil {
+		stop()
+		return nil, err
+	}
 	signing, err := keys.Open(ctx, pool, c.now, log)
 	if err != nil {
 		stop()
 		return nil, err
 	}
 	identity := local.New(pool, local.Options{
-		Keys: signing, Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Now: c.now, Log: log,
+		Keys: signing, Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.now, Log: log,
 	})
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -71,6 +76,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	parts.Go(func() { live.Run(running, store, progress.SnapshotReached, log) })
 	parts.Go(func() { progress.Listen(running, databaseURL, store.Engine(), log) })
 	parts.Go(func() { people.Run(running, log) })
+	parts.Go(func() { identity.Run(running) })
 	parts.Go(func() { meter.Run(running, log) })
 	parts.Go(func() { signing.Run(running) })
 	parts.Go(func() { monitor.run(running) })

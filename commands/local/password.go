@@ -15,8 +15,6 @@ import (
 	"flagledger/commands"
 )
 
-const maxPassword = 1024 // bytes
-
 // phc is a password as it is kept: its argon2id sum (RFC 9106) with all that it takes to compute it again.
 type phc struct {
 	memory uint32 // KiB

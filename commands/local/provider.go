@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/mail"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -21,18 +19,13 @@ import (
 	"flagledger/commands/keys"
 )
 
-const (
-	minPassword    = 8   // characters
-	maxEmail       = 254 // bytes (RFC 5321)
-	maxDisplayName = 200 // characters
-)
-
 // Options are the settings of a Provider.
 type Options struct {
 	Keys           *keys.Keys       // that its tokens are signed with
-	Issuer         string           // of its tokens: the service's public URL
+	Issuer         string           // of its tokens: the service's public URL, which the links in mails begin with
 	Audience       string           // of its tokens
 	VerifiedEmails bool             // addresses count as verified without a proof; for development
+	Mailer         commands.Mailer  // of links
 	Now            func() time.Time // time.Now where nil
 	Log            *slog.Logger     // none where nil
 }
@@ -43,6 +36,7 @@ type Provider struct {
 	o       Options
 	hashers hashers
 	nobody  phc // stands in for the password of an address that is not known
+	errands chan func(context.Context)
 }
 
 var _ commands.Identity = (*Provider)(nil)
@@ -55,7 +49,9 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Provider{pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh()}
+	return &Provider{
+		pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh(), errands: make(chan func(context.Context), maxErrands),
+	}
 }
 
 // person is what the directory says of somebody who has a password here.
@@ -68,8 +64,8 @@ type person struct {
 // displayName; an address that is taken, in whatever case, is Conflict.
 func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	email = strings.TrimSpace(email)
-	if wrong := invalid(email, password, displayName); len(wrong) > 0 {
-		return commands.Session{}, &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: wrong}
+	if err := commands.CheckSignUp(email, password, displayName); err != nil {
+		return commands.Session{}, err
 	}
 	var kept string
 	if err := p.hashers.run(ctx, func() { kept = hash(password).String() }); err != nil {
@@ -102,6 +98,9 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	if err != nil {
 		return commands.Session{}, trouble("sign up", err)
 	}
+	if !who.verified {
+		p.later(ctx, func(ctx context.Context) error { return p.mailLink(ctx, verify, who.userID, who.email) })
+	}
 	return p.signedIn(who, s, refresh)
 }
 
@@ -110,7 +109,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
 	email = strings.TrimSpace(email)
 	wrong := refuse("the e-mail address or the password is wrong")
-	if !plain(email) || len(password) > maxPassword {
+	if !commands.PlainEmail(email) || len(password) > commands.MaxPassword {
 		return commands.Session{}, wrong // can belong to no account
 	}
 	var who person
@@ -141,6 +140,18 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	s := newSession(who, now)
 	var refresh string
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		// The password may have been changed since it was read, which has ended all sessions that began before.
+		var from *time.Time
+		err := tx.QueryRow(ctx, `select sessions_from from keep.passwords where user_id = $1 and hash = $2 for share`, who.userID, kept).Scan(&from)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return wrong
+		}
+		if err != nil {
+			return err
+		}
+		if from != nil && from.After(now) { // by less than a second
+			s.authTime = from.UTC()
+		}
 		refresh, err = grant(ctx, tx, s, now)
 		return err
 	})
@@ -150,11 +161,12 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	return p.signedIn(who, s, refresh)
 }
 
+// personOf finds a person, whose password stays as it is until tx ends.
 func (p *Provider) personOf(ctx context.Context, tx pgx.Tx, userID string) (person, error) {
 	who := person{userID: userID}
 	err := tx.QueryRow(ctx, `
 		select email, email_verified, display_name
-		from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, userID).
+		from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null for share of passwords`, userID).
 		Scan(&who.email, &who.verified, &who.displayName)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return person{}, refuse("the account is gone")
@@ -175,43 +187,13 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 	return commands.Session{
 		Claims: commands.Claims{
 			UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
-			Provider: provider, SessionID: s.id, ExpiresAt: expires,
+			Provider: provider, SessionID: s.id, AuthTime: s.authTime.Truncate(time.Second), ExpiresAt: expires,
 		},
 		IDToken: text, RefreshToken: refresh, ExpiresIn: keys.Lives,
 	}, nil
 }
 
 func (p *Provider) now() time.Time { return p.o.Now().UTC() }
-
-// invalid tells what is wrong with the fields of a sign-up, by field.
-func invalid(email, password, displayName string) map[string]string {
-	wrong := map[string]string{}
-	switch {
-	case len(email) > maxEmail:
-		wrong["email"] = "must be at most 254 bytes"
-	case !plain(email):
-		wrong["email"] = "must be an e-mail address"
-	}
-	switch {
-	case utf8.RuneCountInString(password) < minPassword:
-		wrong["password"] = "must be at least 8 characters"
-	case len(password) > maxPassword:
-		wrong["password"] = "must be at most 1024 bytes"
-	}
-	switch { // a longer one would not leave room in a token
-	case utf8.RuneCountInString(displayName) > maxDisplayName:
-		wrong["displayName"] = "must be at most 200 characters"
-	case !utf8.ValidString(displayName) || strings.ContainsRune(displayName, 0):
-		wrong["displayName"] = "must be text"
-	}
-	return wrong
-}
-
-// plain tells whether it is an address alone, with no name or comment beside it.
-func plain(email string) bool {
-	a, err := mail.ParseAddress(email)
-	return err == nil && a.Address == email && len(email) <= maxEmail
-}
 
 func refuse(detail string) error {
 	return &commands.Error{Kind: commands.Unauthenticated, Detail: detail}

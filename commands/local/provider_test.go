@@ -61,7 +61,15 @@ func database(t testing.TB) *pgxpool.Pool {
 }
 
 func options(c *clock) Options {
-	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", VerifiedEmails: true, Now: c.now}
+	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", VerifiedEmails: true, Mailer: make(letters, 100), Now: c.now}
+}
+
+// letters are the mails that were sent.
+type letters chan commands.Mail
+
+func (l letters) Send(_ context.Context, m commands.Mail) error {
+	l <- m
+	return nil
 }
 
 func start(t testing.TB, pool *pgxpool.Pool, o Options) *Provider {
@@ -106,7 +114,7 @@ func TestSignUpThenSignIn(t *testing.T) {
 	up := must(p.SignUp(t.Context(), " Ada@Example.com\n", secret, "Ada <Lovelace>"))(t)
 	want := commands.Claims{
 		UserID: up.UserID, Email: "Ada@Example.com", EmailVerified: true, DisplayName: "Ada <Lovelace>",
-		Provider: "password", SessionID: up.SessionID, ExpiresAt: c.now().Add(time.Hour),
+		Provider: "password", SessionID: up.SessionID, AuthTime: c.now(), ExpiresAt: c.now().Add(time.Hour),
 	}
 	if diff := cmp.Diff(want, up.Claims); diff != "" {
 		t.Error(diff)
@@ -126,7 +134,7 @@ func TestSignUpThenSignIn(t *testing.T) {
 	if in.SessionID == up.SessionID {
 		t.Error("two sign-ins share a session")
 	}
-	want.SessionID, want.ExpiresAt = in.SessionID, c.now().Add(time.Hour)
+	want.SessionID, want.AuthTime, want.ExpiresAt = in.SessionID, c.now(), c.now().Add(time.Hour)
 	if diff := cmp.Diff(want, must(p.Verify(t.Context(), in.IDToken))(t)); diff != "" {
 		t.Error(diff)
 	}

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"time"
@@ -14,7 +13,7 @@ import (
 )
 
 const (
-	refreshBits  = 256
+	tokenBits    = 256
 	refreshLives = 30 * 24 * time.Hour
 	pruneAtOnce  = 100 // expired rows
 )
@@ -29,23 +28,26 @@ type session struct {
 // Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name that the person has
 // now. A token used twice was stolen from one of the two: it ends the session.
 func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.Session, error) {
-	if len(refreshToken) != base64.RawURLEncoding.EncodedLen(refreshBits/8) {
+	if len(refreshToken) != base64.RawURLEncoding.EncodedLen(tokenBits/8) {
 		return commands.Session{}, refuse("the refresh token is not valid")
 	}
 	var (
 		now     = p.now()
-		sum     = sha256.Sum256([]byte(refreshToken))
+		kept    = sum(refreshToken)
 		s       session
 		who     person
 		next    string
 		refused error // where the transaction commits all the same
 	)
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, sum[:]).Scan(&s.userID, &s.id)
+		err := tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, kept).Scan(&s.userID, &s.id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return refuse("the refresh token is not valid")
 		}
 		if err != nil {
+			return err
+		}
+		if who, err = p.personOf(ctx, tx, s.userID); err != nil {
 			return err
 		}
 		if err := lock(ctx, tx, s); err != nil {
@@ -53,7 +55,7 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.S
 		}
 		var expires time.Time
 		var used *time.Time
-		err = tx.QueryRow(ctx, `select issued_at, expires_at, used_at from keep.refresh_tokens where hash = $1 for update`, sum[:]).Scan(&s.authTime, &expires, &used)
+		err = tx.QueryRow(ctx, `select issued_at, expires_at, used_at from keep.refresh_tokens where hash = $1 for update`, kept).Scan(&s.authTime, &expires, &used)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return refuse("the refresh token is not valid")
@@ -65,10 +67,7 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.S
 		case !now.Before(expires):
 			return refuse("the refresh token has expired")
 		}
-		if who, err = p.personOf(ctx, tx, s.userID); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `update keep.refresh_tokens set used_at = $2 where hash = $1`, sum[:], now); err != nil {
+		if _, err := tx.Exec(ctx, `update keep.refresh_tokens set used_at = $2 where hash = $1`, kept, now); err != nil {
 			return err
 		}
 		next, err = grant(ctx, tx, s, now)
@@ -108,16 +107,19 @@ func end(ctx context.Context, tx pgx.Tx, s session) error {
 	return err
 }
 
+func newToken() string {
+	raw := make([]byte, tokenBits/8)
+	_, _ = rand.Read(raw) // never fails
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
 // grant adds a refresh token to a session. Only its SHA-256 is kept. On the way it removes some that have expired, of whomever.
 func grant(ctx context.Context, tx pgx.Tx, s session, now time.Time) (string, error) {
-	raw := make([]byte, refreshBits/8)
-	_, _ = rand.Read(raw) // never fails
-	text := base64.RawURLEncoding.EncodeToString(raw)
-	sum := sha256.Sum256([]byte(text))
+	text := newToken()
 	_, err := tx.Exec(ctx, `
 		with expired as (select hash from keep.refresh_tokens where expires_at <= $5 limit $7 for update skip locked),
 		     pruned  as (delete from keep.refresh_tokens where hash in (select hash from expired))
 		insert into keep.refresh_tokens (hash, family, user_id, session_id, issued_at, expires_at)
-		values ($1, $2::text::uuid, $3, $2::text, $4, $6)`, sum[:], s.id, s.userID, s.authTime, now, now.Add(refreshLives), pruneAtOnce)
+		values ($1, $2::text::uuid, $3, $2::text, $4, $6)`, sum(text), s.id, s.userID, s.authTime, now, now.Add(refreshLives), pruneAtOnce)
 	return text, err
 }

@@ -229,6 +229,8 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
 		u.Deactivated = false
 	case events.UserErased:
 		u.Erased, u.PlatformRole = true, ""
+	case events.SessionsEnded:
+		u.endedBefore, u.endedExcept = fact.Before, fact.Except
 	case events.SessionEnded:
 		now := time.Now()
 		s.ended.Range(func(id string, until time.Time) bool {

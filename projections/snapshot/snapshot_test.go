@@ -127,7 +127,8 @@ func TestAccess(t *testing.T) {
 	if !u.Registered || fmt.Sprint(u.Tenants) != "[t t2]" {
 		t.Errorf("the person is %+v", u)
 	}
-	if !s.SessionEnded("u", "s1") || s.SessionEnded("u", "s2") || s.SessionEnded("x", "s1") || s.SessionEnded("u", "old") {
+	began := time.Now()
+	if !s.SessionEnded("u", "s1", began) || s.SessionEnded("u", "s2", began) || s.SessionEnded("x", "s1", began) || s.SessionEnded("u", "old", began) {
 		t.Error("other sessions have ended than s1")
 	}
 	tenant, _ := s.Tenant("t")

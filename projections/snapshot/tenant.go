@@ -3,6 +3,7 @@ package snapshot
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -129,13 +130,19 @@ type User struct {
 	PlatformRole events.PlatformRole
 	Deactivated  bool
 	Erased       bool
+
+	endedBefore time.Time // sessions that began before have ended
+	endedExcept string    // but this one
 }
 
 // User finds a person. One who never signed in has no tenants.
 func (s *Snapshot) User(id string) User { return s.user(id) }
 
-// SessionEnded reports whether a person has signed out of a session.
-func (s *Snapshot) SessionEnded(userID, sessionID string) bool {
+// SessionEnded reports whether a session of a person has ended that began at an instant: he has signed out of it, or has another password since.
+func (s *Snapshot) SessionEnded(userID, sessionID string, began time.Time) bool {
+	if u, ok := s.users.Load(userID); ok && began.Before(u.endedBefore) && sessionID != u.endedExcept {
+		return true
+	}
 	_, ended := s.ended.Load(sessionKey(userID, sessionID))
 	return ended
 }

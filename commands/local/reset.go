@@ -1,0 +1,220 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+)
+
+// purpose is what a mailed link is for.
+type purpose string
+
+const (
+	reset  purpose = "reset"
+	verify purpose = "verify"
+)
+
+const (
+	mailAgain = time.Minute // at the earliest, to one person for one purpose
+	resetMail = `Somebody, most likely you, wants a new password for this address at
+%[1]s. Choose it within the hour at
+
+%[2]s
+
+If it was not you, there is nothing to do: the password stays as it is.
+`
+	verifyMail = `Somebody has signed up with this address at
+%[1]s. If it was you, confirm within three days that the address is yours, at
+
+%[2]s
+
+If it was not you, leave it: nobody can use the address without your doing so.
+`
+)
+
+var links = map[purpose]struct {
+	path, subject, text string
+	lives               time.Duration
+}{
+	reset:  {"/reset-password", "A new password", resetMail, time.Hour},
+	verify: {"/verify-email", "Confirm your e-mail address", verifyMail, 3 * 24 * time.Hour},
+}
+
+// ForgotPassword mails a link that sets a new password, one a minute at most, if the address is known. Nobody waits for it.
+func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
+	email = strings.TrimSpace(email)
+	p.later(ctx, func(ctx context.Context) error {
+		if !commands.PlainEmail(email) {
+			return nil
+		}
+		var who person
+		err := p.pool.QueryRow(ctx, `
+			select user_id, email from keep.people join keep.passwords using (user_id) where lower(email) = lower($1)`, email).Scan(&who.userID, &who.email)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return trouble("look up an account", err)
+		}
+		return p.mailLink(ctx, reset, who.userID, who.email)
+	})
+	return nil
+}
+
+// mailLink mails a link with a new token, of which only the SHA-256 is kept, unless that was done just now.
+func (p *Provider) mailLink(ctx context.Context, to purpose, userID, email string) error {
+	link, now, token := links[to], p.now(), newToken()
+	made, err := p.pool.Exec(ctx, `
+		with expired as (select hash from keep.mailed_tokens where expires_at <= $4 limit $7 for update skip locked),
+		     pruned  as (delete from keep.mailed_tokens where hash in (select hash from expired))
+		insert into keep.mailed_tokens (hash, purpose, user_id, issued_at, expires_at)
+		select $1::bytea, $2::text, $3::text, $4::timestamptz, $5::timestamptz
+		where not exists (select from keep.mailed_tokens where user_id = $3 and purpose = $2 and issued_at > $6)`,
+		sum(token), to, userID, now, now.Add(link.lives), now.Add(-mailAgain), pruneAtOnce)
+	if err != nil || made.RowsAffected() == 0 {
+		return trouble("note a link", err)
+	}
+	url := p.o.Issuer + link.path + "?token=" + token
+	return p.o.Mailer.Send(ctx, commands.Mail{To: email, Subject: link.subject, Text: fmt.Sprintf(link.text, p.o.Issuer, url)})
+}
+
+// sum is what is kept of a token.
+func sum(token string) []byte {
+	h := sha256.Sum256([]byte(token))
+	return h[:]
+}
+
+// mailed tells whether a text can be a mailed token.
+func mailed(token string) bool { return len(token) == base64.RawURLEncoding.EncodedLen(tokenBits/8) }
+
+var badLink = map[string]string{"token": "is not valid: it has been used, has expired, or never was"}
+
+func invalid(fields map[string]string) error {
+	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: fields}
+}
+
+// ResetPassword sets the password of whom a link was mailed to. Who could open it reads the mails to the address, which is verified with it.
+func (p *Provider) ResetPassword(ctx context.Context, token, password string) (commands.EndSessions, error) {
+	known := false
+	if mailed(token) {
+		err := p.pool.QueryRow(ctx, `select exists (select from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3)`, sum(token), reset, p.now()).Scan(&known)
+		if err != nil {
+			return commands.EndSessions{}, trouble("look up a link", err)
+		}
+	}
+	if err := commands.CheckNewPassword(password); err != nil {
+		if refusal, ok := errors.AsType[*commands.Error](err); ok && !known {
+			refusal.Fields["token"] = badLink["token"]
+		}
+		return commands.EndSessions{}, err
+	}
+	if !known {
+		return commands.EndSessions{}, invalid(badLink)
+	}
+	var kept string
+	if err := p.hashers.run(ctx, func() { kept = hash(password).String() }); err != nil {
+		return commands.EndSessions{}, err
+	}
+	var ended commands.EndSessions
+	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		var userID string
+		err := tx.QueryRow(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3 returning user_id`, sum(token), reset, p.now()).Scan(&userID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return invalid(badLink)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `update keep.people set email_verified = true where user_id = $1 and email is not null`, userID); err != nil {
+			return err
+		}
+		ended, err = p.setPassword(ctx, tx, userID, "", kept, "")
+		if errors.Is(err, pgx.ErrNoRows) {
+			return invalid(badLink)
+		}
+		return err
+	})
+	return ended, trouble("reset a password", err)
+}
+
+// UpdatePassword sets the password of somebody who is signed in and knows the current one.
+func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string) (commands.EndSessions, error) {
+	none, wrong := commands.EndSessions{}, refuse("the current password is wrong")
+	if err := commands.CheckPasswordChange(current, password); err != nil {
+		return none, err
+	}
+	var before string
+	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, c.UserID).Scan(&before)
+	if errors.Is(err, pgx.ErrNoRows) || len(current) > commands.MaxPassword {
+		return none, wrong
+	}
+	if err != nil {
+		return none, trouble("look up an account", err)
+	}
+	against, err := parse(before)
+	if err != nil {
+		return none, &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
+	}
+	var right bool
+	var kept string
+	err = p.hashers.run(ctx, func() {
+		if right = against.is(current); right {
+			kept = hash(password).String()
+		}
+	})
+	if err != nil {
+		return none, err
+	}
+	if !right {
+		return none, wrong
+	}
+	var ended commands.EndSessions
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		ended, err = p.setPassword(ctx, tx, c.UserID, before, kept, c.SessionID)
+		if errors.Is(err, pgx.ErrNoRows) { // changed meanwhile
+			return wrong
+		}
+		return err
+	})
+	return ended, trouble("change a password", err)
+}
+
+// setPassword sets a person's password, from before if that is given, and ends his sessions but one, and what links to a new password there
+// are. The error is pgx.ErrNoRows where there is no such password.
+func (p *Provider) setPassword(ctx context.Context, tx pgx.Tx, userID, before, hash, except string) (commands.EndSessions, error) {
+	ended := commands.EndSessions{UserID: userID, Except: except}
+	// A session tells its beginning in whole seconds: those of this second end, and the next one begins at the next, as SignIn sees to.
+	err := tx.QueryRow(ctx, `
+		update keep.passwords set hash = $3, sessions_from = greatest($4, sessions_from + interval '1 second')
+		where user_id = $1 and ($2 = '' or hash = $2) returning sessions_from`, userID, before, hash, p.now().Truncate(time.Second).Add(time.Second)).Scan(&ended.Before)
+	if err != nil {
+		return ended, err
+	}
+	if _, err := tx.Exec(ctx, `delete from keep.refresh_tokens where user_id = $1 and session_id <> $2`, userID, except); err != nil {
+		return ended, err
+	}
+	_, err = tx.Exec(ctx, `delete from keep.mailed_tokens where user_id = $1 and purpose = $2`, userID, reset)
+	return ended, err
+}
+
+// VerifyEmail notes that an address is its owner's, to whom a link was mailed.
+func (p *Provider) VerifyEmail(ctx context.Context, token string) error {
+	if !mailed(token) {
+		return invalid(badLink)
+	}
+	done, err := p.pool.Exec(ctx, `
+		with used as (delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3 returning user_id)
+		update keep.people set email_verified = true where user_id in (select user_id from used) and email is not null`, sum(token), verify, p.now())
+	if err == nil && done.RowsAffected() == 0 {
+		err = invalid(badLink)
+	}
+	return trouble("verify an address", err)
+}

@@ -1,0 +1,336 @@
+package local
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+)
+
+// mailing is a provider whose errands are run, with the mails that it sends.
+type mailing struct {
+	*Provider
+	c    *clock
+	pool *pgxpool.Pool
+	sent letters
+}
+
+func withMail(t *testing.T, verified bool) mailing {
+	t.Helper()
+	m := mailing{c: newClock(), pool: database(t), sent: make(letters, 100)}
+	o := options(m.c)
+	o.VerifiedEmails, o.Mailer = verified, m.sent
+	m.Provider = start(t, m.pool, o)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return m
+}
+
+// settle waits until all errands are done.
+func (m mailing) settle() {
+	var ready, all sync.WaitGroup
+	ready.Add(errandsAtOnce)
+	for range errandsAtOnce { // one for each who runs them
+		all.Add(1)
+		m.errands <- func(context.Context) {
+			defer all.Done()
+			ready.Done()
+			ready.Wait()
+		}
+	}
+	all.Wait()
+}
+
+var link = regexp.MustCompile(`http://localhost:8080(/[a-z-]+)\?token=([A-Za-z0-9_-]{43})\n`)
+
+// token gives that of the one mail that was sent, which must be to an address and lead to a page.
+func (m mailing) token(t *testing.T, to, page string) string {
+	t.Helper()
+	m.settle()
+	if len(m.sent) != 1 {
+		t.Fatalf("%d mails", len(m.sent))
+	}
+	mail := <-m.sent
+	found := link.FindStringSubmatch(mail.Text)
+	if mail.To != to || found == nil || found[1] != page {
+		t.Fatalf("got %+v", mail)
+	}
+	return found[2]
+}
+
+func (m mailing) forgot(t *testing.T, email string) string {
+	t.Helper()
+	if err := m.ForgotPassword(t.Context(), email); err != nil {
+		t.Fatal(err)
+	}
+	return m.token(t, "ada@example.com", "/reset-password")
+}
+
+const another = "another horse battery"
+
+func TestResetPassword(t *testing.T) {
+	m := withMail(t, true)
+	ctx := t.Context()
+	up := must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	other := must(m.SignUp(ctx, "bob@example.com", secret, ""))(t)
+	token := m.forgot(t, " ADA@example.com")
+
+	_, err := m.ResetPassword(ctx, token, "short")
+	if diff := cmp.Diff(map[string]string{"newPassword": "must be at least 8 characters"}, refusal(t, err, commands.Invalid).Fields); diff != "" {
+		t.Error(diff)
+	}
+	ended := must(m.ResetPassword(ctx, token, another))(t)
+	if want := (commands.EndSessions{UserID: up.UserID, Before: m.c.now().Add(time.Second)}); ended.Before.UTC() != want.Before || ended.UserID != want.UserID || ended.Except != "" {
+		t.Errorf("got %+v, want %+v", ended, want)
+	}
+	_, err = m.SignIn(ctx, "ada@example.com", secret)
+	wantKind(t, err, commands.Unauthenticated)
+	_, err = m.Refresh(ctx, up.RefreshToken)
+	wantKind(t, err, commands.Unauthenticated)
+	must(m.Refresh(ctx, other.RefreshToken))(t)
+
+	in := must(m.SignIn(ctx, "ada@example.com", another))(t)
+	if in.AuthTime.Before(ended.Before) {
+		t.Errorf("a session that began at %v is among those that ended before %v", in.AuthTime, ended.Before)
+	}
+	if c := must(m.Verify(ctx, in.IDToken))(t); !c.AuthTime.Equal(in.AuthTime) {
+		t.Errorf("the token says %v", c.AuthTime)
+	}
+	again := must(m.Refresh(ctx, in.RefreshToken))(t)
+	if !again.AuthTime.Equal(in.AuthTime) {
+		t.Errorf("refreshed, the session began at %v", again.AuthTime)
+	}
+	_, err = m.ResetPassword(ctx, token, secret)
+	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 1 || got["token"] == "" {
+		t.Errorf("a link used twice: %v", got)
+	}
+
+	// Another change in the same second ends that session too.
+	later := must(m.UpdatePassword(ctx, other.Claims, secret, another))(t)
+	latest := must(m.UpdatePassword(ctx, other.Claims, another, secret))(t)
+	if !latest.Before.After(later.Before) || latest.Except != other.SessionID {
+		t.Errorf("two changes end the sessions before %v and %v", later.Before, latest.Before)
+	}
+}
+
+func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
+	m := withMail(t, true)
+	ctx := t.Context()
+	must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	old := m.forgot(t, "ada@example.com")
+	if err := m.ForgotPassword(ctx, "ada@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	m.settle()
+	if len(m.sent) != 0 {
+		t.Error("two mails went out within a minute")
+	}
+	m.c.add(time.Minute)
+	newer := m.forgot(t, "ada@example.com")
+	m.c.add(59 * time.Minute)
+	_, err := m.ResetPassword(ctx, old, "x")
+	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 2 || got["token"] == "" || got["newPassword"] == "" {
+		t.Errorf("an expired link and a short password: %v", got)
+	}
+	for _, token := range []string{old, "", "nonsense", strings.Repeat("A", 43), strings.Repeat("\x00", 43), newer + "x"} {
+		_, err := m.ResetPassword(ctx, token, another)
+		if got := refusal(t, err, commands.Invalid).Fields; len(got) != 1 || got["token"] == "" {
+			t.Errorf("%q: %v", token, got)
+		}
+		wantKind(t, m.VerifyEmail(ctx, token), commands.Invalid)
+	}
+	wantKind(t, m.VerifyEmail(ctx, newer), commands.Invalid) // it is for something else
+	results := make([]error, 4)
+	var all sync.WaitGroup
+	for i := range results {
+		all.Go(func() { _, results[i] = m.ResetPassword(ctx, newer, another) })
+	}
+	all.Wait()
+	set := 0
+	for _, err := range results {
+		if err == nil {
+			set++
+		} else {
+			wantKind(t, err, commands.Invalid)
+		}
+	}
+	if set != 1 {
+		t.Errorf("a link set %d passwords", set)
+	}
+	var kept int
+	if err := m.pool.QueryRow(ctx, `select count(*) from keep.mailed_tokens`).Scan(&kept); err != nil || kept != 0 {
+		t.Errorf("%d tokens are left (%v)", kept, err)
+	}
+}
+
+func TestNobodyGetsAResetMailWithoutAnAccount(t *testing.T) {
+	m := withMail(t, true)
+	if _, err := m.pool.Exec(t.Context(), `insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`); err != nil {
+		t.Fatal(err)
+	}
+	for _, email := range []string{"eve@example.com", "bob@example.com", "", "nobody", "\x00\xff", strings.Repeat("a", 1<<20) + "@example.com"} {
+		if err := m.ForgotPassword(t.Context(), email); err != nil {
+			t.Errorf("%q: %v", email, err)
+		}
+	}
+	m.settle()
+	if len(m.sent) != 0 {
+		t.Errorf("got %+v", <-m.sent)
+	}
+}
+
+func TestMailedTokensAreKeptAsHashes(t *testing.T) {
+	m := withMail(t, false)
+	ctx := t.Context()
+	must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	tokens := []string{m.token(t, "ada@example.com", "/verify-email"), m.forgot(t, "ada@example.com")}
+	var kept string
+	if err := m.pool.QueryRow(ctx, `select string_agg(t::text, ' ') || string_agg(encode(hash, 'escape'), ' ') from keep.mailed_tokens t`).Scan(&kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range tokens {
+		if strings.Contains(kept, token) {
+			t.Errorf("%s is kept in %s", token, kept)
+		}
+	}
+}
+
+func TestVerifyEmail(t *testing.T) {
+	m := withMail(t, false)
+	ctx := t.Context()
+	up := must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	if up.EmailVerified {
+		t.Error("an address is taken on trust")
+	}
+	token := m.token(t, "ada@example.com", "/verify-email")
+	_, err := m.ResetPassword(ctx, token, another)
+	wantKind(t, err, commands.Invalid) // it is for something else
+	m.c.add(3*24*time.Hour - time.Second)
+	if err := m.VerifyEmail(ctx, token); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, m.VerifyEmail(ctx, token), commands.Invalid)
+	in := must(m.Refresh(ctx, up.RefreshToken))(t)
+	if !in.EmailVerified || !must(m.Verify(ctx, in.IDToken))(t).EmailVerified {
+		t.Error("the address is not verified")
+	}
+
+	must(m.SignUp(ctx, "bob@example.com", secret, ""))(t)
+	late := m.token(t, "bob@example.com", "/verify-email")
+	m.c.add(3 * 24 * time.Hour)
+	wantKind(t, m.VerifyEmail(ctx, late), commands.Invalid)
+	if err := m.ForgotPassword(ctx, "bob@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	must(m.ResetPassword(ctx, m.token(t, "bob@example.com", "/reset-password"), another))(t)
+	if !must(m.SignIn(ctx, "bob@example.com", another))(t).EmailVerified {
+		t.Error("a link that was opened does not verify the address that it was mailed to")
+	}
+}
+
+func TestUpdatePassword(t *testing.T) {
+	m := withMail(t, true)
+	ctx := t.Context()
+	one := must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	two := must(m.SignIn(ctx, "ada@example.com", secret))(t)
+	link := m.forgot(t, "ada@example.com")
+
+	_, err := m.UpdatePassword(ctx, two.Claims, another, another)
+	wantKind(t, err, commands.Unauthenticated)
+	_, err = m.UpdatePassword(ctx, two.Claims, strings.Repeat("x", 1<<20), another)
+	wantKind(t, err, commands.Unauthenticated)
+	_, err = m.UpdatePassword(ctx, two.Claims, "", "short")
+	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+	_, err = m.UpdatePassword(ctx, commands.Claims{UserID: "nobody"}, secret, another)
+	wantKind(t, err, commands.Unauthenticated)
+
+	ended := must(m.UpdatePassword(ctx, two.Claims, secret, another))(t)
+	if ended.UserID != two.UserID || ended.Except != two.SessionID || !ended.Before.After(m.c.now()) {
+		t.Errorf("got %+v", ended)
+	}
+	must(m.Refresh(ctx, two.RefreshToken))(t)
+	_, err = m.Refresh(ctx, one.RefreshToken)
+	wantKind(t, err, commands.Unauthenticated)
+	_, err = m.SignIn(ctx, "ada@example.com", secret)
+	wantKind(t, err, commands.Unauthenticated)
+	must(m.SignIn(ctx, "ada@example.com", another))(t)
+	_, err = m.ResetPassword(ctx, link, secret)
+	wantKind(t, err, commands.Invalid)
+}
+
+// A sign-in with the old password that is still hashing while the password is changed must not begin a session.
+func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
+	m := withMail(t, true)
+	ctx := t.Context()
+	up := must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	tx, err := m.pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.setPassword(ctx, tx, up.UserID, "", hash(another).String(), ""); err != nil {
+		t.Fatal(err)
+	}
+	signedIn, refreshed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := m.SignIn(ctx, "ada@example.com", secret)
+		signedIn <- err
+	}()
+	go func() {
+		_, err := m.Refresh(ctx, up.RefreshToken)
+		refreshed <- err
+	}()
+	for waiting := 0; waiting < 2; { // both wait for the change
+		err := m.pool.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, <-signedIn, commands.Unauthenticated)
+	wantKind(t, <-refreshed, commands.Unauthenticated)
+	var sessions int
+	if err := m.pool.QueryRow(ctx, `select count(*) from keep.refresh_tokens`).Scan(&sessions); err != nil || sessions != 0 {
+		t.Errorf("%d sessions (%v)", sessions, err)
+	}
+}
+
+func TestErrandsAreDoneBeforeTheEnd(t *testing.T) {
+	m := mailing{c: newClock(), pool: database(t), sent: make(letters, 100)}
+	o := options(m.c)
+	o.Mailer = m.sent
+	m.Provider = start(t, m.pool, o)
+	must(m.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
+	if err := m.ForgotPassword(t.Context(), "ada@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m.Run(ctx)
+	if len(m.sent) != 1 {
+		t.Errorf("%d mails", len(m.sent))
+	}
+	for range maxErrands + 1 { // nobody is kept waiting
+		if err := m.ForgotPassword(t.Context(), "ada@example.com"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package http
+
+import (
+	"context"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// NewPassword is a password that is to be set.
+type NewPassword struct {
+	NewPassword string `json:"newPassword" minLength:"8" doc:"At least 8 characters" example:"correct horse battery"`
+}
+
+// MailedToken is the token of a mailed link.
+type MailedToken struct {
+	Token string `json:"token" minLength:"1" doc:"That stands in the link" example:"3q2-7wQAAAD..."`
+}
+
+func (a *API) addPasswords() {
+	forgot := operation("POST", "/api/v1/auth/forgot-password", "forgot-password", "Authentication", "Have a link mailed that sets a new password")
+	forgot.Description = "The answer is the same for every address, known or not. The link leads to /reset-password, is good for one use and an hour, " +
+		"and is mailed once a minute at most. With Firebase it is Firebase that mails, and shows the page."
+	register(a, access{who: anyone}, forgot, func(ctx context.Context, in *struct {
+		Body struct {
+			Email string `json:"email" format:"email" example:"ada@example.com"`
+		}
+	}) (*successOutput, error) {
+		if in.Body.Email == "" {
+			return nil, invalid(map[string]string{"email": "is required"})
+		}
+		return succeeded(commands.Done{}), a.identity.ForgotPassword(ctx, in.Body.Email)
+	})
+
+	reset := operation("POST", "/api/v1/auth/reset-password", "reset-password", "Authentication", "Set a new password with the token of a mailed link")
+	reset.Description = "It ends all sessions of the person, and verifies the address. The page /reset-password makes this call."
+	register(a, access{who: anyone}, reset, func(ctx context.Context, in *struct {
+		Body struct {
+			MailedToken
+			NewPassword
+		}
+	}) (*successOutput, error) {
+		done, err := a.resetPassword(ctx, in.Body.Token, in.Body.NewPassword.NewPassword)
+		return succeeded(done), err
+	})
+
+	verify := operation("POST", "/api/v1/auth/verify-email", "verify-email", "Authentication", "Verify an e-mail address with the token of a mailed link")
+	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. ID tokens say that the address is verified from " +
+		"the next one on. A new password through a mailed link verifies the address as well."
+	register(a, access{who: anyone}, verify, func(ctx context.Context, in *struct{ Body MailedToken }) (*successOutput, error) {
+		return succeeded(commands.Done{}), a.identity.VerifyEmail(ctx, in.Body.Token)
+	})
+
+	update := operation("POST", "/api/v1/auth/update-password", "update-password", "Authentication", "Change one's password")
+	update.Description = "It ends the person's other sessions on every node; this one goes on, except with Firebase, which ends the refresh tokens of all. " +
+		"A wrong current password is 422."
+	register(a, access{who: person}, update, func(ctx context.Context, in *struct {
+		Body struct {
+			CurrentPassword string `json:"currentPassword" minLength:"1" example:"correct horse"`
+			NewPassword
+		}
+	}) (*successOutput, error) {
+		done, err := a.updatePassword(ctx, in.Body.CurrentPassword, in.Body.NewPassword.NewPassword)
+		return succeeded(done), err
+	})
+}
+
+func (a *API) resetPassword(ctx context.Context, token, password string) (commands.Done, error) {
+	ending, err := a.identity.ResetPassword(ctx, token, password)
+	if err != nil {
+		return commands.Done{}, err
+	}
+	return a.endSessions(ctx, ending)
+}
+
+func (a *API) updatePassword(ctx context.Context, current, password string) (commands.Done, error) {
+	claims := principalOf(ctx).claims
+	var ending commands.EndSessions
+	err := a.guard(ctx, "password of "+claims.UserID, func() (err error) {
+		ending, err = a.identity.UpdatePassword(ctx, claims, current, password)
+		return err
+	})
+	if commands.KindOf(err) == commands.Unauthenticated {
+		return commands.Done{}, invalid(map[string]string{"currentPassword": "is wrong"})
+	}
+	if err != nil {
+		return commands.Done{}, err
+	}
+	return a.endSessions(ctx, ending)
+}
+
+// endSessions makes it known to all nodes which of a person's sessions have ended.
+func (a *API) endSessions(ctx context.Context, ending commands.EndSessions) (commands.Done, error) {
+	req := requestOf(ctx)
+	himself := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: ending.UserID}, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
+	_, done, err := commands.Do(ctx, a.writer, himself, ending)
+	return done, err
+}

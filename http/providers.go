@@ -1,0 +1,70 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"flagledger/commands"
+)
+
+// providers are those that one may sign in with beside a password: the path's name of each, and what tokens say of it.
+var providers = []struct{ name, title, tokens, alias string }{
+	{"google", "Google", "google.com", "/auth/google"},
+	{"github", "GitHub", "github.com", ""},
+	{"microsoft", "Microsoft", "microsoft.com", "/auth/microsoft"},
+}
+
+func (a *API) addProviders() {
+	for _, provider := range providers {
+		path := "/api/v1/auth/signin/" + provider.name
+		op := operation("POST", path, "sign-in-"+provider.name, "Authentication", "Begin to use the service, signed in with "+provider.title)
+		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
+		op.Errors = []int{http.StatusUnauthorized}
+		register(a, access{who: anyone}, op, func(ctx context.Context, in *struct {
+			Body struct {
+				IDTokenBody
+				ProviderName string `json:"providerName" minLength:"1" doc:"The provider's name, with or without .com" example:"google"`
+			}
+		}) (*bootstrapOutput, error) {
+			wrong := map[string]string{}
+			if in.Body.IDToken == "" {
+				wrong["idToken"] = "is required"
+			}
+			if name := strings.ToLower(in.Body.ProviderName); name != provider.name && name != provider.tokens {
+				wrong["providerName"] = "must be " + provider.name + ", as in the path"
+			}
+			if len(wrong) > 0 {
+				return nil, invalid(wrong)
+			}
+			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
+		})
+		if provider.alias == "" {
+			continue
+		}
+		old := legacy(operation("POST", provider.alias, "legacy-"+op.OperationID, "Legacy", op.Summary), path)
+		old.Errors = op.Errors
+		register(a, access{who: anyone}, old, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
+			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
+		})
+	}
+}
+
+// signInWith answers the token of somebody who signed in with a provider.
+func (a *API) signInWith(ctx context.Context, provider, idToken string) (*bootstrapOutput, error) {
+	claims, err := a.claimsOf(ctx, idToken)
+	if err != nil {
+		return nil, err
+	}
+	if claims.Provider != provider {
+		return nil, invalid(map[string]string{"idToken": "is of somebody who signed in with " + providerTitle(claims) + ", not with " + provider})
+	}
+	return a.bootstrap(ctx, claims, "signed in")
+}
+
+func providerTitle(c commands.Claims) string {
+	if c.Provider == "password" {
+		return "a password"
+	}
+	return c.Provider
+}
