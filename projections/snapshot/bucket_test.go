@@ -1,8 +1,11 @@
 package snapshot
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,21 +15,47 @@ import (
 	"flagledger/events"
 )
 
-// The vectors come from another implementation of murmur3_32 with seed 0.
-func TestBucket(t *testing.T) {
-	for _, c := range []struct {
-		salt, unit  string
-		total, want uint64
-	}{
-		{"", "", 1 << 31, 361_968_715},
-		{"s", "u", 1000, 532},
-		{"4Q7XJ2", "user-42", 100_000, 90_301},
-		{"4Q7XJ2", "user-43", 100_000, 64_073},
-		{"salt", "é", 1_000_000, 885_194},
-		{strings.Repeat("a", 300), "b", 2_000_000_000, 982_374_342},
-	} {
-		if got := Bucket(c.salt, c.unit, c.total); got != c.want {
-			t.Errorf("Bucket(%q, %q, %d) = %d, want %d", c.salt, c.unit, c.total, got, c.want)
+// TestBucketingVectors holds bucketing to what is published.
+func TestBucketingVectors(t *testing.T) {
+	text, err := os.ReadFile("../../docs/bucketing.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var published struct {
+		Vectors []struct {
+			Note, Salt, Unit string
+			Weights          []int64
+			Total, Bucket    uint64
+			Hash             uint32
+			Variation        int
+		}
+		Numbers struct {
+			Salt    string
+			Vectors []struct {
+				Attribute, Unit string
+				Hash            uint32
+			}
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&published); err != nil || len(published.Vectors) == 0 || len(published.Numbers.Vectors) == 0 {
+		t.Fatal("the vectors cannot be read: ", err)
+	}
+	for _, v := range published.Vectors {
+		split := splitOf(v.Salt, v.Weights...)
+		served, ok := split.pick(&Context{TargetingKey: v.Unit})
+		if hash := newMurmur(v.Salt).text(v.Unit).sum(); hash != v.Hash || split.total != v.Total || Bucket(v.Salt, v.Unit, v.Total) != v.Bucket {
+			t.Errorf("%+v: the hash is %d, the total %d, the bucket %d", v, hash, split.total, Bucket(v.Salt, v.Unit, v.Total))
+		}
+		if !ok || served.id != fmt.Sprint(v.Variation) {
+			t.Errorf("%+v: variation %s is served", v, served.id)
+		}
+	}
+	for _, v := range published.Numbers.Vectors {
+		salt := newMurmur(published.Numbers.Salt)
+		if got := ParseNumber([]byte(v.Attribute)).hash(salt); got.sum() != v.Hash || got != salt.text(v.Unit) {
+			t.Errorf("%+v: the hash is %d", v, got.sum())
 		}
 	}
 }
@@ -96,7 +125,8 @@ func TestAShareThatGrowsLosesNoUnit(t *testing.T) {
 		by := rapid.Int64Range(1, 100_000).Draw(t, "by")
 		after := append([]int64{}, weights...)
 		after[grows] += by
-		if neighbour := grows - 1; neighbour >= 0 && rapid.Bool().Draw(t, "at a neighbour's expense") {
+		neighbour := grows + rapid.SampledFrom([]int{-1, +1}).Draw(t, "neighbour")
+		if neighbour >= 0 && neighbour < len(weights) && rapid.Bool().Draw(t, "at its expense") {
 			after[grows] -= by
 			by = min(by, after[neighbour])
 			after[neighbour] -= by
