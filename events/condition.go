@@ -139,7 +139,14 @@ func compareNumbers(a, b string) int {
 
 func plainNumber(text string) bool { return digits(text) && (text == "0" || text[0] != '0') }
 
-func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+func digits(text string) bool {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return text != ""
+}
 
 // identifiers reports whether a text is identifiers with dots between. Leading zeros of numbers are fine in build metadata alone.
 func identifiers(text string, zeros bool) bool {

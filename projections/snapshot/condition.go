@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ type condition struct {
 	negate    bool
 }
 
-func compileCondition(c events.Condition) (condition, error) {
-	t, err := compileTest(c.Op, c.Values)
+func compileCondition(c events.Condition, known patterns) (condition, error) {
+	t, err := compileTest(c.Op, c.Values, known)
 	if err != nil {
 		return condition{}, fmt.Errorf("the condition on %q: %s: %w", c.Attribute, c.Op, err)
 	}
@@ -105,7 +106,7 @@ func (never) text(string) bool   { return false }
 func (never) number(Number) bool { return false }
 func (never) boolean(bool) bool  { return false }
 
-func compileTest(op events.Operator, values []json.RawMessage) (test, error) {
+func compileTest(op events.Operator, values []json.RawMessage, known patterns) (test, error) {
 	switch op {
 	case events.In:
 		return compileIn(values)
@@ -113,8 +114,8 @@ func compileTest(op events.Operator, values []json.RawMessage) (test, error) {
 		texts, err := operands(values, textOf)
 		return affix{op: op, values: texts}, err
 	case events.Matches:
-		patterns, err := operands(values, patternOf)
-		return matches{patterns: patterns}, err
+		compiled, err := operands(values, known.compile)
+		return matches{patterns: compiled}, err
 	case events.Greater, events.GreaterEqual, events.Less, events.LessEqual:
 		numbers, err := operands(values, numberOf)
 		return numberBound{bound: newBound(orders[op], numbers, Number.compare)}, err
@@ -152,6 +153,9 @@ func textOf(value json.RawMessage) (string, error) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", errNoText
 	}
+	if within := value[1 : len(value)-1]; bytes.IndexByte(within, '\\') < 0 {
+		return string(within), nil
+	}
 	var text string
 	if err := json.Unmarshal(value, &text); err != nil {
 		return "", errNoText
@@ -159,16 +163,22 @@ func textOf(value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-func patternOf(value json.RawMessage) (*regexp.Regexp, error) {
+// patterns are regular expressions that a flag has already. Compiling is slow, and most rules of a list that is replaced stay as they were.
+type patterns map[string]*regexp.Regexp
+
+func (known patterns) compile(value json.RawMessage) (*regexp.Regexp, error) {
 	text, err := textOf(value)
 	if err != nil {
 		return nil, err
 	}
-	pattern, err := regexp.Compile(text)
-	if err != nil {
-		return nil, errors.New("is no regular expression that RE2 takes")
+	if known[text] == nil {
+		compiled, err := regexp.Compile(text)
+		if err != nil {
+			return nil, errors.New("is no regular expression that RE2 takes")
+		}
+		known[text] = compiled
 	}
-	return pattern, nil
+	return known[text], nil
 }
 
 func numberOf(value json.RawMessage) (Number, error) {

@@ -53,7 +53,7 @@ type share struct {
 }
 
 func (f *Flag) compileRules(rules []events.Rule) ([]rule, error) {
-	compiled := make([]rule, len(rules))
+	compiled, known := make([]rule, len(rules)), f.patterns()
 	for i, r := range rules {
 		serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
 		if err != nil {
@@ -61,13 +61,32 @@ func (f *Flag) compileRules(rules []events.Rule) ([]rule, error) {
 		}
 		conditions := make([]condition, len(r.Conditions))
 		for j, c := range r.Conditions {
-			if conditions[j], err = compileCondition(c); err != nil {
+			if conditions[j], err = compileCondition(c, known); err != nil {
 				return nil, fmt.Errorf("rule %s: %w", r.ID, err)
 			}
 		}
 		compiled[i] = rule{id: r.ID, conditions: conditions, serve: serve}
 	}
 	return compiled, nil
+}
+
+func (f *Flag) patterns() patterns {
+	known := patterns{}
+	for _, e := range f.environments {
+		if e.targeting == nil {
+			continue
+		}
+		for _, r := range e.targeting.rules {
+			for _, c := range r.conditions {
+				if m, ok := c.test.(matches); ok {
+					for _, p := range m.patterns {
+						known[p.String()] = p
+					}
+				}
+			}
+		}
+	}
+	return known
 }
 
 func (f *Flag) compileServe(s events.Serve, salt murmur) (serve, error) {
