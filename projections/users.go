@@ -34,7 +34,7 @@ func applyUser(b *pgx.Batch, e events.Recorded) error {
 	switch fact := fact.(type) {
 	case events.UserRegistered:
 		b.Queue(`insert into users values ($1, '', true, false, $2)`, id, e.Time)
-	case events.SessionEnded:
+	case events.SessionEnded, events.SessionsEnded:
 	case events.PlatformRoleChanged:
 		b.Queue(`update users set platform_role = $2 where id = $1`, id, fact.To)
 	case events.UserDeactivated:

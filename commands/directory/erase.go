@@ -17,6 +17,7 @@ func (d *Directory) Erase(ctx context.Context, userID string) error {
 			`delete from keep.invitations where lower(email) = ` + email,
 			`update keep.tenant_contacts set primary_email = null, contact_name = null where lower(primary_email) = ` + email,
 			`delete from keep.refresh_tokens where user_id = $1`,
+			`delete from keep.mailed_tokens where user_id = $1`,
 			`delete from keep.passwords where user_id = $1`,
 			`delete from keep.tenant_use where user_id = $1`,
 			`delete from keep.people where user_id = $1`,
