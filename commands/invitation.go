@@ -153,11 +153,17 @@ type Invitee struct {
 func Accept(ctx context.Context, w *Writer, by By, who Invitee, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		ref := InvitationRef{ID: id, Now: now}
-		found, _, err := load[Invitation](ctx, w.Store, ref.stream())
+		found, _, _, err := load[Invitation](ctx, w.Store, ref.stream(), nil)
 		if err != nil {
 			return Invitation{}, Done{}, unavailable(err)
 		}
 		if ref.admit(found, "pending") != nil {
+			if by.Once == nil {
+				continue
+			}
+			if accepted, done, err := Do(ctx, w, by, AcceptInvitation{ref, who.UserID}); done.Repeated {
+				return accepted, done, err
+			}
 			continue
 		}
 		grant := ChangePlatformRole{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed}

@@ -37,12 +37,14 @@ type By struct {
 	RequestID     string
 	CorrelationID string
 	Reason        string
+	Once          *Once // nil where the request is not made again
 }
 
 // Done tells what became of a command.
 type Done struct {
 	Position events.Position // of its last event; zero where there was nothing to do
 	Async    bool            // the read models do not show it yet
+	Repeated bool            // the request had done it already when it was made before
 }
 
 const (
@@ -56,19 +58,24 @@ const (
 
 // Do carries out a command and returns the state that it leaves. It reads the stream, decides, appends, and waits until the change can be
 // read; where there is nothing to do, or the command is refused, until what made it so can be read, which another caller may have done just
-// now. A lost race is decided again; an append of unknown outcome is repeated, which applies it once. Its errors are *Error.
+// now. A lost race is decided again; an append of unknown outcome is repeated, which applies it once. Where the request has been made before
+// and the command was carried out then, nothing is decided: the state is the one that it left. Its errors are *Error.
 func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	attempts := attempts{wait: firstWait}
+	ids := by.Once.eventIDs(cmd.stream(), fmt.Sprintf("%T", cmd))
 	for {
-		s, last, err := load[S, P](ctx, w.Store, cmd.stream())
+		s, last, done, err := load[S, P](ctx, w.Store, cmd.stream(), ids)
 		if err != nil {
 			if attempts.again(ctx, err) {
 				continue
 			}
 			return s, Done{}, unavailable(err)
+		}
+		if done {
+			return s, Done{Position: last.Position, Async: !w.Await(ctx, last.Position), Repeated: true}, nil
 		}
 		facts, err := cmd.decide(s)
 		if err != nil || len(facts) == 0 {
@@ -76,8 +83,12 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 		}
 		batch := make([]events.Event, len(facts))
 		for i, fact := range facts {
+			id := uuid.Must(uuid.NewV7())
+			if ids != nil {
+				id = ids(i)
+			}
 			batch[i] = events.Event{
-				ID:       uuid.Must(uuid.NewV7()),
+				ID:       id,
 				Metadata: events.Metadata{Time: now, Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason},
 				Fact:     fact,
 			}
@@ -103,19 +114,26 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	}
 }
 
-// load folds a stream. last is its last event, the zero Recorded where it has none.
-func load[S any, P state[S]](ctx context.Context, store events.Store, stream string) (s S, last events.Recorded, err error) {
+// load folds a stream. last is its last event, the zero Recorded where it has none. Where the stream holds events with the given ids, it is
+// folded no further than the last of these, and done is true.
+func load[S any, P state[S]](ctx context.Context, store events.Store, stream string, ids func(i int) uuid.UUID) (s S, last events.Recorded, done bool, err error) {
+	own := 0
 	for r, err := range store.Read(ctx, stream, 0) {
 		if err != nil {
-			return s, last, err
+			return s, last, false, err
+		}
+		if ids != nil && r.ID == ids(own) {
+			own++
+		} else if own > 0 {
+			break
 		}
 		if r.Err != nil {
-			return s, last, fmt.Errorf("stream %s@%d: %w", stream, r.Revision, r.Err)
+			return s, last, false, fmt.Errorf("stream %s@%d: %w", stream, r.Revision, r.Err)
 		}
 		P(&s).evolve(r)
 		last = r
 	}
-	return s, last, nil
+	return s, last, own > 0, nil
 }
 
 // attempts bounds how long a command tries to reach a store.

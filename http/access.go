@@ -77,7 +77,7 @@ func by(ctx context.Context) commands.By {
 	if p.machine != nil {
 		actor = events.Actor{Kind: events.ClientActor, ID: p.machine.clientID}
 	}
-	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
+	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once}
 }
 
 // bearer tells what the token of a request proves.
@@ -259,6 +259,10 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		op.Security = need.security()
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	}
+	honoursKey := need.who != anyone && op.Method != http.MethodGet
+	if honoursKey {
+		op.Parameters = append(slices.Clone(op.Parameters), keyParameter)
+	}
 	parameters := pathParameters(op.Path)
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 		r, w := unwrap(ctx)
@@ -270,12 +274,21 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		if err == nil {
 			err = checkMediaType(r)
 		}
+		bearsKey := honoursKey && r.Header["Idempotency-Key"] != nil
 		if err != nil {
+			if bearsKey && op.Method == http.MethodDelete && a.replay(w, r, cmp.Or(ctx.Param("tenantId"), r.Header.Get("X-Tenant-ID"))) {
+				return // it was this very request that took the caller's access
+			}
 			writeProblem(w, r, problemOf(r.Context(), err))
 			return
 		}
 		r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
-		next(huma.WithValue(ctx, principalKey{}, p))
+		ctx = huma.WithValue(ctx, principalKey{}, p)
+		if bearsKey {
+			a.once(ctx, p, next)
+			return
+		}
+		next(ctx)
 	}})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)

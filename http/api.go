@@ -18,6 +18,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/idempotency"
 	"flagledger/commands/keys"
 	"flagledger/commands/metering"
 	"flagledger/queries"
@@ -43,6 +44,7 @@ type Options struct {
 	Now       func() time.Time // time.Now where nil
 	Directory *directory.Directory
 	Meter     *metering.Meter
+	Requests  *idempotency.Requests
 	Metrics   *prometheus.Registry
 	Log       *slog.Logger
 
@@ -67,6 +69,7 @@ type API struct {
 	identity   commands.Identity
 	directory  *directory.Directory
 	meter      *metering.Meter
+	requests   *idempotency.Requests
 	tokens     *tokens
 	limiter    *limiter
 	now        func() time.Time
@@ -84,7 +87,7 @@ func New(o Options) *API {
 		o.Now = time.Now
 	}
 	a := &API{
-		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter,
+		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
 		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), superUsers: map[string]bool{}, router: chi.NewMux(),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "flagledger_http_request_duration_seconds",

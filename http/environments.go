@@ -40,7 +40,7 @@ func (a *API) addEnvironments() {
 		Body environmentBody
 	}) (*environmentOutput, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.AddEnvironment{
-			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: commands.NewID(), Name: in.Body.Environment},
+			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment},
 		})
 		return &environmentOutput{
 			Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(in.ID) + "/environments/" + in.Body.Environment, Body: in.Body,

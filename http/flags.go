@@ -243,11 +243,11 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 // command is the command that makes the flag, in no project.
 func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	cmd := commands.CreateFlag{
-		TenantID: principalOf(ctx).tenant.ID(), Key: n.Key, ID: commands.NewID(), Name: n.Name.sent, Type: events.FlagType(n.Type),
+		TenantID: principalOf(ctx).tenant.ID(), Key: n.Key, ID: newID(ctx), Name: n.Name.sent, Type: events.FlagType(n.Type),
 		DefaultValue: json.RawMessage(n.DefaultValue), Description: n.Description, Tags: n.Tags, Salt: commands.NewSalt(),
 	}
 	for _, v := range n.Variations {
-		cmd.Variations = append(cmd.Variations, v.variation())
+		cmd.Variations = append(cmd.Variations, v.variation(ctx))
 	}
 	return cmd
 }

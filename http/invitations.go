@@ -115,7 +115,7 @@ func (a *API) invitationRef(id string) commands.InvitationRef {
 
 // invite notes the address, which is no fact, before the fact: an invitation is never without it.
 func (a *API) invite(ctx context.Context, email string, create commands.CreateInvitation) (*invitationOutput, error) {
-	create.ID, create.Now = commands.NewID(), a.now()
+	create.ID, create.Now = newID(ctx), a.now()
 	var err error
 	if create.AlreadyPending, err = a.queries.Invited(ctx, email); err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		return nil, err
 	}
 	var err error
-	if add.UserID, add.Pending, err = a.directory.Invitee(ctx, tenantID, body.Email, commands.NewID()); err != nil {
+	if add.UserID, add.Pending, err = a.directory.Invitee(ctx, tenantID, body.Email, newID(ctx)); err != nil {
 		return nil, err
 	}
 	out, err := a.writeMember(ctx, tenantID, add.UserID, add)

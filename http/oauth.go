@@ -70,7 +70,7 @@ func (a *API) addOAuth() {
 		Body createClientBody
 	}) (*clientOutput, error) {
 		secret, hash := commands.NewSecret()
-		id := commands.NewID()
+		id := newID(ctx)
 		out, err := a.writeClient(ctx, commands.CreateClient{
 			TenantRef: tenantRef(ctx), ID: id, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash,
 		}, id, secret)
@@ -106,9 +106,17 @@ func (a *API) addOAuth() {
 	}, alias+"/{clientId}/rotate")
 }
 
-// writeClient answers with a client as a command leaves it and its new secret, this once.
+// writeClient answers with a client as a command leaves it and its new secret, this once. Where the answer with the secret was lost and the
+// request is made again, the client gets another one.
 func (a *API) writeClient(ctx context.Context, cmd commands.Command[commands.Tenant], id, secret string) (*clientOutput, error) {
 	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	if err == nil && done.Repeated {
+		anew := by(ctx)
+		anew.Once = nil
+		rotate := commands.RotateSecret{ClientRef: commands.ClientRef{TenantRef: tenantRef(ctx), ID: id}, Now: a.now()}
+		secret, rotate.SecretHash = commands.NewSecret()
+		tenant, done, err = commands.Do(ctx, a.writer, anew, rotate)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +262,8 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 		client = &snapshot.Client{}
 	}
 	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.now()) {
-		return nil, oauthProblem(invalidClient, "the client's id or secret is wrong")
+		// The right secret always passes: nobody guesses 256 bits, and nobody is to shut a client out by trying.
+		return nil, a.guard(r.Context(), "client "+id, func() error { return oauthProblem(invalidClient, "the client's id or secret is wrong") })
 	}
 	return client, nil
 }

@@ -76,7 +76,7 @@ func (a *API) addProjects() {
 		Body createProjectBody
 	}) (*projectOutput, error) {
 		out, err := a.writeProject(ctx, commands.CreateProject{
-			ID: commands.NewID(), TenantID: principalOf(ctx).tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color.sent,
+			ID: newID(ctx), TenantID: principalOf(ctx).tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color.sent,
 		})
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -255,7 +256,8 @@ func (a *API) guard(ctx context.Context, account string, try func() error) error
 		return left.problem()
 	}
 	err := try()
-	if commands.KindOf(err) != commands.Unauthenticated {
+	refused, _ := errors.AsType[*problem](err)
+	if commands.KindOf(err) != commands.Unauthenticated && (refused == nil || refused.Status != http.StatusUnauthorized) {
 		l.guesses.giveBack(key)
 	}
 	return err

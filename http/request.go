@@ -13,6 +13,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
+
+	"flagledger/commands"
 )
 
 // request is what is known of a request from its arrival on.
@@ -27,6 +29,8 @@ type request struct {
 
 	credential *credential // of the token that the request bears
 	refusal    error       // why it bears none that holds
+
+	once *commands.Once // nil without an Idempotency-Key
 }
 
 type requestKey struct{}

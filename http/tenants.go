@@ -159,7 +159,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	email := in.Body.PrimaryEmail
 	wrong := wrongContact(email, in.Body.ContactName)
 	create := commands.CreateTenant{
-		ID: commands.NewID(), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Environments: commands.FirstEnvironments(),
+		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Environments: commands.FirstEnvironments(),
 	}
 	if err := create.Check(wrong); err != nil {
 		return nil, err

@@ -36,8 +36,8 @@ type newVariationBody struct {
 	Weight      number `json:"weight,omitempty" minimum:"0" maximum:"10000" doc:"At most three decimals; 0 without it" example:"50"`
 }
 
-func (b newVariationBody) variation() commands.NewVariation {
-	return commands.NewVariation{ID: commands.NewID(), Name: b.Name, Value: json.RawMessage(b.Value), Description: b.Description, Weight: b.Weight.weight()}
+func (b newVariationBody) variation(ctx context.Context) commands.NewVariation {
+	return commands.NewVariation{ID: newID(ctx), Name: b.Name, Value: json.RawMessage(b.Value), Description: b.Description, Weight: b.Weight.weight()}
 }
 
 // weight reads a weight; what is none becomes one that commands refuse.
@@ -84,7 +84,7 @@ func (a *API) addVariations() {
 		FlagChange
 		Body newVariationBody
 	}) (*variationOutput, error) {
-		v := in.Body.variation()
+		v := in.Body.variation(ctx)
 		out, err := a.writeVariation(ctx, commands.AddVariation{FlagRef: in.ref(ctx), Variation: v}, v.ID)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/idempotency"
 	"flagledger/commands/keys"
 	"flagledger/commands/local"
 	"flagledger/commands/metering"
@@ -68,6 +69,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	progress := projections.NewProgress()
 	people := directory.New(pool)
 	meter := metering.New(pool)
+	requests := idempotency.New(pool)
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
 
@@ -79,6 +81,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	parts.Go(func() { identity.Run(running) })
 	parts.Go(func() { meter.Run(running, log) })
 	parts.Go(func() { signing.Run(running) })
+	parts.Go(func() { requests.Run(running, log) })
 	parts.Go(func() { monitor.run(running) })
 	parts.Go(func() {
 		if err := projections.Run(running, databaseURL, store, progress, log); err != nil && running.Err() == nil {
@@ -92,7 +95,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	api := http.New(http.Options{
 		Writer:   &commands.Writer{Store: store, Await: progress.Wait},
 		Queries:  queries.New(pool, live),
-		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Metrics: metrics, Log: log, Health: monitor.health,
+		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins,
 		SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})

@@ -1,0 +1,175 @@
+// Package idempotency keeps the answers to requests that bear an Idempotency-Key, for all nodes, so that a request which is made again is not
+// carried out again.
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+)
+
+const (
+	// Lives is how long a key is remembered.
+	Lives = 24 * time.Hour
+	// lease is how long a request is waited for whose node may have died.
+	lease         = 30 * time.Second
+	timeout       = 2 * time.Second
+	sweepInterval = 10 * time.Minute
+)
+
+// Requests remembers requests that bear a key, in a database.
+type Requests struct {
+	Now func() time.Time
+
+	db *pgxpool.Pool
+}
+
+// New returns the requests in a database.
+func New(db *pgxpool.Pool) *Requests { return &Requests{Now: time.Now, db: db} }
+
+// Request is a request with a key.
+type Request struct {
+	Key     string
+	Scope   string // whose key it is, and for what
+	Content string // all that must be the same when the request is made again
+}
+
+func (r Request) scope() []byte {
+	key, scope := sha256.Sum256([]byte(r.Key)), sha256.Sum256([]byte(r.Scope))
+	sum := sha256.Sum256(append(key[:], scope[:]...))
+	return sum[:]
+}
+
+func (r Request) content() []byte {
+	sum := sha256.Sum256([]byte(r.Content))
+	return sum[:]
+}
+
+// Answer is what a request was answered with.
+type Answer struct {
+	Status int
+	Header map[string][]string
+	Body   []byte
+}
+
+// Attempt is the right to carry a request out. It ends with Finish or Abandon, and by itself after half a minute.
+type Attempt struct {
+	// Once identifies the request, this time and each time that it is made.
+	Once *commands.Once
+
+	requests *Requests
+	request  Request
+	claim    uuid.UUID
+}
+
+// Begin returns the answer to a request that has been answered before, or else the right to carry it out. Its errors are *commands.Error: Invalid
+// where the key was used for another request, Conflict while another attempt is under way, Unavailable when the database cannot be reached.
+func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		now := rs.Now().Truncate(time.Millisecond)
+		attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
+		var began time.Time
+		err := rs.db.QueryRow(ctx, `insert into keep.idempotency as held (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
+			on conflict (scope) do update set content = excluded.content, claim = excluded.claim, claimed_until = excluded.claimed_until, answer = null,
+				began_at = case when held.began_at <= $6 then excluded.began_at else held.began_at end
+			where held.began_at <= $6 or held.answer is null and held.claimed_until <= $3 and held.content = excluded.content
+			returning began_at`, r.scope(), r.content(), now, attempt.claim, now.Add(lease), now.Add(-Lives)).Scan(&began)
+		if err == nil {
+			attempt.Once = commands.NewOnce(r.scope(), began)
+			return attempt, nil, nil
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return nil, nil, unavailable(err)
+		}
+		answer, found, err := rs.answer(ctx, r)
+		if found || err != nil {
+			return nil, answer, err
+		}
+	}
+}
+
+// Answered returns the answer to a request that has been answered before, nil where it has not.
+func (rs *Requests) Answered(ctx context.Context, r Request) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer, _, err := rs.answer(ctx, r)
+	return answer, err
+}
+
+func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, found bool, err error) {
+	var content, sealed []byte
+	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.Now().Add(-Lives)).Scan(&content, &sealed)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, unavailable(err)
+	case !bytes.Equal(content, r.content()):
+		return nil, true, &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{
+			"Idempotency-Key": "has been used for another request: a key is good for one request, which may be repeated as it was",
+		}}
+	case sealed == nil:
+		return nil, true, &commands.Error{Kind: commands.Conflict, Detail: "a request with this Idempotency-Key is still being carried out"}
+	}
+	answer, err = unseal(r, sealed)
+	return answer, true, err
+}
+
+// Finish keeps the answer, unless another attempt has begun meanwhile.
+func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
+	sealed, err := seal(a.request, answer)
+	if err != nil {
+		return err
+	}
+	return a.end(ctx, sealed)
+}
+
+// Abandon lets the request be made again, by way of the same ids.
+func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
+
+func (a *Attempt) end(ctx context.Context, sealed []byte) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	_, err := a.requests.db.Exec(ctx, `update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
+		a.request.scope(), a.claim, sealed)
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+func unavailable(err error) error {
+	return &commands.Error{Kind: commands.Unavailable, Detail: "the Idempotency-Key cannot be honoured at the moment: the database cannot be reached", Err: err}
+}
+
+// Run forgets keys whose time is over, until ctx ends.
+func (rs *Requests) Run(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for {
+		if err := rs.sweep(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("old Idempotency-Keys could not be removed; they will be with the next attempt", "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (rs *Requests) sweep(ctx context.Context) error {
+	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.Now().Add(-Lives))
+	return err
+}

@@ -1,0 +1,163 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	"flagledger/commands/idempotency"
+)
+
+// Changes of whoever has signed in honour an Idempotency-Key. Operations that anyone may call do not: their answers hold tokens, and
+// there is nobody whose key it would be.
+
+const maxKey = 255
+
+var keyParameter = &huma.Param{
+	Name: "Idempotency-Key", In: "header",
+	Description: "Repeating the request with the same key repeats its answer, for 24 hours. Draw it at random, as a UUID: 1 to 255 printable ASCII characters.",
+	Schema:      &huma.Schema{Type: huma.TypeString, MinLength: new(1), MaxLength: new(maxKey)},
+}
+
+// newID is an id that nothing else has, and that is the same when a request is made again with its Idempotency-Key.
+func newID(ctx context.Context) string { return requestOf(ctx).once.NewID() }
+
+// once answers a request that bears an Idempotency-Key as it was answered when it was first made, or else carries it out and keeps the answer. That
+// the service was at fault or too busy is not kept: then the request may be made again.
+func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
+	r, w := unwrap(ctx)
+	tenantID := ""
+	if p.tenant != nil {
+		tenantID = p.tenant.ID()
+	}
+	request, err := keyed(r, p.credential, tenantID)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	attempt, answer, err := a.requests.Begin(r.Context(), request)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	if answer != nil {
+		repeat(w, answer)
+		return
+	}
+	req := requestOf(r.Context())
+	req.once = attempt.Once
+	kept := false
+	defer func() {
+		if kept {
+			return
+		}
+		if err := attempt.Abandon(r.Context()); err != nil {
+			req.log.Warn("a request with an Idempotency-Key can only be made again in a while", "err", err)
+		}
+	}()
+	rec := &recorder{header: w.Header().Clone(), answer: idempotency.Answer{Status: http.StatusOK}}
+	next(humachi.NewContext(ctx.Operation(), r.WithContext(ctx.Context()), rec))
+	rec.answer.Body = rec.body.Bytes()
+	rec.answer.Header = maps.Clone(rec.header)
+	maps.DeleteFunc(rec.answer.Header, func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
+	if rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests {
+		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
+			req.log.Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
+		} else {
+			kept = true
+		}
+	}
+	send(w, &rec.answer)
+}
+
+// replay answers as a request was answered before, if it was.
+func (a *API) replay(w http.ResponseWriter, r *http.Request, tenantID string) bool {
+	c := requestOf(r.Context()).credential
+	if c == nil {
+		return false
+	}
+	request, err := keyed(r, c, tenantID)
+	if err != nil {
+		return false
+	}
+	answer, err := a.requests.Answered(r.Context(), request)
+	if err != nil || answer == nil {
+		return false
+	}
+	repeat(w, answer)
+	return true
+}
+
+func repeat(w http.ResponseWriter, answer *idempotency.Answer) {
+	w.Header().Set("Idempotent-Replayed", "true")
+	send(w, answer)
+}
+
+func send(w http.ResponseWriter, answer *idempotency.Answer) {
+	maps.Copy(w.Header(), answer.Header)
+	w.WriteHeader(answer.Status)
+	if len(answer.Body) > 0 {
+		_, _ = w.Write(answer.Body)
+	}
+}
+
+// keyed reads a request that bears an Idempotency-Key. Its body is there to be read again.
+func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request, error) {
+	keys := r.Header["Idempotency-Key"]
+	if len(keys) != 1 || !goodKey(keys[0]) {
+		return idempotency.Request{}, invalid(map[string]string{"Idempotency-Key": "must be one key of 1 to 255 printable ASCII characters"})
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody-1))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return idempotency.Request{}, newProblem(http.StatusBadRequest, "the body is larger than 1 MiB")
+	}
+	if err != nil {
+		return idempotency.Request{}, newProblem(http.StatusBadRequest, unreadBody)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	who := "user " + c.claims.UserID
+	if c.machine != nil {
+		who = "client " + c.machine.clientID
+	}
+	return idempotency.Request{
+		Key:     keys[0],
+		Scope:   strings.Join([]string{tenantID, who, r.Method, r.URL.EscapedPath()}, "\x00"),
+		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get("X-Environment"), r.Header.Get("If-Match"), string(body)}, "\x00"),
+	}, nil
+}
+
+func goodKey(key string) bool {
+	return key != "" && len(key) <= maxKey && !strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' })
+}
+
+// recorder is an answer that is held back.
+type recorder struct {
+	header http.Header
+	answer idempotency.Answer
+	body   bytes.Buffer
+	sent   bool
+}
+
+// Header implements net/http.ResponseWriter.
+func (r *recorder) Header() http.Header { return r.header }
+
+// WriteHeader implements net/http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	if !r.sent {
+		r.sent, r.answer.Status = true, status
+	}
+}
+
+// Write implements net/http.ResponseWriter.
+func (r *recorder) Write(b []byte) (int, error) {
+	r.sent = true
+	return r.body.Write(b)
+}

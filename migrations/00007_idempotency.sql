@@ -1,0 +1,15 @@
+-- +goose Up
+
+-- Requests that bear an Idempotency-Key, for 24 hours. Neither the keys nor the answers can be read here: an answer is encrypted under the key.
+create table keep.idempotency (
+    scope         bytea primary key, -- SHA-256 of the key, whose it is and what it is for
+    content       bytea       not null, -- SHA-256 of the request
+    began_at      timestamptz not null,
+    claim         uuid        not null, -- of who carries the request out
+    claimed_until timestamptz not null,
+    answer        bytea -- null until there is one
+);
+create index idempotency_age on keep.idempotency (began_at);
+
+-- +goose Down
+drop table keep.idempotency;
