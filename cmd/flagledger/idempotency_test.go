@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/migrations/pgtest"
 )
 
 // keyed makes a call with an Idempotency-Key.
@@ -174,9 +176,37 @@ var acts = map[string]func(me *client) act{
 	"change a role": func(me *client) act {
 		return act{"PATCH", "/api/v1/tenants/" + me.tenant + "/users/" + me.join("viewer").userID, `{"role":"admin"}`, 200, me.tenantStream}
 	},
+	"delete an OAuth client": func(me *client) act {
+		id, _ := me.oauthClient("c", "flags:read")
+		return act{"DELETE", "/api/v1/oauth/clients/" + id, ``, 204, me.tenantStream}
+	},
+	"create an invitation": func(*client) act {
+		return act{"POST", invitationsPath, fmt.Sprintf(`{"email":%q,"role":"viewer"}`, address()), 201, func(a *answer) string { return events.InvitationStream(a.object()["id"].(string)) }}
+	},
+	"revoke an invitation": func(me *client) act {
+		id := me.invitation()
+		return act{"DELETE", invitationsPath + "/" + id, ``, 204, func(*answer) string { return events.InvitationStream(id) }}
+	},
+	"send an invitation again": func(me *client) act {
+		id := me.invitation()
+		return act{"POST", invitationsPath + "/" + id + "/resend", ``, 200, func(*answer) string { return events.InvitationStream(id) }}
+	},
+	"deactivate a person": func(me *client) act {
+		id := me.s.signUp(address()).userID
+		return act{"PATCH", usersOfPlatform + "/" + id + "/deactivate", ``, 200, func(*answer) string { return events.UserStream(id) }}
+	},
+	"give a platform role": func(me *client) act {
+		id := me.s.signUp(address()).userID
+		return act{"PATCH", usersOfPlatform + "/" + id + "/role", `{"role":"viewer"}`, 200, func(*answer) string { return events.UserStream(id) }}
+	},
 	"remove a member": func(me *client) act {
 		return act{"DELETE", "/api/v1/tenants/" + me.tenant + "/users/" + me.join("viewer").userID, ``, 204, me.tenantStream}
 	},
+}
+
+func (c *client) invitation() (id string) {
+	c.s.t.Helper()
+	return c.call("POST", invitationsPath, map[string]string{"email": address(), "role": "viewer"}).want(201).object()["id"].(string)
 }
 
 func (c *client) flagStream(*answer) string   { return events.FlagStream(c.tenant, "k") }
@@ -189,10 +219,16 @@ func (c act) sent() any {
 	return c.body
 }
 
+// serviceOfRoot is a service on which root@example.com is a super user.
+func serviceOfRoot(t *testing.T) *service {
+	t.Helper()
+	return serviceWith(t, pgtest.URL(t), config{EventStoreURL: engineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, testLog(t))
+}
+
 func TestAChangeIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
-	owner := s.signUp("owner@example.com")
+	s := serviceOfRoot(t)
+	owner := s.signUp("root@example.com")
 	ready := map[string]act{}
 	clients := map[string]*client{}
 	firsts := map[string]*answer{}
@@ -260,6 +296,64 @@ func TestMadeAgainAfterOthers(t *testing.T) {
 	me.call("GET", flagPath("k"), nil).want(200).shows(map[string]any{"type": "string", "version": 4})
 	// With another key it is another request.
 	me.keyed("3", "PATCH", flagPath("k"), `{"name":"second"}`, "If-Match", `"1"`).refused(412)
+}
+
+// An invitation is found again by who accepted it with this request.
+func TestAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	s := serviceOfRoot(t)
+	root := s.signUp("root@example.com")
+	email := address()
+	path := invitationsPath + "/" + root.call("POST", invitationsPath, map[string]string{"email": email, "role": "viewer"}).want(201).object()["id"].(string)
+	guest := s.signUp(email)
+	first := guest.keyed("k", "POST", invitationsPath+"/accept", nil).want(200)
+	s.forgetAnswers()
+	guest.keyed("k", "POST", invitationsPath+"/accept", nil).is(first).notReplayed()
+	guest.keyed("k", "POST", invitationsPath+"/accept", nil).replays(first)
+	guest.keyed("l", "POST", invitationsPath+"/accept", nil).refused(404)
+	root.call("GET", path, nil).want(200).shows(map[string]any{"status": "accepted"})
+}
+
+// A secret that was lost with its answer is replaced.
+func TestTheSecretOfAClientMadeOnce(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	me := s.signUp("me@example.com")
+	key, body := uuid.NewString(), `{"name":"c","scopes":["flags:read"]}`
+	works := func(a *answer) *answer {
+		t.Helper()
+		o := a.object()
+		me.trade("grant_type", "client_credentials", "client_id", o["clientId"].(string), "client_secret", o["clientSecret"].(string)).want(200)
+		return a
+	}
+	created := works(me.keyed(key, "POST", "/api/v1/oauth/clients", body).want(201))
+	me.keyed(key, "POST", "/api/v1/oauth/clients", body).replays(created)
+	var kept []byte
+	conn, err := pgx.Connect(t.Context(), s.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	if err := conn.QueryRow(t.Context(), `select answer from keep.idempotency`).Scan(&kept); err != nil {
+		t.Fatal(err)
+	}
+	if secret := created.object()["clientSecret"].(string); bytes.Contains(kept, []byte(secret)) || bytes.Contains(kept, []byte("clientSecret")) {
+		t.Error("the secret is in the database")
+	}
+	s.forgetAnswers()
+	again := works(me.keyed(key, "POST", "/api/v1/oauth/clients", body).want(201).notReplayed())
+	id := created.object()["clientId"]
+	same(t, "the client that the request makes again", again.object()["clientId"], id)
+	if again.raw("clientSecret") == created.raw("clientSecret") {
+		t.Error("the secret could be found again")
+	}
+	me.keyed(key, "POST", "/api/v1/oauth/clients", body).replays(again)
+	rotate := "/api/v1/oauth/clients/" + id.(string) + "/rotate"
+	rotated := works(me.keyed(key, "POST", rotate, nil).want(200))
+	me.keyed(key, "POST", rotate, nil).replays(rotated)
+	s.forgetAnswers()
+	works(me.keyed(key, "POST", rotate, nil).want(200).notReplayed())
+	same(t, "clients", len(me.call("GET", "/api/v1/oauth/clients", nil).want(200).list()), 1)
 }
 
 func TestIdempotencyKeys(t *testing.T) {
@@ -437,8 +531,8 @@ func TestARequestUnderWayOnPostgres(t *testing.T) {
 // Whatever changes something honours a key: here, on things that do not exist.
 func TestEveryChangeHonoursAKey(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
-	me := s.signUp("me@example.com")
+	s := serviceOfRoot(t)
+	me := s.signUp("root@example.com")
 	_, operations := me.document()
 	missing := strings.NewReplacer("{tenantId}", me.tenant, "{flagKey}", "none", "{environment}", "none")
 	for name, operation := range operations {

@@ -118,6 +118,29 @@ func TestTheLimitOfAnAddress(t *testing.T) {
 	from(nobody, "192.0.2.2", "/health").want(200)
 }
 
+func TestGuessingSecrets(t *testing.T) {
+	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
+	me := s.signUp("me@example.com")
+	known, secret := me.oauthClient("c", "flags:read")
+	trade := func(id, secret string) *answer {
+		t.Helper()
+		return me.trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret)
+	}
+	for _, id := range []string{known, "unknown"} {
+		for i := range 50 {
+			a := trade(id, "wrong")
+			if want := map[bool]int{true: 401, false: 429}[i < 20]; a.status != want {
+				t.Fatalf("wrong secret %d of %s: %d, want %d", i+1, id, a.status, want)
+			}
+			_, remaining, reset := a.budget()
+			if a.status == 429 && (remaining != 0 || a.header.Get("Retry-After") != strconv.Itoa(reset) || a.object()["error"] != "temporarily_unavailable") {
+				t.Errorf("refused with %v %s", a.header, a.body)
+			}
+		}
+	}
+	trade(known, secret).want(200) // nobody can shut a client out
+}
+
 func TestGuessingPasswords(t *testing.T) {
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	s.signUp("known@example.com")
