@@ -75,7 +75,7 @@ func shows(t *testing.T, w *httptest.ResponseRecorder, status, limit, remaining,
 
 func TestAWindow(t *testing.T) {
 	a := newAPI(anonymous(2))
-	clock := time.Now()
+	clock := a.limiter.began
 	a.limiter.now = func() time.Time { return clock }
 	call := func(status, remaining, reset int) {
 		t.Helper()
@@ -235,7 +235,7 @@ func TestCountingAtOnce(t *testing.T) {
 
 func TestAFloodOfAddresses(t *testing.T) {
 	a := newAPI(anonymous(3))
-	clock := time.Now()
+	clock := a.limiter.began
 	a.limiter.now = func() time.Time { return clock }
 	address := func(i int) string { return fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>16, i&0xffff) }
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -268,7 +268,7 @@ func TestAFloodOfAddresses(t *testing.T) {
 
 func TestGuessing(t *testing.T) {
 	a := newAPI(anonymous(1000))
-	clock := time.Now()
+	clock := a.limiter.began
 	a.limiter.now = func() time.Time { return clock }
 	req := &request{answer: http.Header{}, log: a.options.Log}
 	ctx := context.WithValue(t.Context(), requestKey{}, req)
