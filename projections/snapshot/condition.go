@@ -72,8 +72,8 @@ type attribute struct {
 }
 
 func newAttribute(name string) attribute {
-	a := attribute{name: name, targetingKey: name == targetingKey}
-	if path := strings.Split(name, "."); len(path) > 1 && path[0] != targetingKey {
+	a := attribute{name: name, targetingKey: name == events.TargetingKey}
+	if path := strings.Split(name, "."); len(path) > 1 && path[0] != events.TargetingKey {
 		a.path = path
 	}
 	return a

@@ -33,7 +33,7 @@ type Result struct {
 // Context is whom a flag is evaluated for.
 type Context struct {
 	TargetingKey string
-	// Attributes hold nil, bool, string, Number, []any and map[string]any.
+	// Attributes hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions find and compare them.
 	Attributes map[string]any
 }
 
@@ -46,12 +46,10 @@ func (e *NoUnitError) Error() string {
 	return e.Attribute + " is required: the flag splits its traffic by it"
 }
 
-const targetingKey = "targetingKey"
-
 var (
 	jsonTrue          = json.RawMessage("true")
 	jsonFalse         = json.RawMessage("false")
-	errNoTargetingKey = &NoUnitError{targetingKey}
+	errNoTargetingKey = &NoUnitError{events.TargetingKey}
 )
 
 // Evaluate says what the flag serves in an environment. It allocates nothing. The error is a *NoUnitError.

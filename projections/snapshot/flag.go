@@ -170,7 +170,7 @@ func (f *Flag) weigh() {
 			shares = append(shares, share{v, uint64(v.weight)})
 		}
 	}
-	f.split = newRollout(f.salt, targetingKey, shares)
+	f.split = newRollout(f.salt, events.TargetingKey, shares)
 }
 
 // in returns the state in an environment, to be changed.

@@ -134,7 +134,7 @@ func newRollout(salt murmur, bucketBy string, shares []share) *rollout {
 		return nil
 	}
 	r := &rollout{salt: salt, noUnit: errNoTargetingKey, total: total, shares: shares}
-	if bucketBy != "" && bucketBy != targetingKey {
+	if bucketBy != "" && bucketBy != events.TargetingKey {
 		r.by, r.noUnit = new(newAttribute(bucketBy)), &NoUnitError{bucketBy}
 	}
 	return r
