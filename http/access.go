@@ -108,15 +108,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return nil, newProblem(http.StatusBadRequest, "X-Tenant-ID names another tenant than the path")
 	}
 	asked := cmp.Or(pathTenant, sent)
-	var err error
-	if p.machine != nil {
-		err = a.enterAsMachine(p, need, asked)
-	} else if need.platform != "" {
-		err = a.enterPlatform(p, need.platform)
-	} else if need.who != person {
-		err = a.enter(p, need, asked)
-	}
-	if err != nil {
+	if err := a.enter(p, need, asked); err != nil {
 		return nil, err
 	}
 	if p.machine == nil && p.tenant != nil && sent != "" {
@@ -136,16 +128,33 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := a.holds(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// holds tells whether what a token proves has been revoked.
+func (a *API) holds(c *credential) error {
 	if c.machine != nil {
 		if client, ok := a.queries.Live().Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
-			return nil, newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
+			return newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
 		}
-		return c, nil
+		return nil
 	}
 	if a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID, c.claims.AuthTime) {
-		return nil, newProblem(http.StatusUnauthorized, "the session has ended")
+		return newProblem(http.StatusUnauthorized, "the session has ended")
 	}
-	return c, a.shutOut(c.claims.UserID)
+	return a.shutOut(c.claims.UserID)
+}
+
+// mayStill reports whether a principal who was admitted to an environment of a tenant would be admitted again.
+func (a *API) mayStill(p *principal, need access) bool {
+	if !a.now().Before(p.expires) || a.holds(p.credential) != nil {
+		return false
+	}
+	again := &principal{credential: p.credential}
+	return a.enter(again, need, p.tenant.ID()) == nil && again.choose(p.environment.Name) == nil && again.environment == p.environment
 }
 
 // shutOut refuses whoever has been deactivated or erased.
@@ -167,9 +176,23 @@ func (a *API) enterPlatform(p *principal, need events.PlatformRole) error {
 	return nil
 }
 
-// enter finds the tenant of a person's call and his role in it. Whoever is no member is told the same of a tenant that exists and of one
-// that does not.
+// enter finds the tenant of a call, where it is about one.
 func (a *API) enter(p *principal, need access, id string) error {
+	switch {
+	case p.machine != nil:
+		return a.enterAsMachine(p, need, id)
+	case need.platform != "":
+		return a.enterPlatform(p, need.platform)
+	case need.who == person:
+		return nil
+	default:
+		return a.enterAsPerson(p, need, id)
+	}
+}
+
+// enterAsPerson finds the tenant of a person's call and his role in it. Whoever is no member is told the same of a tenant that exists and of
+// one that does not.
+func (a *API) enterAsPerson(p *principal, need access, id string) error {
 	if id == "" {
 		tenants := a.queries.Live().User(p.claims.UserID).Tenants
 		if len(tenants) == 0 {

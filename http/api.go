@@ -52,6 +52,7 @@ type Options struct {
 	Health func() []string
 
 	Limits  Limits
+	Streams StreamLimits
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
 	Origins []string       // of the web pages that may call the interface, or "*"
 
@@ -77,6 +78,9 @@ type API struct {
 	router     *chi.Mux
 	huma       huma.API
 	durations  *prometheus.HistogramVec
+	streams    prometheus.Gauge
+	ending     chan struct{} // closed when a server of the interface shuts down
+	end        func()
 
 	evaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
 }
@@ -94,11 +98,13 @@ func New(o Options) *API {
 			Help:    "Duration of requests by method, route and class of status.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
 		}, []string{"method", "route", "status"}),
+		streams: newStreamGauge(), ending: make(chan struct{}),
 	}
+	a.end = sync.OnceFunc(func() { close(a.ending) })
 	for _, address := range o.SuperUsers {
 		a.superUsers[strings.ToLower(address)] = true
 	}
-	o.Metrics.MustRegister(a.durations)
+	o.Metrics.MustRegister(a.durations, a.streams)
 	if len(o.Origins) > 0 {
 		a.router.Use(crossOrigin(o.Origins))
 	}
@@ -119,6 +125,7 @@ func New(o Options) *API {
 		r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
 		r.Post(grantRoute, a.token)
 		r.Post(legacyGrantRoute, a.legacyToken)
+		r.Get(streamRoute, a.stream)
 		setUpHuma()
 		a.huma = humachi.New(r, a.openAPI())
 		a.addSystem()
@@ -142,6 +149,7 @@ func New(o Options) *API {
 		a.documentOFREP()
 		a.documentToken()
 		a.documentJWKS()
+		a.documentStream()
 	})
 	a.publish()
 	return a
@@ -157,9 +165,9 @@ var setUpHuma = sync.OnceFunc(func() {
 // ServeHTTP implements net/http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
 
-// Server returns a server of the interface with its limits. Its caller starts and stops it.
+// Server returns a server of the interface with its limits. Its caller starts and stops it. When it is shut down, all streams end.
 func (a *API) Server() *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler:           a,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -167,6 +175,8 @@ func (a *API) Server() *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
 	}
+	server.RegisterOnShutdown(a.end)
+	return server
 }
 
 func unwrap(ctx huma.Context) (*http.Request, http.ResponseWriter) { return humachi.Unwrap(ctx) }

@@ -114,7 +114,9 @@ func (a *API) observe(next http.Handler) http.Handler {
 				route = "unknown"
 			}
 			took := time.Since(began)
-			a.durations.WithLabelValues(methodLabel(r.Method), route, statusClass(wrapped.Status())).Observe(took.Seconds())
+			if route != streamRoute || wrapped.Status() != http.StatusOK { // a stream takes as long as it is wanted
+				a.durations.WithLabelValues(methodLabel(r.Method), route, statusClass(wrapped.Status())).Observe(took.Seconds())
+			}
 			level := slog.LevelInfo
 			if wrapped.Status() < 400 && route == evaluateRoute {
 				level = slog.LevelDebug // thousands a second

@@ -36,11 +36,12 @@ type config struct {
 	limits  http.Limits
 	proxies []netip.Prefix
 	now     func() time.Time // time.Now where nil; tests move it
+	streams http.StreamLimits
 }
 
 // loadConfig reads the settings. The error names the one that is bad, in one line.
 func loadConfig() (config, error) {
-	var c config
+	c := config{streams: http.DefaultStreamLimits()}
 	if err := env.Parse(&c); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
 	}

@@ -84,6 +84,9 @@ func serviceWith(t testing.TB, databaseURL string, c config, log *slog.Logger) *
 	if c.limits.Anonymous == 0 {
 		c.limits = generous
 	}
+	if c.streams.PerTenant == 0 {
+		c.streams = flagledgerhttp.DefaultStreamLimits()
+	}
 	n, err := start(t.Context(), c, databaseURL, log)
 	if err != nil {
 		t.Fatal(err)

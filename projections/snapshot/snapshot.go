@@ -24,6 +24,8 @@ type Snapshot struct {
 	ended    *xsync.Map[string, time.Time] // sessions, and until when their tokens would have lived
 	position atomic.Pointer[events.Position]
 	faults   atomic.Int64
+	changes  changes
+	engine   string // of the store, once Run has begun
 	ready    chan struct{}
 	live     bool
 }
@@ -35,6 +37,7 @@ func New() *Snapshot {
 		users:   xsync.NewMap[string, *User](),
 		clients: xsync.NewMap[string, *Client](),
 		ended:   xsync.NewMap[string, time.Time](),
+		changes: changes{size: maxChanges},
 		ready:   make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
@@ -49,6 +52,7 @@ const (
 // Run keeps the snapshot current until ctx ends, and tells applied each position that it has reached. Whatever happens to the store,
 // what has been read stays.
 func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Position), log *slog.Logger) {
+	s.engine = store.Engine()
 	wait := retryWait
 	for ctx.Err() == nil {
 		for page, err := range store.Subscribe(ctx, s.Position()) {
@@ -99,6 +103,7 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 		}
 	}
 	s.position.Store(&page.Next)
+	s.changes.publish(page.Next)
 	if page.Live && !s.live {
 		s.live = true
 		close(s.ready)
@@ -125,6 +130,7 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact, log *slog.
 	if before == nil || after == nil {
 		t.births.Add(1)
 	}
+	s.changes.note(t, key, e, fact)
 }
 
 func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) {
@@ -189,6 +195,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 		s.applyClient(t.id, e)
 	}
 	t.state.Store(&next)
+	s.changes.touch(t)
 }
 
 func (s *Snapshot) addMember(t *Tenant, userID string, role events.Role) {
@@ -218,6 +225,9 @@ func (s *Snapshot) user(id string) User {
 func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	u := s.user(id)
+	for _, tenant := range u.Tenants {
+		s.changes.touch(s.tenant(tenant))
+	}
 	switch fact := fact.(type) {
 	case events.UserRegistered:
 		u.Registered = true

@@ -19,6 +19,7 @@ type Tenant struct {
 	keys     atomic.Pointer[flagKeys]
 	members  *xsync.Map[string, events.Role]
 	projects *xsync.Map[string, *project]
+	hearing  hearing
 }
 
 // tenantState is what seldom changes; it is replaced whole.

@@ -1,0 +1,587 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	flagledgerhttp "flagledger/http"
+	"flagledger/migrations/pgtest"
+)
+
+const streamPath = "/api/v1/flags/stream"
+
+// told is an event of a stream, or a heartbeat, which has an id alone.
+type told struct {
+	at   time.Time
+	ID   string
+	Data *struct {
+		Type, Environment, ETag string
+		LastModified            int64
+		Flags                   []struct {
+			Key     string
+			Version int
+			Deleted bool
+		}
+	}
+}
+
+// flags is what an event names, in short.
+func (e told) flags() string {
+	var list []string
+	for _, f := range e.Data.Flags {
+		text := fmt.Sprintf("%s %d", f.Key, f.Version)
+		if f.Deleted {
+			text += " deleted"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// listening is an open stream.
+type listening struct {
+	t      testing.TB
+	events chan told // closed when the stream ends
+	header http.Header
+	retry  string
+	hangUp func()
+	last   string // the id of the last event that was looked at
+}
+
+// listen opens a stream, and waits until it is connected.
+func (c *client) listen(headers ...string) *listening {
+	c.s.t.Helper()
+	l := c.open(streamPath, headers...)
+	if e := l.next(); e.Data.Type != "connected" || e.Data.ETag != e.ID || e.ID == "" {
+		c.s.t.Fatalf("the stream begins with %+v", e)
+	}
+	return l
+}
+
+// open opens a stream.
+func (c *client) open(path string, headers ...string) *listening {
+	c.s.t.Helper()
+	ctx, cancel := context.WithCancel(c.s.t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.s.url+path, nil)
+	if err != nil {
+		c.s.t.Fatal(err)
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+		r.Header.Set("X-Tenant-ID", c.tenant)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r) //nolint:bodyclose // the reader below closes it
+	if err != nil {
+		c.s.t.Fatal(err)
+	}
+	if response.StatusCode != http.StatusOK {
+		c.s.t.Fatalf("the stream is refused with %d", response.StatusCode)
+	}
+	l := &listening{t: c.s.t, events: make(chan told, 10_000), header: response.Header, hangUp: cancel}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() && lines.Text() != "" {
+		l.retry += lines.Text()
+	}
+	go func() {
+		defer response.Body.Close()
+		defer close(l.events)
+		var e told
+		for lines.Scan() {
+			name, value, _ := strings.Cut(lines.Text(), ":")
+			value = strings.TrimPrefix(value, " ")
+			switch {
+			case lines.Text() == "":
+				e.at = time.Now()
+				l.events <- e
+				e = told{}
+			case name == "id":
+				e.ID = value
+			case name == "data":
+				if err := json.Unmarshal([]byte(value), &e.Data); err != nil {
+					l.t.Errorf("%v in %s", err, value)
+				}
+			case name != "" || value != "heartbeat":
+				l.t.Errorf("unexpected: %s", lines.Text())
+			}
+		}
+	}()
+	return l
+}
+
+const patience = 30 * time.Second
+
+// next waits for the next event that is no heartbeat.
+func (l *listening) next() told {
+	l.t.Helper()
+	for {
+		select {
+		case e, ok := <-l.events:
+			if !ok {
+				l.t.Fatal("the stream has ended")
+			}
+			if l.last = e.ID; e.Data != nil {
+				return e
+			}
+		case <-time.After(patience):
+			l.t.Fatal("nothing is heard")
+		}
+	}
+}
+
+// hears checks that the next event tells of changes of these flags.
+func (l *listening) hears(flags string) {
+	l.t.Helper()
+	if e := l.next(); e.Data.Type != "refetchEvaluation" || e.flags() != flags {
+		l.t.Errorf("heard %+v, want %s", *e.Data, flags)
+	}
+}
+
+// ends waits for the end of the stream, before which there is no other event.
+func (l *listening) ends() {
+	l.t.Helper()
+	for {
+		select {
+		case e, ok := <-l.events:
+			if !ok {
+				return
+			}
+			if e.Data != nil {
+				l.t.Errorf("before its end it hears %+v", *e.Data)
+			}
+		case <-time.After(patience):
+			l.t.Fatal("the stream does not end")
+		}
+	}
+}
+
+func (c *client) enable(key, environment string) {
+	c.s.t.Helper()
+	c.call("POST", flagPath(key, "/enable"), nil, "X-Environment", environment).want(200)
+}
+
+func TestStream(t *testing.T) {
+	cases{
+		"it begins with how to come back and where it is": func(t *testing.T, me *client) {
+			l := me.listen()
+			same(t, "headers", []string{l.header.Get("Content-Type"), l.header.Get("Cache-Control"), l.header.Get("X-Accel-Buffering")}, []string{"text/event-stream", "no-store", "no"})
+			var retry int
+			if _, err := fmt.Sscanf(l.retry, "retry: %d", &retry); err != nil || retry < 1000 || retry > 3000 {
+				t.Errorf("it begins with %q", l.retry)
+			}
+		},
+		"a change is heard at once": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			l := me.listen()
+			var slowest time.Duration
+			for version := 2; version < 22; version++ {
+				began := time.Now()
+				me.call("PATCH", flagPath("k"), map[string]any{"description": fmt.Sprint(version)}).want(200)
+				e := l.next()
+				slowest = max(slowest, e.at.Sub(began))
+				same(t, "what changed", e.flags(), fmt.Sprintf("k %d", version))
+				same(t, "type, environment and position", []string{e.Data.Type, e.Data.Environment, e.Data.ETag}, []string{"refetchEvaluation", "production", e.ID})
+				if age := time.Since(time.Unix(e.Data.LastModified, 0)); age < 0 || age > time.Minute {
+					t.Errorf("changed %v ago", age)
+				}
+			}
+			t.Logf("heard at most %v after the change was asked for", slowest)
+			if slowest > 2*time.Second {
+				t.Errorf("heard only %v after the change was asked for", slowest)
+			}
+		},
+		"what is heard can be evaluated": func(_ *testing.T, me *client) {
+			me.createFlag("k", nil)
+			l := me.listen()
+			var change sync.WaitGroup
+			change.Go(func() { me.call("POST", flagPath("k", "/enable"), nil) })
+			l.hears("k 2")
+			me.evaluate("k", `{}`).want(200).shows(map[string]any{"flagVersion": 2})
+			change.Wait()
+		},
+		"an environment's stream tells of its own changes, and of those of whole flags": func(_ *testing.T, me *client) {
+			production, development := me.listen(), me.listen("X-Environment", "development")
+			me.createFlag("k", map[string]any{"type": "string"})
+			me.enable("k", "development")
+			me.enable("k", "production")
+			me.call("PATCH", flagPath("k"), `{"name":"n"}`).want(200)
+			me.call("PATCH", flagPath("k"), `{"status":"inactive"}`).want(200)
+			me.addVariation("k", `{"name":"v","value":"a"}`)
+			me.call("POST", flagPath("k", "/disable"), nil, "X-Environment", "development").want(200)
+			me.call("DELETE", flagPath("k"), nil).want(204)
+			for _, flags := range []string{"k 1", "k 3", "k 4", "k 5", "k 6", "k 8 deleted"} {
+				production.hears(flags)
+			}
+			for _, flags := range []string{"k 1", "k 2", "k 4", "k 5", "k 6", "k 7", "k 8 deleted"} {
+				development.hears(flags)
+			}
+		},
+		"a tenant hears nothing of another": func(_ *testing.T, me *client) {
+			other := me.newTenant("other")
+			l, there := me.listen(), other.listen()
+			other.createFlag("theirs", nil)
+			me.createFlag("mine", nil)
+			l.hears("mine 1")
+			there.hears("theirs 1")
+		},
+		"who comes back hears exactly what he missed": func(t *testing.T, me *client) {
+			l := me.listen()
+			me.createFlag("a", nil)
+			l.hears("a 1")
+			l.hangUp()
+			me.enable("a", "production")
+			me.createFlag("b", nil)
+			me.enable("b", "development")
+			me.createFlag("c", nil)
+			me.call("DELETE", flagPath("b"), nil).want(204)
+			me.newTenant("other").createFlag("theirs", nil)
+
+			again := me.open(streamPath, "Last-Event-ID", l.last)
+			again.hears("a 2, b 3 deleted, c 1")
+			same(t, "then", again.next().Data.Type, "connected")
+			me.enable("c", "production")
+			again.hears("c 2")
+			same(t, "who missed nothing", me.listen("Last-Event-ID", again.last).retry != "", true)
+		},
+		"after an id that nobody knows all is to be fetched": func(t *testing.T, me *client) {
+			me.createFlag("a", nil)
+			engine, _, _ := strings.Cut(me.listen().last, ":")
+			for _, id := range []string{"x", "1/1", "other:1/1", engine + ":99999999999/99999999999"} {
+				l := me.open(streamPath, "Last-Event-ID", id)
+				l.hears("")
+				same(t, "then", l.next().Data.Type, "connected")
+				l.hangUp()
+			}
+		},
+		"it is refused as any other call": func(_ *testing.T, me *client) {
+			nobody := *me
+			nobody.token = ""
+			nobody.call("GET", streamPath, nil).refused(401)
+			me.call("GET", streamPath+"?token="+me.token, nil, "Authorization", "").refused(401)
+			me.call("GET", streamPath, nil, "X-Environment", "none").refused(404)
+			stranger := me.with(me.account().token)
+			stranger.tenant = me.tenant
+			stranger.call("GET", streamPath, nil).refused(403)
+			me.call("POST", streamPath, nil).refused(405)
+			me.join("viewer").listen()
+		},
+		"HEAD answers its headers alone": func(t *testing.T, me *client) {
+			same(t, "its type", me.call("HEAD", streamPath, nil).want(200).header.Get("Content-Type"), "text/event-stream")
+			me.call("HEAD", streamPath, nil, "X-Environment", "none").want(404)
+		},
+		"it ends when its session does": func(_ *testing.T, me *client) {
+			email := address()
+			first := me.s.signUp(email)
+			l, other := first.listen(), me.listen()
+			first.call("POST", "/api/v1/auth/logout", nil).want(200)
+			l.ends()
+			me.createFlag("k", nil)
+			other.hears("k 1")
+		},
+		"it ends when the member goes": func(_ *testing.T, me *client) {
+			member := me.join("developer")
+			l, other := member.listen(), me.listen()
+			me.call("DELETE", usersPath(me, member.userID), nil).want(204)
+			l.ends()
+			me.createFlag("k", nil)
+			other.hears("k 1")
+		},
+		"it ends with its environment": func(_ *testing.T, me *client) {
+			l, other := me.listen("X-Environment", "development"), me.listen()
+			me.call("DELETE", "/api/v1/tenants/"+me.tenant+"/environments/development", nil).want(204)
+			l.ends()
+			me.createFlag("k", nil)
+			other.hears("k 1")
+		},
+		"it ends with its tenant": func(_ *testing.T, me *client) {
+			l := me.listen()
+			me.call("DELETE", "/api/v1/tenants/"+me.tenant, nil).want(204)
+			l.ends()
+		},
+		"a machine needs to evaluate flags, and hears until it is deleted": func(_ *testing.T, me *client) {
+			machine := me.machine("flags:evaluate")
+			l := machine.listen()
+			me.createFlag("k", nil)
+			l.hears("k 1")
+			me.machine("flags:read", "flags:write", "projects:read").call("GET", streamPath, nil).refused(403)
+			machine.call("GET", streamPath, nil, "X-Tenant-ID", me.newTenant("other").tenant).refused(403)
+			me.call("DELETE", "/api/v1/oauth/clients/"+machine.userID, nil).want(204)
+			l.ends()
+		},
+		"200 streams hear of one change": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			streams := make([]*listening, 200)
+			for i := range streams {
+				streams[i] = me.listen()
+			}
+			began := time.Now()
+			me.enable("k", "production")
+			var last time.Time
+			for _, l := range streams {
+				e := l.next()
+				same(t, "what changed", e.flags(), "k 2")
+				if e.at.After(last) {
+					last = e.at
+				}
+			}
+			t.Logf("the last one heard %v after the change was asked for", last.Sub(began))
+		},
+	}.run(t)
+}
+
+// streaming starts a service with limits of streams, where they are given.
+func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *service {
+	t.Helper()
+	t.Parallel()
+	return serviceWith(t, pgtest.URL(t), config{EventStoreURL: engineURL(t), Environment: "development", streams: streamLimits(limits)}, testLog(t))
+}
+
+func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
+	l := flagledgerhttp.DefaultStreamLimits()
+	if limits.PerTenant != 0 {
+		l.PerTenant = limits.PerTenant
+	}
+	for _, field := range []struct{ to, from *time.Duration }{{&l.Life, &limits.Life}, {&l.Heartbeat, &limits.Heartbeat}, {&l.Write, &limits.Write}} {
+		if *field.from != 0 {
+			*field.to = *field.from
+		}
+	}
+	return l
+}
+
+// streams is how many streams the service has open, as its metrics say.
+func (s *service) streams() string {
+	s.t.Helper()
+	for line := range strings.Lines(string(s.anonymous().call("GET", "/metrics", nil).body)) {
+		if count, ok := strings.CutPrefix(line, "flagledger_streams "); ok {
+			return strings.TrimSpace(count)
+		}
+	}
+	s.t.Fatal("the metrics do not count streams")
+	return ""
+}
+
+func TestASilentStreamHasAHeartbeat(t *testing.T) {
+	me := streaming(t, flagledgerhttp.StreamLimits{Heartbeat: 20 * time.Millisecond}).signUp("me@example.com")
+	other := me.newTenant("other")
+	l := me.listen()
+	began := l.last
+	beat := func() told {
+		t.Helper()
+		select {
+		case e := <-l.events:
+			if e.Data != nil || e.ID == "" {
+				t.Fatalf("heard %+v", e)
+			}
+			return e
+		case <-time.After(patience):
+			t.Fatal("no heartbeat")
+			return told{}
+		}
+	}
+	same(t, "the position while nothing happens", beat().ID, began)
+	other.createFlag("theirs", nil)
+	me.s.eventually("the heartbeat tells the position that others have moved", func() bool { l.last = beat().ID; return l.last != began })
+	me.createFlag("mine", nil)
+	l.hears("mine 1")
+}
+
+func TestATenantsStreamsAreLimited(t *testing.T) {
+	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2}).signUp("me@example.com")
+	first := me.listen()
+	me.listen("X-Environment", "development")
+	if a := me.call("GET", streamPath, nil).refused(429); a.header.Get("Retry-After") == "" {
+		t.Error("the refusal does not say when to try again")
+	}
+	me.newTenant("other").listen()
+	same(t, "open streams", me.s.streams(), "3")
+	first.hangUp()
+	me.s.eventually("another may be opened", func() bool { return me.call("HEAD", streamPath, nil).status == 200 && me.s.streams() == "2" })
+	me.listen()
+}
+
+func TestAStreamIsOpenForALimitedTime(t *testing.T) {
+	me := streaming(t, flagledgerhttp.StreamLimits{Life: 200 * time.Millisecond}).signUp("me@example.com")
+	me.listen().ends()
+}
+
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	var later atomic.Int64
+	s := serviceWith(t, pgtest.URL(t), config{
+		EventStoreURL: engineURL(t), Environment: "development", streams: streamLimits(flagledgerhttp.StreamLimits{Heartbeat: 10 * time.Millisecond}),
+		now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+	}, testLog(t))
+	me := s.signUp("me@example.com")
+	l, machines := me.listen(), me.machine("flags:evaluate").listen()
+	me.createFlag("k", nil)
+	l.hears("k 1")
+	machines.hears("k 1")
+	later.Store(int64(time.Hour))
+	l.ends()
+	machines.ends()
+}
+
+// A stream outlives what the server allows for reading a request, and is no duration among the metrics.
+func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	me := s.signUp("me@example.com")
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = s.node.api.Server()
+	server.Config.ReadTimeout = 100 * time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	there := *me
+	there.s = &service{t: t, url: server.URL}
+	l := there.listen()
+	select {
+	case e := <-l.events:
+		t.Fatalf("heard %+v", e)
+	case <-time.After(3 * server.Config.ReadTimeout):
+	}
+	me.createFlag("k", nil)
+	l.hears("k 1")
+	l.hangUp()
+	s.eventually("the stream has ended", func() bool { return s.streams() == "0" })
+	me.call("GET", streamPath, nil, "X-Environment", "none").refused(404)
+	metrics := string(s.anonymous().call("GET", "/metrics", nil).body)
+	const series = `flagledger_http_request_duration_seconds_count{method="GET",route="/api/v1/flags/stream",status=`
+	if !strings.Contains(metrics, series+`"4xx"} 1`) || strings.Contains(metrics, series+`"2xx"`) {
+		t.Error("the durations of requests count streams")
+	}
+}
+
+func TestAStreamEndsWithTheService(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	me := s.signUp("me@example.com")
+	server := s.node.api.Server()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	there := *me
+	there.s = &service{t: t, url: "http://" + listener.Addr().String()}
+	streams := []*listening{there.listen(), there.listen()}
+	ctx, cancel := context.WithTimeout(t.Context(), shutdownTimeout/2)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		t.Fatal("the service waits for its streams:", err)
+	}
+	for _, l := range streams {
+		l.ends()
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+}
+
+// smallBuffers makes the network between client and server hold little.
+type smallBuffers struct{ net.Listener }
+
+func (l smallBuffers) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		err = c.(*net.TCPConn).SetWriteBuffer(1)
+	}
+	return c, err
+}
+
+func TestASlowReaderIsDropped(t *testing.T) {
+	s := streaming(t, flagledgerhttp.StreamLimits{Write: 300 * time.Millisecond, Heartbeat: time.Millisecond})
+	me := s.signUp("me@example.com")
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = s.node.api.Server()
+	server.Listener = smallBuffers{server.Listener}
+	server.Start()
+	t.Cleanup(server.Close)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.(*net.TCPConn).SetReadBuffer(1); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\n\r\n", streamPath, me.token, me.tenant)
+	other := me.listen()
+	s.eventually("the streams are open", func() bool { return s.streams() == "2" })
+	s.eventually("the one that is not read is dropped", func() bool { return s.streams() == "1" })
+	me.createFlag("k", nil)
+	other.hears("k 1")
+}
+
+func TestAStreamHearsOfOtherNodes(t *testing.T) {
+	t.Parallel()
+	first := newService(t)
+	second := first.secondNode()
+	me := first.signUp("me@example.com")
+	there := *me
+	there.s = second
+	second.eventually("the other node knows the tenant", func() bool { return there.call("HEAD", streamPath, nil).status == 200 })
+	l := there.listen()
+	for i := range 5 {
+		began := time.Now()
+		me.createFlag(fmt.Sprintf("k%d", i), nil)
+		e := l.next()
+		same(t, "what changed", e.flags(), fmt.Sprintf("k%d 1", i))
+		t.Logf("heard on the other node %v after the change was asked for", e.at.Sub(began))
+	}
+	// A client goes on at the node that it reaches next.
+	l.hangUp()
+	me.enable("k0", "production")
+	again := me.open(streamPath, "Last-Event-ID", l.last)
+	again.hears("k0 2")
+	again.next()
+	// A node that starts anew has not forgotten.
+	third := first.secondNode()
+	there.s = third
+	there.open(streamPath, "Last-Event-ID", l.last).hears("k0 2")
+	me.call("POST", "/api/v1/auth/logout", nil).want(200)
+	again.ends()
+}
+
+// BenchmarkStream is the time from a change's being asked for until each of 1,000 streams has heard of it.
+func BenchmarkStream(b *testing.B) {
+	s := newService(b)
+	me := s.signUp("me@example.com")
+	me.createFlag("k", nil)
+	streams := make([]*listening, 1000)
+	for i := range streams {
+		streams[i] = me.listen()
+	}
+	var took samples
+	version := 1
+	for b.Loop() {
+		version++
+		began, last := time.Now(), time.Time{}
+		me.call("PATCH", flagPath("k"), map[string]any{"description": fmt.Sprint(version)}).want(200)
+		for _, l := range streams {
+			if e := l.next(); e.at.After(last) {
+				last = e.at
+			}
+		}
+		took.add(last.Sub(began))
+	}
+	slices.Sort(took.list)
+	took.report(b, 50)
+	took.report(b, 99)
+}

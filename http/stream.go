@@ -1,0 +1,250 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/events"
+	"flagledger/projections/snapshot"
+)
+
+const streamRoute = "/api/v1/flags/stream"
+
+var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment: true}
+
+// StreamLimits is what bounds streams of changes.
+type StreamLimits struct {
+	PerTenant int           // that a node keeps open
+	Life      time.Duration // of one whose token lives longer
+	Heartbeat time.Duration // the longest that one is silent
+	Write     time.Duration // the longest that a reader may keep a write waiting
+}
+
+// DefaultStreamLimits is the limits of streams where a service sets no others.
+func DefaultStreamLimits() StreamLimits {
+	return StreamLimits{PerTenant: 1000, Life: time.Hour, Heartbeat: 15 * time.Second, Write: 10 * time.Second}
+}
+
+const (
+	// maxTold is how many flags an event names. Where more have changed it is cheaper to fetch all.
+	maxTold = 500
+	// Clients reconnect after 1 to 3 s, not all at once: a node that ends has many.
+	minReconnect, maxReconnect = 1000, 3000
+)
+
+// streamEvent is the data of an event, in the shape of OFREP's event streams, and says beside that what changed.
+type streamEvent struct {
+	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
+	Environment  string        `json:"environment" example:"production"`
+	ETag         string        `json:"etag" doc:"The position, as in id. An OFREP client sends it as flagConfigEtag when it fetches" example:"postgres:1042/1042"`
+	LastModified int64         `json:"lastModified,omitempty" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
+	Flags        []changedFlag `json:"flags,omitempty" doc:"What changed. Without it anything may have: fetch all"`
+}
+
+type changedFlag struct {
+	Key     string `json:"key" example:"new-checkout"`
+	Version uint64 `json:"version" example:"7"`
+	Deleted bool   `json:"deleted,omitempty"`
+}
+
+const (
+	refetchEvent   = "refetchEvaluation"
+	connectedEvent = "connected"
+)
+
+func newStreamGauge() prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "flagledger_streams", Help: "Streams of changes that this node has open."})
+}
+
+// stream tells a client what changes in an environment for as long as it listens and may.
+func (a *API) stream(w http.ResponseWriter, r *http.Request) {
+	p, err := a.admit(r, streamAccess, "")
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return
+	}
+	listener := a.queries.Live().Listen(p.tenant, p.environment.ID, a.options.Streams.PerTenant)
+	if listener == nil {
+		h.Del("Cache-Control")
+		tooMany := newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.options.Streams.PerTenant))
+		tooMany.headers.Set("Retry-After", "10")
+		writeProblem(w, r, tooMany)
+		return
+	}
+	defer listener.Close()
+	a.streams.Inc()
+	defer a.streams.Dec()
+	control := http.NewResponseController(w)
+	s := &sender{w: w, control: control, limit: a.options.Streams.Write}
+	if a.tell(r.Context(), s, listener, p, r.Header.Get("Last-Event-ID")) {
+		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the end that the server writes
+	}
+}
+
+// tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It returns false once
+// the client no longer reads.
+func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, p *principal, lastEventID string) bool {
+	live := a.queries.Live()
+	heartbeat := time.NewTicker(a.options.Streams.Heartbeat)
+	defer heartbeat.Stop()
+	end := time.NewTimer(min(p.expires.Sub(a.now()), a.options.Streams.Life))
+	defer end.Stop()
+
+	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret
+	unknown := false
+	if lastEventID != "" {
+		last, ok := live.ParsePosition(lastEventID)
+		listener.Resume(last)
+		unknown = !ok
+	}
+	for first, beat := true, false; ; first = false {
+		news := listener.News()
+		if !a.mayStill(p, streamAccess) {
+			return true
+		}
+		id := live.FormatPosition(news.Position)
+		switch {
+		case unknown || news.Gap:
+			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name, ETag: id})
+		case len(news.Changes) > 0:
+			s.event(id, refetch(id, p.environment.Name, news.Changes))
+		case beat:
+			s.heartbeat(id)
+		}
+		if first {
+			s.event(id, streamEvent{Type: connectedEvent, Environment: p.environment.Name, ETag: id})
+		}
+		if !s.send() {
+			return false
+		}
+		unknown, beat = false, false
+		select {
+		case <-news.More:
+		case <-heartbeat.C:
+			beat = true
+		case <-end.C:
+			return true
+		case <-a.ending:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// refetch is the event that tells of changes: each flag once, as it is now.
+func refetch(id, environment string, list []snapshot.Change) streamEvent {
+	e := streamEvent{Type: refetchEvent, Environment: environment, ETag: id, LastModified: list[len(list)-1].Time.Unix()}
+	at := map[string]int{}
+	for _, c := range list {
+		flag := changedFlag{Key: c.Key, Version: uint64(c.Version), Deleted: c.Deleted}
+		if i, told := at[c.Key]; told {
+			e.Flags[i] = flag
+			continue
+		}
+		if len(e.Flags) == maxTold {
+			e.Flags = nil
+			break
+		}
+		at[c.Key] = len(e.Flags)
+		e.Flags = append(e.Flags, flag)
+	}
+	return e
+}
+
+// sender writes events to a client.
+type sender struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	limit   time.Duration
+	text    bytes.Buffer
+}
+
+func (s *sender) event(id string, e streamEvent) {
+	fmt.Fprintf(&s.text, "id: %s\ndata: ", id)
+	_ = writeJSON(&s.text, e)
+	s.text.WriteString("\n\n")
+}
+
+// heartbeat tells the client how far it has heard, without an event.
+func (s *sender) heartbeat(id string) { fmt.Fprintf(&s.text, ": heartbeat\nid: %s\n\n", id) }
+
+// send sends what has been written. It reports whether the client took it in time, or may yet take it: more than what the network buffers
+// waits for nobody.
+func (s *sender) send() bool {
+	if s.text.Len() == 0 {
+		return true
+	}
+	if s.control.SetWriteDeadline(time.Now().Add(s.limit)) != nil {
+		return false
+	}
+	_, err := s.text.WriteTo(s.w)
+	return err == nil && s.control.Flush() == nil
+}
+
+func (a *API) documentStream() {
+	doc := a.huma.OpenAPI()
+	text := &huma.Schema{Type: huma.TypeString}
+	op := operation("GET", streamRoute, "stream-flags", "Evaluation", "Hear of changes as they are made")
+	op.Description = streamText
+	op.Security = streamAccess.security()
+	op.Parameters = []*huma.Param{
+		{Name: "X-Tenant-ID", In: "header", Schema: text, Description: "The tenant of the call; without it the caller's first tenant"},
+		{Name: "X-Environment", In: "header", Schema: text, Description: "The environment to listen to: production without it"},
+		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "postgres:1042/1042"},
+	}
+	op.Responses = map[string]*huma.Response{
+		"200": {Description: "The stream, until it ends", Content: map[string]*huma.MediaType{"text/event-stream": {
+			Schema: &huma.Schema{
+				Type: huma.TypeArray, Description: "Each element stands for one event",
+				Items: &huma.Schema{Type: huma.TypeObject, Required: []string{"id", "data"}, Properties: map[string]*huma.Schema{
+					"id": text, "data": doc.Components.Schemas.Schema(reflect.TypeFor[streamEvent](), true, ""),
+				}},
+			},
+			Example: streamExample,
+		}}},
+		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
+	}
+	doc.AddOperation(&op)
+}
+
+const streamText = `Server-sent events: within moments of a change of a flag its environment's streams tell of it, on every node. A change of the whole flag (created,
+updated, its status, its variations, deleted) is told in all environments.
+
+**Events** have no name, so that a browser's ` + "`EventSource`" + ` hands all of them to ` + "`onmessage`" + `; ` + "`type`" + ` in their data says what they are, as OFREP's event streams have it.
+` + "`refetchEvaluation`" + `: flags have changed, those in ` + "`flags`" + `, or anything where it is missing: fetch what you need. ` + "`connected`" + `: from here on nothing is missed. Ignore other types.
+
+**Resuming.** ` + "`id`" + ` is a position in the log of all changes. A client that comes back with ` + "`Last-Event-ID`" + `, to whichever node, first hears of what it missed; if that
+is too long ago, or the id is not known, of a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + `.
+
+**Its end.** A silent stream sends a comment every 15 s. It ends when the token expires, after an hour at the latest, when the caller may no longer listen, when the client reads too slowly,
+and when the node stops: connect again. A tenant may have 1,000 streams open on each node.
+
+A machine needs the scope ` + "`flags:evaluate`" + `: who may evaluate flags may hear that they have changed.`
+
+const streamExample = `retry: 1840
+
+id: postgres:1041/1041
+data: {"type":"connected","environment":"production","etag":"postgres:1041/1041"}
+
+id: postgres:1042/1042
+data: {"type":"refetchEvaluation","environment":"production","etag":"postgres:1042/1042","lastModified":1771622898,"flags":[{"key":"new-checkout","version":7}]}
+
+: heartbeat
+
+`

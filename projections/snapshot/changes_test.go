@@ -1,0 +1,232 @@
+package snapshot
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"flagledger/events"
+)
+
+// scribe appends to the log that a snapshot follows.
+type scribe struct {
+	*Snapshot
+	at events.Position
+}
+
+func newScribe() *scribe {
+	s := &scribe{Snapshot: New()}
+	for _, tenant := range []string{"t", "u"} {
+		s.page(events.TenantStream(tenant), events.TenantCreated{ID: tenant}, events.EnvironmentAdded{Environment: production}, events.MemberAdded{UserID: "m"})
+	}
+	return s
+}
+
+// page lets the snapshot take in a page of facts of one stream.
+func (s *scribe) page(stream string, facts ...events.Fact) {
+	var page events.Page
+	for i, fact := range facts {
+		s.at.Commit++
+		e := recorded(stream, events.Revision(i+1), fact)
+		e.Position = s.at
+		page.Events = append(page.Events, e)
+	}
+	page.Next = s.at
+	s.apply(page, slog.New(slog.DiscardHandler))
+}
+
+func (s *scribe) flag(tenant, key string, facts ...events.Fact) {
+	s.page(events.FlagStream(tenant, key), facts...)
+}
+
+func (s *scribe) listen(tenant, environment string) *Listener {
+	t, _ := s.Tenant(tenant)
+	return s.Listen(t, environment, 10)
+}
+
+// heard is the news in short: the keys of what changed, and ? first for a gap.
+func heard(l *Listener) string {
+	news := l.News()
+	var keys []string
+	if news.Gap {
+		keys = append(keys, "?")
+	}
+	for _, c := range news.Changes {
+		keys = append(keys, c.Key)
+	}
+	return strings.Join(keys, ",")
+}
+
+func woken(more <-chan struct{}) bool {
+	select {
+	case <-more:
+		return true
+	default:
+		return false
+	}
+}
+
+func expect(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: heard %q, want %q", what, got, want)
+	}
+}
+
+func TestAListenerHearsOfItsTenantAndEnvironment(t *testing.T) {
+	s := newScribe()
+	s.flag("t", "before", made(events.BooleanFlag, "false"))
+	l, other := s.listen("t", production.ID), s.listen("t", "e2")
+	defer l.Close()
+	defer other.Close()
+	expect(t, "before anything happens", heard(l), "")
+
+	s.flag("t", "a", made(events.BooleanFlag, "false"), events.FlagEnabled{Environment: production})
+	s.flag("u", "x", made(events.BooleanFlag, "false"))
+	s.flag("t", "a", events.RulesChanged{Environment: events.EnvironmentRef{ID: "e2"}})
+	s.flag("t", "b", events.FlagDisabled{Environment: production}, events.FallthroughChanged{Environment: production}, events.VariationAdded{})
+	expect(t, "in production", heard(l), "a,a,b,b,b")
+	expect(t, "elsewhere", heard(other), "a,a,b")
+	expect(t, "a second time", heard(l), "")
+
+	l.Resume(events.Position{})
+	s.flag("t", "a", events.FlagDeleted{})
+	news := l.News()
+	last := news.Changes[len(news.Changes)-1]
+	if last.Key != "a" || !last.Deleted || last.Position != s.at || news.Position != s.at || last.Version != 1 {
+		t.Errorf("of a flag that is deleted it hears %+v at %v", last, news.Position)
+	}
+}
+
+func TestAListenerIsWoken(t *testing.T) {
+	s := newScribe()
+	l := s.listen("t", production.ID)
+	defer l.Close()
+	for what, happens := range map[string]func(){
+		"a flag changes":              func() { s.flag("t", "k", made(events.BooleanFlag, "false")) },
+		"another environment changes": func() { s.flag("t", "k", events.FlagEnabled{Environment: events.EnvironmentRef{ID: "e2"}}) },
+		"a member goes":               func() { s.page("tenant-t", events.MemberRoleChanged{UserID: "m", To: events.ViewerRole}) },
+		"a session ends": func() {
+			s.page("user-m", events.SessionEnded{UserID: "m", SessionID: "s", Until: time.Now().Add(time.Hour)})
+		},
+	} {
+		more := l.News().More
+		if woken(more) {
+			t.Errorf("%s: woken before", what)
+		}
+		if happens(); !woken(more) {
+			t.Errorf("%s: not woken", what)
+		}
+	}
+	more := l.News().More
+	s.flag("u", "k", made(events.BooleanFlag, "false"))
+	s.page("tenant-u", events.TenantUpdated{})
+	s.page("user-n", events.UserRegistered{ID: "n"})
+	if woken(more) {
+		t.Error("woken by what does not concern it")
+	}
+}
+
+func TestListenersOfATenantAreLimited(t *testing.T) {
+	s := newScribe()
+	tenant, _ := s.Tenant("t")
+	first, second := s.Listen(tenant, production.ID, 2), s.Listen(tenant, production.ID, 2)
+	if first == nil || second == nil || s.Listen(tenant, production.ID, 2) != nil {
+		t.Fatal("other than two may listen")
+	}
+	if other := s.listen("u", production.ID); other == nil {
+		t.Error("another tenant is limited too")
+	}
+	first.Close()
+	if s.Listen(tenant, production.ID, 2) == nil {
+		t.Error("no other may listen once one has closed")
+	}
+	second.Close()
+	s.flag("t", "k", made(events.BooleanFlag, "false"))
+}
+
+func TestAPositionOfAnotherLogLeavesAGap(t *testing.T) {
+	s := newScribe()
+	s.flag("t", "k", made(events.BooleanFlag, "false"))
+	l := s.listen("t", production.ID)
+	defer l.Close()
+	l.Resume(events.Position{Commit: s.at.Commit + 1})
+	expect(t, "from a position that the snapshot has not reached", heard(l), "?")
+	s.flag("t", "next", made(events.BooleanFlag, "false"))
+	expect(t, "then", heard(l), "next")
+}
+
+// Whenever a listener comes back, it hears exactly what it missed, or of a gap where the ring no longer holds that.
+func TestResume(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newScribe()
+		s.changes.size = rapid.IntRange(1, 8).Draw(t, "size")
+		type change struct {
+			at          events.Position
+			tenant, key string
+			everywhere  bool
+		}
+		var log []change
+		for i := range rapid.IntRange(0, 30).Draw(t, "changes") {
+			c := change{tenant: rapid.SampledFrom([]string{"t", "u"}).Draw(t, "tenant"), key: fmt.Sprint(i), everywhere: rapid.Bool().Draw(t, "everywhere")}
+			fact := events.Fact(events.FlagEnabled{Environment: events.EnvironmentRef{ID: "e2"}})
+			if c.everywhere {
+				fact = events.FlagUpdated{}
+			}
+			s.flag(c.tenant, c.key, fact)
+			c.at = s.at
+			log = append(log, c)
+			if rapid.Bool().Draw(t, "something else") {
+				s.page("user-n", events.UserRegistered{ID: "n"})
+			}
+		}
+		after := events.Position{Commit: rapid.Uint64Range(0, s.at.Commit).Draw(t, "after")}
+		l := s.listen("t", production.ID)
+		defer l.Close()
+		l.Resume(after)
+		news := l.News()
+
+		held := max(0, len(log)-s.changes.size)
+		var missed, forgotten []string
+		for i, c := range log {
+			switch {
+			case c.at.Compare(after) <= 0 || c.tenant != "t":
+			case i < held:
+				forgotten = append(forgotten, c.key)
+			case c.everywhere:
+				missed = append(missed, c.key)
+			}
+		}
+		var got []string
+		for _, c := range news.Changes {
+			got = append(got, c.Key)
+		}
+		if len(forgotten) > 0 && !news.Gap {
+			t.Fatalf("%v are not heard of, and no gap", forgotten)
+		}
+		if complete := held == 0 || log[held-1].at.Compare(after) <= 0; complete && news.Gap {
+			t.Fatal("a gap although the ring holds all")
+		}
+		if fmt.Sprint(got) != fmt.Sprint(missed) {
+			t.Fatalf("heard %v, missed %v", got, missed)
+		}
+	})
+}
+
+func TestPositionsAsText(t *testing.T) {
+	s := New()
+	s.engine = "postgres"
+	p := events.Position{Commit: 12, Prepare: 1<<64 - 1}
+	if got, ok := s.ParsePosition(s.FormatPosition(p)); !ok || got != p {
+		t.Errorf("%s is read as %v, %v", s.FormatPosition(p), got, ok)
+	}
+	for _, text := range []string{"", "postgres", "postgres:", "postgres:1", "postgres:1/", "postgres:/1", "postgres:1/x", "postgres:-1/1", "postgres:1/1/1", "eventstore:1/1", "1/1", "postgres:18446744073709551616/0"} {
+		if _, ok := s.ParsePosition(text); ok {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
