@@ -277,10 +277,8 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
 	}
 	op.MaxBodyBytes = maxBody
-	op.Errors = slices.Concat(op.Errors, []int{http.StatusBadRequest, http.StatusTooManyRequests})
 	if need.who != anyone {
 		op.Security = need.security()
-		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	honoursKey := need.who != anyone && op.Method != http.MethodGet
 	if honoursKey {
@@ -346,9 +344,8 @@ func pathParameters(path string) (names []string) {
 
 // requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before anything else is read.
 func requireHeader(doc *huma.OpenAPI, op huma.Operation, name string) {
-	item := doc.Paths[op.Path]
-	for _, operation := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-		if operation == nil || operation.Method != op.Method {
+	for _, operation := range operationsOf(doc.Paths[op.Path]) {
+		if operation.Method != op.Method {
 			continue
 		}
 		i := slices.IndexFunc(operation.Parameters, func(p *huma.Param) bool { return p.Name == name })

@@ -158,6 +158,7 @@ func New(o Options) *API {
 // setUpHuma sets what huma has for the whole process.
 var setUpHuma = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = humaProblem
+	huma.NewError = func(status int, detail string, _ ...error) huma.StatusError { return newProblem(status, detail) } // of which the document takes the shape
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true
 })
@@ -195,7 +196,7 @@ func changedBy(done commands.Done) Changed {
 
 // success is the answer to an action.
 type success struct {
-	Success bool `json:"success"`
+	Success bool `json:"success" example:"true"`
 }
 
 type successOutput struct {

@@ -73,7 +73,7 @@ const maxTokenLife = 2 * time.Hour
 func (a *API) addAuth() {
 	signUp := operation("POST", "/api/v1/auth/signup", "sign-up", "Authentication", "Sign up")
 	signUp.DefaultStatus = http.StatusCreated
-	signUp.Errors = []int{http.StatusConflict}
+	signUp.Errors = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict}
 	register(a, access{who: anyone}, signUp, func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
 		claims, err := a.signUp(ctx, in.Body)
 		if err != nil {
@@ -82,7 +82,7 @@ func (a *API) addAuth() {
 		return a.bootstrap(ctx, claims, "signed up")
 	})
 	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication", "Begin to use the service with an ID token")
-	login.Errors = []int{http.StatusUnauthorized}
+	login.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(a, access{who: anyone}, login, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
 		claims, err := a.claimsOf(ctx, in.Body.IDToken)
 		if err != nil {
@@ -97,7 +97,7 @@ func (a *API) addAuth() {
 	register(a, access{who: person}, logout, a.logOut)
 	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication", "Trade a refresh token for new tokens")
 	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session."
-	refresh.Errors = []int{http.StatusUnauthorized}
+	refresh.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(a, access{who: anyone}, refresh, func(ctx context.Context, in *struct {
 		Body struct {
 			RefreshToken string `json:"refreshToken" minLength:"1" example:"kxh0HFw7zLd4..."`

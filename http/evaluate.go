@@ -46,7 +46,7 @@ type evaluateManyBody struct {
 }
 
 type evaluationBody struct {
-	Enabled       bool    `json:"enabled"`
+	Enabled       bool    `json:"enabled" example:"true"`
 	Value         value   `json:"value"`
 	Reason        string  `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
 	VariationID   *string `json:"variationId" nullable:"true" doc:"null where no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`

@@ -15,17 +15,17 @@ import (
 
 // FlagBody is a flag in a list, as it stands in the environment of the call.
 type FlagBody struct {
-	ID           string    `json:"id"`
-	Key          string    `json:"key"`
-	Name         string    `json:"name"`
+	ID           string    `json:"id" example:"0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31"`
+	Key          string    `json:"key" example:"new-checkout"`
+	Name         string    `json:"name" example:"New checkout"`
 	Type         string    `json:"type" enum:"boolean,string,number,json"`
-	Enabled      bool      `json:"enabled" doc:"In the environment of the call"`
-	DefaultValue value     `json:"defaultValue" doc:"What is served while the flag is off"`
-	Description  string    `json:"description"`
-	Tags         []string  `json:"tags"`
-	ProjectID    *string   `json:"projectId" nullable:"true"`
-	Status       string    `json:"status" enum:"active,inactive,archived"`
-	Version      uint64    `json:"version" doc:"The number of the flag's last event"`
+	Enabled      bool      `json:"enabled" doc:"In the environment of the call" example:"true"`
+	DefaultValue value     `json:"defaultValue" doc:"What is served while the flag is off" example:"false"`
+	Description  string    `json:"description" example:"The checkout of one page"`
+	Tags         []string  `json:"tags" example:"[\"web\"]"`
+	ProjectID    *string   `json:"projectId" nullable:"true" doc:"null for a flag of no project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Status       string    `json:"status" enum:"active,inactive,archived" example:"active"`
+	Version      uint64    `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    timestamp `json:"createdAt"`
 	UpdatedAt    timestamp `json:"updatedAt"`
 }
@@ -73,7 +73,7 @@ func showWritten(f commands.Flag, environmentID string) flagDetail {
 // FlagPath names a flag and the environment that it is seen in.
 type FlagPath struct {
 	EnvironmentInput
-	Key       string `path:"flagKey" example:"new-checkout"`
+	Key       string `path:"flagKey" doc:"The flag's key" example:"new-checkout"`
 	ProjectID string `path:"projectId" required:"false" hidden:"true"` // empty where the path goes through no project
 }
 
@@ -93,15 +93,15 @@ type NewFlag struct {
 	Key          string             `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique in the tenant; never changes" example:"new-checkout"`
 	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"The key without it" example:"New checkout"`
 	Type         string             `json:"type" enum:"boolean,string,number,json" example:"boolean"`
-	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it"`
-	Description  string             `json:"description,omitempty" maxLength:"2000"`
+	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it" example:"false"`
+	Description  string             `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
 	Tags         []string           `json:"tags,omitempty" doc:"A set of at most 50, each of 1 to 50 characters" example:"[\"web\"]"`
 	Variations   []newVariationBody `json:"flag_variations,omitempty"`
 }
 
 type createFlagBody struct {
 	NewFlag
-	ProjectID *string `json:"projectId,omitempty" nullable:"true"`
+	ProjectID *string `json:"projectId,omitempty" nullable:"true" doc:"Of no project without it" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 }
 
 type updateFlagBody struct {
@@ -161,26 +161,27 @@ type flagRoute struct {
 	parameters  []*huma.Param
 }
 
-func (f flagRoute) guarded(method, tail, id, summary string) huma.Operation {
-	op := guarded(method, f.path+tail, id+f.idEnd, f.tag, summary)
+func (f flagRoute) operation(method, tail, id, summary string) huma.Operation {
+	op := operation(method, f.path+tail, id+f.idEnd, f.tag, summary)
 	op.Parameters = slices.Clone(f.parameters)
 	return op
 }
 
 // addFlag adds the operations on one flag.
 func (a *API) addFlag(at flagRoute, reading access) {
-	get := at.guarded("GET", "", "get-flag", "One flag with its variations")
-	get.Errors = []int{http.StatusNotFound}
-	register(a, reading, get, a.getFlag, at.alias)
-	register(a, changeFlags, at.guarded("PATCH", "", "update-flag", "Change what is sent of a flag"), a.updateFlag, at.alias)
-	remove := at.guarded("DELETE", "", "delete-flag", "Delete a flag; its history stays")
+	register(a, reading, at.operation("GET", "", "get-flag", "One flag with its variations"), a.getFlag, at.alias)
+	update := showing(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
+		"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
+	}, nil)
+	register(a, changeFlags, update, a.updateFlag, at.alias)
+	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history stays")
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, changeFlags, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	}, at.alias)
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
-		register(a, changeFlags, at.guarded("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
+		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*successOutput, error) {
 				flag, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,

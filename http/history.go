@@ -8,17 +8,17 @@ import (
 )
 
 type historyEntry struct {
-	ID          string    `json:"id"`
+	ID          string    `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
 	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
-	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules are shown whole, before and after"`
-	UserID      string    `json:"userId"`
-	UserName    string    `json:"userName"`
+	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules are shown whole, before and after" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
+	UserID      string    `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	UserName    string    `json:"userName" example:"Ada"`
 	Timestamp   timestamp `json:"timestamp"`
-	Environment *string   `json:"environment" nullable:"true" doc:"null for a change of the whole flag"`
-	Version     int64     `json:"version" doc:"The number of the event in the flag's stream"`
+	Environment *string   `json:"environment" nullable:"true" doc:"null for a change of the whole flag" example:"production"`
+	Version     int64     `json:"version" doc:"The number of the event in the flag's stream" example:"7"`
 	ActorType   string    `json:"actorType" enum:"user,client,system"`
-	RequestID   string    `json:"requestId"`
-	Reason      string    `json:"reason" doc:"From X-Change-Reason"`
+	RequestID   string    `json:"requestId" example:"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
+	Reason      string    `json:"reason" doc:"From X-Change-Reason" example:"launch day"`
 }
 
 // erasedUser stands for somebody whose name the directory no longer has.
@@ -38,7 +38,7 @@ func showEntry(e queries.HistoryEntry) historyEntry {
 type historyInput struct {
 	TenantInput
 	PageInput
-	Key               string    `path:"flagKey"`
+	Key               string    `path:"flagKey" example:"new-checkout"`
 	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
 	UserID            string    `query:"userId"`
 	From              time.Time `query:"from" doc:"Entries of this time and later"`

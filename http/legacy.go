@@ -60,7 +60,7 @@ const deprecated = "@1767225600"
 
 func (a *API) addLegacy() {
 	signIn := legacy(operation("POST", "/auth/signin", "legacy-sign-in", "Legacy", "Sign in with a password"), "/api/v1/auth/login")
-	signIn.Errors = []int{http.StatusUnauthorized}
+	signIn.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(a, access{who: anyone}, signIn, func(ctx context.Context, in *struct{ Body Credentials }) (*sessionOutput, error) {
 		missing := map[string]string{}
 		if in.Body.Email == "" {

@@ -17,33 +17,33 @@ import (
 
 // problem is an error answer: RFC 9457 problem details.
 type problem struct {
-	Type     string            `json:"type" format:"uri" doc:"Identifies the kind of error; a GET on it explains the kind"`
-	Title    string            `json:"title"`
-	Status   int               `json:"status"`
-	Detail   string            `json:"detail"`
-	Instance string            `json:"instance" doc:"urn:uuid: and the request's id"`
-	Errors   map[string]string `json:"errors,omitempty" doc:"What is wrong, by field"`
+	Type     string            `json:"type" format:"uri" doc:"Identifies the kind of error; a GET on it explains the kind" example:"https://flags.example.com/problems/validation-failed"`
+	Title    string            `json:"title" example:"Unprocessable Entity"`
+	Status   int               `json:"status" example:"422"`
+	Detail   string            `json:"detail" example:"validation failed"`
+	Instance string            `json:"instance" doc:"urn:uuid: and the request's id" example:"urn:uuid:0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
+	Errors   map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"name\":\"is required and must not be empty\"}"`
 
-	OAuthError       string `json:"error,omitempty" doc:"Of the token endpoint: the kind of error in OAuth's words"`
-	OAuthDescription string `json:"error_description,omitempty" doc:"Of the token endpoint: as detail"`
+	OAuthError       string `json:"error,omitempty" doc:"Of the token endpoint: the kind of error in OAuth's words" example:"invalid_client"`
+	OAuthDescription string `json:"error_description,omitempty" doc:"Of the token endpoint: as detail" example:"the client is unknown or its secret is wrong"`
 
 	headers http.Header
 }
 
 // kinds explains the kinds of errors, by status.
-var kinds = map[int]struct{ name, title, text string }{
-	400: {"bad-request", "Bad Request", "The request cannot be read: its JSON is malformed, or a header that it needs is missing."},
-	401: {"unauthorized", "Unauthorized", "The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out."},
-	403: {"forbidden", "Forbidden", "The caller may not do this: his role in the tenant does not allow it, or he is no member of it."},
-	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route."},
-	405: {"method-not-allowed", "Method Not Allowed", "The route does not take this method. Allow names those that it takes."},
-	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change."},
-	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed."},
-	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take."},
-	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names every field at fault."},
-	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in. Retry-After tells in how many seconds to try again."},
-	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log."},
-	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting. Retry-After tells in how many seconds to try again."},
+var kinds = map[int]struct{ name, title, text, example string }{
+	400: {"bad-request", "Bad Request", "The request cannot be read: its JSON is malformed, or a header that it needs is missing.", "the header X-Tenant-ID is required"},
+	401: {"unauthorized", "Unauthorized", "The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out.", "the request needs Authorization: Bearer with a token"},
+	403: {"forbidden", "Forbidden", "The caller may not do this: his role in the tenant does not allow it, or he is no member of it.", "the role viewer does not allow it"},
+	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route.", "no such resource"},
+	405: {"method-not-allowed", "Method Not Allowed", "The route does not take this method. Allow names those that it takes.", "the route does not take PUT"},
+	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change.", "a flag with the key \"new-checkout\" exists already"},
+	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed.", "the flag has changed: its version is 7"},
+	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take.", "the body must be of the type application/json"},
+	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names every field at fault.", "validation failed"},
+	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in. Retry-After tells in how many seconds to try again.", "the rate limit is exceeded: try again later"},
+	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log.", "the request could not be carried out; its id finds the reason in the log"},
+	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting. Retry-After tells in how many seconds to try again.", "the read models cannot be read at the moment"},
 }
 
 // newProblem makes a problem. Its type and instance are filled in when it is written.

@@ -10,18 +10,18 @@ import (
 	"flagledger/queries"
 )
 
+const exampleProject = "0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"
+
 // addProjectFlags adds the operations on the flags of one project. They are the tenant's own, with the project as a condition.
 func (a *API) addProjectFlags() {
 	const tag, path, alias = "Project flags", "/api/v1/flags/projects/{projectId}/flags", "/api/flags/projects/{projectId}/flags"
 	one := flagRoute{
 		path: path + "/{flagKey}", alias: alias + "/{flagKey}", tag: tag, idEnd: "-in-project",
-		parameters: []*huma.Param{{Name: "projectId", In: "path", Required: true, Description: "The project that the flag belongs to", Schema: &huma.Schema{Type: huma.TypeString}}},
+		parameters: []*huma.Param{{Name: "projectId", In: "path", Required: true, Description: "The project that the flag belongs to", Schema: &huma.Schema{Type: huma.TypeString}, Example: exampleProject}},
 	}
-	list := operation("GET", path, "list-flags-in-project", tag, "A project's flags by key")
-	list.Errors = []int{http.StatusNotFound}
-	register(a, readFlags, list, func(ctx context.Context, in *struct {
+	register(a, readFlags, operation("GET", path, "list-flags-in-project", tag, "A project's flags by key"), func(ctx context.Context, in *struct {
 		FlagFilter
-		ProjectID string `path:"projectId"`
+		ProjectID string `path:"projectId" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	}) (*listOutput[FlagBody], error) {
 		out, err := a.listFlags(ctx, in.FlagFilter, in.ProjectID)
 		if err == nil && len(out.Body) == 0 {
@@ -31,11 +31,11 @@ func (a *API) addProjectFlags() {
 	}, alias)
 	create := operation("POST", path, "create-flag-in-project", tag, "Create a flag in a project")
 	create.DefaultStatus = http.StatusCreated
-	create.Errors = []int{http.StatusNotFound, http.StatusConflict}
+	create.Errors = []int{http.StatusConflict}
 	register(a, changeFlags, create, func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
-		ProjectID string `path:"projectId"`
+		ProjectID string `path:"projectId" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 		Body      NewFlag
 	}) (*flagOutput, error) {
 		if known, err := a.hasProject(ctx, in.ProjectID); err != nil || !known {

@@ -11,11 +11,11 @@ import (
 )
 
 type projectBody struct {
-	ID          string    `json:"id"`
-	Name        string    `json:"name"`
-	Description string    `json:"description"`
-	Color       string    `json:"color"`
-	FlagCount   int       `json:"flagCount" doc:"Flags that are not deleted"`
+	ID          string    `json:"id" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Name        string    `json:"name" example:"Checkout"`
+	Description string    `json:"description" example:"All between the basket and the receipt"`
+	Color       string    `json:"color" example:"#6b7280"`
+	FlagCount   int       `json:"flagCount" doc:"Flags that are not deleted" example:"3"`
 	CreatedAt   timestamp `json:"createdAt"`
 	UpdatedAt   timestamp `json:"updatedAt"`
 }
@@ -36,19 +36,19 @@ type projectOutput struct {
 // ProjectPath names a project.
 type ProjectPath struct {
 	TenantInput
-	ID string `path:"projectId"`
+	ID string `path:"projectId" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 }
 
 type createProjectBody struct {
 	Name        string           `json:"name" minLength:"1" maxLength:"200" example:"Checkout"`
-	Description string           `json:"description,omitempty" maxLength:"2000"`
+	Description string           `json:"description,omitempty" maxLength:"2000" example:"All between the basket and the receipt"`
 	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"#6b7280 without it" example:"#6b7280"`
 }
 
 type updateProjectBody struct {
-	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200"`
-	Description clearable        `json:"description,omitzero"`
-	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb"`
+	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Checkout"`
+	Description clearable        `json:"description,omitzero" example:"All between the basket and the receipt"`
+	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" example:"#0ea5e9"`
 }
 
 func (a *API) addProjects() {

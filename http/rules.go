@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,14 +15,14 @@ import (
 
 // serveBody is what a rule or a fallthrough serves, as it is sent and as it is shown.
 type serveBody struct {
-	VariationID *string     `json:"variationId,omitzero" nullable:"true" doc:"A variation of the flag" example:"0199f6a2-4c8e-7d31-9a55-0c6f2f1f7b10"`
+	VariationID *string     `json:"variationId,omitzero" nullable:"true" doc:"A variation of the flag" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	Value       value       `json:"value,omitzero"`
 	Rollout     []shareBody `json:"rollout,omitzero" nullable:"true" doc:"Variations of the flag, each once, with weights that add up to more than 0"`
 	BucketBy    *string     `json:"bucketBy,omitzero" nullable:"true" maxLength:"200" doc:"The attribute that a rollout is decided by: targetingKey without it" example:"company.id"`
 }
 
 type shareBody struct {
-	VariationID string `json:"variationId" example:"0199f6a2-4c8e-7d31-9a55-0c6f2f1f7b10"`
+	VariationID string `json:"variationId" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	Weight      number `json:"weight" minimum:"0" maximum:"10000" doc:"Relative to the others'; at most three decimals" example:"20"`
 }
 
@@ -198,8 +197,7 @@ type fallthroughOutput struct {
 func (a *API) addRules() {
 	const tag, path = "Rules", "/api/v1/flags/{flagKey}"
 	get := operation("GET", path+"/rules", "get-rules", tag, "A flag's rules and fallthrough in an environment")
-	get.Errors = []int{http.StatusNotFound}
-	register(a, readFlags, get, func(ctx context.Context, in *FlagPath) (*rulesOutput, error) {
+	register(a, readFlags, showing(get, nil, exampleRules(true)), func(ctx context.Context, in *FlagPath) (*rulesOutput, error) {
 		p := principalOf(ctx)
 		r, err := a.queries.Rules(ctx, p.tenant.ID(), p.environment.ID, in.Key)
 		if err != nil {
@@ -210,7 +208,7 @@ func (a *API) addRules() {
 	set := guarded("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
 	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that is sent with its id keeps its rollout's buckets " +
 		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment take at most 516,096 bytes as JSON."
-	register(a, changeFlags, set, func(ctx context.Context, in *struct {
+	register(a, changeFlags, showing(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {
 		FlagChange
 		Body newRulesBody
 	}) (*rulesOutput, error) {
@@ -232,7 +230,9 @@ func (a *API) addRules() {
 		out.Changed = changedBy(done)
 		return out, nil
 	})
-	register(a, changeFlags, guarded("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches"),
+	setFallthrough := guarded("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches")
+	exampleFallthrough := map[string]any{"serve": exampleRollout}
+	register(a, changeFlags, showing(setFallthrough, exampleFallthrough, exampleFallthrough),
 		func(ctx context.Context, in *struct {
 			FlagChange
 			Body fallthroughBody
@@ -245,4 +245,25 @@ func (a *API) addRules() {
 			serve := showFallthrough(flag.FallthroughIn(cmd.Environment.ID))
 			return &fallthroughOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: fallthroughBody{serve}}, nil
 		})
+}
+
+// exampleRules are rules as they are sent, and as they are shown.
+func exampleRules(shown bool) any {
+	condition := map[string]any{"attribute": "plan", "op": "in", "values": []string{"pro", "team"}}
+	rule := map[string]any{"name": "beta testers in the EU", "conditions": []any{condition}, "serve": map[string]any{"variationId": exampleVariation}}
+	if !shown {
+		return map[string]any{"rules": []any{rule}}
+	}
+	rule["id"], condition["negate"] = "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21", false
+	return map[string]any{"rules": []any{rule}, "fallthrough": exampleRollout}
+}
+
+const exampleVariation = "0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"
+
+var exampleRollout = map[string]any{
+	"rollout": []any{
+		map[string]any{"variationId": exampleVariation, "weight": 20},
+		map[string]any{"variationId": "0198c5a1-7d2e-7b10-9d0c-4a6b8c0d2e88", "weight": 80},
+	},
+	"bucketBy": "targetingKey",
 }

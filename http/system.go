@@ -3,15 +3,16 @@ package http
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
 type healthBody struct {
-	Status    string    `json:"status"`
+	Status    string    `json:"status" enum:"ok,degraded,starting" example:"degraded"`
 	Timestamp timestamp `json:"timestamp"`
-	Detail    []string  `json:"detail,omitempty"`
+	Detail    []string  `json:"detail,omitempty" doc:"What is out of order beside evaluation" example:"[\"the read model history is being built\"]"`
 }
 
 // health answers 200 as long as flags are evaluated, and tells what else is out of order.
@@ -33,18 +34,18 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 
 type nameOutput struct {
 	Body struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
+		Name    string `json:"name" example:"flagledger"`
+		Version string `json:"version" example:"1.0.0"`
 	}
 }
 
 type versionOutput struct {
 	Body struct {
-		Version     string    `json:"version"`
-		BuildNumber string    `json:"build_number"`
-		Status      string    `json:"status"`
+		Version     string    `json:"version" example:"1.0.0"`
+		BuildNumber string    `json:"build_number" example:"417"`
+		Status      string    `json:"status" example:"ok"`
 		Timestamp   timestamp `json:"timestamp"`
-		Environment string    `json:"environment"`
+		Environment string    `json:"environment" example:"production"`
 	}
 }
 
@@ -62,11 +63,13 @@ func (a *API) addSystem() {
 			out.Body.Status, out.Body.Timestamp, out.Body.Environment = "ok", timestamp(time.Now()), a.options.Environment
 			return out, nil
 		})
-	a.huma.OpenAPI().AddOperation(&huma.Operation{
+	doc := a.huma.OpenAPI()
+	content := map[string]*huma.MediaType{"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[healthBody](), true, "")}}
+	doc.AddOperation(&huma.Operation{
 		Method: "GET", Path: "/health", OperationID: "get-health", Tags: []string{"System"}, Summary: "Whether flags are evaluated",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "Flags are evaluated. detail tells what else is out of order."},
-			"503": {Description: "The service is starting."},
+			"200": {Description: "Flags are evaluated. detail tells what else is out of order.", Content: content},
+			"503": {Description: "The service is starting.", Content: content},
 		},
 	})
 }

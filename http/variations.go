@@ -10,11 +10,11 @@ import (
 )
 
 type variationBody struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
+	ID          string `json:"id" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+	Name        string `json:"name" example:"on"`
 	Value       value  `json:"value"`
-	Description string `json:"description"`
-	Weight      number `json:"weight" doc:"Its share of a split, relative to the others'"`
+	Description string `json:"description" example:"The checkout of one page"`
+	Weight      number `json:"weight" doc:"Its share of a split, relative to the others'" example:"25"`
 }
 
 func showVariation(v events.Variation) variationBody {
@@ -30,10 +30,10 @@ type variationOutput struct {
 }
 
 type newVariationBody struct {
-	Name        string `json:"name" minLength:"1" maxLength:"200" doc:"Unique in the flag" example:"blue"`
+	Name        string `json:"name" minLength:"1" maxLength:"200" doc:"Unique in the flag" example:"on"`
 	Value       value  `json:"value"`
-	Description string `json:"description,omitempty" maxLength:"2000"`
-	Weight      number `json:"weight,omitempty" minimum:"0" maximum:"10000" doc:"At most three decimals; 0 without it" example:"50"`
+	Description string `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
+	Weight      number `json:"weight,omitempty" minimum:"0" maximum:"10000" doc:"At most three decimals; 0 without it" example:"25"`
 }
 
 func (b newVariationBody) variation(ctx context.Context) commands.NewVariation {
@@ -53,16 +53,16 @@ func (n number) weight() events.Weight {
 }
 
 type updateVariationBody struct {
-	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200"`
+	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"on"`
 	Value       value            `json:"value,omitempty"`
-	Description clearable        `json:"description,omitzero"`
-	Weight      number           `json:"weight,omitempty" minimum:"0" maximum:"10000"`
+	Description clearable        `json:"description,omitzero" example:"The checkout of one page"`
+	Weight      number           `json:"weight,omitempty" minimum:"0" maximum:"10000" example:"50"`
 }
 
 // VariationChange is what every change to a variation takes.
 type VariationChange struct {
 	FlagChange
-	ID string `path:"variationId"`
+	ID string `path:"variationId" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 }
 
 func (a *API) addVariations() {
@@ -80,6 +80,7 @@ func (a *API) addVariations() {
 		}, alias)
 	add := guarded("POST", path, "add-variation", tag, "Add a variation behind the others")
 	add.DefaultStatus = http.StatusCreated
+	add.Errors = []int{http.StatusConflict}
 	register(a, changeFlags, add, func(ctx context.Context, in *struct {
 		FlagChange
 		Body newVariationBody

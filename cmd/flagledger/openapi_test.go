@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -30,7 +34,10 @@ func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 }
 
 // aside are the routes beside the interface, which the document leaves out.
-var aside = []string{"GET /docs", "GET /docs/*", "GET /metrics", "GET /openapi.json", "GET /problems/{kind}"}
+var aside = []string{
+	"GET /docs", "GET /docs/*", "GET /metrics", "GET /openapi.json", "GET /problems/{kind}",
+	"GET /reset-password", "POST /reset-password", "GET /verify-email", "POST /verify-email", // pages that mails lead to
+}
 
 func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 	t.Parallel()
@@ -63,6 +70,9 @@ func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 		}
 		ids[operation["operationId"]] = true
 		checkOperation(t, name, operation)
+		if !owed(name) {
+			checkExamples(t, whole, name, operation)
+		}
 	}
 	checkReferences(t, whole, whole)
 	info := whole["info"].(map[string]any)
@@ -104,7 +114,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	responses, _ := operation["responses"].(map[string]any)
 	for status, response := range responses {
 		good = good || status[0] == '2'
-		if response.(map[string]any)["description"] == "" {
+		if object(response)["$ref"] == nil && object(response)["description"] == nil {
 			t.Errorf("%s does not describe %s", name, status)
 		}
 	}
@@ -113,20 +123,220 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	}
 }
 
+// checkExamples checks that a body that an operation takes and its good answers come with examples, whole ones or one of each member, and that
+// its errors do.
+func checkExamples(t *testing.T, whole map[string]any, name string, operation map[string]any) {
+	t.Helper()
+	check := func(what string, content any) {
+		for media, body := range object(content) {
+			if missing := exampleless(whole, object(body), ""); len(missing) > 0 {
+				t.Errorf("%s shows no example of %s, %s: %s", name, what, media, strings.Join(missing, ", "))
+			}
+		}
+	}
+	check("its request", object(operation["requestBody"])["content"])
+	for status, response := range object(operation["responses"]) {
+		content := object(resolve(whole, object(response))["content"])
+		if content == nil && status[0] >= '4' {
+			t.Errorf("%s does not show what it answers with %s", name, status)
+		}
+		check("its answer "+status, content)
+	}
+	for _, p := range list(operation["parameters"]) {
+		if in := object(p)["in"]; in == "path" && object(p)["example"] == nil && len(exampleless(whole, object(object(p)["schema"]), "")) > 0 {
+			t.Errorf("%s shows no example of its parameter %s", name, object(p)["name"])
+		}
+	}
+}
+
+// exampleless are the members of a schema, or of a body that has one, which have no example.
+func exampleless(whole, schema map[string]any, at string) (missing []string) {
+	if schema["schema"] != nil {
+		if schema["example"] != nil || schema["examples"] != nil {
+			return nil
+		}
+		schema = object(schema["schema"])
+	}
+	schema = resolve(whole, schema)
+	if schema["examples"] != nil || schema["enum"] != nil {
+		return nil
+	}
+	properties, items, rest := object(schema["properties"]), object(schema["items"]), object(schema["additionalProperties"])
+	for _, way := range list(schema["oneOf"]) {
+		missing = append(missing, exampleless(whole, object(way), at)...)
+	}
+	switch {
+	case schema["oneOf"] != nil:
+	case len(properties) > 0:
+		for name, property := range properties {
+			missing = append(missing, exampleless(whole, object(property), at+"."+name)...)
+		}
+	case items != nil:
+		missing = exampleless(whole, items, at+"[]")
+	case rest != nil:
+		missing = exampleless(whole, rest, at+".*")
+	default:
+		missing = []string{strings.TrimPrefix(at, ".")}
+	}
+	return missing
+}
+
+// sample is the example of a body, put together from those of its members.
+func sample(whole, schema map[string]any) any {
+	if schema["schema"] != nil {
+		if schema["example"] != nil {
+			return schema["example"]
+		}
+		schema = object(schema["schema"])
+	}
+	schema = resolve(whole, schema)
+	properties, items := object(schema["properties"]), object(schema["items"])
+	switch {
+	case schema["examples"] != nil:
+		return list(schema["examples"])[0]
+	case schema["enum"] != nil:
+		return list(schema["enum"])[0]
+	case len(properties) > 0:
+		body := map[string]any{}
+		for name, property := range properties {
+			body[name] = sample(whole, object(property))
+		}
+		return body
+	case items != nil:
+		return []any{sample(whole, items)}
+	default:
+		return nil
+	}
+}
+
+// object is a part of the document that is an object, nil where it is none, as list is one that is a list.
+func object(part any) map[string]any {
+	o, _ := part.(map[string]any)
+	return o
+}
+
+func list(part any) []any {
+	l, _ := part.([]any)
+	return l
+}
+
+func asMaps(part any) (maps []map[string]any) {
+	for _, entry := range list(part) {
+		maps = append(maps, object(entry))
+	}
+	return maps
+}
+
+// resolve follows the reference that a part of the document may be.
+func resolve(whole, part map[string]any) map[string]any {
+	ref, ok := part["$ref"].(string)
+	if !ok {
+		return part
+	}
+	at := any(whole)
+	for _, name := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		at = object(at)[name]
+	}
+	return object(at)
+}
+
+// documented are the operations, once for all services: they do not differ.
+var documented struct {
+	sync.Once
+	operations map[string]map[string]any
+}
+
+// checkDocumented checks that the document tells of an answer that a call got.
+func (s *service) checkDocumented(a *answer) {
+	s.t.Helper()
+	if _, benchmark := s.t.(*testing.B); benchmark || strings.HasSuffix(a.call, "/openapi.json") {
+		return
+	}
+	documented.Do(func() { _, documented.operations = s.anonymous().document() })
+	method, path, _ := strings.Cut(a.call, " ")
+	path, _, _ = strings.Cut(path, "?")
+	name := ""
+	for candidate := range documented.operations {
+		template, ok := strings.CutPrefix(candidate, method+" ")
+		// Of two that fit, the one is meant whose words stand in place of the other's parameters.
+		if ok && fits(template, path) && (name == "" || strings.Count(candidate, "{") < strings.Count(name, "{")) {
+			name = candidate
+		}
+	}
+	if name == "" || strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") { // which net/http answers by itself
+		return
+	}
+	responses := object(documented.operations[name]["responses"])
+	if responses[strconv.Itoa(a.status)] == nil && responses["default"] == nil {
+		s.t.Errorf("%s is not documented to answer %d: %s", name, a.status, a.body)
+	}
+}
+
+// fits reports whether a path is one of a template.
+func fits(template, path string) bool {
+	t, p := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(t) != len(p) {
+		return false
+	}
+	for i := range t {
+		if t[i] != p[i] && (!strings.HasPrefix(t[i], "{") || p[i] == "") {
+			return false
+		}
+	}
+	return true
+}
+
+// The things that the examples name.
+const exampleProject = "0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"
+
+var exampleVariations = [2]string{"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", "0198c5a1-7d2e-7b10-9d0c-4a6b8c0d2e88"}
+
+// owed tells of the operations that still lack examples.
+func owed(name string) bool {
+	return slices.ContainsFunc([]string{"/auth/", "/api/v1/auth/", "/api/v1/tenants", "/oauth/", "/api/v1/oauth/", "/.well-known/", "/api/v1/admin/", "/admin/"}, func(prefix string) bool {
+		return strings.Contains(current(name), " "+prefix)
+	})
+}
+
+func TestTheExamplesAreTaken(t *testing.T) {
+	cases{
+		"each example of a body is one that its operation takes": func(t *testing.T, me *client) {
+			whole, operations := me.document()
+			project, _ := me.createProject("p")
+			body := func(content map[string]any, variations []any) string {
+				text, err := json.Marshal(sample(whole, content))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids := strings.NewReplacer(exampleProject, project, exampleVariations[0], variations[0].(string), exampleVariations[1], variations[1].(string))
+				return ids.Replace(string(text))
+			}
+			for name, operation := range operations {
+				content := object(object(object(operation["requestBody"])["content"])["application/json"])
+				if content == nil || owed(name) {
+					continue
+				}
+				key := strings.ToLower(rand.Text())
+				flag := me.createFlag(key, map[string]any{"projectId": project, "flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}}})
+				variations := column(asMaps(flag["variations"]), "id")
+				method, path, _ := strings.Cut(name, " ")
+				path = strings.NewReplacer("{projectId}", project, "{flagKey}", key, "{key}", key, "{variationId}", variations[0].(string)).Replace(path)
+				a := me.call(method, me.filled(path), body(content, variations))
+				if a.status == 400 || a.status == 415 || a.status == 422 || a.status >= 500 {
+					t.Errorf("%s answers its own example with %d: %s", name, a.status, a.body)
+				}
+			}
+		},
+	}.run(t)
+}
+
 // checkReferences checks that each $ref leads somewhere.
 func checkReferences(t *testing.T, whole map[string]any, part any) {
 	t.Helper()
 	switch part := part.(type) {
 	case map[string]any:
-		if ref, ok := part["$ref"].(string); ok {
-			at := any(whole)
-			for _, name := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
-				object, _ := at.(map[string]any)
-				at = object[name]
-			}
-			if at == nil {
-				t.Errorf("%s leads nowhere", ref)
-			}
+		if resolve(whole, part) == nil {
+			t.Errorf("%s leads nowhere", part["$ref"])
 		}
 		for _, inner := range part {
 			checkReferences(t, whole, inner)

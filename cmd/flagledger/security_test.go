@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -239,8 +240,6 @@ func TestSecurityMatrix(t *testing.T) {
 
 // tryAll calls operations on things that do not exist, so that nothing comes of it, and hands on the answers.
 func (c *client) tryAll(operations map[string]map[string]any, chosen func(name, least string) bool, check func(name, least string, a *answer)) {
-	missing := strings.NewReplacer("{tenantId}", c.tenant, "{flagKey}", "none", "{key}", "none", "{environment}", "none",
-		"{projectId}", uuid.NewString(), "{variationId}", uuid.NewString(), "{userId}", uuid.NewString(), "{invitationId}", uuid.NewString(), "{clientId}", uuid.NewString())
 	for name, operation := range operations {
 		least := leastRole(name)
 		if !chosen(name, least) {
@@ -251,8 +250,20 @@ func (c *client) tryAll(operations map[string]map[string]any, chosen func(name, 
 		if operation["requestBody"] != nil {
 			body = `{}`
 		}
-		check(name, least, c.call(method, missing.Replace(path), body))
+		check(name, least, c.call(method, c.filled(path), body))
 	}
+}
+
+var parameterPattern = regexp.MustCompile(`\{[a-zA-Z]+\}`)
+
+// filled is a path in the client's tenant of things that do not exist.
+func (c *client) filled(path string) string {
+	return parameterPattern.ReplaceAllStringFunc(strings.Replace(path, "{tenantId}", c.tenant, 1), func(name string) string {
+		if strings.HasSuffix(name, "Id}") {
+			return uuid.NewString()
+		}
+		return "none"
+	})
 }
 
 // Members that a body does not take are refused, however they are spelt, and so is one that comes twice.

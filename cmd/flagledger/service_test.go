@@ -111,7 +111,8 @@ func (s *service) in(t testing.TB) *service {
 	return &c
 }
 
-// cases are subtests, by the behaviour that they show. They share a service and a person, and have a tenant each.
+// cases are subtests, by the behaviour that they show. They share a service and a person, and have a tenant each. They run one after another:
+// were they parallel as the tests are, all services would be up at once, and Postgres out of connections.
 type cases map[string]func(t *testing.T, me *client)
 
 func (c cases) run(t *testing.T) {
@@ -119,7 +120,6 @@ func (c cases) run(t *testing.T) {
 	owner := newService(t).signUp("owner@example.com")
 	for name, test := range c {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			me := *owner
 			me.s = owner.s.in(t)
 			test(t, me.newTenant(name))
@@ -296,6 +296,7 @@ func (c *client) call(method, path string, body any, headers ...string) *answer 
 	if a.body, err = io.ReadAll(response.Body); err != nil {
 		c.s.t.Fatal(err)
 	}
+	c.s.checkDocumented(a)
 	return a
 }
 
