@@ -26,6 +26,17 @@ type shareBody struct {
 	Weight      number `json:"weight" minimum:"0" maximum:"10000" doc:"Relative to the others'; at most three decimals" example:"20"`
 }
 
+// TransformSchema implements huma.SchemaTransformer: an example has one of the ways to serve.
+func (*serveBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	const on, off = "0199f6a2-4c8e-7d31-9a55-0c6f2f1f7b10", "0199f6a2-5b02-7c1f-8e66-51d0a3c9e2f4"
+	share := func(id string, weight int) map[string]any { return map[string]any{"variationId": id, "weight": weight} }
+	s.Examples = []any{
+		map[string]any{"variationId": on}, map[string]any{"value": true},
+		map[string]any{"rollout": []any{share(on, 20), share(off, 80)}, "bucketBy": events.TargetingKey},
+	}
+	return s
+}
+
 // serve is nil where nothing was sent.
 func (b *serveBody) serve() *commands.NewServe {
 	if b == nil {

@@ -159,7 +159,7 @@ func TestRules(t *testing.T) {
 			me.setRules("k", `{"rules":[
 				{"id":"none","name":"`+strings.Repeat("é", 201)+`","conditions":[
 					{"attribute":"","op":"in","values":["a",null,{}]},{"attribute":"a..b","op":"like","values":["a"]},{"attribute":"a","op":"matches","values":["(","ok",1]},
-					{"attribute":"a","op":"gt","values":["1",1e999]},{"attribute":"a","op":"before","values":["soon"]},{"attribute":"a","op":"semver_gt","values":["v1.2.3","1.2"]},
+					{"attribute":"a","op":"gt","values":["1",true]},{"attribute":"a","op":"before","values":["soon"]},{"attribute":"a","op":"semver_gt","values":["v1.2.3","1.2"]},
 					{"attribute":"a","op":"exists","values":[true]},{"attribute":"a","op":"contains"},{}],
 				 "serve":{"rollout":[{"variationId":"none","weight":-1},{"variationId":"`+a+`","weight":0.0001},{"variationId":"`+a+`"}],"bucketBy":".a"}},
 				{},{"conditions":[],"serve":{}},{"conditions":[],"serve":{"variationId":"none","value":1}},{"conditions":[],"serve":{"rollout":[]}},{"conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":0}]}},
