@@ -15,6 +15,8 @@ const (
 	maxClients = 100
 	// maxPrevious bounds how many earlier secrets of a client may be good at once.
 	maxPrevious = 10
+	// maxNamed bounds how many scopes that do not exist are named to who asked for them.
+	maxNamed = 20
 	// SecretOverlap is how long a client's earlier secret is still good after it was rotated.
 	SecretOverlap = 24 * time.Hour
 )
@@ -85,13 +87,13 @@ func checkScopes(wrong fields, names []string) (set []events.Scope) {
 	wrong.check(len(names) > 0, "scopes", "is required and must not be empty")
 	for i, name := range names {
 		scope := events.Scope(name)
-		wrong.check(slices.Contains(scopes, scope), "scopes["+strconv.Itoa(i)+"]",
-			"must be flags:read, flags:write, flags:evaluate, projects:read or projects:write")
-		if !slices.Contains(set, scope) {
+		if !slices.Contains(scopes, scope) {
+			wrong.check(false, "scopes["+strconv.Itoa(i)+"]", "must be flags:read, flags:write, flags:evaluate, projects:read or projects:write")
+		} else if !slices.Contains(set, scope) {
 			set = append(set, scope)
 		}
-		if len(set) > 2*len(scopes) {
-			break // enough to see what is wrong
+		if len(wrong) >= maxNamed {
+			break
 		}
 	}
 	return set

@@ -297,6 +297,8 @@ func oauthProblem(name, detail string) *problem {
 func (p *problem) asOAuth() {
 	if p.OAuthError == "" {
 		switch {
+		case p.Status == http.StatusUnauthorized:
+			p.OAuthError = invalidClient
 		case p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable:
 			p.OAuthError = "temporarily_unavailable"
 		case p.Status >= http.StatusInternalServerError:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"strings"
@@ -113,6 +114,44 @@ func TestTheLog(t *testing.T) {
 			for _, part := range parts {
 				if strings.Contains(text, part) {
 					t.Errorf("the log holds a secret: %s", part)
+				}
+			}
+		}
+	})
+
+	t.Run("no machine's secret is logged", func(t *testing.T) {
+		const path, form, guess = "/api/v1/oauth/token", "application/x-www-form-urlencoded", "a-guess-that-nobody-may-see"
+		s := s.in(t)
+		me := s.signUp(address())
+		id, first := me.oauthClient("x", "flags:read", "flags:write")
+		second := me.call("POST", clients+"/"+id+"/rotate", nil).want(200).object()["clientSecret"].(string)
+		machine := me.withToken(me.trade(credentials(id, first)...).token())
+		basic := base64.StdEncoding.EncodeToString([]byte(id + ":" + second))
+		other := s.anonymous().call("POST", path, "grant_type=client_credentials", "Content-Type", form, "Authorization", "Basic "+basic).token()
+		machine.createFlag("k", nil)
+		machine.call("POST", "/api/v1/projects", `{"name":"x"}`).refused(403)
+		me.trade(credentials(id, guess)...).denied(401, "invalid_client")
+		me.trade(credentials(guess, second)...).denied(401, "invalid_client")
+		me.trade(credentials(id, second, "scope", guess)...).denied(400, "invalid_scope")
+		me.trade(guess, second).denied(400, "invalid_request")
+		s.anonymous().call("POST", path, `{"client_secret":"`+second+`"}`).denied(415, "invalid_request")
+		s.anonymous().call("POST", path+"?client_secret="+second, "grant_type=client_credentials&client_id="+id, "Content-Type", form).denied(400, "invalid_request")
+		me.call("DELETE", clients+"/"+id, nil).want(204)
+		machine.call("GET", "/api/v1/flags", nil).refused(401)
+
+		text := book.String()
+		if !strings.Contains(text, path) {
+			t.Errorf("the calls are not in the log")
+		}
+		for _, secret := range []string{first, second, guess, basic} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the log holds a secret: %s", secret)
+			}
+		}
+		for _, token := range []string{machine.token, other} {
+			for _, part := range strings.Split(token, ".")[1:] {
+				if strings.Contains(text, part) {
+					t.Errorf("the log holds a part of a token: %s", part)
 				}
 			}
 		}
