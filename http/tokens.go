@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"crypto/sha256"
+	"sync"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -28,7 +29,7 @@ func newTokens(o Options) *tokens {
 }
 
 func (t *tokens) verify(ctx context.Context, token string) (*credential, error) {
-	key := sha256.Sum256([]byte(token))
+	key := hash(token)
 	if c, ok := t.verified.Load(key); ok {
 		if t.now().Before(c.expires) {
 			return c, nil
@@ -44,6 +45,16 @@ func (t *tokens) verify(ctx context.Context, token string) (*credential, error) 
 	}
 	t.verified.Store(key, c)
 	return c, nil
+}
+
+var hashed = sync.Pool{New: func() any { return new([]byte) }}
+
+// hash is sha256.Sum256, for which a token is copied to memory that is used again.
+func hash(token string) [sha256.Size]byte {
+	text := hashed.Get().(*[]byte)
+	defer hashed.Put(text)
+	*text = append((*text)[:0], token...)
+	return sha256.Sum256(*text)
 }
 
 // check verifies a token of either kind.

@@ -246,3 +246,22 @@ func BenchmarkSnapshotLag(b *testing.B) {
 	took.report(b, 50)
 	took.report(b, 99)
 }
+
+// BenchmarkToken is a request to the token endpoint. heap-B/op is what of it stays in memory.
+func BenchmarkToken(b *testing.B) {
+	me := newService(b).signUp("me@example.com")
+	id, secret := me.oauthClient("x", "flags:evaluate")
+	form := credentials(id, secret)
+	me.trade(form...).want(200)
+	heap := func() float64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return float64(stats.HeapAlloc)
+	}
+	before := heap()
+	for b.Loop() {
+		me.trade(form...).want(200)
+	}
+	b.ReportMetric((heap()-before)/float64(b.N), "heap-B/op")
+}

@@ -21,7 +21,7 @@ type Snapshot struct {
 	tenants  *xsync.Map[string, *Tenant]
 	users    *xsync.Map[string, *User]
 	clients  *xsync.Map[string, *Client]
-	ended    *xsync.Map[string, time.Time] // sessions, and until when their tokens would have lived
+	ended    *xsync.Map[session, time.Time] // sessions, and until when their tokens would have lived
 	position atomic.Pointer[events.Position]
 	faults   atomic.Int64
 	changes  changes
@@ -36,7 +36,7 @@ func New() *Snapshot {
 		tenants: xsync.NewMap[string, *Tenant](),
 		users:   xsync.NewMap[string, *User](),
 		clients: xsync.NewMap[string, *Client](),
-		ended:   xsync.NewMap[string, time.Time](),
+		ended:   xsync.NewMap[session, time.Time](),
 		changes: changes{size: maxChanges},
 		ready:   make(chan struct{}),
 	}
@@ -243,18 +243,18 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
 		u.endedBefore, u.endedExcept = fact.Before, fact.Except
 	case events.SessionEnded:
 		now := time.Now()
-		s.ended.Range(func(id string, until time.Time) bool {
+		s.ended.Range(func(id session, until time.Time) bool {
 			if until.Before(now) {
 				s.ended.Delete(id)
 			}
 			return true
 		})
 		if fact.Until.After(now) {
-			s.ended.Store(sessionKey(fact.UserID, fact.SessionID), fact.Until)
+			s.ended.Store(session{fact.UserID, fact.SessionID}, fact.Until)
 		}
 		return
 	}
 	s.users.Store(id, &u)
 }
 
-func sessionKey(userID, sessionID string) string { return userID + "\x00" + sessionID }
+type session struct{ userID, id string }

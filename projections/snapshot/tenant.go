@@ -144,6 +144,6 @@ func (s *Snapshot) SessionEnded(userID, sessionID string, began time.Time) bool 
 	if u, ok := s.users.Load(userID); ok && began.Before(u.endedBefore) && sessionID != u.endedExcept {
 		return true
 	}
-	_, ended := s.ended.Load(sessionKey(userID, sessionID))
+	_, ended := s.ended.Load(session{userID, sessionID})
 	return ended
 }

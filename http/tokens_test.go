@@ -1,0 +1,112 @@
+package http
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/commands"
+	"flagledger/commands/keys"
+	"flagledger/commands/local"
+	"flagledger/events"
+	"flagledger/events/postgres"
+	"flagledger/migrations"
+	"flagledger/migrations/pgtest"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// benchAPI is an interface with a person and an OAuth client, each of whom has a token.
+func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
+	b.Helper()
+	ctx, log, url := b.Context(), slog.New(slog.DiscardHandler), pgtest.URL(b)
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	must(migrations.Apply(ctx, url, log))
+	pool, err := pgxpool.New(ctx, url)
+	must(err)
+	b.Cleanup(pool.Close)
+	signing, err := keys.Open(ctx, pool, nil, log)
+	must(err)
+	store, err := postgres.Open(ctx, url, log)
+	must(err)
+	b.Cleanup(store.Close)
+	var batch []events.Event
+	for _, fact := range []events.Fact{
+		events.TenantCreated{ID: "t", Name: "T", Plan: events.FreePlan},
+		events.OAuthClientCreated{ClientID: "c", Name: "C", Scopes: []events.Scope{events.FlagsRead, events.FlagsEvaluate}, SecretHash: make([]byte, 32)},
+	} {
+		batch = append(batch, events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now().UTC()}, Fact: fact})
+	}
+	_, err = store.Append(ctx, events.TenantStream("t"), 0, batch)
+	must(err)
+	live := snapshot.New()
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		live.Run(running, store, func(events.Position) {}, log)
+	}()
+	b.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	<-live.Ready()
+
+	const publicURL = "https://flags.example.com"
+	identity := local.New(pool, local.Options{Keys: signing, Issuer: publicURL, Audience: "flagledger", VerifiedEmails: true})
+	session, err := identity.SignUp(ctx, "me@example.com", "correct horse", "Ada Lovelace")
+	must(err)
+	a = New(Options{
+		Queries: queries.New(nil, live), Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL,
+	})
+	token, err := a.tokens.machines.Issue(commands.NewID(), "t", nil)
+	must(err)
+	if _, err := a.authenticate(ctx, token); err == nil {
+		b.Fatal("the token of a client that is not known is accepted")
+	}
+	token, err = a.tokens.machines.Issue("c", "t", []events.Scope{events.FlagsRead, events.FlagsEvaluate})
+	must(err)
+	return a, map[string]string{"machine": token, "person": session.IDToken}
+}
+
+// BenchmarkAuthenticate finds out who makes a request: "first" verifies the token's signature, as the first request with a token does.
+func BenchmarkAuthenticate(b *testing.B) {
+	a, tokens := benchAPI(b)
+	for who, token := range tokens {
+		r := httptest.NewRequest("POST", evaluateRoute, nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		authenticate := func(b *testing.B) {
+			if c, err := a.bearer(r); err != nil || (c.machine != nil) != (who == "machine") {
+				b.Fatal(c, err)
+			}
+		}
+		b.Run(who+"/cached", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				authenticate(b)
+			}
+		})
+		b.Run(who+"/first", func(b *testing.B) {
+			b.ReportAllocs()
+			key := sha256.Sum256([]byte(token))
+			for b.Loop() {
+				a.tokens.verified.Delete(key)
+				authenticate(b)
+			}
+		})
+	}
+}
