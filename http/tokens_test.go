@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 func BenchmarkAuthenticate(b *testing.B) {
 	a, tokens := benchAPI(b)
 	for who, token := range tokens {
-		r := httptest.NewRequest("POST", evaluateRoute, nil)
+		r := httptest.NewRequest(http.MethodPost, evaluateRoute, nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		authenticate := func(b *testing.B) {
 			if c, err := a.bearer(r); err != nil || (c.machine != nil) != (who == "machine") {
