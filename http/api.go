@@ -56,6 +56,7 @@ type Options struct {
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
 	Origins []string       // of the web pages that may call the interface, or "*"
 
+	Mailer      commands.Mailer
 	SuperUsers  []string // addresses of those who may be super users
 	PublicURL   string   // without a slash at its end
 	Environment string   // development or production

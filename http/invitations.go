@@ -93,8 +93,18 @@ func (a *API) addInvitations() {
 	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag, "Mail an invitation once more; it expires later")
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
-		return succeeded(done), err
+		invitation, done, err := commands.Do(ctx, a.writer, by(ctx), commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+		if err != nil {
+			return nil, err
+		}
+		email, err := a.directory.Invited(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if email != "" {
+			a.mailInvitation(ctx, email, invitation)
+		}
+		return succeeded(done), nil
 	})
 	accept := operation("POST", path+"/accept", "accept-invitation", tag, "Take the role that the caller's verified address was invited to")
 	accept.Errors = []int{http.StatusNotFound}
@@ -129,6 +139,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	if err != nil {
 		return nil, err
 	}
+	a.mailInvitation(ctx, email, invitation)
 	return &invitationOutput{
 		Changed: changedBy(done), Location: "/api/v1/admin/invitations/" + create.ID, Body: showInvited(invitation, email, create.Now),
 	}, nil

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -114,6 +115,11 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	out, err := a.writeMember(ctx, tenantID, add.UserID, add)
 	if err != nil {
 		return nil, err
+	}
+	if tenant, ok := a.queries.Live().Tenant(tenantID); ok && add.Pending {
+		a.mail(ctx, commands.Mail{
+			To: body.Email, Subject: "An invitation", Text: fmt.Sprintf(memberMail, tenant.Name(), a.options.PublicURL, add.Role),
+		})
 	}
 	out.Location = "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID)
 	return out, nil

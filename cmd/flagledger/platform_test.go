@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"flagledger/commands/mail/mailtest"
 	"flagledger/events"
 	"flagledger/migrations/pgtest"
 )
@@ -243,6 +244,30 @@ func TestPlatform(t *testing.T) {
 			root.s = s.in(t)
 			test(t, &root)
 		})
+	}
+}
+
+func TestInvitationsAreMailed(t *testing.T) {
+	t.Parallel()
+	server := mailtest.New(t, mailtest.Options{})
+	s := serviceWith(t, pgtest.URL(t), config{
+		EventStoreURL: engineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}, Mail: mailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+	}, testLog(t))
+	root := s.signUp("root@example.com")
+	email := address()
+	id := root.call("POST", invitationsPath, map[string]string{"email": email, "role": "admin"}).want(201).object()["id"].(string)
+	for n := 1; n <= 2; n++ {
+		if text := server.Wait(t, email, n).Text; !strings.Contains(text, s.url) || !strings.Contains(text, "as admin") {
+			t.Errorf("mail %d says %q", n, text)
+		}
+		if n == 1 {
+			root.call("POST", invitationsPath+"/"+id+"/resend", nil).want(200)
+		}
+	}
+	member := address()
+	root.call("POST", usersPath(root), map[string]string{"email": member, "role": "viewer"}).want(201)
+	if text := server.Wait(t, member, 1).Text; !strings.Contains(text, `"Personal workspace"`) || !strings.Contains(text, "as viewer") {
+		t.Errorf("the mail says %q", text)
 	}
 }
 

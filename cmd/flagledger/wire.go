@@ -97,7 +97,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		Queries:  queries.New(pool, live),
 		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins, Streams: c.streams,
-		SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
+		Mailer: mailer, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})
 	return &node{api: api, ready: live.Ready(), stop: stop}, nil
 }
