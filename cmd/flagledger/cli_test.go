@@ -257,8 +257,9 @@ func (i *installation) tools(tenant string, settings ...string) {
 	i.run(settings, "migrate").succeeded()
 
 	status := strings.Split(strings.TrimSpace(i.run(settings, "projections", "status").succeeded().stdout), "\n")
-	for n, want := range []string{"NAME", "flags", "history", "oauth_clients", "projects", "tenants"} {
-		if len(status) != 6 || strings.Fields(status[n])[0] != want {
+	names := []string{"flags", "history", "oauth_clients", "projects", "tenants", "users", "invitations"}
+	for n, want := range append([]string{"NAME"}, names...) {
+		if len(status) != len(names)+1 || strings.Fields(status[n])[0] != want {
 			i.t.Fatalf("projections status prints %q", status)
 		}
 		if fields := strings.Fields(status[n]); n > 0 && (strings.HasPrefix(fields[2], "0/") || !slices.Equal(fields[3:], []string{"0", "0s", "0"})) {
@@ -271,7 +272,7 @@ func (i *installation) tools(tenant string, settings ...string) {
 		i.t.Errorf("rebuilding the history says\n%s", one)
 	}
 	all := i.run(settings, "projections", "rebuild", "--all").succeeded().stderr
-	for _, name := range []string{"flags", "history", "oauth_clients", "projects", "tenants"} {
+	for _, name := range names {
 		if !strings.Contains(all, name) {
 			i.t.Errorf("rebuilding all says nothing of %s:\n%s", name, all)
 		}
