@@ -34,7 +34,7 @@ type problem struct {
 var kinds = map[int]struct{ name, title, text, example string }{
 	400: {"bad-request", "Bad Request", "The request cannot be read: its JSON is malformed, or a header that it needs is missing.", "the header X-Tenant-ID is required"},
 	401: {"unauthorized", "Unauthorized", "The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out.", "the request needs Authorization: Bearer with a token"},
-	403: {"forbidden", "Forbidden", "The caller may not do this: his role in the tenant does not allow it, or he is no member of it.", "the role viewer does not allow it"},
+	403: {"forbidden", "Forbidden", "The caller may not do this: his role in the tenant, or his token's scopes, do not allow it, or the tenant is not his.", "the role viewer does not allow it"},
 	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route.", "no such resource"},
 	405: {"method-not-allowed", "Method Not Allowed", "The route does not take this method. Allow names those that it takes.", "the route does not take PUT"},
 	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change.", "a flag with the key \"new-checkout\" exists already"},

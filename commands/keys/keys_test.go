@@ -207,7 +207,7 @@ func TestKeysTakeTurns(t *testing.T) {
 	nodes := []*Keys{open(t, pool, c), open(t, pool, c)}
 	bystander := open(t, pool, c)
 	began := c.now()
-	steps := []time.Duration{59 * time.Minute, 5 * time.Hour}
+	steps := []time.Duration{59 * time.Minute, 23 * time.Hour}
 	firstSeen, firstSigned := map[string]time.Time{}, map[string]time.Time{}
 	type live struct {
 		text    string
