@@ -11,7 +11,7 @@ PGRUN             := $(GO) run ./migrations/pgtest/pgrun
 
 .PHONY: help
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## Set up all that is missing and serve on 127.0.0.1:8080
@@ -35,6 +35,10 @@ bench: ## Measure, three times and more, and show the medians (ten minutes)
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 6 ./events/postgres ./events/eventstore | tee bin/events.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) -col pkg bin/events.txt
+
+.PHONY: bench-http
+bench-http: ## Measure what an evaluation over HTTP costs, beside a bare handler (two minutes)
+	$(PGRUN) $(GO) test -run '^$$' -bench EvaluateHTTP -benchtime 9x ./cmd/flagledger
 
 .PHONY: lint
 lint: $(LINT) ## Check style and the rules of the house

@@ -26,7 +26,13 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if role, ok := benchRoles[os.Getenv("FLAGLEDGER_BENCH_ROLE")]; ok {
+		role()
+		return
+	}
+	pgtest.Main(m)
+}
 
 // service is a running service over a database of its own.
 type service struct {
