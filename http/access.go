@@ -100,7 +100,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return nil, req.refusal
 	}
 	p.credential = req.credential
-	sent := r.Header.Get("X-Tenant-ID")
+	sent := r.Header.Get(tenantHeader)
 	if need.tenantHeader && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
 	}
@@ -115,7 +115,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		a.directory.NoteUse(p.claims.UserID, p.tenant.ID())
 	}
 	if need.environment {
-		if err := p.choose(r.Header.Get("X-Environment")); err != nil {
+		if err := p.choose(r.Header.Get(environmentHeader)); err != nil {
 			return nil, err
 		}
 	}
@@ -297,7 +297,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		}
 		bearsKey := honoursKey && r.Header["Idempotency-Key"] != nil
 		if err != nil {
-			if bearsKey && op.Method == http.MethodDelete && a.replay(w, r, cmp.Or(ctx.Param("tenantId"), r.Header.Get("X-Tenant-ID"))) {
+			if bearsKey && op.Method == http.MethodDelete && a.replay(w, r, cmp.Or(ctx.Param("tenantId"), r.Header.Get(tenantHeader))) {
 				return // it was this very request that took the caller's access
 			}
 			writeProblem(w, r, problemOf(r.Context(), err))

@@ -78,7 +78,7 @@ type API struct {
 	superUsers map[string]bool // addresses in lower case
 	router     *chi.Mux
 	huma       huma.API
-	durations  *prometheus.HistogramVec
+	durations  *durations
 	streams    prometheus.Gauge
 	ending     chan struct{} // closed when a server of the interface shuts down
 	end        func()
@@ -94,12 +94,7 @@ func New(o Options) *API {
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
 		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), superUsers: map[string]bool{}, router: chi.NewMux(),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "flagledger_http_request_duration_seconds",
-			Help:    "Duration of requests by method, route and class of status.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
-		}, []string{"method", "route", "status"}),
-		streams: newStreamGauge(), ending: make(chan struct{}),
+		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
 	for _, address := range o.SuperUsers {
@@ -109,7 +104,7 @@ func New(o Options) *API {
 	if len(o.Origins) > 0 {
 		a.router.Use(crossOrigin(o.Origins))
 	}
-	a.router.Use(a.identify, a.observe, a.limit, check, middleware.GetHead)
+	a.router.Use(a.observe, a.limit, check, middleware.GetHead)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)
@@ -163,9 +158,6 @@ var setUpHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true
 })
-
-// ServeHTTP implements net/http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
 
 // Server returns a server of the interface with its limits. Its caller starts and stops it. When it is shut down, all streams end.
 func (a *API) Server() *http.Server {

@@ -12,56 +12,68 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// contextReader reads the bodies of evaluations token by token: by reflection they cost several times as much. Its memory is used again by
-// other requests: what it reads holds until it is released.
-type contextReader struct {
-	body  bytes.Buffer
-	limit io.LimitedReader
-	jsontext.Decoder
+// question is what an evaluation is asked, and reads it token by token: by reflection that costs several times as much. Its memory is used
+// again, so it is not to be touched once it is released.
+type question struct {
+	snapshot.Context
+	environment string
+	flagKeys    []string // nil asks for all
+
+	body    bytes.Buffer
+	data    []byte // the whole of body
+	limit   io.LimitedReader
+	members map[string]any // memory for the attributes
+	decoder jsontext.Decoder
 }
 
-// maxKept is the largest body whose memory is kept for the next request.
-const maxKept = 64 << 10
+// maxKept is the largest body whose memory is kept for the next request, maxKeptMembers the most attributes.
+const (
+	maxKept        = 64 << 10
+	maxKeptMembers = 64
+)
 
-var contextReaders = sync.Pool{New: func() any { return &contextReader{} }}
+var questions = sync.Pool{New: func() any { return &question{members: map[string]any{}} }}
 
-// readBody reads a request's body, for a caller who releases the reader.
-func readBody(r *http.Request) (*contextReader, *problem) {
-	c := contextReaders.Get().(*contextReader)
-	c.limit = io.LimitedReader{R: r.Body, N: maxBody}
-	_, err := c.body.ReadFrom(&c.limit)
+// readBody reads a request's body, for a caller who releases the question.
+func readBody(r *http.Request) (*question, *problem) {
+	q := questions.Get().(*question)
+	q.limit = io.LimitedReader{R: r.Body, N: maxBody}
+	_, err := q.body.ReadFrom(&q.limit)
+	q.data = q.body.Bytes()
 	var unread string
 	switch {
 	case err != nil:
 		unread = "the body cannot be read"
-	case c.body.Len() == maxBody:
+	case len(q.data) == maxBody:
 		unread = "the body is larger than 1 MiB"
-	case c.body.Len() == 0:
+	case len(q.data) == 0:
 		unread = "request body is required"
 	default:
-		return c, nil
+		return q, nil
 	}
-	c.release()
+	q.release()
 	return nil, newProblem(http.StatusBadRequest, unread)
 }
 
-func (c *contextReader) release() {
-	c.limit.R = nil
-	if c.body.Reset(); c.body.Cap() <= maxKept {
-		contextReaders.Put(c)
+func (q *question) release() {
+	if cap(q.data) > maxKept || len(q.members) > maxKeptMembers {
+		return
 	}
+	clear(q.members)
+	q.Context, q.environment, q.flagKeys, q.data, q.limit.R = snapshot.Context{}, "", nil, nil, nil
+	q.body.Reset()
+	questions.Put(q)
 }
 
 // decode reads the body with a function that reads one value. Its errors are those of readJSON.
-func (c *contextReader) decode(read func() error) error {
-	data := c.body.Bytes()
-	if err := checkText(data); err != nil {
+func (q *question) decode(read func(*question) error) error {
+	if err := checkText(q.data); err != nil {
 		return err
 	}
-	c.Reset(bytes.NewBuffer(data))
-	err := read()
+	q.decoder.Reset(&q.body)
+	err := read(q)
 	if err == nil {
-		if _, err = c.ReadToken(); err == io.EOF { //nolint:errorlint // as the decoder documents it
+		if _, err = q.decoder.ReadToken(); err == io.EOF { //nolint:errorlint // as the decoder documents it
 			return nil
 		}
 		if err == nil {
@@ -72,15 +84,15 @@ func (c *contextReader) decode(read func() error) error {
 }
 
 // object reads an object. member is called at the value of each of its members, and reads that.
-func (c *contextReader) object(member func(name string) error) error {
-	if c.PeekKind() != '{' {
-		return c.misfit()
+func (q *question) object(member func(name string) error) error {
+	if q.decoder.PeekKind() != '{' {
+		return q.misfit()
 	}
-	if _, err := c.ReadToken(); err != nil {
+	if _, err := q.decoder.ReadToken(); err != nil {
 		return err
 	}
 	for {
-		name, err := c.ReadToken()
+		name, err := q.decoder.ReadToken()
 		if err != nil {
 			return err
 		}
@@ -94,92 +106,95 @@ func (c *contextReader) object(member func(name string) error) error {
 }
 
 // array reads an array. element is called at each of its elements, and reads that.
-func (c *contextReader) array(element func() error) error {
-	if c.PeekKind() != '[' {
-		return c.misfit()
+func (q *question) array(element func() error) error {
+	if q.decoder.PeekKind() != '[' {
+		return q.misfit()
 	}
-	if _, err := c.ReadToken(); err != nil {
+	if _, err := q.decoder.ReadToken(); err != nil {
 		return err
 	}
-	for c.PeekKind() != ']' {
+	for q.decoder.PeekKind() != ']' {
 		if err := element(); err != nil {
 			return err
 		}
 	}
-	_, err := c.ReadToken()
+	_, err := q.decoder.ReadToken()
 	return err
 }
 
 // text reads a string; null stands for none.
-func (c *contextReader) text(to *string) error {
-	switch c.PeekKind() {
+func (q *question) text(to *string) error {
+	switch q.decoder.PeekKind() {
 	case '"':
-		token, err := c.ReadToken()
+		token, err := q.decoder.ReadToken()
 		if err == nil {
 			*to = token.String()
 		}
 		return err
 	case 'n':
 		*to = ""
-		return c.SkipValue()
+		return q.decoder.SkipValue()
 	default:
-		return c.misfit()
+		return q.misfit()
 	}
 }
 
 // texts reads a list of strings; null stands for none.
-func (c *contextReader) texts(to *[]string) error {
-	if c.PeekKind() == 'n' {
+func (q *question) texts(to *[]string) error {
+	if q.decoder.PeekKind() == 'n' {
 		*to = nil
-		return c.SkipValue()
+		return q.decoder.SkipValue()
 	}
 	*to = []string{}
-	return c.array(func() error {
-		if c.PeekKind() != '"' {
-			return c.misfit()
+	return q.array(func() error {
+		if q.decoder.PeekKind() != '"' {
+			return q.misfit()
 		}
-		token, err := c.ReadToken()
+		token, err := q.decoder.ReadToken()
 		*to = append(*to, token.String())
 		return err
 	})
 }
 
 // attributes reads the attributes of a context; null stands for none.
-func (c *contextReader) attributes(to *map[string]any) error {
-	if c.PeekKind() == 'n' {
-		*to = nil
-		return c.SkipValue()
+func (q *question) attributes() error {
+	if q.decoder.PeekKind() == 'n' {
+		return q.decoder.SkipValue()
 	}
-	*to = map[string]any{}
-	return c.object(func(name string) (err error) {
-		(*to)[name], err = c.value()
+	q.Attributes = q.members
+	return q.into(q.members)
+}
+
+// into reads the members of an object.
+func (q *question) into(members map[string]any) error {
+	return q.object(func(name string) (err error) {
+		members[name], err = q.value()
 		return err
 	})
 }
 
 // value reads any value as snapshot.Context holds it.
-func (c *contextReader) value() (any, error) {
-	switch c.PeekKind() {
+func (q *question) value() (any, error) {
+	switch q.decoder.PeekKind() {
 	case '{':
-		var object map[string]any
-		err := c.attributes(&object)
-		return object, err
+		object := map[string]any{}
+		return object, q.into(object)
 	case '[':
 		list := []any{}
-		err := c.array(func() error {
-			element, err := c.value()
+		err := q.array(func() error {
+			element, err := q.value()
 			list = append(list, element)
 			return err
 		})
 		return list, err
 	case '0':
-		number, err := c.ReadValue()
+		number, err := q.decoder.ReadValue()
 		if err != nil {
 			return nil, err
 		}
 		return snapshot.ParseNumber(number), nil
 	default:
-		token, err := c.ReadToken()
+		token, err := q.decoder.ReadToken()
 		if err != nil {
 			return nil, err
 		}
@@ -195,17 +210,17 @@ func (c *contextReader) value() (any, error) {
 }
 
 // misfit is the error of a value of another type than is asked for, unless the JSON is malformed.
-func (c *contextReader) misfit() error {
-	err := c.SkipValue()
+func (q *question) misfit() error {
+	err := q.decoder.SkipValue()
 	if err != nil {
 		return err
 	}
-	return c.refuse("is not of the right type")
+	return q.refuse("is not of the right type")
 }
 
 // refuse is an error about the value that was read last.
-func (c *contextReader) refuse(text string) error {
-	name := field(c.StackPointer())
+func (q *question) refuse(text string) error {
+	name := field(q.decoder.StackPointer())
 	if name == "" {
 		name = "body"
 	}

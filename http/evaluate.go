@@ -67,15 +67,8 @@ type evaluationError struct {
 	Errors map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"targetingKey\":\"is required: the flag splits its traffic by it\"}"`
 }
 
-// question is what an evaluation is asked.
-type question struct {
-	snapshot.Context
-	environment string
-	flagKeys    []string // nil asks for all
-}
-
-// ask finds out who asks, and reads what.
-func (a *API) ask(r *http.Request, need access, read func(*contextReader, *question) error, schema *huma.Schema) (*principal, *question, error) {
+// ask finds out who asks, and reads what, for a caller who releases the question.
+func (a *API) ask(r *http.Request, need access, read func(*question) error, schema *huma.Schema) (*principal, *question, error) {
 	p, err := a.admit(r, need, "")
 	if err != nil {
 		return nil, nil, err
@@ -83,27 +76,37 @@ func (a *API) ask(r *http.Request, need access, read func(*contextReader, *quest
 	if err := checkMediaType(r); err != nil {
 		return nil, nil, err
 	}
-	c, unread := readBody(r)
+	q, unread := readBody(r)
 	if unread != nil {
 		return nil, nil, unread
 	}
-	defer c.release()
-	q := &question{}
-	err = c.decode(func() error { return read(c, q) })
-	if first, ok := errors.AsType[fieldError](err); ok {
-		return nil, nil, a.misfit(c.body.Bytes(), first, schema)
-	}
-	if err != nil {
-		return nil, nil, newProblem(http.StatusBadRequest, err.Error())
-	}
-	if len(q.flagKeys) > maxFlagKeys {
-		return nil, nil, invalid(map[string]string{"flagKeys": "must be at most 1,000 keys"})
+	if err := a.understand(q, read, schema); err != nil {
+		q.release()
+		return nil, nil, err
 	}
 	environment := q.environment
 	if environment == "" {
-		environment = r.Header.Get("X-Environment")
+		environment = r.Header.Get(environmentHeader)
 	}
-	return p, q, p.choose(environment)
+	if err := p.choose(environment); err != nil {
+		q.release()
+		return nil, nil, err
+	}
+	return p, q, nil
+}
+
+func (a *API) understand(q *question, read func(*question) error, schema *huma.Schema) error {
+	err := q.decode(read)
+	if err == nil && len(q.flagKeys) > maxFlagKeys {
+		return invalid(map[string]string{"flagKeys": "must be at most 1,000 keys"})
+	}
+	if first, ok := errors.AsType[fieldError](err); ok {
+		return a.misfit(q.data, first, schema)
+	}
+	if err != nil {
+		return newProblem(http.StatusBadRequest, err.Error())
+	}
+	return nil
 }
 
 // misfit tells all that is wrong with the members of a body, as huma does for other operations: reading stopped at the first.
@@ -121,29 +124,29 @@ func (a *API) misfit(data []byte, first fieldError, schema *huma.Schema) *proble
 	return invalid(fieldsOf(found.Errors))
 }
 
-func readEvaluate(c *contextReader, q *question) error {
-	return c.object(func(name string) error { return readMember(c, q, name) })
+func readEvaluate(q *question) error {
+	return q.object(func(name string) error { return q.member(name) })
 }
 
-func readEvaluateMany(c *contextReader, q *question) error {
-	return c.object(func(name string) error {
+func readEvaluateMany(q *question) error {
+	return q.object(func(name string) error {
 		if name != "flagKeys" {
-			return readMember(c, q, name)
+			return q.member(name)
 		}
-		return c.texts(&q.flagKeys)
+		return q.texts(&q.flagKeys)
 	})
 }
 
-func readMember(c *contextReader, q *question, name string) error {
+func (q *question) member(name string) error {
 	switch name {
 	case "targetingKey":
-		return c.text(&q.TargetingKey)
+		return q.text(&q.TargetingKey)
 	case "attributes":
-		return c.attributes(&q.Attributes)
+		return q.attributes()
 	case "environment":
-		return c.text(&q.environment)
+		return q.text(&q.environment)
 	default:
-		return c.refuse("unexpected property")
+		return q.refuse("unexpected property")
 	}
 }
 
@@ -154,6 +157,7 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
+	defer q.release()
 	result, err := queries.Evaluate(p.tenant, p.environment, pathKey(r, "flagKey"), &q.Context)
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
@@ -173,6 +177,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
+	defer q.release()
 	out := newOutput(w)
 	defer out.release()
 	failures, evaluated := map[string]evaluationError{}, 0

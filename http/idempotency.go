@@ -60,7 +60,7 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 			return
 		}
 		if err := attempt.Abandon(r.Context()); err != nil {
-			req.log.Warn("a request with an Idempotency-Key can only be made again in a while", "err", err)
+			req.log().Warn("a request with an Idempotency-Key can only be made again in a while", "err", err)
 		}
 	}()
 	rec := &recorder{header: w.Header().Clone(), answer: idempotency.Answer{Status: http.StatusOK}}
@@ -70,7 +70,7 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 	maps.DeleteFunc(rec.answer.Header, func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
 	if rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
-			req.log.Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
+			req.log().Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
 		} else {
 			kept = true
 		}
@@ -130,7 +130,7 @@ func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request
 	return idempotency.Request{
 		Key:     keys[0],
 		Scope:   strings.Join([]string{tenantID, who, r.Method, r.URL.EscapedPath()}, "\x00"),
-		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get("X-Environment"), r.Header.Get("If-Match"), string(body)}, "\x00"),
+		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get(environmentHeader), r.Header.Get("If-Match"), string(body)}, "\x00"),
 	}, nil
 }
 

@@ -131,12 +131,13 @@ func (e ofrepError) of(key string) OFREPFailure { return OFREPFailure{key, e.cod
 // ofrepEvaluate answers what a flag serves.
 func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	key := pathKey(r, "key")
-	p, c, err := a.askOFREP(r)
+	p, q, err := a.askOFREP(r)
 	if err != nil {
 		writeOFREP(w, r, key, err)
 		return
 	}
-	result, err := queries.Evaluate(p.tenant, p.environment, key, c)
+	defer q.release()
+	result, err := queries.Evaluate(p.tenant, p.environment, key, &q.Context)
 	if err == nil && result.Reason == snapshot.Archived {
 		err = queries.ErrNotFound
 	}
@@ -153,16 +154,17 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 
 // ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
 func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
-	p, c, err := a.askOFREP(r)
+	p, q, err := a.askOFREP(r)
 	if err != nil {
 		writeOFREP(w, r, "", err)
 		return
 	}
+	defer q.release()
 	out := newOutput(w)
 	defer out.release()
 	out.text(`{"flags":[`)
 	separator, evaluated := "", 0
-	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, nil, c) {
+	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, nil, &q.Context) {
 		if answer.Reason == snapshot.Archived {
 			continue
 		}
@@ -190,8 +192,8 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	out.flush()
 }
 
-// askOFREP finds out who asks, and reads for whom.
-func (a *API) askOFREP(r *http.Request) (*principal, *snapshot.Context, error) {
+// askOFREP finds out who asks, and reads for whom, for a caller who releases the question.
+func (a *API) askOFREP(r *http.Request) (*principal, *question, error) {
 	p, err := a.admit(r, ofrepAccess, "")
 	if err != nil {
 		return nil, nil, err
@@ -199,36 +201,39 @@ func (a *API) askOFREP(r *http.Request) (*principal, *snapshot.Context, error) {
 	if err := checkMediaType(r); err != nil {
 		return nil, nil, err
 	}
-	c, unread := readBody(r)
+	q, unread := readBody(r)
 	if unread != nil {
 		return nil, nil, ofrepError{ofrepParseError, unread}
 	}
-	defer c.release()
-	asked := &snapshot.Context{}
-	err = c.decode(func() error { return readOFREP(c, asked) })
+	err = q.decode(readOFREP)
 	if misfit, ok := errors.AsType[fieldError](err); ok {
-		return nil, nil, ofrepError{ofrepInvalidContext, newProblem(http.StatusBadRequest, misfit.Error())}
+		err = ofrepError{ofrepInvalidContext, newProblem(http.StatusBadRequest, misfit.Error())}
+	} else if err != nil {
+		err = ofrepError{ofrepParseError, newProblem(http.StatusBadRequest, err.Error())}
+	} else {
+		err = p.choose(r.Header.Get(environmentHeader))
 	}
 	if err != nil {
-		return nil, nil, ofrepError{ofrepParseError, newProblem(http.StatusBadRequest, err.Error())}
+		q.release()
+		return nil, nil, err
 	}
-	return p, asked, p.choose(r.Header.Get("X-Environment"))
+	return p, q, nil
 }
 
 // readOFREP reads a body. Members that the protocol does not name are passed over, as it allows them.
-func readOFREP(c *contextReader, to *snapshot.Context) error {
+func readOFREP(q *question) error {
 	sent := false
-	err := c.object(func(name string) error {
+	err := q.object(func(name string) error {
 		if name != "context" {
-			return c.SkipValue()
+			return q.decoder.SkipValue()
 		}
 		sent = true
-		to.Attributes = map[string]any{}
-		return c.object(func(name string) (err error) {
+		q.Attributes = q.members
+		return q.object(func(name string) (err error) {
 			if name == "targetingKey" {
-				return c.text(&to.TargetingKey)
+				return q.text(&q.TargetingKey)
 			}
-			to.Attributes[name], err = c.value()
+			q.Attributes[name], err = q.value()
 			return err
 		})
 	})

@@ -95,7 +95,7 @@ func problemOf(ctx context.Context, err error) *problem {
 	if refusal, ok := errors.AsType[*commands.Error](err); ok {
 		if p := refused(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {
-				requestOf(ctx).log.Warn("unavailable", "err", err)
+				requestOf(ctx).log().Warn("unavailable", "err", err)
 			}
 			return p.identified(ctx)
 		}
@@ -104,13 +104,13 @@ func problemOf(ctx context.Context, err error) *problem {
 	case errors.Is(err, queries.ErrNotFound):
 		return newProblem(http.StatusNotFound, "no such resource").identified(ctx)
 	case errors.Is(err, queries.ErrUnavailable):
-		requestOf(ctx).log.Warn("unavailable", "err", err)
+		requestOf(ctx).log().Warn("unavailable", "err", err)
 		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").identified(ctx)
 	}
 	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
 		return invalid(map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"}).identified(ctx)
 	}
-	requestOf(ctx).log.Error("request failed", "err", err)
+	requestOf(ctx).log().Error("request failed", "err", err)
 	return newProblem(http.StatusInternalServerError, "the request could not be carried out; its id finds the reason in the log").identified(ctx)
 }
 

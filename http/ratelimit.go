@@ -149,7 +149,7 @@ func (a *API) count(r *http.Request, req *request) budget {
 	now := l.second()
 	signingIn := signsIn(r.URL.Path)
 	if req.refusal == nil && !signingIn {
-		id, plan := a.payer(req.credential, r.Header.Get("X-Tenant-ID"))
+		id, plan := a.payer(req.credential, r.Header.Get(tenantHeader))
 		allowed, ok := l.plans[plan]
 		if !ok {
 			allowed = l.free

@@ -270,7 +270,7 @@ func TestGuessing(t *testing.T) {
 	a := newAPI(anonymous(1000))
 	clock := a.limiter.began
 	a.limiter.now = func() time.Time { return clock }
-	req := &request{answer: http.Header{}, log: a.options.Log}
+	req := &request{answer: http.Header{}, serviceLog: a.options.Log}
 	ctx := context.WithValue(t.Context(), requestKey{}, req)
 	tried := 0
 	guess := func(account string, result error) error {

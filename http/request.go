@@ -7,25 +7,40 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/commands"
 )
 
-// request is what is known of a request from its arrival on.
+// The names of headers as net/http keeps them: to ask for them in another spelling allocates.
+const (
+	requestHeader     = "X-Request-Id"
+	correlationHeader = "X-Correlation-Id"
+	tenantHeader      = "X-Tenant-Id"
+	environmentHeader = "X-Environment"
+	reasonHeader      = "X-Change-Reason"
+)
+
+// request is what is known of a request from its arrival on. It is the request's context, and the router's, in one.
 type request struct {
+	context.Context
+	route *chi.Context
+
 	id          string
 	correlation string
 	reason      string
 	url         *url.URL
-	publicURL   string // of the service
-	log         *slog.Logger
+	publicURL   string      // of the service
 	answer      http.Header // of the answer
+	serviceLog  *slog.Logger
 
 	credential *credential // of the token that the request bears
 	refusal    error       // why it bears none that holds
@@ -37,39 +52,64 @@ type requestKey struct{}
 
 func requestOf(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }
 
+// Value implements context.Context.
+func (req *request) Value(key any) any {
+	switch key {
+	case requestKey{}:
+		return req
+	case chi.RouteCtxKey:
+		return req.route
+	default:
+		return req.Context.Value(key)
+	}
+}
+
+// log is the service's log, in which all entries bear the request's id.
+func (req *request) log() *slog.Logger { return req.serviceLog.With("request", req.id) }
+
 const (
 	maxReason      = 500
 	maxCorrelation = 128
 )
 
-// identify gives a request its id: the one that the caller sends in X-Request-ID if it is a UUID, else a new one.
-func (a *API) identify(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, err := uuid.Parse(r.Header.Get("X-Request-ID"))
-		if err != nil {
-			id = uuid.Must(uuid.NewV7())
+// routes are the router's contexts, which are used again.
+var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
+
+// ServeHTTP implements net/http.Handler. It gives a request its id: the one that the caller sends in X-Request-ID if it is a UUID, else a new one.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req := &request{
+		Context: r.Context(), route: routes.Get().(*chi.Context), id: requestID(r.Header.Get(requestHeader)),
+		url: r.URL, publicURL: a.options.PublicURL, answer: w.Header(), serviceLog: a.options.Log,
+	}
+	req.correlation = req.id
+	req.answer[requestHeader] = []string{req.id}
+	req.route.Reset()
+	req.route.Routes = a.router
+	a.router.ServeHTTP(w, r.WithContext(req))
+	routes.Put(req.route)
+}
+
+func requestID(sent string) string {
+	if sent != "" {
+		if id, err := uuid.Parse(sent); err == nil {
+			return id.String()
 		}
-		req := &request{
-			id: id.String(), url: r.URL, publicURL: a.options.PublicURL, log: a.options.Log.With("request", id.String()), answer: w.Header(),
-		}
-		req.correlation = req.id
-		w.Header().Set("X-Request-ID", req.id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, req)))
-	})
+	}
+	return uuid.Must(uuid.NewV7()).String()
 }
 
 // check refuses requests whose address and whose headers cannot be kept.
 func check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
-		if sent := r.Header.Get("X-Correlation-ID"); sent != "" {
+		if sent := r.Header.Get(correlationHeader); sent != "" {
 			if !printable(sent, maxCorrelation) {
 				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 printable characters"))
 				return
 			}
 			req.correlation = sent
 		}
-		if req.reason = r.Header.Get("X-Change-Reason"); !printable(req.reason, maxReason) {
+		if req.reason = r.Header.Get(reasonHeader); !printable(req.reason, maxReason) {
 			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": "must be at most 500 characters of UTF-8"}))
 			return
 		}
@@ -104,7 +144,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 				if cause == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, not returned
 					panic(cause)
 				}
-				requestOf(r.Context()).log.Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
+				requestOf(r.Context()).log().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
 				if wrapped.Status() == 0 {
 					writeProblem(wrapped, r, newProblem(http.StatusInternalServerError, "the request could not be carried out; its id finds the reason in the log"))
 				}
@@ -115,20 +155,56 @@ func (a *API) observe(next http.Handler) http.Handler {
 			}
 			took := time.Since(began)
 			if route != streamRoute || wrapped.Status() != http.StatusOK { // a stream takes as long as it is wanted
-				a.durations.WithLabelValues(methodLabel(r.Method), route, statusClass(wrapped.Status())).Observe(took.Seconds())
+				a.durations.of(methodLabel(r.Method), route, statusClass(wrapped.Status())).Observe(took.Seconds())
 			}
 			level := slog.LevelInfo
-			if wrapped.Status() < 400 && route == evaluateRoute {
+			if wrapped.Status() < 400 && evaluates(route) {
 				level = slog.LevelDebug // thousands a second
 			}
 			if wrapped.Status() == http.StatusTooManyRequests {
 				level = slog.LevelDebug // as many as somebody sends
 			}
-			requestOf(r.Context()).log.Log(r.Context(), level, "request",
-				"method", r.Method, "path", r.URL.Path, "status", wrapped.Status(), "took", took, "bytes", wrapped.BytesWritten())
+			if a.options.Log.Enabled(r.Context(), level) {
+				requestOf(r.Context()).log().Log(r.Context(), level, "request",
+					"method", r.Method, "path", r.URL.Path, "status", wrapped.Status(), "took", took, "bytes", wrapped.BytesWritten())
+			}
 		}()
 		next.ServeHTTP(wrapped, r)
 	})
+}
+
+// evaluates reports whether a route is one of those that applications call all the time.
+func evaluates(route string) bool {
+	switch route {
+	case evaluateRoute, evaluateManyRoute, ofrepRoute, ofrepManyRoute:
+		return true
+	default:
+		return false
+	}
+}
+
+// durations is how long requests take, by method, route and class of status.
+type durations struct {
+	*prometheus.HistogramVec
+	known *xsync.Map[[3]string, prometheus.Observer] // found sooner than in the vector
+}
+
+func newDurations() *durations {
+	return &durations{prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "flagledger_http_request_duration_seconds",
+		Help:    "Duration of requests by method, route and class of status.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+	}, []string{"method", "route", "status"}), xsync.NewMap[[3]string, prometheus.Observer]()}
+}
+
+func (d *durations) of(method, route, status string) prometheus.Observer {
+	labels := [3]string{method, route, status}
+	o, ok := d.known.Load(labels)
+	if !ok {
+		o = d.WithLabelValues(method, route, status)
+		d.known.Store(labels, o)
+	}
+	return o
 }
 
 // methodLabel keeps callers from making series of metrics up.
