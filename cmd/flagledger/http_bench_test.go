@@ -89,7 +89,7 @@ func generateLoad() {
 	for range benchConnections {
 		connections.Go(func() {
 			for made.Add(1) <= benchRequests {
-				r, err := http.NewRequest("POST", os.Getenv("BENCH_URL")+benchPath, strings.NewReader(benchBody))
+				r, err := http.NewRequest(http.MethodPost, os.Getenv("BENCH_URL")+benchPath, strings.NewReader(benchBody))
 				if err != nil {
 					log.Fatal(err)
 				}
@@ -244,7 +244,7 @@ func BenchmarkEvaluateHandler(b *testing.B) {
 	for name, c := range map[string]*client{"user": user, "machine": user.machine("flags:evaluate")} {
 		b.Run(name, func(b *testing.B) {
 			body := strings.NewReader(benchBody)
-			r := httptest.NewRequest("POST", benchPath, io.NopCloser(body))
+			r := httptest.NewRequest(http.MethodPost, benchPath, io.NopCloser(body))
 			r.Header = http.Header{"Authorization": {"Bearer " + c.token}, "X-Tenant-Id": {c.tenant}, "Content-Type": {"application/json"}}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -44,7 +44,7 @@ func nodePackages(t *testing.T, folder string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer os.RemoveAll(fresh)
+		defer func() { _ = os.RemoveAll(fresh) }()
 		if err := os.CopyFS(fresh, os.DirFS(folder)); err != nil {
 			t.Fatal(err)
 		}
