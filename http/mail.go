@@ -36,7 +36,7 @@ func (a *API) mailInvitation(ctx context.Context, email string, i commands.Invit
 
 // mail sends a mail that nobody waits for. What cannot be sent is logged, without what it says.
 func (a *API) mail(ctx context.Context, m commands.Mail) {
-	log := requestOf(ctx).log
+	log := requestOf(ctx).log()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailTimeout)
 	go func() {
 		defer cancel()
