@@ -18,7 +18,7 @@ const (
 	maxValues     = 1000
 	maxAttribute  = 200
 	maxRegexp     = 1000
-	maxRegexps    = 100_000 // the sum of events.RegexpSize: 10 to 20 MB
+	maxRegexps    = 10_000 // the sum of events.RegexpSize: one or two MB, and what they may cost an evaluation
 	// maxServed leaves room in an event for what is replaced, what replaces it, and metadata: what fits once can be changed.
 	maxServed = (events.MaxEventBytes - 16<<10) / 2
 )
