@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,49 +16,67 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/events/postgres"
-	"flagledger/migrations/pgtest"
 	"flagledger/projections"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
 
-// views are the three places that a flag's facts lead to, over one database: what commands fold, what lists read, what is evaluated.
+// views are the places that a flag's facts lead to, over one database: what commands fold, what lists read, what is evaluated, and what
+// callers of a service are shown.
 type views struct {
 	writer   *commands.Writer
+	store    events.Store
 	progress *projections.Progress
 	read     *queries.Queries
 	live     *snapshot.Snapshot
+	api      *client
 }
 
 func newViews(t *testing.T) views {
 	t.Helper()
-	url, log := pgtest.URL(t), testLog(t)
-	if err := prepare(t.Context(), url, log); err != nil {
-		t.Fatal(err)
-	}
-	store, err := postgres.Open(t.Context(), url, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
+	api := newService(t).signUp("tester@example.com")
+	url, log := api.s.databaseURL, testLog(t)
 	pool, err := openPool(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	v := views{progress: projections.NewProgress(), live: snapshot.New()}
+	v := views{store: api.s.store(), progress: projections.NewProgress(), live: snapshot.New(), api: api}
 	v.read = queries.New(pool, v.live)
-	v.writer = &commands.Writer{Store: store, Await: func(context.Context, events.Position) bool { return true }} // the test waits once in a while
+	v.writer = &commands.Writer{Store: v.store, Await: func(context.Context, events.Position) bool { return true }} // the test waits once in a while
+	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
+	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store.Engine(), log) })
+	create := commands.CreateTenant{ID: "t", Name: "Tenant", Creator: api.userID, Environments: environments}
+	_, done, err := commands.Do(t.Context(), v.writer, tester, create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.wait(t, done.Position)
+	api.tenant = "t"
+	api.s.eventually("the service knows the tenant", func() bool { return api.call("GET", "/api/v1/flags", nil).status == 200 })
+	return v
+}
+
+// run runs something until the test ends.
+func run(t *testing.T, part func(context.Context)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	var parts sync.WaitGroup
-	parts.Go(func() { v.live.Run(ctx, store, v.progress.SnapshotReached, log) })
-	parts.Go(func() { _ = projections.Run(ctx, url, store, v.progress, log) })
+	var running sync.WaitGroup
+	running.Go(func() { part(ctx) })
 	t.Cleanup(func() {
 		cancel()
-		parts.Wait()
+		running.Wait()
 	})
-	return v
+}
+
+// wait waits until the read models and the snapshot hold a position.
+func (v views) wait(t rapid.TB, position events.Position) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !v.progress.Wait(context.Background(), position); {
+		if time.Now().After(deadline) {
+			t.Fatalf("position %s is not shown", position)
+		}
+	}
 }
 
 var (
@@ -67,24 +84,21 @@ var (
 	environments = []events.EnvironmentRef{{ID: "e1", Name: "production"}, {ID: "e2", Name: "development"}}
 )
 
-// Whatever is done to a flag, all three views show the same flag afterwards.
+// Whatever is done to a flag, all views show the same flag afterwards, and so do those that are made anew from the facts.
 func TestAllViewsOfAFlagAgree(t *testing.T) {
 	t.Parallel()
 	v := newViews(t)
-	_, done, err := commands.Do(t.Context(), v.writer, tester, commands.CreateTenant{ID: "t", Name: "Tenant", Creator: "tester", Environments: environments})
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := done.Position
-	var flags, refusals, matches atomic.Int64
+	flags := map[string]commands.Flag{}
+	var refusals, matches int64
 	rapid.Check(t, func(rt *rapid.T) {
-		key := fmt.Sprintf("f%d", flags.Add(1))
+		key := fmt.Sprintf("f%d", len(flags))
 		var flag commands.Flag
+		var last events.Position
 		do := func(cmd commands.Command[commands.Flag]) {
 			after, done, err := commands.Do(t.Context(), v.writer, tester, cmd)
 			switch {
 			case commands.KindOf(err) != commands.Internal: // refused
-				refusals.Add(1)
+				refusals++
 				fallthrough
 			case err == nil && done.Position == (events.Position{}): // nothing to do
 				if diff := cmp.Diff(flag, after, cmpopts.EquateEmpty()); diff != "" {
@@ -95,6 +109,7 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 			default:
 				flag, last = after, done.Position
 			}
+			flags[key] = flag
 		}
 		for range rapid.IntRange(1, 15).Draw(rt, "commands") {
 			do(drawCommand(rt, key, flag))
@@ -106,16 +121,24 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 			do(commands.UpdateFlag{FlagRef: ref, Status: new(events.ActiveFlag)})
 			do(commands.SwitchFlag{FlagRef: ref, Environment: environments[0], On: true})
 		}
-		for deadline := time.Now().Add(30 * time.Second); !v.progress.Wait(t.Context(), last); {
-			if time.Now().After(deadline) {
-				rt.Fatalf("position %s is not shown", last)
-			}
-		}
+		v.wait(rt, last)
 		v.checkRows(rt, key, flag)
-		matches.Add(v.checkEvaluation(rt, key, flag))
+		matches += v.checkEvaluation(rt, key, flag)
+		v.checkAPI(t, rt, key, flag)
 	})
-	if t.Logf("%d flags, %d commands refused, %d rules matched", flags.Load(), refusals.Load(), matches.Load()); matches.Load() == 0 {
+	if t.Logf("%d flags, %d commands refused, %d rules matched", len(flags), refusals, matches); matches == 0 {
 		t.Error("no rule matched")
+	}
+	anew := v
+	anew.live = snapshot.New()
+	run(t, func(ctx context.Context) { anew.live.Run(ctx, v.store, func(events.Position) {}, testLog(t)) })
+	if err := projections.Rebuild(t.Context(), v.api.s.databaseURL, v.store, projections.All(), nil, testLog(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-anew.live.Ready()
+	for key, flag := range flags {
+		anew.checkRows(t, key, flag)
+		anew.checkEvaluation(t, key, flag)
 	}
 }
 
@@ -251,12 +274,15 @@ func drawValue(kind events.FlagType) func(t *rapid.T) json.RawMessage {
 		events.JSONFlag:    {`{"b":1, "a":[1.50,{"z":null}]}`, `[]`, `null`, `"text"`},
 	}
 	return func(t *rapid.T) json.RawMessage {
+		if rapid.IntRange(0, 3).Draw(t, "any") == 0 {
+			return json.RawMessage(drawValueOf(t, kind))
+		}
 		return json.RawMessage(rapid.SampledFrom(values[kind]).Draw(t, "value"))
 	}
 }
 
 // checkRows compares what is read of a flag with the state that the last command on it returned.
-func (v views) checkRows(t *rapid.T, key string, f commands.Flag) {
+func (v views) checkRows(t rapid.TB, key string, f commands.Flag) {
 	for _, e := range environments {
 		row, variations, err := v.read.Flag(context.Background(), "t", e.ID, key)
 		if !f.Exists {
@@ -294,8 +320,81 @@ func (v views) checkRows(t *rapid.T, key string, f commands.Flag) {
 	}
 }
 
+// shownFlag is what callers are shown of a flag.
+type shownFlag struct {
+	ID, Key, Name, Type  string
+	Enabled              bool
+	DefaultValue         json.RawMessage
+	Description          string
+	Tags                 []string
+	ProjectID            *string
+	Status               string
+	Version              events.Revision
+	CreatedAt, UpdatedAt time.Time
+	Variations           []events.Variation
+}
+
+func shown(f commands.Flag, environmentID string) shownFlag {
+	return shownFlag{
+		ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: f.DefaultValue, Description: f.Description,
+		Tags: f.Tags, Status: string(f.Status), Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Variations: f.Variations,
+	}
+}
+
+// checkAPI compares what callers are shown of a flag with the state that the last command on it returned.
+func (v views) checkAPI(t *testing.T, property *rapid.T, key string, f commands.Flag) {
+	d := drawn{t, property}
+	me := *v.api
+	me.s = v.api.s.in(d)
+	// A change that changes nothing is answered from the stream, and once its node can show what is in it.
+	folded := me.call("PATCH", flagPath(key), `{}`)
+	if !f.Exists {
+		folded.refused(404)
+		me.call("GET", flagPath(key), nil).refused(404)
+		me.call("POST", flagPath(key, "/evaluate"), `{"targetingKey":"u1"}`).refused(404)
+		return
+	}
+	check := func(a *answer, environmentID string) {
+		var got shownFlag
+		a.want(200).decode(&got)
+		if diff := cmp.Diff(shown(f, environmentID), got, cmpopts.EquateEmpty()); diff != "" {
+			property.Fatalf("%s shows another flag than the state (-state +shown):\n%s", a.call, diff)
+		}
+		same(d, "its ETag", a.header.Get("ETag"), fmt.Sprintf(`"%d"`, f.Version))
+	}
+	check(folded, environments[0].ID)
+	for _, e := range environments {
+		check(me.call("GET", flagPath(key), nil, "X-Environment", e.Name), e.ID)
+		var list []shownFlag
+		me.call("GET", "/api/v1/flags?q="+key, nil, "X-Environment", e.Name).want(200).decode(&list)
+		row := shown(f, e.ID)
+		row.Variations = nil
+		i := slices.IndexFunc(list, func(f shownFlag) bool { return f.Key == key })
+		if diff := cmp.Diff([]shownFlag{row}, list[i:i+1], cmpopts.EquateEmpty()); diff != "" {
+			property.Fatalf("the list in %s shows another flag than the state (-state +shown):\n%s", e.Name, diff)
+		}
+		want, refusal := evaluated(f, e.ID, "u1")
+		a := me.call("POST", flagPath(key, "/evaluate"), `{"targetingKey":"u1","attributes":{"plan":"pro","n":5}}`, "X-Environment", e.Name)
+		if refusal != nil {
+			a.refused(422, "attributes.none")
+			continue
+		}
+		a.want(200).shows(map[string]any{
+			"enabled": want.Enabled, "reason": want.Reason, "flagVersion": want.Version, "variationId": orNull(want.VariationID), "ruleId": orNull(want.RuleID),
+		})
+		same(d, "the value that is served", a.raw("value"), string(want.Value))
+	}
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
 // checkEvaluation compares what a flag serves with what its state and the rules of evaluation say, and counts how often a rule matched.
-func (v views) checkEvaluation(t *rapid.T, key string, f commands.Flag) (matches int64) {
+func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches int64) {
 	tenant, ok := v.live.Tenant("t")
 	if !ok {
 		t.Fatal("the snapshot does not have the tenant")
