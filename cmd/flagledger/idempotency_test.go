@@ -143,6 +143,14 @@ var acts = map[string]func(me *client) act{
 		v := me.addVariation("k", `{"name":"v","value":true}`).object()["id"].(string)
 		return act{"DELETE", flagPath("k", "/variations/", v), ``, 204, me.flagStream}
 	},
+	"set rules": func(me *client) act {
+		me.createFlag("k", nil)
+		return act{"PUT", flagPath("k", "/rules"), `{"rules":[{"conditions":[],"serve":{"value":true}}]}`, 200, me.flagStream}
+	},
+	"set a fallthrough": func(me *client) act {
+		me.createFlag("k", nil)
+		return act{"PUT", flagPath("k", "/fallthrough"), `{"serve":{"value":true}}`, 200, me.flagStream}
+	},
 	"create a project": func(*client) act {
 		return act{"POST", "/api/v1/projects", `{"name":"p"}`, 201, func(a *answer) string { return events.ProjectStream(a.object()["id"].(string)) }}
 	},
