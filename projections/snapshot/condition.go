@@ -295,13 +295,19 @@ func (t affix) text(s string) bool {
 	return false
 }
 
-// matches passes texts that one of the patterns matches somewhere.
+// maxMatched bounds the texts that patterns are tried on, in bytes: what matching costs grows with both.
+const maxMatched = 4096
+
+// matches passes texts of at most maxMatched bytes that one of the patterns matches somewhere.
 type matches struct {
 	never
 	patterns []*regexp.Regexp
 }
 
 func (t matches) text(s string) bool {
+	if len(s) > maxMatched {
+		return false
+	}
 	for _, pattern := range t.patterns {
 		if pattern.MatchString(s) {
 			return true

@@ -71,6 +71,7 @@ func TestConditions(t *testing.T) {
 		{events.Contains, `[""]`, `["","a"]`, `[null,1,[]]`},
 		{events.StartsWith, `["ab"]`, `["abc","ab"]`, `["a","cab","Ab"]`},
 		{events.EndsWith, `["@acme.com","@acme.de"]`, `["me@acme.com","@acme.de"]`, `["me@acme.com.example","acme.com",5]`},
+		{events.Matches, `["a$"]`, `["` + strings.Repeat("a", 4096) + `"]`, `["` + strings.Repeat("a", 4097) + `"]`},
 		{events.Matches, `["^a+$","(?i)XY"]`, `["aaa","wxyz",["b","a"]]`, `["ba","",1,null]`},
 		{events.Greater, `[5]`, `[5.1,6,1e400,5.00000000000000000000000000000000001,[1,6]]`, `[5,5.0,4.999,-6,"6",true,null,[]]`},
 		{events.Greater, `[7,5]`, `[6,8]`, `[5,4]`},
