@@ -83,7 +83,7 @@ type API struct {
 	ending     chan struct{} // closed when a server of the interface shuts down
 	end        func()
 
-	evaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
+	evaluateSchema, legacyEvaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
 }
 
 // New builds the interface.
@@ -116,6 +116,7 @@ func New(o Options) *API {
 	a.router.Group(func(r chi.Router) {
 		r.Use(a.started)
 		r.Post(evaluateRoute, a.evaluate)
+		r.Post(legacyEvaluateRoute, a.legacyEvaluate)
 		r.Post(evaluateManyRoute, a.evaluateMany)
 		r.Post(ofrepRoute, a.ofrepEvaluate)
 		r.Post(ofrepManyRoute, a.ofrepEvaluateMany)

@@ -152,22 +152,27 @@ func (q *question) member(name string) error {
 
 // evaluate answers what a flag serves.
 func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
-	p, q, err := a.ask(r, evaluateAccess, readEvaluate, a.evaluateSchema)
-	if err != nil {
+	if err := a.evaluateOne(w, r, readEvaluate, a.evaluateSchema); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
-		return
+	}
+}
+
+func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*question) error, schema *huma.Schema) error {
+	p, q, err := a.ask(r, evaluateAccess, read, schema)
+	if err != nil {
+		return err
 	}
 	defer q.release()
 	result, err := queries.Evaluate(p.tenant, p.environment, pathKey(r, "flagKey"), &q.Context)
 	if err != nil {
-		writeProblem(w, r, problemOf(r.Context(), err))
-		return
+		return err
 	}
 	a.meter.Count(p.tenant.ID(), 1)
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)
 	out.flush()
+	return nil
 }
 
 // evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
@@ -301,6 +306,9 @@ func (a *API) documentEvaluate() {
 		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`."
 	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam()}
 	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{}, problem{})
+	old := legacy(operation("POST", legacyEvaluateRoute, "legacy-evaluate-flag", "Legacy", one.Summary), evaluateRoute)
+	old.Parameters = one.Parameters
+	a.legacyEvaluateSchema = a.document(&old, evaluateAccess, legacyContextBody{}, evaluationBody{}, problem{})
 
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
 	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/projections/snapshot"
 )
 
 // The legacy routes are the old names of operations. They are to go. Here are those whose shapes differ; the others are aliases, named where their
@@ -97,4 +100,39 @@ func (a *API) addLegacy() {
 		}
 		return a.showSession(ctx, session)
 	})
+}
+
+const legacyEvaluateRoute = "/api/flags/{flagKey}/evaluate"
+
+type legacyContextBody struct {
+	UserID      string         `json:"userId,omitempty" doc:"What is now targetingKey" example:"user-42"`
+	Attributes  map[string]any `json:"attributes,omitempty" example:"{\"plan\":\"pro\"}"`
+	Environment string         `json:"environment,omitempty" doc:"Goes before X-Environment; production without either" example:"production"`
+}
+
+func readLegacyEvaluate(q *question) error {
+	return q.object(func(name string) error {
+		switch name {
+		case "userId":
+			return q.text(&q.TargetingKey)
+		case "targetingKey":
+			return q.refuse("unexpected property")
+		default:
+			return q.member(name)
+		}
+	})
+}
+
+// legacyEvaluate answers what a flag serves to a userId, which is the targetingKey.
+func (a *API) legacyEvaluate(w http.ResponseWriter, r *http.Request) {
+	deprecate(w, "/api/v1"+strings.TrimPrefix(r.URL.EscapedPath(), "/api"))
+	err := a.evaluateOne(w, r, readLegacyEvaluate, a.legacyEvaluateSchema)
+	if err == nil {
+		return
+	}
+	p := problemOf(r.Context(), err)
+	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok && missing.Attribute == events.TargetingKey {
+		p.Errors = map[string]string{"userId": p.Errors[events.TargetingKey]}
+	}
+	writeProblem(w, r, p)
 }

@@ -176,7 +176,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 // evaluates reports whether a route is one of those that applications call all the time.
 func evaluates(route string) bool {
 	switch route {
-	case evaluateRoute, evaluateManyRoute, ofrepRoute, ofrepManyRoute:
+	case evaluateRoute, legacyEvaluateRoute, evaluateManyRoute, ofrepRoute, ofrepManyRoute:
 		return true
 	default:
 		return false
