@@ -242,7 +242,6 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 
 // In body and in time: nobody learns whether an address is known.
 func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) {
-	t.Parallel()
 	s, _ := mailed(t, "production")
 	calls := map[string]func(email string) *answer{
 		"sign-in": func(email string) *answer {
@@ -278,12 +277,8 @@ func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) {
 			}
 		}
 	}
-	median := func(list []time.Duration) time.Duration {
-		slices.Sort(list)
-		return list[len(list)/2]
-	}
 	for name, times := range took {
-		a, b := median(times[true]), median(times[false])
+		a, b := slices.Min(times[true]), slices.Min(times[false]) // what else the machine does only adds
 		t.Logf("%s: %v for known, %v for unknown addresses", name, a, b)
 		if far := max(a, b) / 2; (a - b).Abs() > far+5*time.Millisecond {
 			t.Errorf("%s takes %v for a known address and %v for an unknown one", name, a, b)
