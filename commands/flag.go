@@ -238,6 +238,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 		c.DefaultValue = &value
 	}
 	if c.Tags != nil {
+		wrong.check(*c.Tags != nil, "tags", "must be a list: an empty one removes all tags")
 		checkTags(wrong, *c.Tags)
 		tags := tagSet(*c.Tags)
 		c.Tags = &tags

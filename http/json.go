@@ -152,14 +152,12 @@ func (v value) raw() *json.RawMessage {
 	return &raw
 }
 
-// optional is a member that may be left out and must not be null. sent is nil where it was left out.
+// optional is a member that may be left out. sent is nil where it was left out; null is read as the zero value, which commands refuse together
+// with all else that is wrong.
 type optional[T any] struct{ sent *T }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *optional[T]) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		return errors.New("must not be null")
-	}
 	o.sent = new(T)
 	return jsonv2.Unmarshal(data, o.sent)
 }

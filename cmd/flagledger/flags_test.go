@@ -200,6 +200,8 @@ func TestFlags(t *testing.T) {
 			}).refused(422, "name", "description", "defaultValue", "tags[0]", "tags[1]", "status", "enabled")
 			me.call("PATCH", flagPath("k"), `{"key":"other","type":"string","version":5,"id":"x","projectId":"p","flag_variations":[]}`).
 				refused(422, "key", "type", "version", "id", "projectId", "flag_variations")
+			me.call("PATCH", flagPath("k"), `{"name":null,"description":null,"defaultValue":null,"tags":null,"status":null}`).
+				refused(422, "name", "defaultValue", "tags", "status")
 			me.call("GET", flagPath("k"), nil).want(200).shows(map[string]any{"version": 1})
 		},
 		"enabled is not for PATCH, which says what is": func(t *testing.T, me *client) {

@@ -39,6 +39,7 @@ func TestProjects(t *testing.T) {
 				me.call(call[0], call[1], long).refused(422, "name", "description", "color")
 				me.call(call[0], call[1], map[string]any{"name": "", "color": "#12345"}).refused(422, "name", "color")
 				me.call(call[0], call[1], map[string]any{"name": 5, "color": []int{}, "flagCount": 1}).refused(422, "name", "color", "flagCount")
+				me.call(call[0], call[1], `{"name":null,"color":null}`).refused(422, "name", "color")
 				me.call(call[0], call[1], map[string]any{"name": "ok", "color": ""}).refused(422, "color")
 				me.call(call[0], call[1], map[string]any{"name": "ok", "color": "#6b7280 "}).refused(422, "color")
 				me.call(call[0], call[1], map[string]any{"name": "ok", "color": "#6b728\n0"}).refused(422, "color")
