@@ -10,35 +10,35 @@ import (
 )
 
 type bootstrapBody struct {
-	Success bool          `json:"success"`
-	Message string        `json:"message"`
+	Success bool          `json:"success" example:"true"`
+	Message string        `json:"message" example:"signed in"`
 	Data    bootstrapData `json:"data"`
 }
 
 type bootstrapData struct {
 	User struct {
-		UID      string `json:"uid"`
-		Email    string `json:"email"`
-		TenantID string `json:"tenant_id"`
-		Role     string `json:"role"`
+		UID      string `json:"uid" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+		Email    string `json:"email" example:"ada@example.com"`
+		TenantID string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+		Role     string `json:"role" example:"admin"`
 	} `json:"user"`
 	Subscription struct {
-		Plan         string `json:"plan"`
-		Status       string `json:"status"`
-		BillingCycle string `json:"billingCycle"`
+		Plan         string `json:"plan" example:"free"`
+		Status       string `json:"status" example:"active"`
+		BillingCycle string `json:"billingCycle" example:"none"`
 	} `json:"subscription" doc:"Of the active tenant"`
 	Tenants           []membershipBody `json:"tenants"`
-	ActiveTenantID    string           `json:"active_tenant_id" doc:"The tenant that the person used last"`
-	ActiveTenantRole  string           `json:"active_tenant_role"`
-	CanonicalTenantID string           `json:"canonical_tenant_id" doc:"The person's first tenant"`
-	CanonicalRole     string           `json:"canonical_role"`
+	ActiveTenantID    string           `json:"active_tenant_id" doc:"The tenant that the person used last" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	ActiveTenantRole  string           `json:"active_tenant_role" example:"admin"`
+	CanonicalTenantID string           `json:"canonical_tenant_id" doc:"The person's first tenant" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	CanonicalRole     string           `json:"canonical_role" example:"admin"`
 }
 
 // membershipBody is a person's part in a tenant.
 type membershipBody struct {
-	TenantID   string `json:"tenant_id"`
-	TenantName string `json:"tenant_name"`
-	Role       string `json:"role"`
+	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	TenantName string `json:"tenant_name" example:"Acme"`
+	Role       string `json:"role" example:"admin"`
 }
 
 type signUpBody struct {
@@ -54,14 +54,14 @@ type bootstrapOutput struct {
 
 // sessionBody is what the sign-in of the legacy routes answers.
 type sessionBody struct {
-	Token        string `json:"token"`
-	RefreshToken string `json:"refreshToken"`
-	ExpiresIn    int    `json:"expiresIn" doc:"Seconds"`
+	Token        string `json:"token" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6IjE3In0..."`
+	RefreshToken string `json:"refreshToken" example:"kxh0HFw7zLd4..."`
+	ExpiresIn    int    `json:"expiresIn" doc:"Seconds" example:"3600"`
 	User         struct {
-		ID          string `json:"id"`
-		Email       string `json:"email"`
-		DisplayName string `json:"displayName"`
-		Role        string `json:"role" doc:"In the active tenant"`
+		ID          string `json:"id" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+		Email       string `json:"email" example:"ada@example.com"`
+		DisplayName string `json:"displayName" example:"Ada"`
+		Role        string `json:"role" doc:"In the active tenant" example:"admin"`
 	} `json:"user"`
 }
 
@@ -74,7 +74,8 @@ func (a *API) addAuth() {
 	signUp := operation("POST", "/api/v1/auth/signup", "sign-up", "Authentication", "Sign up")
 	signUp.DefaultStatus = http.StatusCreated
 	signUp.Errors = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict}
-	register(a, access{who: anyone}, signUp, func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
+	example := map[string]string{"email": "ada@example.com", "password": "correct horse battery", "displayName": "Ada Lovelace"}
+	register(a, access{who: anyone}, showing(signUp, example, nil), func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
 		claims, err := a.signUp(ctx, in.Body)
 		if err != nil {
 			return nil, err

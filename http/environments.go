@@ -21,7 +21,8 @@ type environmentBody struct {
 
 func (a *API) addEnvironments() {
 	const tag, path = "Tenants", "/api/v1/tenants/{tenantId}/environments"
-	register(a, access{who: viewer}, operation("GET", path, "list-environments", tag, "The names of a tenant's environments"),
+	names := operation("GET", path, "list-environments", tag, "The names of a tenant's environments")
+	register(a, access{who: viewer}, showing(names, nil, []string{"production", "development"}),
 		func(ctx context.Context, in *struct {
 			TenantPath
 			PageInput
@@ -51,7 +52,7 @@ func (a *API) addEnvironments() {
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *struct {
 		TenantChange
-		Environment string `path:"environment"`
+		Environment string `path:"environment" example:"staging"`
 	}) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
 		return &noContent{changedBy(done)}, err

@@ -11,11 +11,11 @@ import (
 )
 
 type invitationBody struct {
-	ID        string    `json:"id"`
+	ID        string    `json:"id" example:"0198c5a1-ab3f-7c62-9d17-8e5f3a1c7b24"`
 	Email     string    `json:"email" example:"ops@example.com"`
 	Role      string    `json:"role" enum:"viewer,admin,super_user" example:"admin"`
 	Status    string    `json:"status" enum:"pending,accepted,revoked,expired"`
-	InvitedBy string    `json:"invitedBy" doc:"The id of who made it"`
+	InvitedBy string    `json:"invitedBy" doc:"The id of who made it" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	CreatedAt timestamp `json:"createdAt"`
 	ExpiresAt timestamp `json:"expiresAt" doc:"7 days after it was last sent"`
 }
@@ -43,7 +43,7 @@ type invitationOutput struct {
 // InvitationPath names an invitation.
 type InvitationPath struct {
 	ChangeInput
-	ID string `path:"invitationId"`
+	ID string `path:"invitationId" example:"0198c5a1-ab3f-7c62-9d17-8e5f3a1c7b24"`
 }
 
 type newInvitationBody struct {
@@ -78,7 +78,7 @@ func (a *API) addInvitations() {
 	get := operation("GET", path+"/{invitationId}", "get-invitation", tag, "One invitation")
 	get.Errors = []int{http.StatusNotFound}
 	register(a, super, get, func(ctx context.Context, in *struct {
-		ID string `path:"invitationId"`
+		ID string `path:"invitationId" example:"0198c5a1-ab3f-7c62-9d17-8e5f3a1c7b24"`
 	}) (*invitationOutput, error) {
 		invitation, err := a.queries.Invitation(ctx, in.ID)
 		return &invitationOutput{Body: showInvitation(invitation)}, err

@@ -19,8 +19,8 @@ import (
 
 // Credentials is an address with its password.
 type Credentials struct {
-	Email    string `json:"email"`
-	Password string `json:"password"`
+	Email    string `json:"email" example:"ada@example.com"`
+	Password string `json:"password" example:"correct horse"`
 }
 
 // alias is an operation under an old path, which from its first parameter on is as the new one.
@@ -91,7 +91,7 @@ func (a *API) addLegacy() {
 	register(a, access{who: anyone}, signUp, func(ctx context.Context, in *struct {
 		Body struct {
 			Credentials
-			DisplayName string `json:"displayName,omitempty" maxLength:"200"`
+			DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada"`
 		}
 	}) (*sessionOutput, error) {
 		session, err := a.identity.SignUp(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)

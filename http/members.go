@@ -14,11 +14,11 @@ import (
 
 // memberBody is a member of a tenant: a tenant user, in the words of the interface.
 type memberBody struct {
-	UserID         string     `json:"userId" doc:"Of a pending member an id of his own, until he signs in"`
+	UserID         string     `json:"userId" doc:"Of a pending member an id of his own, until he signs in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string     `json:"email" example:"dev@example.com"`
 	DisplayName    string     `json:"displayName" example:"Dee Veloper"`
 	Role           string     `json:"role" enum:"admin,developer,viewer" example:"developer"`
-	Pending        bool       `json:"pending" doc:"He has not signed in with the address yet"`
+	Pending        bool       `json:"pending" doc:"He has not signed in with the address yet" example:"false"`
 	LastAccessedAt *timestamp `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
 	CreatedAt      timestamp  `json:"createdAt"`
 }
@@ -53,7 +53,7 @@ type memberRoleBody struct {
 type MemberPath struct {
 	TenantPath
 	ChangeInput
-	UserID string `path:"userId"`
+	UserID string `path:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 }
 
 func (a *API) addMembers() {

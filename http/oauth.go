@@ -21,10 +21,10 @@ import (
 )
 
 type clientBody struct {
-	ClientID     string    `json:"clientId"`
-	ClientSecret string    `json:"clientSecret,omitempty" doc:"Shown in this answer alone"`
-	Name         string    `json:"name"`
-	Scopes       []string  `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write"`
+	ClientID     string    `json:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
+	ClientSecret string    `json:"clientSecret,omitempty" doc:"Shown in this answer alone" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
+	Name         string    `json:"name" example:"Checkout backend"`
+	Scopes       []string  `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
 	CreatedAt    timestamp `json:"createdAt"`
 }
 
@@ -48,7 +48,7 @@ type createClientBody struct {
 type ClientChange struct {
 	TenantInput
 	ChangeInput
-	ID string `path:"clientId"`
+	ID string `path:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
 }
 
 func (c ClientChange) ref(ctx context.Context) commands.ClientRef {
@@ -148,7 +148,7 @@ const (
 
 // tokenBody is the answer of the token endpoint (RFC 6749, 5.1).
 type tokenBody struct {
-	AccessToken string `json:"access_token"`
+	AccessToken string `json:"access_token" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6IjE3In0..."`
 	TokenType   string `json:"token_type" enum:"Bearer"`
 	ExpiresIn   int    `json:"expires_in" doc:"Seconds" example:"3600"`
 	Scope       string `json:"scope" doc:"What the token is for: scopes separated by spaces" example:"flags:read flags:evaluate"`
@@ -157,8 +157,8 @@ type tokenBody struct {
 // tokenForm is the request of the token endpoint, for the document.
 type tokenForm struct {
 	GrantType    string `json:"grant_type" enum:"client_credentials"`
-	ClientID     string `json:"client_id,omitempty" doc:"Here or as the user of HTTP Basic"`
-	ClientSecret string `json:"client_secret,omitempty" doc:"Here or as the password of HTTP Basic"`
+	ClientID     string `json:"client_id,omitempty" doc:"Here or as the user of HTTP Basic" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
+	ClientSecret string `json:"client_secret,omitempty" doc:"Here or as the password of HTTP Basic" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
 	Scope        string `json:"scope,omitempty" doc:"Scopes separated by spaces; without it all that the client has" example:"flags:read flags:evaluate"`
 }
 
@@ -337,8 +337,9 @@ func (a *API) documentToken() {
 func (a *API) documentJWKS() {
 	op := operation("GET", jwksRoute, "get-jwks", "OAuth", "The public keys of the service's tokens, as a JWK set (RFC 7517)")
 	op.Description = "A key is published a day before it signs."
+	example := map[string]any{"keys": []any{map[string]string{"use": "sig", "kty": "RSA", "kid": "17", "alg": "RS256", "n": "xq7vTn0Yw3bLr...", "e": "AQAB"}}}
 	op.Responses = map[string]*huma.Response{
-		"200":     {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {}}},
+		"200":     {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {Example: example}}},
 		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
 	}
 	a.huma.OpenAPI().AddOperation(&op)

@@ -12,11 +12,11 @@ import (
 
 // platformUserBody is a person as those see him who run the platform.
 type platformUserBody struct {
-	UserID         string               `json:"userId"`
+	UserID         string               `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string               `json:"email" example:"dev@example.com"`
 	DisplayName    string               `json:"displayName" example:"Dee Veloper"`
 	Role           *string              `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"On the platform; null for most" example:"admin"`
-	Active         bool                 `json:"active" doc:"false for one who has been deactivated"`
+	Active         bool                 `json:"active" doc:"false for one who has been deactivated" example:"true"`
 	CreatedAt      timestamp            `json:"createdAt"`
 	LastAccessedAt *timestamp           `json:"lastAccessedAt" nullable:"true"`
 	Tenants        []queries.Membership `json:"tenants"`
@@ -45,13 +45,13 @@ type platformUserOutput struct {
 type platformTenantBody struct {
 	TenantBody
 	Usage  usageBody `json:"usage" doc:"Evaluations up to five seconds ago"`
-	Active bool      `json:"active" doc:"false for one that has been deleted"`
+	Active bool      `json:"active" doc:"false for one that has been deleted" example:"true"`
 }
 
 // PlatformUserPath names a person.
 type PlatformUserPath struct {
 	ChangeInput
-	UserID string `path:"userId"`
+	UserID string `path:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 }
 
 // onPlatform lets those call an operation who have a role on the platform, or a higher one.

@@ -21,7 +21,8 @@ func (a *API) addProviders() {
 		op := operation("POST", path, "sign-in-"+provider.name, "Authentication", "Begin to use the service, signed in with "+provider.title)
 		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
 		op.Errors = []int{http.StatusUnauthorized}
-		register(a, access{who: anyone}, op, func(ctx context.Context, in *struct {
+		example := map[string]string{"idToken": "eyJhbGciOi...", "providerName": provider.name}
+		register(a, access{who: anyone}, showing(op, example, nil), func(ctx context.Context, in *struct {
 			Body struct {
 				IDTokenBody
 				ProviderName string `json:"providerName" minLength:"1" doc:"The provider's name, with or without .com" example:"google"`

@@ -12,17 +12,17 @@ import (
 )
 
 type subscriptionSummary struct {
-	Plan   string `json:"plan"`
-	Status string `json:"status"`
+	Plan   string `json:"plan" example:"free"`
+	Status string `json:"status" example:"active"`
 }
 
 // TenantBody is a tenant.
 type TenantBody struct {
-	ID           string              `json:"id"`
-	Name         string              `json:"name"`
-	PrimaryEmail string              `json:"primaryEmail"`
-	ContactName  string              `json:"contactName"`
-	IsSandbox    bool                `json:"isSandbox"`
+	ID           string              `json:"id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	Name         string              `json:"name" example:"Acme"`
+	PrimaryEmail string              `json:"primaryEmail" example:"ops@example.com"`
+	ContactName  string              `json:"contactName" example:"Ada Lovelace"`
+	IsSandbox    bool                `json:"isSandbox" example:"false"`
 	Subscription subscriptionSummary `json:"subscription"`
 	CreatedAt    timestamp           `json:"createdAt"`
 }
@@ -48,14 +48,14 @@ type tenantOutput struct {
 type createTenantBody struct {
 	Name         string `json:"name" minLength:"1" maxLength:"200" example:"Acme"`
 	PrimaryEmail string `json:"primaryEmail,omitempty" maxLength:"254" doc:"The creator's address without it" example:"ops@example.com"`
-	ContactName  string `json:"contactName,omitempty" maxLength:"200"`
-	IsSandbox    bool   `json:"isSandbox,omitempty"`
+	ContactName  string `json:"contactName,omitempty" maxLength:"200" example:"Ada Lovelace"`
+	IsSandbox    bool   `json:"isSandbox,omitempty" example:"false"`
 }
 
 // TenantPath names a tenant.
 type TenantPath struct {
 	TenantInput
-	ID string `path:"tenantId"`
+	ID string `path:"tenantId" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 }
 
 func (a *API) addTenants() {

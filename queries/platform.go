@@ -20,9 +20,9 @@ type PlatformUser struct {
 
 // Membership is a person's part in a tenant.
 type Membership struct {
-	TenantID   string `json:"tenant_id"`
-	TenantName string `json:"tenant_name"`
-	Role       string `json:"role"`
+	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	TenantName string `json:"tenant_name" example:"Acme"`
+	Role       string `json:"role" example:"admin"`
 }
 
 const (

@@ -70,9 +70,7 @@ func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 		}
 		ids[operation["operationId"]] = true
 		checkOperation(t, name, operation)
-		if !owed(name) {
-			checkExamples(t, whole, name, operation)
-		}
+		checkExamples(t, whole, name, operation)
 	}
 	checkReferences(t, whole, whole)
 	info := whole["info"].(map[string]any)
@@ -151,14 +149,11 @@ func checkExamples(t *testing.T, whole map[string]any, name string, operation ma
 
 // exampleless are the members of a schema, or of a body that has one, which have no example.
 func exampleless(whole, schema map[string]any, at string) (missing []string) {
-	if schema["schema"] != nil {
-		if schema["example"] != nil || schema["examples"] != nil {
-			return nil
-		}
+	if schema["schema"] != nil && schema["example"] == nil && schema["examples"] == nil {
 		schema = object(schema["schema"])
 	}
 	schema = resolve(whole, schema)
-	if schema["examples"] != nil || schema["enum"] != nil {
+	if schema["example"] != nil || schema["examples"] != nil || schema["enum"] != nil {
 		return nil
 	}
 	properties, items, rest := object(schema["properties"]), object(schema["items"]), object(schema["additionalProperties"])
@@ -291,13 +286,6 @@ const exampleProject = "0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"
 
 var exampleVariations = [2]string{"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", "0198c5a1-7d2e-7b10-9d0c-4a6b8c0d2e88"}
 
-// owed tells of the operations that still lack examples.
-func owed(name string) bool {
-	return slices.ContainsFunc([]string{"/auth/", "/api/v1/auth/", "/api/v1/tenants", "/oauth/", "/api/v1/oauth/", "/.well-known/", "/api/v1/admin/", "/admin/"}, func(prefix string) bool {
-		return strings.Contains(current(name), " "+prefix)
-	})
-}
-
 func TestTheExamplesAreTaken(t *testing.T) {
 	cases{
 		"each example of a body is one that its operation takes": func(t *testing.T, me *client) {
@@ -313,7 +301,7 @@ func TestTheExamplesAreTaken(t *testing.T) {
 			}
 			for name, operation := range operations {
 				content := object(object(object(operation["requestBody"])["content"])["application/json"])
-				if content == nil || owed(name) {
+				if content == nil {
 					continue
 				}
 				key := strings.ToLower(rand.Text())
@@ -322,7 +310,9 @@ func TestTheExamplesAreTaken(t *testing.T) {
 				method, path, _ := strings.Cut(name, " ")
 				path = strings.NewReplacer("{projectId}", project, "{flagKey}", key, "{key}", key, "{variationId}", variations[0].(string)).Replace(path)
 				a := me.call(method, me.filled(path), body(content, variations))
-				if a.status == 400 || a.status == 415 || a.status == 422 || a.status >= 500 {
+				if name == "POST /api/v1/auth/reset-password" || name == "POST /api/v1/auth/verify-email" {
+					a.refused(422, "token") // which comes by mail
+				} else if a.status == 400 || a.status == 415 || a.status == 422 || a.status >= 500 {
 					t.Errorf("%s answers its own example with %d: %s", name, a.status, a.body)
 				}
 			}
