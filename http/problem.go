@@ -155,6 +155,10 @@ func refused(e *commands.Error) *problem {
 
 // writeProblem answers with a problem outside of huma's operations.
 func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
+	if tail, ok := strings.CutPrefix(r.URL.Path, ofrepManyRoute); ok && (tail == "" || tail[0] == '/') {
+		writeOFREP(w, r, strings.ToValidUTF8(strings.TrimPrefix(tail, "/"), "\uFFFD"), p)
+		return
+	}
 	p.begin(w, r)
 	_ = writeJSON(w, p)
 }

@@ -82,6 +82,11 @@ func TestTheLimitOfATenant(t *testing.T) {
 		me.call("POST", flagPath("f", "/evaluate"), `{}`).want(200)
 	}
 	me.call("POST", flagPath("f", "/evaluate"), `{}`).limited()
+	for path, key := range map[string]string{ofrepPath + "/f": "f", ofrepPath: "", ofrepPath + "/%FF": "\uFFFD"} {
+		a := me.call("POST", path, `{"context":{}}`)
+		a.limited()
+		a.failed(429, key, "GENERAL")
+	}
 	me.call("GET", "/api/v1/tenants", nil, "X-Tenant-ID", "").limited()
 	me.call("GET", "/nowhere", nil).limited()
 
