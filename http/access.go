@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -54,6 +55,8 @@ type credential struct {
 	claims  commands.Claims // of a person
 	machine *machine        // nil for a person
 	expires time.Time
+
+	stream atomic.Pointer[streamURL] // the last one that was made for it
 }
 
 // machine is an OAuth client with a token for some of its scopes.
@@ -80,8 +83,11 @@ func by(ctx context.Context) commands.By {
 	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once}
 }
 
-// bearer tells what the token of a request proves.
+// bearer tells what the token of a request proves, or its ticket.
 func (a *API) bearer(r *http.Request) (*credential, error) {
+	if c, err := a.ticketOf(r); c != nil || err != nil {
+		return c, err
+	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, newProblem(http.StatusUnauthorized, "the request needs Authorization: Bearer with a token")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -54,7 +55,14 @@ type ofrepEvaluation struct {
 }
 
 type ofrepEvaluations struct {
-	Flags []OFREPFlag `json:"flags"`
+	Flags        []OFREPFlag   `json:"flags"`
+	EventStreams []OFREPStream `json:"eventStreams"`
+}
+
+// OFREPStream is where a client hears that flags have changed.
+type OFREPStream struct {
+	Type string `json:"type" enum:"sse"`
+	URL  string `json:"url" format:"uri" doc:"Opens the stream of changes without a header, for as long as the token of the call would. Treat it as you treat that." example:"https://flags.example.com/api/v1/flags/stream?ticket=eyJhbGciOiJIUzI1NiJ9.eyJ0ZW5hbnRfaWQiOiIuLi4ifQ.c2ln"`
 }
 
 // OFREPFlag is an ofrepEvaluation, or an OFREPFailure.
@@ -160,6 +168,12 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer q.release()
+	a.catchUp(r, p)
+	stream, err := a.streamURL(p)
+	if err != nil {
+		writeOFREP(w, r, "", err)
+		return
+	}
 	out := newOutput(w)
 	defer out.release()
 	out.text(`{"flags":[`)
@@ -179,9 +193,11 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	a.meter.Count(p.tenant.ID(), evaluated)
 	out.text("]")
-	// Further members of the answer go here. The tag is of all that stands before it: what changes with every call would keep clients from ever
-	// being told that nothing changed, and what the tag leaves out they would not learn of.
-	out.text("}")
+	// The tag is of the whole answer. So a client that comes back with another token hears of the URL that goes with it, before the one that it has
+	// ends with the token that it had.
+	out.text(`,"eventStreams":[{"type":"sse","url":`)
+	out.quote(stream)
+	out.text("}]}")
 	sum := sha256.Sum256(out.b)
 	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	w.Header().Set("ETag", tag)
@@ -190,6 +206,22 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out.flush()
+}
+
+// catchUpTime is the longest that a client waits for what it has heard of at another node.
+const catchUpTime = time.Second
+
+// catchUp lets a client that has heard of a change see it, where the stream that it heard it from is another node's which was told before this one.
+func (a *API) catchUp(r *http.Request, p *principal) {
+	if r.URL.RawQuery == "" {
+		return
+	}
+	live := a.queries.Live()
+	if position, ok := live.ParsePosition(r.URL.Query().Get("flagConfigEtag")); ok && live.Position().Compare(position) < 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), catchUpTime)
+		defer cancel()
+		live.Await(ctx, p.tenant, position)
+	}
 }
 
 // askOFREP finds out who asks, and reads for whom, for a caller who releases the question.
@@ -308,11 +340,12 @@ func (a *API) documentOFREP() {
 	text := &huma.Schema{Type: huma.TypeString}
 	many := operation("POST", ofrepManyRoute, "ofrep-evaluate-flags", "OFREP", "What all flags serve, for OpenFeature")
 	many.Description = common + "The flags come in the order of their keys, without those that are archived. One that cannot be evaluated does not spoil the others: " +
-		"it comes with `errorCode` and `errorDetails` in place of a value."
+		"it comes with `errorCode` and `errorDetails` in place of a value. `eventStreams` tells where a client hears of changes: the URL is good for as long as the " +
+		"token of the call, and another token makes another answer, so that a client has a URL that is good."
 	many.Parameters = append([]*huma.Param{
 		{Name: "If-None-Match", In: "header", Schema: text, Description: "The ETags of answers that the client has; the answer is 304 where one of them still holds"},
-		{Name: "flagConfigEtag", In: "query", Schema: text, Description: "Taken, as the protocol has it, and not needed: each answer is the newest"},
-		{Name: "flagConfigLastModified", In: "query", Schema: text, Description: "As flagConfigEtag"},
+		{Name: "flagConfigEtag", In: "query", Schema: text, Description: "The etag of the event that makes the client fetch: the answer waits for that change, for a second at most"},
+		{Name: "flagConfigLastModified", In: "query", Schema: text, Description: "Taken, as the protocol has it, and not needed"},
 	}, parameters...)
 	a.document(&many, ofrepAccess, ofrepBody{}, ofrepEvaluations{}, ofrepProblem{})
 	many.Responses["200"].Headers = map[string]*huma.Param{"ETag": {Schema: text, Description: "Of the whole answer"}}

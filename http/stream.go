@@ -44,7 +44,7 @@ const (
 type streamEvent struct {
 	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
 	Environment  string        `json:"environment" example:"production"`
-	ETag         string        `json:"etag" doc:"The position, as in id. An OFREP client sends it as flagConfigEtag when it fetches" example:"postgres:1042/1042"`
+	ETag         string        `json:"etag,omitempty" doc:"As id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"postgres:1042/1042"`
 	LastModified int64         `json:"lastModified,omitempty" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
 	Flags        []changedFlag `json:"flags,omitempty" doc:"What changed. Without it anything may have: fetch all"`
 }
@@ -69,6 +69,10 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	p, err := a.admit(r, streamAccess, "")
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	if !a.now().Before(p.expires) { // but for what clocks may differ by
+		writeProblem(w, r, newProblem(http.StatusUnauthorized, "the token has expired"))
 		return
 	}
 	h := w.Header()
@@ -120,14 +124,15 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 		id := live.FormatPosition(news.Position)
 		switch {
 		case unknown || news.Gap:
-			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name, ETag: id})
+			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name})
 		case len(news.Changes) > 0:
-			s.event(id, refetch(id, p.environment.Name, news.Changes))
+			last := live.FormatPosition(news.Changes[len(news.Changes)-1].Position)
+			s.event(last, refetch(last, p.environment.Name, news.Changes))
 		case beat:
 			s.heartbeat(id)
 		}
 		if first {
-			s.event(id, streamEvent{Type: connectedEvent, Environment: p.environment.Name, ETag: id})
+			s.event(id, streamEvent{Type: connectedEvent, Environment: p.environment.Name})
 		}
 		if !s.send() {
 			return false
@@ -204,8 +209,8 @@ func (a *API) documentStream() {
 	op.Description = streamText
 	op.Security = streamAccess.security()
 	op.Parameters = []*huma.Param{
-		{Name: "X-Tenant-ID", In: "header", Schema: text, Description: "The tenant of the call; without it the caller's first tenant"},
-		{Name: "X-Environment", In: "header", Schema: text, Description: "The environment to listen to: production without it"},
+		tenantParam(false), environmentParam(),
+		{Name: ticketParameter, In: "query", Schema: text, Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: part of the URLs in `eventStreams` of OFREP's answers"},
 		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "postgres:1042/1042"},
 	}
 	op.Responses = map[string]*huma.Response{
@@ -240,7 +245,7 @@ A machine needs the scope ` + "`flags:evaluate`" + `: who may evaluate flags may
 const streamExample = `retry: 1840
 
 id: postgres:1041/1041
-data: {"type":"connected","environment":"production","etag":"postgres:1041/1041"}
+data: {"type":"connected","environment":"production"}
 
 id: postgres:1042/1042
 data: {"type":"refetchEvaluation","environment":"production","etag":"postgres:1042/1042","lastModified":1771622898,"flags":[{"key":"new-checkout","version":7}]}

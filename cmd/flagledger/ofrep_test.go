@@ -110,7 +110,7 @@ func TestOFREP(t *testing.T) {
 			me.join("viewer").ofrep("k", `{}`).want(200)
 		},
 		"all flags come in the order of their keys, each as it is alone": func(t *testing.T, me *client) {
-			same(t, "no flags", string(me.ofrep("", `{}`).want(200).body), `{"flags":[]}`)
+			same(t, "no flags", me.ofrep("", `{}`).want(200).raw("flags"), `[]`)
 			me.split("split")
 			me.enabled("on", nil)
 			me.createFlag("Off", map[string]any{"type": "number", "defaultValue": 1.0})
@@ -123,7 +123,7 @@ func TestOFREP(t *testing.T) {
 			for _, key := range []string{"Off", "on", "split"} {
 				alone = append(alone, string(me.ofrep(key, context).want(200).body))
 			}
-			same(t, "all", string(me.ofrep("", context).want(200).body), `{"flags":[`+strings.Join(alone, ",")+`]}`)
+			same(t, "all", me.ofrep("", context).want(200).raw("flags"), `[`+strings.Join(alone, ",")+`]`)
 			failure := map[string]any{"key": "split", "errorCode": "TARGETING_KEY_MISSING", "errorDetails": "targetingKey is required: the flag splits its traffic by it"}
 			same(t, "the split without its unit", me.ofrep("", `{}`).want(200).object()["flags"].([]any)[2], failure)
 		},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -64,7 +65,7 @@ type listening struct {
 func (c *client) listen(headers ...string) *listening {
 	c.s.t.Helper()
 	l := c.open(streamPath, headers...)
-	if e := l.next(); e.Data.Type != "connected" || e.Data.ETag != e.ID || e.ID == "" {
+	if e := l.next(); e.Data.Type != "connected" || e.ID == "" {
 		c.s.t.Fatalf("the stream begins with %+v", e)
 	}
 	return l
@@ -80,6 +81,8 @@ func (c *client) open(path string, headers ...string) *listening {
 	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.tenant != "" {
 		r.Header.Set("X-Tenant-ID", c.tenant)
 	}
 	for i := 0; i < len(headers); i += 2 {
@@ -342,6 +345,189 @@ func TestStream(t *testing.T) {
 			t.Logf("the last one heard %v after the change was asked for", last.Sub(began))
 		},
 	}.run(t)
+}
+
+// streamURL is the path and the query of the stream that OFREP's bulk answer tells of.
+func (c *client) streamURL(headers ...string) string {
+	c.s.t.Helper()
+	streams := c.ofrep("", `{}`, headers...).want(200).object()["eventStreams"].([]any)
+	if len(streams) != 1 {
+		c.s.t.Fatalf("the answer tells of the streams %v", streams)
+	}
+	stream := streams[0].(map[string]any)
+	members(c.s.t, "a stream", stream, "type", "url")
+	path, ok := strings.CutPrefix(stream["url"].(string), c.s.config.PublicURL)
+	if !ok || stream["type"] != "sse" || !strings.HasPrefix(path, streamPath+"?ticket=") {
+		c.s.t.Fatalf("the answer tells of %v", stream)
+	}
+	return path
+}
+
+func TestStreamURL(t *testing.T) {
+	cases{
+		"it opens the stream without a header": func(_ *testing.T, me *client) {
+			machine := me.machine("flags:evaluate")
+			other := me.newTenant("other")
+			browser := me.s.anonymous()
+			var streams []*listening
+			for _, url := range []string{me.streamURL(), machine.streamURL(), me.join("viewer").streamURL("X-Environment", "production")} {
+				l := browser.open(url)
+				l.next()
+				streams = append(streams, l)
+			}
+			development := browser.open(me.streamURL("X-Environment", "development"))
+			development.next()
+			theirs := browser.open(other.streamURL(), "X-Tenant-ID", me.tenant, "X-Environment", "none")
+			theirs.next()
+			me.createFlag("k", nil)
+			me.enable("k", "production")
+			me.enable("k", "development")
+			me.call("DELETE", flagPath("k"), nil).want(204)
+			other.createFlag("theirs", nil)
+			for _, l := range streams {
+				l.hears("k 1")
+				l.hears("k 2")
+				l.hears("k 4 deleted")
+			}
+			for _, flags := range []string{"k 1", "k 3", "k 4 deleted"} {
+				development.hears(flags)
+			}
+			theirs.hears("theirs 1")
+			again := browser.open(me.streamURL(), "Last-Event-ID", streams[0].last)
+			same(streams[0].t, "who missed nothing hears", again.next().Data.Type, "connected")
+		},
+		"it stays the same with its token, and so does the tag of the answer": func(t *testing.T, me *client) {
+			me.enabled("k", nil)
+			a := me.ofrep("", `{}`).want(200)
+			tag := a.header.Get("ETag")
+			same(t, "the answer", string(me.ofrep("", `{}`, "If-None-Match", `"other"`).want(200).body), string(a.body))
+			me.ofrep("", `{}`, "If-None-Match", tag).want(304)
+			for what, other := range map[string]*answer{
+				"another environment": me.ofrep("", `{}`, "X-Environment", "development"),
+				"another person":      me.join("viewer").ofrep("", `{}`),
+				"a machine":           me.machine("flags:evaluate").ofrep("", `{}`),
+			} {
+				if other.want(200).header.Get("ETag") == tag {
+					t.Errorf("%s has the same answer", what)
+				}
+			}
+		},
+		"it opens nothing but the stream": func(_ *testing.T, me *client) {
+			me.createFlag("k", nil)
+			query := strings.TrimPrefix(me.streamURL(), streamPath)
+			sealed := strings.TrimPrefix(query, "?ticket=")
+			nobody := me.s.anonymous()
+			for _, path := range []string{"/api/v1/flags", flagPath("k"), "/api/v1/tenants", "/api/v1/projects"} {
+				nobody.call("GET", path+query, nil).refused(401)
+				nobody.call("GET", path, nil, "Authorization", "Bearer "+sealed).refused(401)
+			}
+			nobody.call("POST", ofrepPath+query, `{"context":{}}`).want(401)
+			nobody.call("GET", streamPath, nil, "Authorization", "Bearer "+sealed).refused(401)
+			nobody.call("POST", "/api/v1/auth/login", map[string]string{"idToken": sealed}).refused(401)
+		},
+		"no other token opens it": func(_ *testing.T, me *client) {
+			sealed := strings.TrimPrefix(me.streamURL(), streamPath+"?ticket=")
+			parts := strings.Split(sealed, ".")
+			others := strings.Split(strings.TrimPrefix(me.newTenant("other").streamURL(), streamPath+"?ticket="), ".")
+			for _, token := range []string{
+				me.token, me.machine("flags:evaluate").token, "x", sealed + "x", sealed[:len(sealed)-1],
+				parts[0] + "." + others[1] + "." + parts[2], parts[0] + "." + parts[1] + ".",
+			} {
+				me.call("GET", streamPath+"?ticket="+token, nil).refused(401)
+			}
+		},
+		"it ends with its session": func(_ *testing.T, me *client) {
+			person := me.s.signUp(address())
+			url, browser := person.streamURL(), me.s.anonymous()
+			l := browser.open(url)
+			l.next()
+			person.call("POST", "/api/v1/auth/logout", nil).want(200)
+			l.ends()
+			browser.call("GET", url, nil).refused(401)
+		},
+		"it ends for who is no member any more": func(_ *testing.T, me *client) {
+			member := me.join("viewer")
+			url, browser := member.streamURL(), me.s.anonymous()
+			l := browser.open(url)
+			l.next()
+			me.call("DELETE", usersPath(me, member.userID), nil).want(204)
+			l.ends()
+			browser.call("GET", url, nil).refused(403)
+		},
+		"it ends with its machine": func(_ *testing.T, me *client) {
+			machine := me.machine("flags:evaluate")
+			url, browser := machine.streamURL(), me.s.anonymous()
+			l := browser.open(url)
+			l.next()
+			me.call("DELETE", "/api/v1/oauth/clients/"+machine.userID, nil).want(204)
+			l.ends()
+			browser.call("GET", url, nil).refused(401)
+		},
+		"it ends with its environment and its tenant": func(_ *testing.T, me *client) {
+			url, browser := me.streamURL("X-Environment", "development"), me.s.anonymous()
+			l := browser.open(url)
+			l.next()
+			me.call("DELETE", "/api/v1/tenants/"+me.tenant+"/environments/development", nil).want(204)
+			l.ends()
+			browser.call("GET", url, nil).refused(404)
+			url = me.streamURL()
+			me.call("DELETE", "/api/v1/tenants/"+me.tenant, nil).want(204)
+			browser.call("GET", url, nil).refused(403)
+		},
+	}.run(t)
+}
+
+// The other node of this test is one that knows the position of a change before there is one.
+func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
+	me := streaming(t, flagledgerhttp.StreamLimits{}).signUp("me@example.com")
+	me.createFlag("k", nil)
+	l := me.listen()
+	me.enable("k", "production")
+	var commit uint64
+	if _, err := fmt.Sscanf(l.next().ID[strings.Index(l.last, ":")+1:], "%d/", &commit); err != nil {
+		t.Fatal(err)
+	}
+	engine, _, _ := strings.Cut(l.last, ":")
+	next := fmt.Sprintf("%s?flagConfigLastModified=1771622898&flagConfigEtag=%s:%d/%d", ofrepPath, engine, commit+1, commit+1)
+	var fetched sync.WaitGroup
+	fetched.Go(func() {
+		if flag := me.call("POST", next, `{"context":{}}`).object()["flags"].([]any)[0].(map[string]any); flag["reason"] != "DISABLED" {
+			t.Errorf("the answer is from before the change: %v", flag)
+		}
+	})
+	me.call("POST", flagPath("k", "/disable"), nil).want(200)
+	fetched.Wait()
+	me.call("POST", ofrepPath+"?flagConfigEtag="+engine+":99999999999/99999999999", `{"context":{}}`).want(200)
+	me.call("POST", ofrepPath+"?flagConfigEtag=%22abc%22", `{"context":{}}`).want(200)
+}
+
+func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
+	t.Parallel()
+	book := &logBook{}
+	var later atomic.Int64
+	c := config{
+		EventStoreURL: engineURL(t), Environment: "development", streams: flagledgerhttp.DefaultStreamLimits(),
+		now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+	}
+	s := serviceWith(t, pgtest.URL(t), c, slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	me := s.signUp("me@example.com")
+	there := *me
+	there.s = s.secondNode()
+	url := me.streamURL()
+	same(t, "the URL on another node", there.streamURL(), url)
+	browser := there.s.anonymous()
+	l := browser.open(url)
+	l.next()
+	me.createFlag("k", nil)
+	l.hears("k 1")
+	s.anonymous().call("HEAD", url, nil).want(200)
+	s.anonymous().call("GET", url+"x", nil).refused(401)
+	s.anonymous().call("GET", "/nowhere"+strings.TrimPrefix(url, streamPath), nil).refused(404)
+	later.Store(int64(time.Hour))
+	s.anonymous().call("GET", url, nil).refused(401)
+	if text := book.String(); !strings.Contains(text, streamPath) || strings.Contains(text, strings.Split(url, ".")[1]) {
+		t.Error("the log shows tickets, or no streams")
+	}
 }
 
 // streaming starts a service with limits of streams, where they are given.

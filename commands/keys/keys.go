@@ -39,8 +39,8 @@ type Keys struct {
 
 // set is all keys at one time.
 type set struct {
-	keys    []key // the newest first
-	verify  map[string]*rsa.PublicKey
+	keys    []*key // the newest first
+	byID    map[string]*key
 	publics jose.JSONWebKeySet
 }
 
@@ -48,6 +48,7 @@ type key struct {
 	id        string
 	signsFrom time.Time // until the next one does
 	private   *rsa.PrivateKey
+	sealing   []byte // derived from it
 }
 
 // Open reads the keys, and makes the first one where there is none. now tells the time, time.Now where nil. Nodes that start at once make
@@ -57,7 +58,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *sl
 		now = time.Now
 	}
 	k := &Keys{pool: pool, now: now, log: log}
-	k.load = k.read
+	k.load = k.fetch
 	err := k.Turn(ctx)
 	if err != nil && k.held.Load() != nil {
 		k.log.Warn(neglected, "again in", turnEvery, "err", err)
@@ -70,7 +71,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *sl
 func (k *Keys) JWKS() jose.JSONWebKeySet { return k.held.Load().publics }
 
 // signer is the newest key that signs already.
-func (k *Keys) signer() key {
+func (k *Keys) signer() *key {
 	keys, now := k.held.Load().keys, k.now()
 	for _, candidate := range keys {
 		if !now.Before(candidate.signsFrom) {
@@ -80,10 +81,10 @@ func (k *Keys) signer() key {
 	return keys[len(keys)-1] // the clock was set back
 }
 
-// find gives the public key of that id, nil where there is none. It reads the keys again for an id that it does not know, since another
+// find gives the key of that id, nil where there is none. It reads the keys again for an id that it does not know, since another
 // node may have made it.
-func (k *Keys) find(ctx context.Context, id string) (*rsa.PublicKey, error) {
-	if found := k.held.Load().verify[id]; found != nil {
+func (k *Keys) find(ctx context.Context, id string) (*key, error) {
+	if found := k.held.Load().byID[id]; found != nil {
 		return found, nil
 	}
 	// Whoever asks first loads for all, so the load must not end with that caller's context.
@@ -92,7 +93,7 @@ func (k *Keys) find(ctx context.Context, id string) (*rsa.PublicKey, error) {
 	case <-ctx.Done():
 		return nil, unavailable(ctx.Err())
 	case r := <-loaded:
-		if found := k.held.Load().verify[id]; found != nil || r.Err == nil {
+		if found := k.held.Load().byID[id]; found != nil || r.Err == nil {
 			return found, nil
 		}
 		return nil, r.Err
@@ -116,16 +117,16 @@ func (k *Keys) reload(ctx context.Context) error {
 	return err
 }
 
-// read reads all keys.
-func (k *Keys) read(ctx context.Context) (*set, error) {
+// fetch reads all keys.
+func (k *Keys) fetch(ctx context.Context) (*set, error) {
 	rows, err := k.pool.Query(ctx, `select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
 	if err != nil {
 		return nil, unavailable(err)
 	}
 	defer rows.Close()
-	s := &set{verify: map[string]*rsa.PublicKey{}}
+	s := &set{byID: map[string]*key{}}
 	for rows.Next() {
-		var next key
+		next := &key{}
 		var der []byte
 		if err := rows.Scan(&next.id, &next.signsFrom, &der); err != nil {
 			return nil, unavailable(err)
@@ -133,10 +134,12 @@ func (k *Keys) read(ctx context.Context) (*set, error) {
 		if next.private, err = parse(der); err != nil {
 			return nil, &commands.Error{Detail: "read the signing keys", Err: fmt.Errorf("key %s: %w", next.id, err)}
 		}
+		if next.sealing, err = sealingKey(der); err != nil {
+			return nil, err
+		}
 		s.keys = append(s.keys, next)
-		public := &next.private.PublicKey
-		s.verify[next.id] = public
-		s.publics.Keys = append(s.publics.Keys, jose.JSONWebKey{Key: public, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
+		s.byID[next.id] = next
+		s.publics.Keys = append(s.publics.Keys, jose.JSONWebKey{Key: &next.private.PublicKey, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
 	}
 	if err := rows.Err(); err != nil {
 		return nil, unavailable(err)

@@ -23,6 +23,8 @@ const (
 	leeway    = 10 * time.Second // between the clocks of two nodes
 )
 
+const undated = "the token does not tell when it was issued and when it expires"
+
 // Kind is a kind of token. A token of one kind is refused as one of another.
 type Kind struct {
 	Type     string // typ of its header
@@ -54,6 +56,15 @@ func (k *Keys) Sign(kind Kind, subject, id string, said any) (text string, expir
 // Verify reads a token of a kind into said, and returns the claims that every token has; exactly one text passes for each token. A token
 // that does not hold, for whatever reason, is Unauthenticated. Tokens are signed with RS256 (RFC 7518); clocks may differ by 10 s.
 func (k *Keys) Verify(ctx context.Context, kind Kind, text string, said any) (jwt.Claims, error) {
+	claims, err := k.read(ctx, kind, text, said, algorithm, func(by *key) any { return &by.private.PublicKey })
+	if err == nil && claims.IssuedAt == nil {
+		err = refuse(undated)
+	}
+	return claims, err
+}
+
+// read reads a token of a kind that was signed with an algorithm.
+func (k *Keys) read(ctx context.Context, kind Kind, text string, said any, algorithm jose.SignatureAlgorithm, secret func(*key) any) (jwt.Claims, error) {
 	var claims jwt.Claims
 	if len(text) > maxToken {
 		return claims, refuse("the token is too long")
@@ -69,14 +80,14 @@ func (k *Keys) Verify(ctx context.Context, kind Kind, text string, said any) (jw
 	if header.KeyID == "" {
 		return claims, refuse("the token does not name its key")
 	}
-	public, err := k.find(ctx, header.KeyID)
+	by, err := k.find(ctx, header.KeyID)
 	if err != nil {
 		return claims, err
 	}
-	if public == nil {
+	if by == nil {
 		return claims, refuse("the token is signed with an unknown key")
 	}
-	if err := token.Claims(public, &claims, said); errors.Is(err, jose.ErrCryptoFailure) {
+	if err := token.Claims(secret(by), &claims, said); errors.Is(err, jose.ErrCryptoFailure) {
 		return claims, refuse("the token's signature does not hold")
 	} else if err != nil {
 		return claims, refuse("the token cannot be read")
@@ -98,8 +109,8 @@ func (k *Keys) wrong(kind Kind, said jwt.Claims) string {
 		return "the token is from another issuer"
 	case !said.Audience.Contains(kind.Audience):
 		return "the token is for another audience"
-	case said.Expiry == nil || said.IssuedAt == nil:
-		return "the token does not tell when it was issued and when it expires"
+	case said.Expiry == nil:
+		return undated
 	case !now.Before(said.Expiry.Time().Add(leeway)):
 		return "the token has expired"
 	case now.Add(leeway).Before(said.IssuedAt.Time()) || now.Add(leeway).Before(said.NotBefore.Time()):

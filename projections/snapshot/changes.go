@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,6 +185,23 @@ func (l *Listener) News() News {
 	slices.Reverse(news.Changes)
 	l.position = c.position
 	return news
+}
+
+// Await waits until the snapshot holds a change of a tenant that stands at a position, as another node has told, or until ctx ends.
+func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Position) {
+	l := s.Listen(t, "", math.MaxInt)
+	defer l.Close()
+	for {
+		news := l.News()
+		if news.Position.Compare(position) >= 0 {
+			return
+		}
+		select {
+		case <-news.More:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // FormatPosition writes a position for ParsePosition of any node to read, also later. It is for use after Ready.

@@ -1,0 +1,47 @@
+package keys
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"flagledger/commands"
+)
+
+const (
+	sealAlgorithm = jose.HS256
+	sealBytes     = 32
+)
+
+// sealingKey derives a symmetric key from a signing key.
+func sealingKey(der []byte) ([]byte, error) {
+	return hkdf.Key(sha256.New, der, nil, "flagledger sealed token", sealBytes)
+}
+
+// Seal makes a token that the service alone can read, on any node. Unlike one that Sign makes, it is the same text on all nodes whenever the same
+// is said, until the next key signs.
+func (k *Keys) Seal(kind Kind, subject string, expires time.Time, said any) (string, error) {
+	by := k.signer()
+	signer, err := jose.NewSigner(
+		jose.SigningKey{Algorithm: sealAlgorithm, Key: by.sealing},
+		(&jose.SignerOptions{}).WithType(jose.ContentType(kind.Type)).WithHeader("kid", by.id))
+	if err == nil {
+		var text string
+		text, err = jwt.Signed(signer).Claims(jwt.Claims{
+			Issuer: kind.Issuer, Audience: jwt.Audience{kind.Audience}, Subject: subject, Expiry: jwt.NewNumericDate(expires),
+		}).Claims(said).Serialize()
+		if err == nil {
+			return text, nil
+		}
+	}
+	return "", &commands.Error{Detail: "seal a token", Err: err}
+}
+
+// Unseal reads a token that Seal made into said, as Verify reads one that Sign made.
+func (k *Keys) Unseal(ctx context.Context, kind Kind, text string, said any) (jwt.Claims, error) {
+	return k.read(ctx, kind, text, said, sealAlgorithm, func(by *key) any { return by.sealing })
+}

@@ -1,0 +1,88 @@
+package keys
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+type sealed struct {
+	Tenant string `json:"tid"`
+}
+
+func seal(t testing.TB, k *Keys, expires time.Time, said any) string {
+	t.Helper()
+	return must(k.Seal(kind, "u1", expires, said))(t)
+}
+
+func TestWhatOneNodeSealsAllRead(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	first, second := open(t, pool, c), open(t, pool, c)
+	expires := c.now().Add(time.Minute)
+	text := seal(t, first, expires, sealed{"t"})
+	c.add(10 * time.Second)
+	same(t, "what another node seals", seal(t, second, expires, sealed{"t"}), text)
+	if seal(t, first, expires, sealed{"other"}) == text || seal(t, first, expires.Add(time.Second), sealed{"t"}) == text {
+		t.Error("what says something else is the same text")
+	}
+	var said sealed
+	claims := must(second.Unseal(t.Context(), kind, text, &said))(t)
+	same(t, "what it says", []any{said, claims.Subject, claims.Expiry.Time().UTC()}, []any{sealed{"t"}, "u1", expires})
+}
+
+func TestWhatIsSealedOutlivesItsKeysTurn(t *testing.T) {
+	c := newClock()
+	pool := database(t)
+	k := open(t, pool, c)
+	text := seal(t, k, c.now().Add(time.Hour), sealed{"t"})
+	addKey(t, pool, c.now().Add(time.Minute))
+	c.add(30 * time.Minute)
+	if err := k.Turn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Unseal(t.Context(), kind, text, &sealed{}); err != nil {
+		t.Error(err)
+	}
+	if seal(t, k, c.now().Add(time.Hour), sealed{"t"}) == text {
+		t.Error("the next key makes the same text")
+	}
+}
+
+func TestWhatIsNotSealedIsRefused(t *testing.T) {
+	c := newClock()
+	k := open(t, database(t), c)
+	text := seal(t, k, c.now().Add(time.Minute), sealed{"t"})
+	parts := strings.Split(text, ".")
+	other := kind
+	other.Type = "other"
+	signed := sign(t, k)
+	for what, refused := range map[string]struct{ text, detail string }{
+		"a signed token":    {signed, "the token is not signed with HS256"},
+		"of another kind":   {must(k.Seal(other, "u1", c.now().Add(time.Minute), sealed{"t"}))(t), "the token is of another kind"},
+		"another's seal":    {strings.Join(append(parts[:2:2], strings.Split(seal(t, k, c.now().Add(time.Hour), sealed{"t"}), ".")[2]), "."), "the token's signature does not hold"},
+		"one that is over":  {seal(t, k, c.now().Add(-leeway), sealed{"t"}), "the token has expired"},
+		"one of no subject": {must(k.Seal(kind, "", c.now().Add(time.Minute), sealed{"t"}))(t), "the token does not tell whose it is"},
+		"nothing":           {"", "the token cannot be read"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var said sealed
+			_, err := k.Unseal(t.Context(), kind, refused.text, &said)
+			wantDetail(t, err, refused.detail)
+		})
+	}
+	t.Run("nor is what is sealed taken for signed", func(t *testing.T) {
+		wantDetail(t, verify(t.Context(), k, text), "the token is not signed with RS256")
+	})
+}
+
+func BenchmarkSeal(b *testing.B) {
+	k := open(b, database(b), newClock())
+	expires := time.Now().Add(time.Hour)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := k.Seal(kind, "u1", expires, sealed{"t"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

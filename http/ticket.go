@@ -1,0 +1,91 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/commands/keys"
+	"flagledger/events"
+)
+
+// ticketParameter is the parameter of a stream's URL that holds a ticket.
+const ticketParameter = "ticket"
+
+// ticket says whose token it stands for, and for what stream. It is part of a URL, since browsers send no headers when they open a stream, and opens
+// nothing but that stream. It is good for as long as the token, so that a browser can come back to the URL that it has, and is worth no more:
+// whoever loses access loses it with his tickets.
+type ticket struct {
+	TenantID    string `json:"tenant_id"`
+	Environment string `json:"environment"`
+	ClientID    string `json:"client_id,omitempty"` // of a machine
+	SessionID   string `json:"sid,omitempty"`       // of a person
+	AuthTime    int64  `json:"auth_time,omitempty"` // of a person, in seconds since 1970
+}
+
+func (a *API) ticketKind() keys.Kind {
+	return keys.Kind{Type: "stream+jwt", Issuer: a.options.PublicURL, Audience: a.options.PublicURL + streamRoute}
+}
+
+// streamURL is where a principal's stream can be opened without a header. It is the same on every node for as long as the principal's token is.
+type streamURL struct{ tenantID, environment, text string }
+
+// streamURL makes the URL of a stream of changes for a principal.
+func (a *API) streamURL(p *principal) (string, error) {
+	made := p.stream.Load()
+	if made != nil && made.tenantID == p.tenant.ID() && made.environment == p.environment.Name {
+		return made.text, nil
+	}
+	t, subject := ticket{TenantID: p.tenant.ID(), Environment: p.environment.Name}, p.claims.UserID
+	if p.machine != nil {
+		t.ClientID, subject = p.machine.clientID, p.machine.clientID
+	} else {
+		t.SessionID, t.AuthTime = p.claims.SessionID, p.claims.AuthTime.Unix()
+	}
+	sealed, err := a.options.Keys.Seal(a.ticketKind(), subject, p.expires, t)
+	if err != nil {
+		return "", err
+	}
+	made = &streamURL{t.TenantID, t.Environment, a.options.PublicURL + streamRoute + "?" + url.Values{ticketParameter: {sealed}}.Encode()}
+	p.stream.Store(made)
+	return made.text, nil
+}
+
+// ticketOf tells what the ticket of a request for a stream proves; nil where it has none. The tenant and the environment of the ticket become those of
+// the request, as if its headers named them.
+func (a *API) ticketOf(r *http.Request) (*credential, error) {
+	if r.URL.Path != streamRoute || r.URL.RawQuery == "" {
+		return nil, nil
+	}
+	sealed := r.URL.Query().Get(ticketParameter)
+	if sealed == "" {
+		return nil, nil
+	}
+	c, t, err := a.redeem(r.Context(), sealed)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("X-Tenant-ID", t.TenantID)
+	r.Header.Set("X-Environment", t.Environment)
+	if err := a.holds(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (a *API) redeem(ctx context.Context, sealed string) (*credential, ticket, error) {
+	var t ticket
+	claims, err := a.options.Keys.Unseal(ctx, a.ticketKind(), sealed, &t)
+	if err != nil {
+		return nil, t, err
+	}
+	c := &credential{expires: claims.Expiry.Time().UTC()}
+	if t.ClientID != "" {
+		c.machine = &machine{clientID: t.ClientID, tenantID: t.TenantID, scopes: []events.Scope{streamAccess.scope}}
+		return c, t, nil
+	}
+	c.claims = commands.Claims{UserID: claims.Subject, SessionID: t.SessionID, AuthTime: time.Unix(t.AuthTime, 0).UTC(), ExpiresAt: c.expires}
+	return c, t, nil
+}
