@@ -12,6 +12,9 @@ import (
 
 	"github.com/open-feature/go-sdk-contrib/providers/ofrep"
 	"github.com/open-feature/go-sdk/openfeature"
+
+	flagledgerhttp "flagledger/http"
+	"flagledger/migrations/pgtest"
 )
 
 // setStage makes the flags that OpenFeature's clients are tried on: one of each type, one for each reason, one for each error. The clients'
@@ -152,7 +155,9 @@ func TestOpenFeatureForGo(t *testing.T) {
 func TestOpenFeatureForJavaScript(t *testing.T) {
 	poor := limited(t, 20, 1_000_000, 1_000_000).signUp("poor@example.com")
 	folder := nodePackages(t, "testdata/openfeature")
-	me := newService(t).signUp("me@example.com").newTenant("stage")
+	me := serviceWith(t, pgtest.URL(t), config{
+		EventStoreURL: engineURL(t), Environment: "development", streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
+	}, testLog(t)).signUp("me@example.com").newTenant("stage")
 	me.setStage()
 	for _, sdk := range []string{"server", "web"} {
 		t.Run(sdk, func(t *testing.T) {

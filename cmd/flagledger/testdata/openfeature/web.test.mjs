@@ -1,6 +1,7 @@
 // The official web SDK with its OFREP provider, on the flags that setStage of openfeature_test.go makes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EventSource } from 'eventsource';
 import { OpenFeature, ProviderEvents, ProviderStatus } from '@openfeature/web-sdk';
 import { OFREPWebProvider } from '@openfeature/ofrep-web-provider';
 import { baseUrl, change, headersOf, told } from './stage.mjs';
@@ -21,7 +22,12 @@ async function client(t, context, { headers = {}, ...options } = {}) {
     ...options,
     fetchImplementation: async (request, init) => {
       const response = await fetch(request, init);
-      calls.push({ status: response.status, etag: response.headers.get('ETag'), sent: request.headers.get('If-None-Match') });
+      calls.push({
+        status: response.status,
+        etag: response.headers.get('ETag'),
+        sent: request.headers.get('If-None-Match'),
+        query: new URL(request.url).searchParams,
+      });
       waiting.splice(0).forEach((look) => look(response.status));
       return response;
     },
@@ -111,4 +117,81 @@ test('a change of the context is answered anew, though the provider sends the ol
   await OpenFeature.setContext(domain, { targetingKey: 'user-43' });
   assert.equal(c.getStringValue('ruled', 'code'), 'rest');
   assert.deepEqual(calls.map(({ status, sent }) => [status, sent]), [[200, null], [200, calls[0].etag], [304, calls[1].etag], [200, null]]);
+});
+
+// browser gives the provider what browsers have and Node.js lacks. connected() waits until as many streams have been told that they are.
+function browser(t) {
+  const streams = [];
+  const waiting = [];
+  let told = 0;
+  globalThis.EventSource = class extends EventSource {
+    constructor(url) {
+      super(url);
+      streams.push(this);
+      this.addEventListener('message', ({ data }) => {
+        if (JSON.parse(data).type === 'connected') {
+          told++;
+          waiting.splice(0).forEach((look) => look());
+        }
+      });
+    }
+  };
+  t.after(() => delete globalThis.EventSource);
+  const connected = (count) =>
+    new Promise((resolve) => {
+      const look = () => (told >= count ? resolve() : waiting.push(look));
+      look();
+    });
+  return { streams, connected };
+}
+
+test('a change is heard, without polling', async (t) => {
+  await change('POST', '/api/v1/flags', { key: 'streamed', type: 'string', defaultValue: 'first' });
+  const { streams, connected } = browser(t);
+  const { c, calls, changed } = await client(t, user);
+  await connected(1);
+  for (const value of ['second', 'third']) {
+    const event = changed();
+    await change('PATCH', '/api/v1/flags/streamed', { defaultValue: value });
+    assert.deepEqual((await event).flagsChanged, ['streamed']);
+    assert.equal(c.getStringValue('streamed', 'code'), value);
+  }
+  assert.deepEqual(calls.map(({ status, sent }) => [status, sent]), [[200, null], [200, calls[0].etag], [200, calls[1].etag]]);
+  assert.ok(calls[1].query.get('flagConfigEtag') && Math.abs(Date.now() / 1000 - calls[1].query.get('flagConfigLastModified')) < 60);
+  assert.equal(streams.length, 1);
+});
+
+test('a change that makes no difference to the user is answered with 304', async (t) => {
+  const { connected } = browser(t);
+  const { calls, seen } = await client(t, user);
+  await connected(1);
+  const unchanged = seen(304);
+  await change('PATCH', '/api/v1/flags/archived', { name: 'Still archived' });
+  await unchanged;
+  assert.deepEqual(calls.map(({ status }) => status), [200, 304]);
+});
+
+test('a change of the context goes on with the stream that is open', async (t) => {
+  const { streams, connected } = browser(t);
+  const { c, domain, changed } = await client(t, user);
+  await connected(1);
+  await OpenFeature.setContext(domain, pro);
+  const event = changed();
+  await change('PATCH', '/api/v1/flags/streamed', { defaultValue: 'for everybody' });
+  await event;
+  assert.equal(c.getStringValue('streamed', 'code'), 'for everybody');
+  assert.equal(streams.length, 1);
+});
+
+test('what changes while there is no stream is heard when it is open again', async (t) => {
+  const { streams, connected } = browser(t);
+  const { c, changed } = await client(t, user);
+  await connected(1);
+  await new Promise((resolve) => streams[0].addEventListener('error', resolve)); // the service ends it after a second
+  const event = changed();
+  await change('PATCH', '/api/v1/flags/streamed', { defaultValue: 'meanwhile' });
+  assert.deepEqual((await event).flagsChanged, ['streamed']);
+  assert.equal(c.getStringValue('streamed', 'code'), 'meanwhile');
+  await connected(2);
+  assert.equal(streams.length, 1);
 });
