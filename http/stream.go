@@ -45,14 +45,14 @@ type streamEvent struct {
 	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
 	Environment  string        `json:"environment" example:"production"`
 	ETag         string        `json:"etag,omitempty" doc:"As id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"postgres:1042/1042"`
-	LastModified int64         `json:"lastModified,omitempty" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
+	LastModified int64         `json:"lastModified,omitzero" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
 	Flags        []changedFlag `json:"flags,omitempty" doc:"What changed. Without it anything may have: fetch all"`
 }
 
 type changedFlag struct {
 	Key     string `json:"key" example:"new-checkout"`
 	Version uint64 `json:"version" example:"7"`
-	Deleted bool   `json:"deleted,omitempty"`
+	Deleted bool   `json:"deleted,omitzero"`
 }
 
 const (
