@@ -148,10 +148,7 @@ func (a *API) holds(c *credential) error {
 		}
 		return nil
 	}
-	if a.queries.Live().SessionEnded(c.claims.UserID, c.claims.SessionID, c.claims.AuthTime) {
-		return newProblem(http.StatusUnauthorized, "the session has ended")
-	}
-	return a.shutOut(c.claims.UserID)
+	return a.stands(c.claims)
 }
 
 // mayStill reports whether a principal who was admitted to an environment of a tenant would be admitted again.
@@ -161,6 +158,14 @@ func (a *API) mayStill(p *principal, need access) bool {
 	}
 	again := &principal{credential: p.credential}
 	return a.enter(again, need, p.tenant.ID()) == nil && again.choose(p.environment.Name) == nil && again.environment == p.environment
+}
+
+// stands refuses a session that has ended, and whoever has been shut out.
+func (a *API) stands(c commands.Claims) error {
+	if a.queries.Live().SessionEnded(c.UserID, c.SessionID, c.AuthTime) {
+		return newProblem(http.StatusUnauthorized, "the session has ended")
+	}
+	return a.shutOut(c.UserID)
 }
 
 // shutOut refuses whoever has been deactivated or erased.

@@ -108,6 +108,9 @@ func (a *API) addAuth() {
 			return nil, invalid(map[string]string{"refreshToken": "is required"})
 		}
 		session, err := a.identity.Refresh(ctx, in.Body.RefreshToken)
+		if err == nil {
+			err = a.stands(session.Claims) // the provider may know it later
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -151,6 +154,9 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 // welcome makes sure that a person is registered and has a tenant, and makes him a member of those that have invited his address.
 func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	if err := a.shutOut(c.UserID); err != nil {
+		return err
+	}
+	if err := a.directory.Meet(ctx, c); err != nil {
 		return err
 	}
 	req := requestOf(ctx)

@@ -90,6 +90,7 @@ func TestCommandLine(t *testing.T) {
 			"FLAGLEDGER_LOG":             {"xml", "TEXT"},
 			"FLAGLEDGER_RATE_LIMITS":     {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
 			"FLAGLEDGER_TRUSTED_PROXIES": {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
+			"FIREBASE_PROJECT_ID":        {"Flags", "flags/1234", "-flags"},
 			"FLAGLEDGER_SMTP_URL":        {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
 			"FLAGLEDGER_CORS_ORIGINS": {
 				"app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://*.example.com", "*,https://app.example.com", "null",
@@ -104,6 +105,10 @@ func TestCommandLine(t *testing.T) {
 			}
 		}
 		i.run([]string{"FLAGLEDGER_DATA=" + file}).refused(file)
+		i.run([]string{"FLAGLEDGER_ENVIRONMENT=production", "FIREBASE_AUTH_EMULATOR_HOST=127.0.0.1:9099"}).refused("FIREBASE_AUTH_EMULATOR_HOST")
+		for _, credentials := range []string{file, file + ".missing"} {
+			i.run([]string{"FIREBASE_PROJECT_ID=flags-1234", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials}).refused("GOOGLE_APPLICATION_CREDENTIALS", credentials)
+		}
 		for _, arguments := range [][]string{{"migrate"}, {"projections", "status"}, {"projections", "rebuild", "--all"}, {"replay", "--tenant=t", "--flag=f"}} {
 			i.run([]string{"FLAGLEDGER_LOG=xml"}, arguments...).refused("FLAGLEDGER_LOG")
 		}

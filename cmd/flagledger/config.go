@@ -32,6 +32,7 @@ type config struct {
 	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 	Mail          mailSettings
+	Firebase      firebaseSettings
 
 	limits  http.Limits
 	proxies []netip.Prefix
@@ -79,10 +80,10 @@ func loadConfig() (config, error) {
 	if c.Log != "text" && c.Log != "json" {
 		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
 	}
-	err := c.Mail.check()
-	if err != nil {
-		return c, err
+	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment)); err != nil {
+		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+	var err error
 	if c.limits, err = http.ParseLimits(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}

@@ -12,16 +12,12 @@ import (
 	"flagledger/commands/directory"
 	"flagledger/commands/idempotency"
 	"flagledger/commands/keys"
-	"flagledger/commands/local"
 	"flagledger/commands/metering"
 	"flagledger/http"
 	"flagledger/projections"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
-
-// audience is who the local identity provider's tokens are for.
-const audience = "flagledger"
 
 // node is a running service without its listener.
 type node struct {
@@ -59,14 +55,17 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		stop()
 		return nil, err
 	}
-	identity := local.New(pool, local.Options{
-		Keys: signing, Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.now, Log: log,
-	})
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	store := measure(facts, metrics)
 	live := snapshot.New()
 	progress := projections.NewProgress()
+	writer := &commands.Writer{Store: store, Await: progress.Wait}
+	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), log)
+	if err != nil {
+		stop()
+		return nil, err
+	}
 	people := directory.New(pool)
 	meter := metering.New(pool)
 	requests := idempotency.New(pool)
@@ -93,7 +92,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		parts.Wait()
 	})
 	api := http.New(http.Options{
-		Writer:   &commands.Writer{Store: store, Await: progress.Wait},
+		Writer:   writer,
 		Queries:  queries.New(pool, live),
 		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins, Streams: c.streams,

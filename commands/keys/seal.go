@@ -43,5 +43,11 @@ func (k *Keys) Seal(kind Kind, subject string, expires time.Time, said any) (str
 
 // Unseal reads a token that Seal made into said, as Verify reads one that Sign made.
 func (k *Keys) Unseal(ctx context.Context, kind Kind, text string, said any) (jwt.Claims, error) {
-	return k.read(ctx, kind, text, said, sealAlgorithm, func(by *key) any { return by.sealing })
+	return read(ctx, kind, sealAlgorithm, k.now(), text, said, func(ctx context.Context, id string) (any, error) {
+		by, err := k.find(ctx, id)
+		if by == nil {
+			return nil, err
+		}
+		return by.sealing, nil
+	})
 }

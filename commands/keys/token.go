@@ -2,6 +2,7 @@ package keys
 
 import (
 	"context"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -56,15 +57,34 @@ func (k *Keys) Sign(kind Kind, subject, id string, said any) (text string, expir
 // Verify reads a token of a kind into said, and returns the claims that every token has; exactly one text passes for each token. A token
 // that does not hold, for whatever reason, is Unauthenticated. Tokens are signed with RS256 (RFC 7518); clocks may differ by 10 s.
 func (k *Keys) Verify(ctx context.Context, kind Kind, text string, said any) (jwt.Claims, error) {
-	claims, err := k.read(ctx, kind, text, said, algorithm, func(by *key) any { return &by.private.PublicKey })
+	return Verify(ctx, kind, func(ctx context.Context, id string) (*rsa.PublicKey, error) {
+		by, err := k.find(ctx, id)
+		if by == nil {
+			return nil, err
+		}
+		return &by.private.PublicKey, nil
+	}, k.now(), text, said)
+}
+
+// Verify is Keys.Verify at an instant with the keys that find gives by their ids, nil for one that does not exist.
+func Verify(ctx context.Context, kind Kind, find func(ctx context.Context, id string) (*rsa.PublicKey, error), now time.Time, text string, said any) (jwt.Claims, error) {
+	claims, err := read(ctx, kind, algorithm, now, text, said, func(ctx context.Context, id string) (any, error) {
+		public, err := find(ctx, id)
+		if public == nil {
+			return nil, err
+		}
+		return public, nil
+	})
 	if err == nil && claims.IssuedAt == nil {
 		err = refuse(undated)
 	}
 	return claims, err
 }
 
-// read reads a token of a kind that was signed with an algorithm.
-func (k *Keys) read(ctx context.Context, kind Kind, text string, said any, algorithm jose.SignatureAlgorithm, secret func(*key) any) (jwt.Claims, error) {
+// read reads a token of a kind that was signed with an algorithm. find gives what verifies it by the key's id, nil for one that does not exist.
+func read(
+	ctx context.Context, kind Kind, algorithm jose.SignatureAlgorithm, now time.Time, text string, said any, find func(ctx context.Context, id string) (any, error),
+) (jwt.Claims, error) {
 	var claims jwt.Claims
 	if len(text) > maxToken {
 		return claims, refuse("the token is too long")
@@ -80,14 +100,14 @@ func (k *Keys) read(ctx context.Context, kind Kind, text string, said any, algor
 	if header.KeyID == "" {
 		return claims, refuse("the token does not name its key")
 	}
-	by, err := k.find(ctx, header.KeyID)
+	by, err := find(ctx, header.KeyID)
 	if err != nil {
 		return claims, err
 	}
 	if by == nil {
 		return claims, refuse("the token is signed with an unknown key")
 	}
-	if err := token.Claims(secret(by), &claims, said); errors.Is(err, jose.ErrCryptoFailure) {
+	if err := token.Claims(by, &claims, said); errors.Is(err, jose.ErrCryptoFailure) {
 		return claims, refuse("the token's signature does not hold")
 	} else if err != nil {
 		return claims, refuse("the token cannot be read")
@@ -95,15 +115,14 @@ func (k *Keys) read(ctx context.Context, kind Kind, text string, said any, algor
 	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); typ != kind.Type {
 		return claims, refuse("the token is of another kind")
 	}
-	if wrong := k.wrong(kind, claims); wrong != "" {
+	if wrong := kind.wrong(claims, now); wrong != "" {
 		return claims, refuse(wrong)
 	}
 	return claims, nil
 }
 
 // wrong tells what is wrong with a token's claims, nothing where they hold.
-func (k *Keys) wrong(kind Kind, said jwt.Claims) string {
-	now := k.now()
+func (kind Kind) wrong(said jwt.Claims, now time.Time) string {
 	switch {
 	case said.Issuer != kind.Issuer:
 		return "the token is from another issuer"

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
+	"flagledger/commands/errands"
 	"flagledger/commands/keys"
 )
 
@@ -36,7 +37,7 @@ type Provider struct {
 	o       Options
 	hashers hashers
 	nobody  phc // stands in for the password of an address that is not known
-	errands chan func(context.Context)
+	errands *errands.Errands
 }
 
 var _ commands.Identity = (*Provider)(nil)
@@ -50,9 +51,12 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Provider{
-		pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh(), errands: make(chan func(context.Context), maxErrands),
+		pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh(), errands: errands.New(o.Log),
 	}
 }
+
+// Run mails what is to be mailed, until ctx ends.
+func (p *Provider) Run(ctx context.Context) { p.errands.Run(ctx) }
 
 // person is what the directory says of somebody who has a password here.
 type person struct {
@@ -99,7 +103,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		return commands.Session{}, trouble("sign up", err)
 	}
 	if !who.verified {
-		p.later(ctx, func(ctx context.Context) error { return p.mailLink(ctx, verify, who.userID, who.email) })
+		p.errands.Do(ctx, "mail a link", func(ctx context.Context) error { return p.mailLink(ctx, verify, who.userID, who.email) })
 	}
 	return p.signedIn(who, s, refresh)
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/commands/firebase"
+	"flagledger/commands/keys"
+	"flagledger/commands/local"
+	"flagledger/events"
+)
+
+// audience is who the local identity provider's tokens are for.
+const audience = "flagledger"
+
+// firebaseSettings say which Firebase project the people are in; the Admin SDK reads some of them as well.
+type firebaseSettings struct {
+	ProjectID    string `env:"FIREBASE_PROJECT_ID"`
+	APIKey       string `env:"FIREBASE_API_KEY"`
+	EmulatorHost string `env:"FIREBASE_AUTH_EMULATOR_HOST"`
+	Credentials  string `env:"GOOGLE_APPLICATION_CREDENTIALS"` // a file
+
+	checkEvery time.Duration // the provider's own where 0
+}
+
+var firebaseProject = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*$`)
+
+func (s firebaseSettings) check(environment string) error {
+	if s.EmulatorHost != "" && environment == "production" {
+		return errors.New("FIREBASE_AUTH_EMULATOR_HOST must not be set in production: the emulator's tokens can be made up by anybody")
+	}
+	if s.ProjectID != "" && !firebaseProject.MatchString(s.ProjectID) {
+		return fmt.Errorf("FIREBASE_PROJECT_ID must be the id of a Firebase project, such as my-project-1234; it is %q", s.ProjectID)
+	}
+	if s.ProjectID != "" && s.Credentials != "" {
+		text, err := os.ReadFile(s.Credentials)
+		if err != nil {
+			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: %w", err)
+		}
+		if !json.Valid(text) {
+			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS must name the JSON file of a service account; %s is none", s.Credentials)
+		}
+	}
+	return nil
+}
+
+// provider is an identity provider that is to be run.
+type provider interface {
+	commands.Identity
+	Run(context.Context)
+}
+
+// openIdentity opens Firebase where a project is set, and the local identity provider else. end is how Firebase's provider hands on which
+// sessions have ended there.
+func openIdentity(
+	ctx context.Context, c config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer, end func(context.Context, commands.EndSessions) error, log *slog.Logger,
+) (provider, error) {
+	if c.Firebase.ProjectID == "" {
+		return local.New(pool, local.Options{
+			Keys: signing, Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.now, Log: log,
+		}), nil
+	}
+	p, err := firebase.New(ctx, firebase.Options{
+		ProjectID: c.Firebase.ProjectID, APIKey: c.Firebase.APIKey, Emulator: c.Firebase.EmulatorHost,
+		End: end, CheckEvery: c.Firebase.checkEvery, Now: c.now, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("FIREBASE_PROJECT_ID needs GOOGLE_APPLICATION_CREDENTIALS: %w", err)
+	}
+	return p, nil
+}
+
+// endSessions makes it known to all nodes which sessions have ended at the identity provider.
+func endSessions(w *commands.Writer) func(context.Context, commands.EndSessions) error {
+	return func(ctx context.Context, ending commands.EndSessions) error {
+		_, _, err := commands.Do(ctx, w, commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "identity provider"}}, ending)
+		return err
+	}
+}

@@ -1,0 +1,38 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"flagledger/commands"
+)
+
+// Meet notes a person's name and address as the identity provider tells them. An address that has been verified stays so, whatever an older
+// token says, and is taken from anybody else who is noted with it; one that has not been verified does not take it.
+func (d *Directory) Meet(ctx context.Context, c commands.Claims) error {
+	note := func(email string) error {
+		_, err := d.db.Exec(ctx, `
+			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
+			values ($1, nullif($2, ''), $3, $4, now())
+			on conflict (user_id) do update set email = excluded.email, display_name = excluded.display_name,
+				email_verified = excluded.email_verified or p.email_verified and lower(p.email) = lower(excluded.email)
+			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified`,
+			c.UserID, email, c.EmailVerified && email != "", c.DisplayName)
+		return err
+	}
+	err := note(c.Email)
+	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
+		if !c.EmailVerified {
+			err = note("")
+		} else if _, err = d.db.Exec(ctx, `
+			update keep.people set email = null, email_verified = false where lower(email) = lower($1) and user_id <> $2`, c.Email, c.UserID); err == nil {
+			err = note(c.Email)
+		}
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+// Package emulator runs the Firebase auth emulator for tests: the auth server of npm's firebase-tools alone, which needs no Java.
+package emulator
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+//go:embed testdata/package.json testdata/package-lock.json testdata/serve.js
+var files embed.FS
+
+// Project is the id of the emulator's project, which people of all tests are in.
+const Project = "demo-flagledger"
+
+const (
+	installTakes = 10 * time.Minute // at most, as does the start on a machine that is busy
+	startTakes   = 3 * time.Minute
+)
+
+// Emulator is a running emulator. It ends with the test's process.
+type Emulator struct {
+	Host string // and port, for FIREBASE_AUTH_EMULATOR_HOST
+
+	input io.Closer // with which it ends
+}
+
+// errNoNPM says that the emulator cannot be had here.
+var errNoNPM = errors.New("npm cannot be reached")
+
+var start = sync.OnceValues(func() (*Emulator, error) {
+	folder, err := install()
+	if err != nil {
+		return nil, err
+	}
+	command := exec.CommandContext(context.Background(), "node", filepath.Join(folder, "serve.js"), Project)
+	command.Stderr = os.Stderr
+	input, err := command.StdinPipe() // which ends with this process, and the emulator with it
+	if err != nil {
+		return nil, err
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	stuck := time.AfterFunc(startTakes, func() { _ = command.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if port, ok := strings.CutPrefix(lines.Text(), "port "); ok {
+			stuck.Stop()
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return &Emulator{Host: "127.0.0.1:" + port, input: input}, nil
+		}
+	}
+	return nil, fmt.Errorf("the emulator did not start: %w", errors.Join(lines.Err(), command.Wait()))
+})
+
+// Start gives the emulator of this process, with its address in the environment for the Admin SDK, and installs it first where it is missing.
+// Where npm cannot be reached the test is skipped, and fails in CI.
+func Start(t testing.TB) *Emulator {
+	t.Helper()
+	e, err := start()
+	switch {
+	case errors.Is(err, errNoNPM) && os.Getenv("CI") == "":
+		t.Skipf("NOT TESTED AGAINST FIREBASE'S EMULATOR: %v", err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", e.Host)
+	return e
+}
+
+// install puts firebase-tools into a folder beside the other tools, once for each version of its lock file.
+func install() (folder string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), installTakes)
+	defer cancel()
+	root, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	lockfile, err := files.ReadFile("testdata/package-lock.json")
+	if err != nil {
+		return "", err
+	}
+	folder = filepath.Join(filepath.Dir(strings.TrimSpace(string(root))), ".tools", fmt.Sprintf("firebase-emulator-%x", sha256.Sum256(lockfile))[:32])
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return "", err
+	}
+	one, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = one.Close() }()
+	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil { // other packages' tests install it too
+		return "", err
+	}
+	for _, name := range []string{"package.json", "package-lock.json", "serve.js"} {
+		text, err := files.ReadFile("testdata/" + name)
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	installed := filepath.Join(folder, "installed")
+	if _, err := os.Stat(installed); err == nil {
+		return folder, nil
+	}
+	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	npm.Dir = folder
+	if said, err := npm.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %w: %s", errNoNPM, err, bytes.TrimSpace(said))
+	}
+	return folder, os.WriteFile(installed, nil, 0o600)
+}
+
+// Code is the oobCode of the last link that was mailed to an address: requestType is PASSWORD_RESET or VERIFY_EMAIL. It waits until there is
+// another one than the last.
+func (e *Emulator) Code(t testing.TB, email, requestType, last string) string {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for time.Now().Before(deadline) {
+		var sent struct {
+			OOBCodes []struct{ Email, RequestType, OOBCode string } `json:"oobCodes"`
+		}
+		e.Call(t, "GET", "/emulator/v1/projects/"+Project+"/oobCodes", nil, &sent)
+		found := ""
+		for _, code := range sent.OOBCodes {
+			if strings.EqualFold(code.Email, email) && code.RequestType == requestType {
+				found = code.OOBCode
+			}
+		}
+		if found != "" && found != last {
+			return found
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("no link was mailed to %s", email)
+	return ""
+}
+
+// Protect switches the protection against finding out addresses, and with it the vocabulary of errors.
+func (e *Emulator) Protect(t testing.TB, on bool) {
+	t.Helper()
+	e.Call(t, "PATCH", "/emulator/v1/projects/"+Project+"/config", map[string]any{"emailPrivacyConfig": map[string]bool{"enableImprovedEmailPrivacy": on}}, nil)
+}
+
+// Update changes a person as an operator may, such as {"disableUser": true}.
+func (e *Emulator) Update(t testing.TB, userID string, fields map[string]any) {
+	t.Helper()
+	fields["localId"] = userID
+	e.Call(t, "POST", "/identitytoolkit.googleapis.com/v1/projects/"+Project+"/accounts:update", fields, nil)
+}
+
+// Federated signs somebody in with a provider such as google.com, and gives the ID token.
+func (e *Emulator) Federated(t testing.TB, provider, email string) string {
+	t.Helper()
+	identity, err := json.Marshal(map[string]any{"sub": email, "email": email, "email_verified": true, "name": "Ada of " + provider, "screen_name": "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"id_token": {string(identity)}, "providerId": {provider}}
+	if provider != "google.com" {
+		form.Set("access_token", string(identity))
+	}
+	var in struct{ IDToken string }
+	e.Call(t, "POST", "/identitytoolkit.googleapis.com/v1/accounts:signInWithIdp?key=any", map[string]any{
+		"postBody": form.Encode(), "requestUri": "http://localhost", "returnSecureToken": true,
+	}, &in)
+	return in.IDToken
+}
+
+// Call makes a call as an operator, and reads the answer.
+func (e *Emulator) Call(t testing.TB, method, path string, body, answer any) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+e.Host+path, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if !strings.Contains(path, "key=") {
+		r.Header.Set("Authorization", "Bearer owner")
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, said)
+	}
+	if err == nil && answer != nil {
+		err = json.Unmarshal(said, answer)
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+}

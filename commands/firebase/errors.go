@@ -1,0 +1,135 @@
+package firebase
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"golang.org/x/oauth2"
+	"google.golang.org/api/googleapi"
+
+	"flagledger/commands"
+)
+
+// doing is what was asked of Firebase, which names the fields at fault.
+type doing int
+
+const (
+	signingUp doing = iota
+	signingIn
+	refreshing
+	following // a mailed link
+	changing  // a password
+)
+
+// codeOf is the code that Firebase refuses with, such as EMAIL_NOT_FOUND, empty where it does not.
+func codeOf(err error) string {
+	code, _ := codeAndText(err)
+	return code
+}
+
+// codeAndText reads WEAK_PASSWORD : Password should be at least 6 characters.
+func codeAndText(err error) (code, text string) {
+	message := ""
+	if toolkit, ok := errors.AsType[*googleapi.Error](err); ok {
+		message = toolkit.Message
+	} else if refresh, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		var body struct {
+			Error struct {
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		if json.Unmarshal(refresh.Body, &body) == nil {
+			message = body.Error.Message
+		}
+	}
+	code, text, _ = strings.Cut(message, ":")
+	return strings.TrimSpace(code), strings.TrimSpace(text)
+}
+
+// refusal is what an error of Firebase means to callers. It has two vocabularies: where a project protects against finding out addresses it
+// says INVALID_LOGIN_CREDENTIALS for what is otherwise EMAIL_NOT_FOUND or INVALID_PASSWORD.
+func refusal(err error, when doing) error {
+	code, text := codeAndText(err)
+	switch code {
+	case "INVALID_LOGIN_CREDENTIALS", "EMAIL_NOT_FOUND", "INVALID_PASSWORD", "MISSING_PASSWORD", "MISSING_EMAIL":
+		return wrongCredentials()
+	case "INVALID_EMAIL":
+		if when == signingIn {
+			return wrongCredentials()
+		}
+		return invalid("email", "must be an e-mail address")
+	case "USER_DISABLED":
+		if when == signingIn {
+			return wrongCredentials() // said before the password is looked at
+		}
+		return unauthenticated("the account is disabled")
+	case "EMAIL_EXISTS":
+		return &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
+	case "WEAK_PASSWORD", "PASSWORD_DOES_NOT_MEET_REQUIREMENTS":
+		field := "newPassword"
+		if when == signingUp {
+			field = "password"
+		}
+		if text == "" {
+			text = "is too weak"
+		}
+		return invalid(field, text)
+	case "INVALID_OOB_CODE", "EXPIRED_OOB_CODE", "MISSING_OOB_CODE":
+		return badLink()
+	case "TOKEN_EXPIRED", "INVALID_REFRESH_TOKEN", "MISSING_REFRESH_TOKEN", "INVALID_GRANT_TYPE", "USER_NOT_FOUND", "INVALID_ID_TOKEN", "CREDENTIAL_TOO_OLD_LOGIN_AGAIN":
+		switch when {
+		case following:
+			return badLink()
+		case refreshing:
+			return unauthenticated("the refresh token is not valid")
+		}
+		return unauthenticated("the session has ended")
+	case "TOO_MANY_ATTEMPTS_TRY_LATER", "RESET_PASSWORD_EXCEED_LIMIT", "QUOTA_EXCEEDED":
+		return &commands.Error{Kind: commands.TooMany, Detail: "the rate limit of Firebase is exceeded; try again later"}
+	case "OPERATION_NOT_ALLOWED", "PASSWORD_LOGIN_DISABLED", "ADMIN_ONLY_OPERATION", "CONFIGURATION_NOT_FOUND":
+		return &commands.Error{Kind: commands.Unavailable, Detail: "not configured: the Firebase project does not take passwords", Err: secretless(err)}
+	}
+	return unreachable(err)
+}
+
+func unreachable(err error) error {
+	return &commands.Error{Kind: commands.Unavailable, Detail: "Firebase cannot be reached at this moment, or refuses the service", Err: secretless(err)}
+}
+
+// secretless is an error for the log: without addresses of calls, which hold the API key, and without bodies, which may hold tokens.
+func secretless(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return errNoAnswer
+	}
+	if toolkit, ok := errors.AsType[*googleapi.Error](err); ok {
+		return fmt.Errorf("Firebase answered %d %s", toolkit.Code, toolkit.Message) //nolint:staticcheck // a name
+	}
+	if refresh, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return fmt.Errorf("Firebase answered %d %s", refresh.Response.StatusCode, codeOf(err)) //nolint:staticcheck // a name
+	}
+	if call, ok := errors.AsType[*url.Error](err); ok {
+		return call.Err
+	}
+	return err
+}
+
+func unauthenticated(detail string) error {
+	return &commands.Error{Kind: commands.Unauthenticated, Detail: detail}
+}
+
+func wrongCredentials() error { return unauthenticated("the e-mail address or the password is wrong") }
+
+func invalid(field, text string) error {
+	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{field: text}}
+}
+
+func badLink() error {
+	return invalid("token", "is not valid: it has been used, has expired, or never was")
+}

@@ -1,0 +1,343 @@
+// Package firebase is Firebase Authentication as the identity provider: the Admin SDK for what an operator may do, and the identity toolkit's
+// public calls for what people do with their passwords.
+package firebase
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	firebase "firebase.google.com/go/v4"
+	"firebase.google.com/go/v4/auth"
+	"github.com/puzpuzpuz/xsync/v4"
+	"golang.org/x/oauth2"
+	"google.golang.org/api/identitytoolkit/v1"
+	"google.golang.org/api/option"
+
+	"flagledger/commands"
+	"flagledger/commands/errands"
+)
+
+// Options are the settings of a Provider. The Admin SDK itself reads GOOGLE_APPLICATION_CREDENTIALS and FIREBASE_AUTH_EMULATOR_HOST.
+type Options struct {
+	ProjectID string
+	APIKey    string // without it nobody can sign in with a password here, though with Firebase itself
+	Emulator  string // host and port of an emulator, as FIREBASE_AUTH_EMULATOR_HOST has them; empty for Firebase
+	// End is told which sessions have ended at Firebase.
+	End        func(context.Context, commands.EndSessions) error
+	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
+	Now        func() time.Time // time.Now where nil
+	Log        *slog.Logger     // none where nil
+}
+
+// Provider is Firebase Authentication.
+type Provider struct {
+	o       Options
+	auth    *auth.Client
+	toolkit *identitytoolkit.Service
+	refresh *oauth2.Config
+	keys    *googleKeys
+	seen    *xsync.Map[string, sighting]
+	errands *errands.Errands
+}
+
+var _ commands.Identity = (*Provider)(nil)
+
+// callTakes bounds what somebody waits for. The Admin SDK repeats failed calls for longer by itself.
+const callTakes = 5 * time.Second
+
+// New sets up a provider. It reads Google's keys, and starts without them where that cannot be done.
+func New(ctx context.Context, o Options) (*Provider, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.CheckEvery == 0 {
+		o.CheckEvery = 5 * time.Minute
+	}
+	p := &Provider{o: o, keys: newGoogleKeys(o.Now, o.Log), seen: xsync.NewMap[string, sighting](), errands: errands.New(o.Log)}
+	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: o.ProjectID})
+	if err != nil {
+		return nil, err
+	}
+	if p.auth, err = app.Auth(ctx); err != nil {
+		return nil, err
+	}
+	exchange := "https://securetoken.googleapis.com/v1/token"
+	options := []option.ClientOption{option.WithAPIKey(o.APIKey)}
+	if o.Emulator != "" {
+		exchange = "http://" + o.Emulator + "/securetoken.googleapis.com/v1/token"
+		options = append(options, option.WithEndpoint("http://"+o.Emulator+"/identitytoolkit.googleapis.com/"))
+	}
+	if o.APIKey != "" {
+		if p.toolkit, err = identitytoolkit.NewService(ctx, options...); err != nil {
+			return nil, err
+		}
+	}
+	p.refresh = &oauth2.Config{Endpoint: oauth2.Endpoint{TokenURL: exchange + "?key=" + url.QueryEscape(o.APIKey), AuthStyle: oauth2.AuthStyleInParams}}
+	if o.Emulator == "" {
+		p.keys.load(ctx)
+	}
+	return p, nil
+}
+
+// SignUp creates an account, signs it in and has Firebase mail a link that verifies the address.
+func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+	email = strings.TrimSpace(email)
+	if err := commands.CheckSignUp(email, password, displayName); err != nil {
+		return commands.Session{}, err
+	}
+	if err := p.withPasswords(); err != nil {
+		return commands.Session{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	made, err := p.toolkit.Accounts.SignUp(&identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpRequest{
+		Email: email, Password: password, DisplayName: displayName,
+	}).Context(ctx).Do()
+	if err != nil {
+		return commands.Session{}, refusal(err, signingUp)
+	}
+	p.errands.Do(ctx, "have an address verified", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, callTakes)
+		defer cancel()
+		_, err := p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
+			RequestType: "VERIFY_EMAIL", IdToken: made.IdToken,
+		}).Context(ctx).Do()
+		return secretless(err)
+	})
+	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
+}
+
+// SignIn answers a right address and password.
+func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	in, err := p.signIn(ctx, email, password)
+	if err != nil {
+		return commands.Session{}, err
+	}
+	return p.session(ctx, in.IdToken, in.RefreshToken, in.ExpiresIn)
+}
+
+func (p *Provider) signIn(ctx context.Context, email, password string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordResponse, error) {
+	email = strings.TrimSpace(email)
+	if err := p.withPasswords(); err != nil {
+		return nil, err
+	}
+	if !commands.PlainEmail(email) || len(password) > commands.MaxPassword {
+		return nil, wrongCredentials() // can belong to no account
+	}
+	in, err := p.toolkit.Accounts.SignInWithPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordRequest{
+		Email: email, Password: password, ReturnSecureToken: true,
+	}).Context(ctx).Do()
+	if err != nil {
+		return nil, refusal(err, signingIn)
+	}
+	if in.IdToken == "" {
+		return nil, unauthenticated("the account asks for a second factor: sign in with Firebase")
+	}
+	return in, nil
+}
+
+// Refresh trades a refresh token for a new session state, unless the session has ended.
+func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.Session, error) {
+	if err := p.withPasswords(); err != nil {
+		return commands.Session{}, err
+	}
+	if refreshToken == "" {
+		return commands.Session{}, unauthenticated("the refresh token is not valid")
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	token, err := p.refresh.TokenSource(ctx, &oauth2.Token{RefreshToken: refreshToken}).Token()
+	if err != nil {
+		return commands.Session{}, refusal(err, refreshing)
+	}
+	idToken, _ := token.Extra("id_token").(string)
+	s, err := p.session(ctx, idToken, token.RefreshToken, token.ExpiresIn)
+	if err != nil {
+		return commands.Session{}, err
+	}
+	return s, p.stands(ctx, s.Claims)
+}
+
+// stands asks Firebase whether a session has ended.
+func (p *Provider) stands(ctx context.Context, c commands.Claims) error {
+	user, err := p.auth.GetUser(ctx, c.UserID)
+	switch {
+	case auth.IsUserNotFound(err):
+		return unauthenticated("the account is gone")
+	case err != nil:
+		return unreachable(err)
+	case user.Disabled:
+		return unauthenticated("the account is disabled")
+	case c.AuthTime.Before(time.UnixMilli(user.TokensValidAfterMillis)):
+		return unauthenticated("the session has ended")
+	}
+	return nil
+}
+
+func (p *Provider) session(ctx context.Context, idToken, refreshToken string, expiresIn int64) (commands.Session, error) {
+	claims, err := p.Verify(ctx, idToken)
+	if err != nil {
+		return commands.Session{}, err
+	}
+	return commands.Session{Claims: claims, IDToken: idToken, RefreshToken: refreshToken, ExpiresIn: time.Duration(expiresIn) * time.Second}, nil
+}
+
+// Revoke ends the refresh tokens of all of a person's sessions: Firebase knows no others.
+func (p *Provider) Revoke(ctx context.Context, userID, _ string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	if err := p.auth.RevokeRefreshTokens(ctx, userID); err != nil && !auth.IsUserNotFound(err) {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// ForgotPassword has Firebase mail a link that leads to a page of its own. Nobody waits for it.
+func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
+	if err := p.withPasswords(); err != nil {
+		return err
+	}
+	email = strings.TrimSpace(email)
+	p.errands.Do(ctx, "have a link to a new password mailed", func(ctx context.Context) error {
+		if !commands.PlainEmail(email) {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, callTakes)
+		defer cancel()
+		_, err := p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
+			RequestType: "PASSWORD_RESET", Email: email,
+		}).Context(ctx).Do()
+		if codeOf(err) == "EMAIL_NOT_FOUND" {
+			return nil
+		}
+		return secretless(err)
+	})
+	return nil
+}
+
+// ResetPassword sets the password of whom a link was mailed to, with the link's oobCode.
+func (p *Provider) ResetPassword(ctx context.Context, token, password string) (commands.EndSessions, error) {
+	if err := p.withPasswords(); err != nil {
+		return commands.EndSessions{}, err
+	}
+	if err := commands.CheckNewPassword(password); err != nil {
+		return commands.EndSessions{}, err
+	}
+	if token == "" {
+		return commands.EndSessions{}, badLink()
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	reset := func(password string) (email string, err error) {
+		done, err := p.toolkit.Accounts.ResetPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{
+			OobCode: token, NewPassword: password,
+		}).Context(ctx).Do()
+		if err != nil {
+			return "", refusal(err, following)
+		}
+		return done.Email, nil
+	}
+	email, err := reset("") // whose it is, before it is used
+	if err != nil {
+		return commands.EndSessions{}, err
+	}
+	user, err := p.auth.GetUserByEmail(ctx, email)
+	if err != nil {
+		return commands.EndSessions{}, unreachable(err)
+	}
+	if _, err := reset(password); err != nil {
+		return commands.EndSessions{}, err
+	}
+	return p.ending(ctx, user.UID, ""), nil
+}
+
+// UpdatePassword sets the password of somebody who is signed in and knows the current one. Firebase ends the refresh tokens of this session as
+// well as of the others.
+func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string) (commands.EndSessions, error) {
+	if err := commands.CheckPasswordChange(current, password); err != nil {
+		return commands.EndSessions{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	in, err := p.signIn(ctx, c.Email, current)
+	if err != nil {
+		return commands.EndSessions{}, err
+	}
+	if in.LocalId != c.UserID {
+		return commands.EndSessions{}, wrongCredentials()
+	}
+	_, err = p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{
+		IdToken: in.IdToken, Password: password,
+	}).Context(ctx).Do()
+	if err != nil {
+		return commands.EndSessions{}, refusal(err, changing)
+	}
+	return p.ending(ctx, c.UserID, c.SessionID), nil
+}
+
+// ending tells which sessions Firebase has just ended.
+func (p *Provider) ending(ctx context.Context, userID, except string) commands.EndSessions {
+	ended := commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except}
+	if user, err := p.auth.GetUser(ctx, userID); err == nil { // its clock is the one that tokens are dated by
+		ended.Before = time.UnixMilli(user.TokensValidAfterMillis)
+	}
+	return ended
+}
+
+// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the link's oobCode.
+func (p *Provider) VerifyEmail(ctx context.Context, token string) error {
+	if err := p.withPasswords(); err != nil {
+		return err
+	}
+	if token == "" {
+		return badLink()
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	_, err := p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{OobCode: token}).Context(ctx).Do()
+	if err != nil {
+		return refusal(err, following)
+	}
+	return nil
+}
+
+// Run has Google's keys and what is known of sessions kept current, and does what nobody waits for, until ctx ends.
+func (p *Provider) Run(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.errands.Run(ctx)
+	}()
+	if p.o.Emulator == "" {
+		keysDone := make(chan struct{})
+		go func() {
+			defer close(keysDone)
+			p.keys.run(ctx)
+		}()
+		defer func() { <-keysDone }()
+	}
+	p.watch(ctx)
+	<-done
+}
+
+// withPasswords refuses what needs the identity toolkit where there is no key to it.
+func (p *Provider) withPasswords() error {
+	if p.toolkit == nil {
+		return &commands.Error{Kind: commands.Unavailable, Detail: "not configured: it needs FIREBASE_API_KEY"}
+	}
+	return nil
+}
+
+func sessionOf(authTime time.Time) string { return strconv.FormatInt(authTime.Unix(), 10) }
+
+var errNoAnswer = errors.New("it did not answer in time")

@@ -1,0 +1,125 @@
+package firebase
+
+import (
+	"context"
+	"time"
+
+	"firebase.google.com/go/v4/auth"
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"flagledger/commands"
+)
+
+// sighting is what tokens of a person were seen.
+type sighting struct {
+	began   time.Time // of the oldest session
+	expires time.Time // of the last token
+}
+
+const (
+	askAtOnce = 100 // people, as many as Firebase tells of in one call
+	askTakes  = time.Minute
+)
+
+// note remembers whose tokens were seen.
+func (p *Provider) note(c commands.Claims) {
+	p.seen.Compute(c.UserID, func(s sighting, known bool) (sighting, xsync.ComputeOp) {
+		if !known || c.AuthTime.Before(s.began) {
+			s.began = c.AuthTime
+		}
+		if c.ExpiresAt.After(s.expires) {
+			s.expires = c.ExpiresAt
+		}
+		return s, xsync.UpdateOp
+	})
+}
+
+// watch asks Firebase now and then which of the sessions that were seen have ended there, until ctx ends.
+func (p *Provider) watch(ctx context.Context) {
+	tick := time.NewTicker(p.o.CheckEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := p.check(ctx); err != nil && ctx.Err() == nil {
+				p.o.Log.Warn("Firebase does not tell which sessions have ended; they go on until it does", "again in", p.o.CheckEvery, "err", secretless(err))
+			}
+		}
+	}
+}
+
+func (p *Provider) check(ctx context.Context) error {
+	now := p.o.Now()
+	var batch []auth.UserIdentifier
+	var failed error
+	ask := func() {
+		if err := p.ask(ctx, batch); err != nil {
+			failed = err
+		}
+		batch = nil
+	}
+	p.seen.Range(func(userID string, s sighting) bool {
+		if s.expires.Before(now) {
+			p.seen.Delete(userID)
+			return true
+		}
+		if batch = append(batch, auth.UIDIdentifier{UID: userID}); len(batch) == askAtOnce {
+			ask()
+		}
+		return ctx.Err() == nil && failed == nil
+	})
+	if len(batch) > 0 && failed == nil {
+		ask()
+	}
+	return failed
+}
+
+// ask asks for some people, and hands on which of their sessions have ended.
+func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error {
+	ctx, cancel := context.WithTimeout(ctx, askTakes)
+	defer cancel()
+	now := p.o.Now()
+	found, err := p.auth.GetUsers(ctx, people)
+	if err != nil {
+		return err
+	}
+	for _, user := range found.Users {
+		from := time.UnixMilli(user.TokensValidAfterMillis)
+		if user.Disabled {
+			from = now
+		}
+		if err := p.end(ctx, user.UID, from); err != nil {
+			return err
+		}
+	}
+	for _, gone := range found.NotFound {
+		if id, ok := gone.(auth.UIDIdentifier); ok {
+			if err := p.end(ctx, id.UID, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// end hands on that a person's sessions have ended which began before an instant, if any such was seen.
+func (p *Provider) end(ctx context.Context, userID string, from time.Time) error {
+	from = from.Truncate(time.Second).UTC()
+	s, ok := p.seen.Load(userID)
+	if !ok || !s.began.Before(from) {
+		return nil
+	}
+	if err := p.o.End(ctx, commands.EndSessions{UserID: userID, Before: from}); err != nil {
+		return err
+	}
+	p.seen.Compute(userID, func(s sighting, known bool) (sighting, xsync.ComputeOp) {
+		if !known || !s.began.Before(from) {
+			return s, xsync.CancelOp
+		}
+		s.began = from
+		return s, xsync.UpdateOp
+	})
+	return nil
+}
