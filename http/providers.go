@@ -15,19 +15,19 @@ var providers = []struct{ name, title, tokens, alias string }{
 	{"microsoft", "Microsoft", "microsoft.com", "/auth/microsoft"},
 }
 
+type providerBody struct {
+	IDTokenBody
+	ProviderName string `json:"providerName" minLength:"1" doc:"The provider's name, with or without .com"`
+}
+
 func (a *API) addProviders() {
 	for _, provider := range providers {
 		path := "/api/v1/auth/signin/" + provider.name
 		op := operation("POST", path, "sign-in-"+provider.name, "Authentication", "Begin to use the service, signed in with "+provider.title)
 		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
 		op.Errors = []int{http.StatusUnauthorized}
-		example := map[string]string{"idToken": "eyJhbGciOi...", "providerName": provider.name}
-		register(a, access{who: anyone}, showing(op, example, nil), func(ctx context.Context, in *struct {
-			Body struct {
-				IDTokenBody
-				ProviderName string `json:"providerName" minLength:"1" doc:"The provider's name, with or without .com" example:"google"`
-			}
-		}) (*bootstrapOutput, error) {
+		example := providerBody{IDTokenBody{"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."}, provider.name}
+		register(a, access{who: anyone}, showing(op, example, nil), func(ctx context.Context, in *struct{ Body providerBody }) (*bootstrapOutput, error) {
 			wrong := map[string]string{}
 			if in.Body.IDToken == "" {
 				wrong["idToken"] = "is required"
