@@ -26,9 +26,9 @@ type question struct {
 	decoder jsontext.Decoder
 }
 
-// maxKept is the largest body whose memory is kept for the next request, maxKeptMembers the most attributes.
+// maxKept is the largest body and answer whose memory is kept for the next request, maxKeptMembers the most attributes.
 const (
-	maxKept        = 64 << 10
+	maxKept        = 1 << 20
 	maxKeptMembers = 64
 )
 

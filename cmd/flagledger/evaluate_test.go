@@ -136,6 +136,39 @@ func TestEvaluation(t *testing.T) {
 			me.evaluate("k", `{"environment":"none"}`).refused(404)
 			me.evaluate("k", `{"environment":"none"}`, "X-Environment", "development").refused(404)
 		},
+		"attributes reach the rules as they were sent": func(_ *testing.T, me *client) {
+			me.enabled("k", map[string]any{"type": "string", "defaultValue": "rest"})
+			me.setRules("k", `{"rules":[
+				{"conditions":[{"attribute":"n","op":"gt","values":[9007199254740992]}],"serve":{"value":"number"}},
+				{"conditions":[{"attribute":"company.plan","op":"in","values":["pro \u00e9","team"]}],"serve":{"value":"nested"}},
+				{"conditions":[{"attribute":"tags","op":"in","values":[true]}],"serve":{"value":"boolean"}},
+				{"conditions":[{"attribute":"targetingKey","op":"ends_with","values":["@example.com"]}],"serve":{"value":"key"}},
+				{"conditions":[{"attribute":"nothing","op":"exists"}],"serve":{"value":"null"}}]}`).want(200)
+			for body, value := range map[string]string{
+				`{"attributes":{"n":9007199254740993}}`: "number", `{"attributes":{"n":9007199254740992}}`: "rest", `{"attributes":{"n":9007199254740992.0000001}}`: "number", `{"attributes":{"n":1e999}}`: "number",
+				`{"attributes":{"n":"9007199254740993"}}`: "rest", `{"attributes":{"company":{"plan":"pro é"}}}`: "nested", `{"attributes":{"company":{"plan":["x","team"]}}}`: "nested", `{"attributes":{"Company":{"plan":"team"}}}`: "rest",
+				`{"attributes":{"tags":["a",{"b":1},true]}}`: "boolean", `{"attributes":{"tags":"true"}}`: "rest", `{"targetingKey":"u@example.com"}`: "key", `{"attributes":{"targetingKey":"u@example.com"}}`: "rest",
+				`{"targetingKey":null,"attributes":null}`: "rest",
+			} {
+				me.evaluate("k", body).want(200).shows(map[string]any{"value": value})
+			}
+		},
+		"a split by an attribute needs that one, and names it": func(_ *testing.T, me *client) {
+			me.enabled("k", map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false}}})
+			rollout := func(by string) string {
+				return fmt.Sprintf(`{"serve":{"rollout":[{"variationId":%q,"weight":1}],"bucketBy":%q}}`, me.variations("k")[0]["id"], by)
+			}
+			me.setFallthrough("k", rollout("company.id")).want(200)
+			for _, body := range []string{`{"targetingKey":"u"}`, `{"attributes":{"company":{"id":""}}}`, `{"attributes":{"company":{"id":null}}}`, `{"attributes":{"company":"c"}}`} {
+				me.evaluate("k", body).refused(422, "attributes.company.id")
+			}
+			me.evaluate("k", `{"attributes":{"company":{"id":"c"}}}`).want(200).shows(map[string]any{"value": false, "variationName": "v"})
+			failure := me.call("POST", manyPath, `{}`).want(200).object()["errors"].(map[string]any)["k"].(map[string]any)
+			members(me.s.t, "errors", failure["errors"], "attributes.company.id")
+			me.ofrep("k", `{"targetingKey":"u"}`).failed(400, "k", "INVALID_CONTEXT")
+			me.setFallthrough("k", rollout("targetingKey")).want(200)
+			me.evaluate("k", `{"attributes":{"targetingKey":"u"}}`).refused(422, "targetingKey")
+		},
 		"bad input is refused": func(_ *testing.T, me *client) {
 			me.enabled("k", nil)
 			for body, field := range map[string]string{

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// FuzzBody throws bodies at the calls that take a flag's values. Whatever comes in, the service neither fails nor answers other than in JSON.
+// FuzzBody throws bodies at the calls that take a flag's values or a context. Whatever comes in, the service neither fails nor answers other than in JSON.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `null`, `[]`, `"`, `{`, `{}`, `{"key":"k","type":"boolean"}`, `{"key":"k","KEY":"l","type":"json","defaultValue":{"a":[1e999,"\u0000",null]}}`,
 		`{"key":"k","type":"number","defaultValue":9007199254740993,"tags":["a","a",""],"flag_variations":[{"name":"v","value":1.0,"weight":1e-3},{"name":"v","value":-0,"weight":"1"}]}`,
 		`{"key":"k","type":"string","defaultValue":"\ud83d\ude80\/\u2028","name":null,"description":null,"tags":null,"projectId":null,"flag_variations":null}`,
-		`{"targetingKey":"u","attributes":{"a":{"b":[true,{"c":1e400}]}},"environment":"production"}`, `{"name":"v","value":{"":""},"description":"d","weight":12.5}`,
+		`{"targetingKey":"u","attributes":{"a":{"b":[true,{"c":1e400}]}},"environment":"production"}`, `{"flagKeys":["k","","none",null],"userId":"u"}`, `{"context":{"targetingKey":"u","a":[1e999,{"":null}]},"x":{}}`, `{"context":null}`, `{"name":"v","value":{"":""},"description":"d","weight":12.5}`,
 		`{"name":"n","defaultValue":0,"tags":["b"],"status":"archived","enabled":true}`, `{"status":"gone","name":""}`, "{\"name\":\"\xff\"}", strings.Repeat("[", 70), strings.Repeat(`{"a":`, 70),
 	} {
 		f.Add([]byte(body))
@@ -23,7 +23,8 @@ func FuzzBody(f *testing.F) {
 	me.enabled("k", map[string]any{"type": "json"})
 	variation := strings.Trim(me.addVariation("k", `{"name":"first","value":1,"weight":1}`).raw("id"), `"`)
 	calls := [][2]string{
-		{"POST", "/api/v1/flags"}, {"POST", flagPath("k", "/evaluate")}, {"PATCH", flagPath("k")}, {"POST", flagPath("k", "/variations")}, {"PATCH", flagPath("k", "/variations/", variation)},
+		{"POST", flagPath("k", "/evaluate")}, {"POST", "/api/flags/k/evaluate"}, {"POST", "/api/v1/flags/evaluate"}, {"POST", "/ofrep/v1/evaluate/flags/k"}, {"POST", "/ofrep/v1/evaluate/flags"},
+		{"POST", "/api/v1/flags"}, {"PATCH", flagPath("k")}, {"POST", flagPath("k", "/variations")}, {"PATCH", flagPath("k", "/variations/", variation)},
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, call := range calls {
