@@ -24,8 +24,8 @@ build: ## Build bin/flagledger
 # The API's tests run on both engines; those of Postgres's own faults only on Postgres.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
-	$(PGRUN) $(GO) test -race -timeout 15m ./...
-	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -timeout 15m -skip 'Postgres|Kill|CommandLine|Copy' ./cmd/flagledger
+	$(PGRUN) $(GO) test -race -timeout 30m ./...
+	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -timeout 30m -skip 'Postgres|Kill|CommandLine|Copy' ./cmd/flagledger
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (ten minutes)

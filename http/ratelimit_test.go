@@ -28,10 +28,12 @@ import (
 
 // newAPI is an interface over nothing: it is starting forever.
 func newAPI(limits Limits, proxies ...netip.Prefix) *API {
-	return New(Options{
+	a := New(Options{
 		Queries: queries.New(nil, snapshot.New()), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		Health: func() []string { return nil }, Limits: limits, Proxies: proxies,
 	})
+	a.limiter.now = func() time.Time { return a.limiter.began }
+	return a
 }
 
 func anonymous(n int) Limits { return Limits{Anonymous: n, Auth: n} }
