@@ -27,6 +27,7 @@ const streamPath = "/api/v1/flags/stream"
 type told struct {
 	at   time.Time
 	ID   string
+	text string // of the data
 	Data *struct {
 		Type, Environment, ETag string
 		LastModified            int64
@@ -58,6 +59,7 @@ type listening struct {
 	header http.Header
 	retry  string
 	hangUp func()
+	first  told   // of one that was opened by listen
 	last   string // the id of the last event that was looked at
 }
 
@@ -65,8 +67,8 @@ type listening struct {
 func (c *client) listen(headers ...string) *listening {
 	c.s.t.Helper()
 	l := c.open(streamPath, headers...)
-	if e := l.next(); e.Data.Type != "connected" || e.ID == "" {
-		c.s.t.Fatalf("the stream begins with %+v", e)
+	if l.first = l.next(); l.first.Data.Type != "connected" || l.first.ID == "" {
+		c.s.t.Fatalf("the stream begins with %+v", l.first)
 	}
 	return l
 }
@@ -116,6 +118,7 @@ func (c *client) open(path string, headers ...string) *listening {
 			case name == "id":
 				e.ID = value
 			case name == "data":
+				e.text = value
 				if strings.Contains(value, `"lastModified":0`) || strings.Contains(value, `"deleted":false`) {
 					l.t.Errorf("an event tells what it does not know: %s", value)
 				}
@@ -190,6 +193,12 @@ func TestStream(t *testing.T) {
 			if _, err := fmt.Sscanf(l.retry, "retry: %d", &retry); err != nil || retry < 1000 || retry > 3000 {
 				t.Errorf("it begins with %q", l.retry)
 			}
+			same(t, "the first event", l.first.text, `{"type":"connected","environment":"production"}`)
+			me.createFlag("k", nil)
+			e := l.next()
+			same(t, "the second event", e.text, fmt.Sprintf(`{"type":"refetchEvaluation","environment":"production","etag":%q,"lastModified":%d,"flags":[{"key":"k","version":1}]}`, e.ID, e.Data.LastModified))
+			me.call("DELETE", flagPath("k"), nil).want(204)
+			same(t, "the flag in the third", strings.HasSuffix(l.next().text, `"flags":[{"key":"k","version":2,"deleted":true}]}`), true)
 		},
 		"a change is heard at once": func(t *testing.T, me *client) {
 			me.createFlag("k", nil)
