@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // asked reads a body as an evaluation does.
 func asked(t *testing.T, body string, read func(*question) error) (q question, err error) {
 	t.Helper()
-	r, unread := readBody(httptest.NewRequest("POST", "/", strings.NewReader(body)))
+	r, unread := readBody(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
 	if unread != nil {
 		return q, unread
 	}

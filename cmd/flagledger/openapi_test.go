@@ -28,7 +28,8 @@ func (routeSpy) Enabled(context.Context, slog.Level) bool { return true }
 func (s routeSpy) WithAttrs([]slog.Attr) slog.Handler     { return s }
 func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 	if route := chi.RouteContext(ctx); route != nil && route.Routes != nil {
-		s.router.Store(&route.Routes)
+		routes := route.Routes // whose place in the context is used again
+		s.router.Store(&routes)
 	}
 	return nil
 }
