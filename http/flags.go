@@ -209,13 +209,6 @@ func (a *API) getFlag(ctx context.Context, in *FlagPath) (*flagOutput, error) {
 	return out, nil
 }
 
-// guarded is an operation that takes If-Match.
-func guarded(method, path, id, tag, summary string) huma.Operation {
-	op := operation(method, path, id, tag, summary)
-	op.Errors = []int{http.StatusNotFound, http.StatusPreconditionFailed}
-	return op
-}
-
 // FlagFilter is how lists of flags are narrowed and paged.
 type FlagFilter struct {
 	EnvironmentInput

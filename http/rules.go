@@ -216,7 +216,7 @@ func (a *API) addRules() {
 		}
 		return showRules(events.Revision(r.Version), r.Rules, r.Fallthrough), nil
 	})
-	set := guarded("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
+	set := operation("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
 	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that is sent with its id keeps its rollout's buckets " +
 		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment take at most 516,096 bytes as JSON."
 	register(a, changeFlags, showing(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {
@@ -241,7 +241,7 @@ func (a *API) addRules() {
 		out.Changed = changedBy(done)
 		return out, nil
 	})
-	setFallthrough := guarded("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches")
+	setFallthrough := operation("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches")
 	exampleFallthrough := map[string]any{"serve": exampleRollout}
 	register(a, changeFlags, showing(setFallthrough, exampleFallthrough, exampleFallthrough),
 		func(ctx context.Context, in *struct {

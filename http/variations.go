@@ -78,7 +78,7 @@ func (a *API) addVariations() {
 			}
 			return listed(ctx, in.PageInput, rows, total, showVariation), nil
 		}, alias)
-	add := guarded("POST", path, "add-variation", tag, "Add a variation behind the others")
+	add := operation("POST", path, "add-variation", tag, "Add a variation behind the others")
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, changeFlags, add, func(ctx context.Context, in *struct {
@@ -93,7 +93,7 @@ func (a *API) addVariations() {
 		out.Location = "/api/v1/flags/" + in.Key + "/variations/" + v.ID
 		return out, nil
 	}, alias)
-	register(a, changeFlags, guarded("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
+	register(a, changeFlags, operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
 		func(ctx context.Context, in *struct {
 			VariationChange
 			Body updateVariationBody
@@ -106,7 +106,7 @@ func (a *API) addVariations() {
 			}
 			return a.writeVariation(ctx, update, in.ID)
 		}, alias+"/{variationId}")
-	remove := guarded("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation that no rule and no fallthrough serves")
+	remove := operation("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation that no rule and no fallthrough serves")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = append(remove.Errors, http.StatusConflict)
 	register(a, changeFlags, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
