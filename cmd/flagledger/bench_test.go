@@ -50,11 +50,14 @@ func (s *samples) add(d time.Duration) {
 	s.list = append(s.list, d)
 }
 
+func (s *samples) percentile(percent int) time.Duration {
+	slices.Sort(s.list)
+	return s.list[min(len(s.list)*percent/100, len(s.list)-1)]
+}
+
 // report adds a percentile to a benchmark's figures, in milliseconds.
 func (s *samples) report(b *testing.B, percent int) {
-	slices.Sort(s.list)
-	at := min(len(s.list)*percent/100, len(s.list)-1)
-	b.ReportMetric(float64(s.list[at].Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
+	b.ReportMetric(float64(s.percentile(percent).Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
 }
 
 // BenchmarkCommand is a durable write through a command: read the stream, decide, append. "readable" includes the wait for read models
