@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -81,10 +82,10 @@ func parse(s string) (phc, error) {
 // sign-ins.
 type hashers chan struct{}
 
-const (
-	hashersAtOnce = 2
-	hashersWait   = 5 * time.Second
-)
+const hashersWait = 5 * time.Second
+
+// newHashers are as many as half the cores, so that the other half is left to evaluation, and one at least.
+func newHashers() hashers { return make(hashers, max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // run calls f when it is its turn. Who waits longer than hashersWait is refused as Unavailable.
 func (h hashers) run(ctx context.Context, f func()) error {

@@ -51,7 +51,7 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Provider{
-		pool: pool, o: o, hashers: make(hashers, hashersAtOnce), nobody: fresh(), errands: errands.New(o.Log),
+		pool: pool, o: o, hashers: newHashers(), nobody: fresh(), errands: errands.New(o.Log),
 	}
 }
 
