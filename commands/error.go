@@ -3,6 +3,8 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 
 	"flagledger/events"
 )
@@ -61,6 +63,38 @@ func (f fields) check(ok bool, field, format string, args ...any) {
 	if _, noted := f[field]; !ok && !noted {
 		f[field] = fmt.Sprintf(format, args...)
 	}
+}
+
+// Together is the refusal of a request of which something is known to be wrong, by field, together with what err says is wrong with its fields. Of a
+// field that is wrong as a whole nothing more is said of its parts. An err that goes before what the request says stays as it is: that what it is about
+// is not there, or not for the caller, or has changed. Where nothing is known to be wrong it is err.
+func Together(wrong map[string]string, err error) error {
+	if len(wrong) == 0 {
+		return err
+	}
+	all := fields{}
+	maps.Copy(all, wrong)
+	if err == nil || KindOf(err) == Conflict {
+		return all.err()
+	}
+	refusal, ok := errors.AsType[*Error](err)
+	if !ok || refusal.Kind != Invalid {
+		return err
+	}
+	for field, text := range refusal.Fields {
+		all.check(fields(wrong).holds(field), field, "%s", text)
+	}
+	return all.err()
+}
+
+// holds reports whether a field or one that it is part of is noted.
+func (f fields) holds(field string) bool {
+	for i := len(field); i > 0; i = strings.LastIndexAny(field[:i], ".[") {
+		if _, noted := f[field[:i]]; noted {
+			return true
+		}
+	}
+	return false
 }
 
 // err is nil where nothing was noted.

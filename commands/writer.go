@@ -37,7 +37,8 @@ type By struct {
 	RequestID     string
 	CorrelationID string
 	Reason        string
-	Once          *Once // nil where the request is not made again
+	Once          *Once             // nil where the request is not made again
+	Wrong         map[string]string // what is wrong with the request as it is, by field: the command is refused with it
 }
 
 // Done tells what became of a command.
@@ -78,6 +79,7 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 			return s, Done{Position: last.Position, Async: !w.Await(ctx, last.Position), Repeated: true}, nil
 		}
 		facts, err := cmd.decide(s)
+		err = Together(by.Wrong, err)
 		if err != nil || len(facts) == 0 {
 			return s, Done{Async: last.Revision > 0 && !w.Await(ctx, last.Position)}, err
 		}

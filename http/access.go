@@ -80,7 +80,7 @@ func by(ctx context.Context) commands.By {
 	if p.machine != nil {
 		actor = events.Actor{Kind: events.ClientActor, ID: p.machine.clientID}
 	}
-	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once}
+	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once, Wrong: req.wrong}
 }
 
 // bearer tells what the token of a request proves, or its ticket.
@@ -295,6 +295,8 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	if honoursKey {
 		op.Parameters = append(slices.Clone(op.Parameters), keyParameter)
 	}
+	op.SkipValidateBody = true
+	var body *huma.Schema // nil without one
 	parameters := pathParameters(op.Path)
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 		r, w := unwrap(ctx)
@@ -316,21 +318,35 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		}
 		r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
 		ctx = huma.WithValue(ctx, principalKey{}, p)
+		handle := func(ctx huma.Context) {
+			r, w := unwrap(ctx)
+			if body != nil {
+				if err := a.fitBody(r, body); err != nil {
+					writeProblem(w, r, problemOf(r.Context(), err))
+					return
+				}
+			}
+			next(ctx)
+		}
 		if bearsKey {
-			a.once(ctx, p, next)
+			a.once(ctx, p, handle)
 			return
 		}
-		next(ctx)
+		handle(ctx)
 	}})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
-		if err != nil {
+		if err := together(ctx, err); err != nil {
 			return nil, problemOf(ctx, err)
 		}
 		return out, nil
 	})
+	documented := documentedAs(a.huma.OpenAPI(), op)
+	if documented.RequestBody != nil {
+		body = documented.RequestBody.Content["application/json"].Schema
+	}
 	if need.tenantHeader {
-		requireHeader(a.huma.OpenAPI(), op, "X-Tenant-ID")
+		requireHeader(documented, "X-Tenant-ID")
 	}
 }
 
@@ -353,18 +369,19 @@ func pathParameters(path string) (names []string) {
 	return names
 }
 
+// documentedAs is an operation as the document has it.
+func documentedAs(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
+	all := operationsOf(doc.Paths[op.Path])
+	return all[slices.IndexFunc(all, func(o *huma.Operation) bool { return o.Method == op.Method })]
+}
+
 // requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before anything else is read.
-func requireHeader(doc *huma.OpenAPI, op huma.Operation, name string) {
-	for _, operation := range operationsOf(doc.Paths[op.Path]) {
-		if operation.Method != op.Method {
-			continue
-		}
-		i := slices.IndexFunc(operation.Parameters, func(p *huma.Param) bool { return p.Name == name })
-		if i < 0 {
-			panic("the operation " + op.Method + " " + op.Path + " does not show " + name)
-		}
-		operation.Parameters[i].Required = true
+func requireHeader(op *huma.Operation, name string) {
+	i := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
+	if i < 0 {
+		panic("the operation " + op.Method + " " + op.Path + " does not show " + name)
 	}
+	op.Parameters[i].Required = true
 }
 
 // checkMediaType refuses bodies that are not JSON.

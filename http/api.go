@@ -157,7 +157,6 @@ var setUpHuma = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = humaProblem
 	huma.NewError = func(status int, detail string, _ ...error) huma.StatusError { return newProblem(status, detail) } // of which the document takes the shape
 	huma.DefaultArrayNullable = false
-	huma.ValidateStrictCasing = true
 })
 
 // Server returns a server of the interface with its limits. Its caller starts and stops it. When it is shut down, all streams end.

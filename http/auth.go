@@ -107,6 +107,9 @@ func (a *API) addAuth() {
 		if in.Body.RefreshToken == "" {
 			return nil, invalid(map[string]string{"refreshToken": "is required"})
 		}
+		if err := together(ctx, nil); err != nil {
+			return nil, err
+		}
 		session, err := a.identity.Refresh(ctx, in.Body.RefreshToken)
 		if err == nil {
 			err = a.stands(session.Claims) // the provider may know it later
@@ -121,6 +124,9 @@ func (a *API) addAuth() {
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.
 func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error) {
 	if in.IDToken == "" {
+		if err := together(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
+			return commands.Claims{}, err
+		}
 		session, err := a.identity.SignUp(ctx, in.Email, in.Password, in.DisplayName)
 		return session.Claims, err
 	}
@@ -140,6 +146,9 @@ type IDTokenBody struct {
 func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, error) {
 	if idToken == "" {
 		return commands.Claims{}, invalid(map[string]string{"idToken": "is required"})
+	}
+	if err := together(ctx, nil); err != nil {
+		return commands.Claims{}, err
 	}
 	c, err := a.authenticate(ctx, idToken)
 	if err != nil {

@@ -109,19 +109,16 @@ func (a *API) understand(q *question, read func(*question) error, schema *huma.S
 	return nil
 }
 
-// misfit tells all that is wrong with the members of a body, as huma does for other operations: reading stopped at the first.
+// misfit tells all that is wrong with the members of a body: reading stopped at the first.
 func (a *API) misfit(data []byte, first fieldError, schema *huma.Schema) *problem {
-	var body any
-	if err := readJSON(data, &body); err != nil {
-		return newProblem(http.StatusBadRequest, err.Error())
+	_, wrong, err := fit(data, schema, a.huma.OpenAPI().Components.Schemas)
+	if err != nil {
+		return problemOfBody(err)
 	}
-	path, found := huma.NewPathBuffer(nil, 0), &huma.ValidateResult{}
-	path.Push("body")
-	huma.Validate(a.huma.OpenAPI().Components.Schemas, schema, path, huma.ModeWriteToServer, body, found)
-	if len(found.Errors) == 0 {
+	if len(wrong) == 0 {
 		return invalid(map[string]string{first.field: first.text})
 	}
-	return invalid(fieldsOf(found.Errors))
+	return invalid(wrong)
 }
 
 func readEvaluate(q *question) error {

@@ -3,7 +3,6 @@ package http
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -115,12 +114,9 @@ func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request
 	if len(keys) != 1 || !goodKey(keys[0]) {
 		return idempotency.Request{}, invalid(map[string]string{"Idempotency-Key": "must be one key of 1 to 255 printable ASCII characters"})
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody-1))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return idempotency.Request{}, newProblem(http.StatusBadRequest, "the body is larger than 1 MiB")
-	}
+	body, err := wholeBody(r)
 	if err != nil {
-		return idempotency.Request{}, newProblem(http.StatusBadRequest, unreadBody)
+		return idempotency.Request{}, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	who := "user " + c.claims.UserID

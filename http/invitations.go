@@ -62,7 +62,7 @@ func (a *API) addInvitations() {
 		Body newInvitationBody
 	}) (*invitationOutput, error) {
 		create := commands.CreateInvitation{Role: events.PlatformRole(in.Body.Role), Listed: a.maySuper(in.Body.Email)}
-		if err := create.Check(wrongAddress(in.Body.Email)); err != nil {
+		if err := together(ctx, create.Check(wrongAddress(in.Body.Email))); err != nil {
 			return nil, err
 		}
 		return a.invite(ctx, in.Body.Email, create)
@@ -113,7 +113,7 @@ func (a *API) addInvitations() {
 
 func wrongAddress(email string) map[string]string {
 	wrong := map[string]string{}
-	if !isAddress(email) {
+	if !commands.PlainEmail(email) {
 		wrong["email"] = "must be an e-mail address"
 	}
 	return wrong
@@ -125,8 +125,11 @@ func (a *API) invitationRef(id string) commands.InvitationRef {
 
 // invite notes the address, which is no fact, before the fact: an invitation is never without it.
 func (a *API) invite(ctx context.Context, email string, create commands.CreateInvitation) (*invitationOutput, error) {
+	err := together(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
 	create.ID, create.Now = newID(ctx), a.now()
-	var err error
 	if create.AlreadyPending, err = a.queries.Invited(ctx, email); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,11 +34,7 @@ func readJSON(data []byte, v any) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
-	options := jsonv2.RejectUnknownMembers(true)
-	if _, untyped := v.(*any); untyped {
-		options = jsonv2.JoinOptions(options, largeNumbers)
-	}
-	err := jsonv2.Unmarshal(data, v, options)
+	err := jsonv2.Unmarshal(data, v, jsonv2.RejectUnknownMembers(true))
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
 		if errors.Is(err, jsonv2.ErrUnknownName) {
 			return fieldError{field(semantic.JSONPointer), "unexpected property"}
@@ -59,19 +54,6 @@ func malformed(err error) error {
 	}
 	return err
 }
-
-// largeNumbers lets numbers that no float64 can hold pass as infinite where a body is only looked over: the value itself is kept as it is spelt.
-var largeNumbers = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
-	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported
-	}
-	number, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	*v, _ = strconv.ParseFloat(string(number), 64) // the only error left is one of range
-	return nil
-}))
 
 // field writes a JSON pointer as errors name fields: rules[0].serve.
 func field(pointer jsontext.Pointer) string {

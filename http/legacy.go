@@ -72,8 +72,8 @@ func (a *API) addLegacy() {
 		if in.Body.Password == "" {
 			missing["password"] = "is required"
 		}
-		if len(missing) > 0 {
-			return nil, invalid(missing)
+		if err := together(ctx, wrongFields(missing)); err != nil {
+			return nil, err
 		}
 		var session commands.Session
 		err := a.guard(ctx, "person "+strings.TrimSpace(in.Body.Email), func() (err error) {
@@ -94,6 +94,9 @@ func (a *API) addLegacy() {
 			DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada"`
 		}
 	}) (*sessionOutput, error) {
+		if err := together(ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName)); err != nil {
+			return nil, err
+		}
 		session, err := a.identity.SignUp(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)
 		if err != nil {
 			return nil, err

@@ -69,8 +69,9 @@ func (a *API) addLegacyPlatform() {
 		Body legacyRoleBody
 	}) (*platformUserOutput, error) {
 		wrong := map[string]string{}
-		if checkLegacyRole(wrong, in.Body.Role); len(wrong) > 0 {
-			return nil, invalid(wrong)
+		checkLegacyRole(wrong, in.Body.Role)
+		if err := together(ctx, wrongFields(wrong)); err != nil {
+			return nil, err
 		}
 		out, err := a.changePlatformRole(ctx, in.UserID, new(string(legacyRoles[in.Body.Role])))
 		if err != nil {
@@ -87,8 +88,9 @@ func (a *API) addLegacyPlatform() {
 		Body legacyInvitationBody
 	}) (*invitationOutput, error) {
 		wrong := wrongAddress(in.Body.Email)
-		if checkLegacyRole(wrong, in.Body.Role); len(wrong) > 0 {
-			return nil, invalid(wrong)
+		checkLegacyRole(wrong, in.Body.Role)
+		if err := together(ctx, wrongFields(wrong)); err != nil {
+			return nil, err
 		}
 		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{
 			Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.maySuper(in.Body.Email),
@@ -118,8 +120,8 @@ func (a *API) legacyInvite(ctx context.Context, in *struct {
 		if err := a.enterPlatform(p, events.SuperUser); err != nil {
 			return nil, err
 		}
-		if len(wrong) > 0 {
-			return nil, invalid(wrong)
+		if err := wrongFields(wrong); err != nil {
+			return nil, err
 		}
 		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{Role: events.PlatformAdmin})
 		if err != nil {

@@ -105,7 +105,7 @@ func (a *API) addMember(ctx context.Context, in *struct {
 // inviteMember notes the address of a pending member, which is no fact, before the fact: a pending member is never without it.
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
 	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
-	if err := add.Check(wrongAddress(body.Email)); err != nil {
+	if err := together(ctx, add.Check(wrongAddress(body.Email))); err != nil {
 		return nil, err
 	}
 	var err error

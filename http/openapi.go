@@ -56,8 +56,7 @@ func (a *API) openAPI() huma.Config {
 	return config
 }
 
-// publish serves the document as it stands, and then takes the rules out of the bodies' schemas, of which only the shape is left: members and
-// types. Rules are the commands' to check, all of them at once; huma would report the few that a schema can express and stop.
+// publish serves the document as it stands.
 func (a *API) publish() {
 	doc := a.huma.OpenAPI()
 	a.tellErrors(doc)
@@ -69,13 +68,6 @@ func (a *API) publish() {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
 		_, _ = w.Write(text)
 	})
-	for _, schema := range doc.Components.Schemas.Map() {
-		schema.Required = nil
-		for name, property := range schema.Properties {
-			schema.Properties[name] = shapeOf(property)
-		}
-		schema.PrecomputeMessages()
-	}
 }
 
 // showing shows a body that an operation takes and one that it answers, where the examples of their members make none together. nil shows
@@ -171,21 +163,6 @@ func errorsOf(op *huma.Operation) []int {
 
 func operationsOf(item *huma.PathItem) []*huma.Operation {
 	return slices.DeleteFunc([]*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete}, func(op *huma.Operation) bool { return op == nil })
-}
-
-func shapeOf(s *huma.Schema) *huma.Schema {
-	if s == nil {
-		return nil
-	}
-	shape := &huma.Schema{Type: s.Type, Nullable: s.Nullable, Ref: s.Ref, Items: shapeOf(s.Items), AdditionalProperties: s.AdditionalProperties}
-	for name, property := range s.Properties {
-		if shape.Properties == nil {
-			shape.Properties = map[string]*huma.Schema{}
-		}
-		shape.Properties[name] = shapeOf(property)
-	}
-	shape.PrecomputeMessages()
-	return shape
 }
 
 // addDocs serves a page that shows the OpenAPI document, with its scripts, from the binary.

@@ -29,6 +29,9 @@ func (a *API) addPasswords() {
 		if in.Body.Email == "" {
 			return nil, invalid(map[string]string{"email": "is required"})
 		}
+		if err := together(ctx, nil); err != nil {
+			return nil, err
+		}
 		return succeeded(commands.Done{}), a.identity.ForgotPassword(ctx, in.Body.Email)
 	})
 
@@ -40,6 +43,9 @@ func (a *API) addPasswords() {
 			NewPassword
 		}
 	}) (*successOutput, error) {
+		if err := together(ctx, nil); err != nil {
+			return nil, err
+		}
 		done, err := a.resetPassword(ctx, in.Body.Token, in.Body.NewPassword.NewPassword)
 		return succeeded(done), err
 	})
@@ -48,6 +54,9 @@ func (a *API) addPasswords() {
 	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. ID tokens say that the address is verified from " +
 		"the next one on. A new password through a mailed link verifies the address as well."
 	register(a, access{who: anyone}, verify, func(ctx context.Context, in *struct{ Body MailedToken }) (*successOutput, error) {
+		if err := together(ctx, nil); err != nil {
+			return nil, err
+		}
 		return succeeded(commands.Done{}), a.identity.VerifyEmail(ctx, in.Body.Token)
 	})
 
@@ -60,6 +69,9 @@ func (a *API) addPasswords() {
 			NewPassword
 		}
 	}) (*successOutput, error) {
+		if err := together(ctx, commands.CheckPasswordChange(in.Body.CurrentPassword, in.Body.NewPassword.NewPassword)); err != nil {
+			return nil, err
+		}
 		done, err := a.updatePassword(ctx, in.Body.CurrentPassword, in.Body.NewPassword.NewPassword)
 		return succeeded(done), err
 	})

@@ -35,8 +35,8 @@ func (a *API) addProviders() {
 			if name := strings.ToLower(in.Body.ProviderName); name != provider.name && name != provider.tokens {
 				wrong["providerName"] = "must be " + provider.name + ", as in the path"
 			}
-			if len(wrong) > 0 {
-				return nil, invalid(wrong)
+			if err := together(ctx, wrongFields(wrong)); err != nil {
+				return nil, err
 			}
 			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
 		})

@@ -45,7 +45,8 @@ type request struct {
 	credential *credential // of the token that the request bears
 	refusal    error       // why it bears none that holds
 
-	once *commands.Once // nil without an Idempotency-Key
+	once  *commands.Once    // nil without an Idempotency-Key
+	wrong map[string]string // what of the body does not fit its schema, by field
 }
 
 type requestKey struct{}

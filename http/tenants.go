@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"net/http"
-	"net/mail"
 	"strings"
 	"unicode/utf8"
 
@@ -35,7 +34,6 @@ func showTenant(t queries.Tenant) TenantBody {
 }
 
 const (
-	maxEmail       = 254
 	maxContactName = 200
 )
 
@@ -90,19 +88,13 @@ func (a *API) addTenants() {
 // wrongContact tells what is wrong with whom to write to about a tenant, by field. Empty texts stand for nobody.
 func wrongContact(email, name string) map[string]string {
 	wrong := map[string]string{}
-	if email != "" && !isAddress(email) {
+	if email != "" && !commands.PlainEmail(email) {
 		wrong["primaryEmail"] = "must be an e-mail address"
 	}
 	if utf8.RuneCountInString(name) > maxContactName || strings.ContainsRune(name, 0) {
 		wrong["contactName"] = "must have at most 200 characters"
 	}
 	return wrong
-}
-
-// isAddress reports whether a text is an e-mail address alone, with no name beside it.
-func isAddress(text string) bool {
-	address, err := mail.ParseAddress(text)
-	return err == nil && address.Address == text && len(text) <= maxEmail
 }
 
 // TenantChange is what every change to a tenant takes.
@@ -133,7 +125,7 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 		name = *sent
 	}
 	update := commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Body.Name.sent}
-	if err := update.Check(wrongContact(email, name)); err != nil {
+	if err := together(ctx, update.Check(wrongContact(email, name))); err != nil {
 		return nil, err
 	}
 	state, done, err := commands.Do(ctx, a.writer, by(ctx), update)
@@ -161,7 +153,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	create := commands.CreateTenant{
 		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Environments: commands.FirstEnvironments(),
 	}
-	if err := create.Check(wrong); err != nil {
+	if err := together(ctx, create.Check(wrong)); err != nil {
 		return nil, err
 	}
 	if email != "" || in.Body.ContactName != "" {

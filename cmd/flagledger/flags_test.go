@@ -105,7 +105,7 @@ func TestFlags(t *testing.T) {
 			me.call("POST", "/api/v1/flags", map[string]any{"key": "k", "type": "boolean", "name": strings.Repeat("é", 201)}).refused(422, "name")
 			me.call("POST", "/api/v1/flags", map[string]any{"key": "k", "type": "boolean", "tags": tags(51)}).refused(422, "tags")
 			me.call("POST", "/api/v1/flags", map[string]any{"key": 1, "type": false, "tags": []int{1}, "enabled": true, "flag_variations": []any{map[string]any{"id": "x"}}}).
-				refused(422, "key", "type", "tags[0]", "enabled", "flag_variations[0].id")
+				refused(422, "key", "type", "tags[0]", "enabled", "flag_variations[0].id", "flag_variations[0].name", "flag_variations[0].value")
 			same(t, "flags", len(me.keys("")), 0)
 			me.call("POST", "/api/v1/flags", map[string]any{
 				"key": "k", "type": "boolean", "name": strings.Repeat("é", 200), "description": strings.Repeat("é", 2000), "tags": append(tags(50), tags(50)...), "projectId": nil,

@@ -85,7 +85,7 @@ func TestTheLog(t *testing.T) {
 		nobody.call("POST", "/auth/signin", map[string]string{"email": email, "password": wrong}).refused(401)
 		nobody.call("POST", "/auth/signin", map[string]any{"email": email, "password": []string{wrong}}).refused(422, "password")
 		nobody.call("POST", "/auth/signin", `{"email":"`+email+`","password":"`+secret+`"`).refused(400)
-		nobody.call("POST", "/auth/signin", map[string]string{"email": email, secret: wrong}).refused(422, secret)
+		nobody.call("POST", "/auth/signin", map[string]string{"email": email, secret: wrong}).refused(422, secret, "password")
 		keep(nobody.call("POST", "/auth/signin", credentials).want(200))
 		nobody.call("POST", "/api/v1/auth/login", map[string]string{"idToken": token}).want(200)
 		nobody.call("POST", "/api/v1/auth/login", map[string]string{"idToken": token + "x"}).refused(401)

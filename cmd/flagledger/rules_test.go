@@ -182,7 +182,7 @@ func TestRules(t *testing.T) {
 			for body, fields := range map[string][]string{
 				`{}`: {"rules"}, `{"rules":null}`: {"rules"}, `{"rules":{}}`: {"rules"}, `{"rules":"x"}`: {"rules"}, `{"rules":[null]}`: {"rules[0]"}, `{"rules":[[]]}`: {"rules[0]"},
 				`{"rules":[1,{"conditions":[],"serve":{"value":true}},"x"]}`: {"rules[0]", "rules[2]"}, `[]`: {"body"}, `null`: {"body"}, `"x"`: {"body"},
-				`{"rules":[],"fallthrough":{"value":true}}`: {"fallthrough"}, `{"rules":[],"fallthrough":[]}`: {"fallthrough"}, `{"rules":[],"fallthrough":{"value":1,"x":1}}`: {"fallthrough.x"}, `{"Rules":[]}`: {"Rules"},
+				`{"rules":[],"fallthrough":{"value":true}}`: {"fallthrough"}, `{"rules":[],"fallthrough":[]}`: {"fallthrough"}, `{"rules":[],"fallthrough":{"value":1,"x":1}}`: {"fallthrough.x", "fallthrough.value", "fallthrough"}, `{"Rules":[]}`: {"Rules", "rules"},
 				`{"rules":[{"conditions":{},"serve":[]}]}`: {"rules[0].conditions", "rules[0].serve"}, `{"rules":[{"conditions":"x","serve":"x"}]}`: {"rules[0].conditions", "rules[0].serve"},
 				`{"rules":[{"id":1,"name":[],"salt":"s","conditions":[null,[],{"attribute":1,"op":{},"values":"pro","negate":"true"}],"serve":{"variationId":{},"value":true,"rollout":{},"bucketBy":1,"x":1}}]}`: {
 					"rules[0].id", "rules[0].name", "rules[0].salt", "rules[0].conditions[0]", "rules[0].conditions[1]", "rules[0].conditions[2].attribute", "rules[0].conditions[2].op", "rules[0].conditions[2].values",
@@ -199,7 +199,7 @@ func TestRules(t *testing.T) {
 			}
 			for body, fields := range map[string][]string{
 				`{"serve":[]}`: {"serve"}, `{"serve":"x"}`: {"serve"}, `{"serve":true}`: {"serve"}, `{"serve":{"variationId":1,"rollout":[1],"x":null}}`: {"serve.variationId", "serve.rollout[0]", "serve.x"},
-				`{"Serve":null}`: {"Serve"}, `null`: {"body"}, `[]`: {"body"}, `{"serve":null,"value":true}`: {"value"}, `{"serve":{"rollout":[{"variationId":null,"weight":null}]}}`: {"serve.rollout[0].variationId", "serve.rollout[0].weight"},
+				`{"Serve":null}`: {"Serve", "serve"}, `null`: {"body"}, `[]`: {"body"}, `{"serve":null,"value":true}`: {"value"}, `{"serve":{"rollout":[{"variationId":null,"weight":null}]}}`: {"serve.rollout[0].variationId", "serve.rollout[0].weight"},
 			} {
 				me.setFallthrough("k", body).refused(422, fields...)
 			}

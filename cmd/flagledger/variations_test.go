@@ -94,7 +94,7 @@ func TestVariations(t *testing.T) {
 				me.call(call[0], call[1], map[string]any{"name": "", "value": "text", "description": strings.Repeat("é", 2001), "weight": -1}).refused(422, "name", "value", "description", "weight")
 				me.call(call[0], call[1], map[string]any{"name": strings.Repeat("é", 201), "value": nil}).refused(422, "name", "value")
 				me.call(call[0], call[1], `{"name":null,"value":null,"weight":null}`).refused(422, "name", "value", "weight")
-				me.call(call[0], call[1], map[string]any{"name": 1, "weight": "1", "id": "x"}).refused(422, "name", "weight", "id")
+				me.call(call[0], call[1], map[string]any{"name": 1, "value": 2, "weight": "1", "id": "x"}).refused(422, "name", "value", "weight", "id")
 			}
 			me.call("POST", flagPath("k", "/variations"), `{}`).refused(422, "name", "value")
 			same(t, "variations", len(me.variations("k")), 1)
