@@ -17,7 +17,7 @@ func (d *Directory) Meet(ctx context.Context, c commands.Claims) error {
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
 			values ($1, nullif($2, ''), $3, $4, now())
 			on conflict (user_id) do update set email = excluded.email, display_name = excluded.display_name,
-				email_verified = excluded.email_verified or p.email_verified and lower(p.email) = lower(excluded.email)
+				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email) = lower(excluded.email), false)
 			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified`,
 			c.UserID, email, c.EmailVerified && email != "", c.DisplayName)
 		return err
