@@ -25,7 +25,7 @@ func (a *API) addProviders() {
 		path := "/api/v1/auth/signin/" + provider.name
 		op := operation("POST", path, "sign-in-"+provider.name, "Authentication", "Begin to use the service, signed in with "+provider.title)
 		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
-		op.Errors = []int{http.StatusUnauthorized}
+		op.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 		example := providerBody{IDTokenBody{"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."}, provider.name}
 		register(a, access{who: anyone}, showing(op, example, nil), func(ctx context.Context, in *struct{ Body providerBody }) (*bootstrapOutput, error) {
 			wrong := map[string]string{}
