@@ -3,6 +3,7 @@ package http
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/projections/snapshot"
+	"flagledger/queries"
 )
 
 // access says who may call an operation. The zero access lets nobody in: an operation without one does not start.
@@ -106,6 +108,9 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return nil, req.refusal
 	}
 	p.credential = req.credential
+	if err := a.registered(req, p, need); err != nil {
+		return nil, err
+	}
 	sent := r.Header.Get(tenantHeader)
 	if need.tenantHeader && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
@@ -126,6 +131,20 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		}
 	}
 	return p, nil
+}
+
+// registered refuses a person who has not begun to use the service: nobody could deactivate or erase him. Who did so on another node just now may
+// call at once what is about no tenant: that node has waited for the read models, but not for the snapshot here.
+func (a *API) registered(ctx context.Context, p *principal, need access) error {
+	if p.machine != nil || a.queries.Live().User(p.claims.UserID).Registered {
+		return nil
+	}
+	if need.who == person {
+		if _, err := a.queries.PlatformUser(ctx, p.claims.UserID); !errors.Is(err, queries.ErrNotFound) {
+			return err
+		}
+	}
+	return newProblem(http.StatusForbidden, "the caller has not begun to use the service: call POST /api/v1/auth/login first")
 }
 
 // authenticate tells what a token proves that holds and has not been revoked.

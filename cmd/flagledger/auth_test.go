@@ -143,6 +143,28 @@ func TestAuthentication(t *testing.T) {
 				same(t, "tenants", len(data["tenants"].([]any)), 1)
 			}
 		},
+		"whoever has not begun to use the service can do nothing else": func(_ *testing.T, me *client) {
+			session := me.outside()
+			stranger := me.with(session.IDToken)
+			for _, call := range [][3]string{
+				{"POST", "/api/v1/tenants", `{"name":"mine"}`}, {"GET", "/api/v1/tenants", ""}, {"POST", "/api/v1/auth/logout", ""}, {"GET", "/api/v1/flags", ""},
+				{"POST", "/api/v1/admin/invitations/accept", ""}, {"POST", "/ofrep/v1/evaluate/flags", `{}`}, {"POST", flagPath("any", "/evaluate"), `{}`},
+			} {
+				a := stranger.call(call[0], call[1], call[2], "X-Tenant-ID", me.tenant).refused(403)
+				if !strings.Contains(string(a.body), "POST /api/v1/auth/login") {
+					me.s.t.Errorf("%s does not say what to do: %s", a.call, a.body)
+				}
+			}
+			me.s.anonymous().call("POST", "/api/v1/auth/login", map[string]string{"idToken": session.IDToken}).want(200)
+			stranger.call("POST", "/api/v1/tenants", `{"name":"mine"}`).want(201)
+		},
+		"another node knows at once who has begun to use the service": func(_ *testing.T, me *client) {
+			second := me.s.secondNode()
+			for range 20 {
+				there := &client{s: second, token: me.account().token}
+				there.call("GET", "/api/v1/tenants", nil).want(200)
+			}
+		},
 		"a known address is 409 in any case": func(_ *testing.T, me *client) {
 			account := me.account()
 			for _, path := range []string{"/auth/signup", "/api/v1/auth/signup"} {
