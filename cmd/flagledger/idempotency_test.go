@@ -323,6 +323,57 @@ func TestAcceptedOnce(t *testing.T) {
 	root.call("GET", path, nil).want(200).shows(map[string]any{"status": "accepted"})
 }
 
+// An invitation that was made, or only noted, by a node that died is made again, whatever has become of it since.
+func TestInvitedOnce(t *testing.T) {
+	t.Parallel()
+	s := serviceOfRoot(t)
+	root := s.signUp("root@example.com")
+	invite := func(s *service, key, email string) *answer {
+		me := *root
+		me.s = s
+		return me.keyed(key, "POST", invitationsPath, map[string]string{"email": email, "role": "viewer"})
+	}
+	for name, meanwhile := range map[string]func(email, path string){
+		"nothing":  func(_, _ string) {},
+		"accepted": func(email, _ string) { s.signUp(email).call("POST", invitationsPath+"/accept", nil).want(200) },
+		"revoked":  func(_, path string) { root.call("DELETE", path, nil).want(204) },
+		"resent":   func(_, path string) { root.call("POST", path+"/resend", nil).want(200) },
+		"invited again": func(email, path string) {
+			root.call("DELETE", path, nil).want(204)
+			invite(s, "another", email).want(201)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			email := address()
+			first := invite(s, "key", email).want(201)
+			path := first.header.Get("Location")
+			meanwhile(email, path)
+			before := root.call("GET", path, nil).want(200).object()
+			s.forgetAnswers()
+			invite(s, "key", email).is(first).notReplayed()
+			same(t, "the invitation", root.call("GET", path, nil).want(200).object(), before)
+			s.sql(`delete from keep.idempotency`)
+		})
+	}
+	t.Run("only noted", func(t *testing.T) {
+		s := s.in(t)
+		if s.config.EventStoreURL != "" {
+			t.Skip("it takes the log of the Postgres engine away")
+		}
+		email := address()
+		s.sql(`alter table events.head rename to away`)
+		failed := invite(s, "key", email)
+		s.sql(`alter table events.away rename to head`)
+		if failed.status < 500 {
+			t.Fatalf("%s: %d", failed.call, failed.status)
+		}
+		made := invite(s, "key", email).want(201).notReplayed()
+		invite(s, "key", email).replays(made)
+		root.call("GET", made.header.Get("Location"), nil).want(200).shows(map[string]any{"email": email, "status": "pending"})
+	})
+}
+
 // A secret that was lost with its answer is replaced.
 func TestTheSecretOfAClientMadeOnce(t *testing.T) {
 	t.Parallel()

@@ -6,9 +6,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// KeepInvited notes the address of an invitation to the platform.
+// KeepInvited notes the address of an invitation to the platform. It may be repeated.
 func (d *Directory) KeepInvited(ctx context.Context, invitationID, email string) error {
-	if _, err := d.db.Exec(ctx, `insert into keep.invitations values ($1, $2)`, invitationID, email); err != nil {
+	if _, err := d.db.Exec(ctx, `insert into keep.invitations values ($1, $2) on conflict (id) do nothing`, invitationID, email); err != nil {
 		return unavailable(err)
 	}
 	return nil
