@@ -39,6 +39,7 @@ type By struct {
 	Reason        string
 	Once          *Once             // nil where the request is not made again
 	Wrong         map[string]string // what is wrong with the request as it is, by field: the command is refused with it
+	Refusal       error             // why the caller may not make the change any more: it is only found where the request made it before
 }
 
 // Done tells what became of a command.
@@ -77,6 +78,9 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 		}
 		if done {
 			return s, Done{Position: last.Position, Async: !w.Await(ctx, last.Position), Repeated: true}, nil
+		}
+		if by.Refusal != nil {
+			return s, Done{}, by.Refusal
 		}
 		facts, err := cmd.decide(s)
 		err = Together(by.Wrong, err)

@@ -30,6 +30,9 @@ type access struct {
 	tenantHeader bool
 	// environment says that the call is about one environment, from X-Environment.
 	environment bool
+	// endsAccess says that the call may take the caller's own role, endsSession that it ends his session: made again with its Idempotency-Key it is
+	// answered as before all the same.
+	endsAccess, endsSession bool
 }
 
 type caller int
@@ -82,7 +85,7 @@ func by(ctx context.Context) commands.By {
 	if p.machine != nil {
 		actor = events.Actor{Kind: events.ClientActor, ID: p.machine.clientID}
 	}
-	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once, Wrong: req.wrong}
+	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once, Wrong: req.wrong, Refusal: req.refusal}
 }
 
 // bearer tells what the token of a request proves, or its ticket.
@@ -324,21 +327,11 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 			return
 		}
 		p, err := a.admit(r, need, ctx.Param("tenantId"))
-		if err == nil {
-			err = checkMediaType(r)
-		}
+		unread := checkMediaType(r)
 		bearsKey := honoursKey && r.Header["Idempotency-Key"] != nil
-		if err != nil {
-			if bearsKey && op.Method == http.MethodDelete && a.replay(w, r, cmp.Or(ctx.Param("tenantId"), r.Header.Get(tenantHeader))) {
-				return // it was this very request that took the caller's access
-			}
-			writeProblem(w, r, problemOf(r.Context(), err))
-			return
-		}
-		r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
-		ctx = huma.WithValue(ctx, principalKey{}, p)
 		handle := func(ctx huma.Context) {
 			r, w := unwrap(ctx)
+			r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
 			if body != nil {
 				if err := a.fitBody(r, body); err != nil {
 					writeProblem(w, r, problemOf(r.Context(), err))
@@ -347,6 +340,14 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 			}
 			next(ctx)
 		}
+		if err != nil && unread == nil && bearsKey && (need.endsAccess || need.endsSession) && a.again(ctx, need, err, handle) {
+			return
+		}
+		if err = cmp.Or(err, unread); err != nil {
+			writeProblem(w, r, problemOf(r.Context(), err))
+			return
+		}
+		ctx = huma.WithValue(ctx, principalKey{}, p)
 		if bearsKey {
 			a.once(ctx, p, handle)
 			return

@@ -95,7 +95,7 @@ func (a *API) addAuth() {
 	a.addPasswords()
 	logout := operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session")
 	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase ends the refresh tokens of all of a person's sessions."
-	register(a, access{who: person}, logout, a.logOut)
+	register(a, access{who: person, endsSession: true}, logout, a.logOut)
 	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication", "Trade a refresh token for new tokens")
 	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session."
 	refresh.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"flagledger/commands"
 	"flagledger/commands/idempotency"
 )
 
@@ -51,6 +53,55 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 		repeat(w, answer)
 		return
 	}
+	a.carryOut(ctx, attempt, next)
+}
+
+// again answers a request whose caller may not make it any more, where it is that very request that took his access. It is answered as when it was
+// first made; where that answer was lost, it finds what it did then, and does nothing else. It reports false for any other request.
+func (a *API) again(ctx huma.Context, need access, refusal error, next func(huma.Context)) bool {
+	r, w := unwrap(ctx)
+	req := requestOf(r.Context())
+	c := req.credential
+	if c == nil && need.endsSession {
+		c = a.signedOut(r)
+	}
+	if c == nil {
+		return false
+	}
+	request, err := keyed(r, c, ctx.Param("tenantId"))
+	if err != nil {
+		return false
+	}
+	attempt, answer, err := a.requests.Resume(r.Context(), request)
+	switch {
+	case commands.KindOf(err) == commands.Invalid:
+		return false
+	case err != nil:
+		writeProblem(w, r, problemOf(r.Context(), err))
+	case answer != nil:
+		repeat(w, answer)
+	case attempt == nil:
+		return false
+	default:
+		req.refusal = refusal
+		a.carryOut(huma.WithValue(ctx, principalKey{}, &principal{credential: c}), attempt, next)
+	}
+	return true
+}
+
+// signedOut is what the token of a request proves whose session has ended, nil where it proves nothing or nobody may use it.
+func (a *API) signedOut(r *http.Request) *credential {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	c, err := a.tokens.verify(r.Context(), token)
+	if err != nil || c.machine != nil || a.shutOut(c.claims.UserID) != nil {
+		return nil
+	}
+	return c
+}
+
+// carryOut carries a request out and keeps its answer, if that is one to be repeated.
+func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, next func(huma.Context)) {
+	r, w := unwrap(ctx)
 	req := requestOf(r.Context())
 	req.once = attempt.Once
 	kept := false
@@ -67,7 +118,8 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 	rec.answer.Body = rec.body.Bytes()
 	rec.answer.Header = maps.Clone(rec.header)
 	maps.DeleteFunc(rec.answer.Header, func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
-	if rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests {
+	final := rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests
+	if final && (req.refusal == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
 			req.log().Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
 		} else {
@@ -75,24 +127,6 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 		}
 	}
 	send(w, &rec.answer)
-}
-
-// replay answers as a request was answered before, if it was.
-func (a *API) replay(w http.ResponseWriter, r *http.Request, tenantID string) bool {
-	c := requestOf(r.Context()).credential
-	if c == nil {
-		return false
-	}
-	request, err := keyed(r, c, tenantID)
-	if err != nil {
-		return false
-	}
-	answer, err := a.requests.Answered(r.Context(), request)
-	if err != nil || answer == nil {
-		return false
-	}
-	repeat(w, answer)
-	return true
 }
 
 func repeat(w http.ResponseWriter, answer *idempotency.Answer) {
@@ -108,7 +142,8 @@ func send(w http.ResponseWriter, answer *idempotency.Answer) {
 	}
 }
 
-// keyed reads a request that bears an Idempotency-Key. Its body is there to be read again.
+// keyed reads a request that bears an Idempotency-Key. It is for a tenant: that of the call, or else the one that X-Tenant-ID names. Its body is there
+// to be read again.
 func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request, error) {
 	keys := r.Header["Idempotency-Key"]
 	if len(keys) != 1 || !goodKey(keys[0]) {
@@ -125,7 +160,7 @@ func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request
 	}
 	return idempotency.Request{
 		Key:     keys[0],
-		Scope:   strings.Join([]string{tenantID, who, r.Method, r.URL.EscapedPath()}, "\x00"),
+		Scope:   strings.Join([]string{cmp.Or(tenantID, r.Header.Get(tenantHeader)), who, r.Method, r.URL.EscapedPath()}, "\x00"),
 		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get(environmentHeader), r.Header.Get("If-Match"), string(body)}, "\x00"),
 	}, nil
 }

@@ -64,7 +64,7 @@ func (a *API) addLegacyPlatform() {
 	change := legacy(operation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role", "Legacy", "Give a person a role on the platform"),
 		"/api/v1/admin/users/{userId}/role")
 	change.Errors = []int{http.StatusNotFound}
-	register(a, onPlatform(events.SuperUser), change, func(ctx context.Context, in *struct {
+	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
 		Body legacyRoleBody
 	}) (*platformUserOutput, error) {

@@ -76,7 +76,7 @@ func (a *API) addMembers() {
 	register(a, access{who: admin}, add, a.addMember, old)
 	change := operation("PATCH", path+"/{userId}", "change-member-role", tag, "Give a member another role")
 	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
-	register(a, access{who: admin}, change, func(ctx context.Context, in *struct {
+	register(a, access{who: admin, endsAccess: true}, change, func(ctx context.Context, in *struct {
 		MemberPath
 		Body memberRoleBody
 	}) (*memberOutput, error) {
@@ -85,7 +85,7 @@ func (a *API) addMembers() {
 	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
-	register(a, access{who: admin}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
+	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID})
 		if err == nil {
 			err = a.directory.Forget(ctx, in.UserID)

@@ -57,6 +57,9 @@ type PlatformUserPath struct {
 // onPlatform lets those call an operation who have a role on the platform, or a higher one.
 func onPlatform(role events.PlatformRole) access { return access{who: person, platform: role} }
 
+// changesRoles lets super users call an operation that may take their own role.
+var changesRoles = access{who: person, platform: events.SuperUser, endsAccess: true}
+
 func (a *API) addPlatform() {
 	const tag, users = "Platform", "/api/v1/admin/users"
 	listUsers := func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
@@ -85,7 +88,7 @@ func (a *API) addPlatform() {
 	})
 	change := operation("PATCH", users+"/{userId}/role", "change-platform-role", tag, "Give a person a role on the platform; null takes it away")
 	change.Errors = []int{http.StatusNotFound}
-	register(a, onPlatform(events.SuperUser), change, func(ctx context.Context, in *struct {
+	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
 		Body platformRoleBody
 	}) (*platformUserOutput, error) {

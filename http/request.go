@@ -43,7 +43,7 @@ type request struct {
 	serviceLog  *slog.Logger
 
 	credential *credential // of the token that the request bears
-	refusal    error       // why it bears none that holds
+	refusal    error       // why it bears none that holds, or its caller may not make it any more
 
 	once  *commands.Once    // nil without an Idempotency-Key
 	wrong map[string]string // what of the body does not fit its schema, by field

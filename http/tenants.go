@@ -79,7 +79,7 @@ func (a *API) addTenants() {
 	remove := operation("DELETE", "/api/v1/tenants/{tenantId}", "delete-tenant", tag, "Delete a tenant, and all that is in it")
 	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
 	remove.DefaultStatus = http.StatusNoContent
-	register(a, access{who: admin}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
+	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
 		return &noContent{changedBy(done)}, err
 	}, "/api/tenants/{tenantId}")

@@ -219,6 +219,7 @@ func (c *client) invitation() (id string) {
 }
 
 func (c *client) flagStream(*answer) string   { return events.FlagStream(c.tenant, "k") }
+func (c *client) userStream(*answer) string   { return events.UserStream(c.userID) }
 func (c *client) tenantStream(*answer) string { return events.TenantStream(c.tenant) }
 
 func (c act) sent() any {
@@ -321,6 +322,75 @@ func TestAcceptedOnce(t *testing.T) {
 	guest.keyed("k", "POST", invitationsPath+"/accept", nil).replays(first)
 	guest.keyed("l", "POST", invitationsPath+"/accept", nil).refused(404)
 	root.call("GET", path, nil).want(200).shows(map[string]any{"status": "accepted"})
+}
+
+// What takes the caller's own access is found again as well by a request whose answer was lost, and never done by one that did nothing.
+func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
+	t.Parallel()
+	setUps := map[string]func(me *client) act{
+		"leave a tenant": func(me *client) act {
+			me.join("admin")
+			return act{"DELETE", usersPath(me, me.userID), ``, 204, me.tenantStream}
+		},
+		"become a viewer": func(me *client) act {
+			me.join("admin")
+			return act{"PATCH", usersPath(me, me.userID), `{"role":"viewer"}`, 200, me.tenantStream}
+		},
+		"become a viewer under the old path": func(me *client) act {
+			me.join("admin")
+			return act{"PATCH", "/api/tenants/" + me.tenant + "/users/" + me.userID, `{"role":"viewer"}`, 200, me.tenantStream}
+		},
+		"delete a tenant": func(me *client) act {
+			return act{"DELETE", "/api/v1/tenants/" + me.tenant, ``, 204, me.tenantStream}
+		},
+		"become nobody": func(me *client) act {
+			return act{"PATCH", usersOfPlatform + "/" + me.userID + "/role", `{"role":null}`, 200, me.userStream}
+		},
+		"become less under the old path": func(me *client) act {
+			return act{"PATCH", "/admin/users/" + me.userID + "/role", `{"role":"vendor_support"}`, 200, me.userStream}
+		},
+		"log out": func(me *client) act {
+			return act{"POST", "/api/v1/auth/logout", ``, 200, me.userStream}
+		},
+	}
+	var supers []string
+	for range setUps {
+		supers = append(supers, address())
+	}
+	s := serviceWith(t, pgtest.URL(t), config{EventStoreURL: engineURL(t), Environment: "development", SuperUsers: supers}, testLog(t))
+	store := s.store()
+	for name, setUp := range setUps {
+		email := supers[0]
+		supers = supers[1:]
+		t.Run(name, func(t *testing.T) {
+			me := s.in(t).signUp(email)
+			c := setUp(me)
+			if s.config.EventStoreURL == "" {
+				s.sql(`alter table events.head rename to away`)
+				if failed := me.keyed("failed", c.method, c.path, c.sent()); failed.status < 500 {
+					t.Errorf("without the log it is answered with %d", failed.status)
+				}
+				s.sql(`alter table events.away rename to head`)
+			}
+			first := me.keyed("key", c.method, c.path, c.sent()).want(c.status)
+			done := facts(t, store, c.stream(first))
+			me.keyed("key", c.method, c.path, c.sent()).replays(first)
+			s.forgetAnswers()
+			me.keyed("key", c.method, c.path, c.sent()).is(first).notReplayed()
+			me.keyed("key", c.method, c.path, c.sent()).replays(first)
+			refusal := me.call(c.method, c.path, c.sent()).status
+			for range 2 {
+				for _, key := range []string{"other", "failed"} {
+					me.keyed(key, c.method, c.path, c.sent()).refused(refusal)
+				}
+				me.keyed("key", c.method, c.path+"?x=y", c.sent()).refused(refusal)
+			}
+			if refusal != 401 && refusal != 403 {
+				t.Errorf("another request is answered with %d", refusal)
+			}
+			same(t, "facts", facts(t, store, c.stream(first)), done)
+		})
+	}
 }
 
 // An invitation that was made, or only noted, by a node that died is made again, whatever has become of it since.
@@ -442,6 +512,14 @@ func TestIdempotencyKeys(t *testing.T) {
 			me.keyed("k", "DELETE", flagPath("f"), nil).want(204).notReplayed()
 			me.keyed("k", "DELETE", flagPath("f"), nil).want(204)
 		},
+		"a key for an invitation by the old path is for one tenant": func(t *testing.T, me *client) {
+			other, body := me.newTenant("other"), map[string]string{"email": address(), "role": "user"}
+			for _, c := range []*client{me, other} {
+				c.keyed("k", "POST", "/admin/invite", body).want(200).notReplayed()
+				c.keyed("k", "POST", "/admin/invite", body).want(200)
+				same(t, "members", len(c.call("GET", usersPath(c), nil).want(200).list()), 2)
+			}
+		},
 		"a key has 1 to 255 printable characters": func(_ *testing.T, me *client) {
 			for i, bad := range []string{" ", strings.Repeat("x", 256), "ü", "a\tb"} {
 				create(me, bad, fmt.Sprint("bad", i)).refused(422, "Idempotency-Key")
@@ -491,6 +569,12 @@ func TestIdempotencyKeys(t *testing.T) {
 			first := other.keyed("k", "DELETE", leave, nil).want(204)
 			other.keyed("k", "DELETE", leave, nil).want(204).replays(first)
 			other.keyed("l", "DELETE", leave, nil).refused(403)
+			demoted := me.join("admin")
+			path := "/api/v1/tenants/" + me.tenant + "/users/" + demoted.userID
+			first = demoted.keyed("k", "PATCH", path, `{"role":"viewer"}`).want(200)
+			demoted.keyed("k", "PATCH", path, `{"role":"viewer"}`).replays(first)
+			demoted.keyed("k", "PATCH", path, `{"role":"admin"}`).refused(403)
+			demoted.keyed("l", "PATCH", path, `{"role":"viewer"}`).refused(403)
 			first = me.keyed("k", "DELETE", "/api/v1/tenants/"+me.tenant, nil).want(204)
 			me.keyed("k", "DELETE", "/api/v1/tenants/"+me.tenant, nil).want(204).replays(first)
 			me.keyed("l", "DELETE", "/api/v1/tenants/"+me.tenant, nil).refused(403)

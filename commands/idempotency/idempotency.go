@@ -99,12 +99,26 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 	}
 }
 
-// Answered returns the answer to a request that has been answered before, nil where it has not.
-func (rs *Requests) Answered(ctx context.Context, r Request) (*Answer, error) {
+// Resume is Begin for a request that is not to be begun: it returns the answer to one that has been answered, the right to carry out once more one
+// that has been begun and was never answered, and neither for any other.
+func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	now := rs.Now().Truncate(time.Millisecond)
+	attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
+	var began time.Time
+	err := rs.db.QueryRow(ctx, `update keep.idempotency set claim = $3, claimed_until = $4
+		where scope = $1 and content = $2 and answer is null and claimed_until <= $5 and began_at > $6 returning began_at`,
+		r.scope(), r.content(), attempt.claim, now.Add(lease), now, now.Add(-Lives)).Scan(&began)
+	if err == nil {
+		attempt.Once = commands.NewOnce(r.scope(), began)
+		return attempt, nil, nil
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil, unavailable(err)
+	}
 	answer, _, err := rs.answer(ctx, r)
-	return answer, err
+	return nil, answer, err
 }
 
 func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, found bool, err error) {

@@ -66,6 +66,53 @@ func begin(t testing.TB, k *Requests, r Request, want string) (*Attempt, *Answer
 	return a, answer
 }
 
+// resume checks what Resume comes to, in a word.
+func resume(t testing.TB, k *Requests, r Request, want string) (a *Attempt) {
+	t.Helper()
+	a, answer, err := k.Resume(t.Context(), r)
+	got := "nothing"
+	switch {
+	case a != nil && answer == nil && err == nil:
+		got = "attempt"
+	case a == nil && answer != nil && err == nil:
+		got = "answer"
+	case commands.KindOf(err) == commands.Conflict:
+		got = "conflict"
+	case commands.KindOf(err) == commands.Invalid:
+		got = "invalid"
+	case err != nil:
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Fatalf("it comes to %s, want %s", got, want)
+	}
+	return a
+}
+
+func TestOnlyWhatWasBegunIsResumed(t *testing.T) {
+	t.Parallel()
+	k, clock := newKeys(t)
+	resume(t, k, request, "nothing")
+	dead, _ := begin(t, k, request, "attempt")
+	resume(t, k, request, "conflict")
+	*clock = clock.Add(lease)
+	other := request
+	other.Content = "{}"
+	resume(t, k, other, "invalid")
+	heir := resume(t, k, request, "attempt")
+	begin(t, k, request, "conflict")
+	if heir.Once.NewID() != dead.Once.NewID() {
+		t.Error("made again, the request has other ids")
+	}
+	if err := heir.Finish(t.Context(), Answer{Status: 204}); err != nil {
+		t.Fatal(err)
+	}
+	resume(t, k, request, "answer")
+	resume(t, k, other, "invalid")
+	*clock = clock.Add(Lives)
+	resume(t, k, request, "nothing")
+}
+
 func TestAnAnswerIsKept(t *testing.T) {
 	t.Parallel()
 	k, clock := newKeys(t)
@@ -99,9 +146,7 @@ func TestAKeyExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	*clock = clock.Add(Lives)
-	if answer, err := k.Answered(t.Context(), request); answer != nil || err != nil {
-		t.Errorf("answered with %v, %v", answer, err)
-	}
+	resume(t, k, request, "nothing")
 	second, _ := begin(t, k, request, "attempt")
 	if first.Once.NewID() == second.Once.NewID() {
 		t.Error("a new request has the ids of an old one")
