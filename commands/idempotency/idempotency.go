@@ -5,6 +5,7 @@ package idempotency
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
 	"log/slog"
@@ -50,8 +51,10 @@ func (r Request) scope() []byte {
 }
 
 func (r Request) content() []byte {
-	sum := sha256.Sum256([]byte(r.Content))
-	return sum[:]
+	key := r.derive(r.scope(), "flagledger content")
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(r.Content))
+	return mac.Sum(nil)
 }
 
 // Answer is what a request was answered with.

@@ -3,6 +3,7 @@ package idempotency
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -260,6 +261,16 @@ func TestNothingIsKeptInClear(t *testing.T) {
 		if bytes.Contains(row, []byte(text)) {
 			t.Errorf("%q is in the database", text)
 		}
+	}
+	for _, guess := range [][32]byte{sha256.Sum256([]byte(r.Content)), sha256.Sum256(append(r.scope(), r.Content...))} {
+		if bytes.Contains(row, guess[:]) {
+			t.Error("what the request was can be tried")
+		}
+	}
+	other := r
+	other.Key = "another key"
+	if bytes.Equal(r.content(), other.content()) {
+		t.Error("the MAC of a request does not depend on its key")
 	}
 	if _, err := k.db.Exec(t.Context(), `update keep.idempotency set answer = set_byte(answer, 40, get_byte(answer, 40) # 1)`); err != nil {
 		t.Fatal(err)

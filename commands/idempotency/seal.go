@@ -11,8 +11,9 @@ import (
 	"slices"
 )
 
-// Answers may hold secrets that nobody but the caller is to have, such as an OAuth client's. They are encrypted with a key that is derived from
-// the caller's Idempotency-Key, which is not kept: who reads the database does not read the answers, as long as the keys are hard to guess.
+// Requests and answers may hold secrets that nobody but the caller is to have, such as a password or an OAuth client's secret. Of a request there is a
+// MAC, and answers are encrypted, with keys that are derived from the caller's Idempotency-Key, which is not kept: who reads the database does not
+// read the answers and cannot try what the requests were, as long as the keys are hard to guess.
 
 const saltBytes = 16
 
@@ -47,11 +48,7 @@ func unseal(r Request, sealed []byte) (*Answer, error) {
 }
 
 func boxOf(r Request, salt []byte) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, []byte(r.Key), salt, "flagledger answer", 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(r.derive(salt, "flagledger answer"))
 	if err != nil {
 		return nil, err
 	}
@@ -60,3 +57,13 @@ func boxOf(r Request, salt []byte) (cipher.AEAD, error) {
 
 // bound is what an answer belongs to.
 func bound(r Request) []byte { return slices.Concat(r.scope(), r.content()) }
+
+// derive makes a key of 32 bytes for a purpose from the caller's.
+func (r Request) derive(salt []byte, purpose string) []byte {
+	secret := sha256.Sum256([]byte(r.Key)) // no key is too short then
+	key, err := hkdf.Key(sha256.New, secret[:], salt, purpose, sha256.Size)
+	if err != nil {
+		panic(err) // which says that more was asked for than there is
+	}
+	return key
+}
