@@ -27,16 +27,19 @@ type Identity interface {
 	Revoke(ctx context.Context, userID, sessionID string) error
 	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for any address.
 	ForgotPassword(ctx context.Context, email string) error
-	// ResetPassword sets the password of whom a link was mailed to, with the token that stands in the link. What it returns is to be carried out:
-	// it ends the person's sessions.
-	ResetPassword(ctx context.Context, token, password string) (EndSessions, error)
-	// UpdatePassword sets the password of somebody who knows the current one; Unauthenticated says that he does not. What it returns is to be
-	// carried out: it ends the person's other sessions.
-	UpdatePassword(ctx context.Context, c Claims, current, password string) (EndSessions, error)
+	// ResetPassword sets the password of whom a link was mailed to, with the token that stands in the link. Before the password is another, end is
+	// told that all of the person's sessions have ended; where that fails nothing changes, and the link stays good.
+	ResetPassword(ctx context.Context, token, password string, end Ending) error
+	// UpdatePassword sets the password of somebody who knows the current one; Unauthenticated says that he does not. Before the password is
+	// another, end is told that the person's other sessions have ended; where that fails nothing changes.
+	UpdatePassword(ctx context.Context, c Claims, current, password string, end Ending) error
 	// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the token that stands in the link. ID tokens that
 	// are issued from then on say so.
 	VerifyEmail(ctx context.Context, token string) error
 }
+
+// Ending makes it known to all nodes which sessions have ended.
+type Ending func(context.Context, EndSessions) error
 
 // Claims is what a verified ID token says.
 type Claims struct {

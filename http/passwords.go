@@ -36,7 +36,8 @@ func (a *API) addPasswords() {
 	})
 
 	reset := operation("POST", "/api/v1/auth/reset-password", "reset-password", "Authentication", "Set a new password with the token of a mailed link")
-	reset.Description = "It ends all sessions of the person, and verifies the address. The page /reset-password makes this call."
+	reset.Description = "It ends all sessions of the person, and verifies the address. Where the sessions cannot be ended nothing changes, and the link stays good. " +
+		"The page /reset-password makes this call."
 	register(a, access{who: anyone}, reset, func(ctx context.Context, in *struct {
 		Body struct {
 			MailedToken
@@ -77,34 +78,28 @@ func (a *API) addPasswords() {
 	})
 }
 
-func (a *API) resetPassword(ctx context.Context, token, password string) (commands.Done, error) {
-	ending, err := a.identity.ResetPassword(ctx, token, password)
-	if err != nil {
-		return commands.Done{}, err
-	}
-	return a.endSessions(ctx, ending)
+func (a *API) resetPassword(ctx context.Context, token, password string) (done commands.Done, err error) {
+	err = a.identity.ResetPassword(ctx, token, password, a.endSessions(&done))
+	return done, err
 }
 
-func (a *API) updatePassword(ctx context.Context, current, password string) (commands.Done, error) {
+func (a *API) updatePassword(ctx context.Context, current, password string) (done commands.Done, err error) {
 	claims := principalOf(ctx).claims
-	var ending commands.EndSessions
-	err := a.guard(ctx, "password of "+claims.UserID, func() (err error) {
-		ending, err = a.identity.UpdatePassword(ctx, claims, current, password)
-		return err
+	err = a.guard(ctx, "password of "+claims.UserID, func() error {
+		return a.identity.UpdatePassword(ctx, claims, current, password, a.endSessions(&done))
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
-		return commands.Done{}, invalid(map[string]string{"currentPassword": "is wrong"})
+		err = invalid(map[string]string{"currentPassword": "is wrong"})
 	}
-	if err != nil {
-		return commands.Done{}, err
-	}
-	return a.endSessions(ctx, ending)
+	return done, err
 }
 
-// endSessions makes it known to all nodes which of a person's sessions have ended.
-func (a *API) endSessions(ctx context.Context, ending commands.EndSessions) (commands.Done, error) {
-	req := requestOf(ctx)
-	himself := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: ending.UserID}, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
-	_, done, err := commands.Do(ctx, a.writer, himself, ending)
-	return done, err
+// endSessions makes it known to all nodes which of a person's sessions have ended, and notes what became of it.
+func (a *API) endSessions(done *commands.Done) commands.Ending {
+	return func(ctx context.Context, ending commands.EndSessions) (err error) {
+		req := requestOf(ctx)
+		himself := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: ending.UserID}, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
+		_, *done, err = commands.Do(ctx, a.writer, himself, ending)
+		return err
+	}
 }

@@ -62,7 +62,7 @@ type provider interface {
 // openIdentity opens Firebase where a project is set, and the local identity provider else. end is how Firebase's provider hands on which
 // sessions have ended there.
 func openIdentity(
-	ctx context.Context, c config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer, end func(context.Context, commands.EndSessions) error, log *slog.Logger,
+	ctx context.Context, c config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer, end commands.Ending, log *slog.Logger,
 ) (provider, error) {
 	if c.Firebase.ProjectID == "" {
 		return local.New(pool, local.Options{
@@ -80,7 +80,7 @@ func openIdentity(
 }
 
 // endSessions makes it known to all nodes which sessions have ended at the identity provider.
-func endSessions(w *commands.Writer) func(context.Context, commands.EndSessions) error {
+func endSessions(w *commands.Writer) commands.Ending {
 	return func(ctx context.Context, ending commands.EndSessions) error {
 		_, _, err := commands.Do(ctx, w, commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "identity provider"}}, ending)
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flagledger/commands/mail/mailtest"
+	"flagledger/events/eventstore/esdbtest"
 	"flagledger/migrations/pgtest"
 )
 
@@ -185,6 +186,43 @@ func TestPasswords(t *testing.T) {
 			test(t, s, s.anonymous())
 		})
 	}
+}
+
+// While the sessions cannot be ended the password stays as it is, so that the same request can be made again.
+func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
+	t.Parallel()
+	mails, store := mailtest.New(t, mailtest.Options{}), esdbtest.New(t)
+	c := config{EventStoreURL: store.URL(), Environment: "development", Mail: mailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"}}
+	s := serviceWith(t, pgtest.URL(t), c, testLog(t))
+	account := s.anonymous().account()
+	mine, stolen := s.anonymous().with(account.token), s.anonymous().with(account.signIn(s.anonymous()).token)
+	const second, third = "second horse", "third horse"
+	update := func() *answer {
+		return mine.call("POST", "/api/v1/auth/update-password", map[string]string{"currentPassword": password, "newPassword": second}, "Idempotency-Key", "once")
+	}
+	store.Stop()
+	update().refused(503)
+	store.Start()
+	s.eventually("the same request is answered", func() bool { return update().status == 200 })
+	stolen.call("GET", "/api/v1/tenants", nil).refused(401)
+	mine.call("GET", "/api/v1/tenants", nil).want(200)
+
+	s.anonymous().call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": account.email}).want(200)
+	_, token := linkTo(t, mails, account.email, 1)
+	reset := func() *answer {
+		return s.anonymous().call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": third})
+	}
+	signIn := func(password string) *answer {
+		return s.anonymous().call("POST", "/auth/signin", map[string]string{"email": account.email, "password": password})
+	}
+	store.Stop()
+	reset().refused(503)
+	signIn(second).want(200)
+	store.Start()
+	s.eventually("the link is good", func() bool { return reset().status == 200 })
+	mine.call("GET", "/api/v1/tenants", nil).refused(401)
+	signIn(second).refused(401)
+	signIn(third).want(200)
 }
 
 // verified tells what an ID token says of the address.

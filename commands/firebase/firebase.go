@@ -28,7 +28,7 @@ type Options struct {
 	APIKey    string // without it nobody can sign in with a password here, though with Firebase itself
 	Emulator  string // host and port of an emulator, as FIREBASE_AUTH_EMULATOR_HOST has them; empty for Firebase
 	// End is told which sessions have ended at Firebase.
-	End        func(context.Context, commands.EndSessions) error
+	End        commands.Ending
 	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
 	Now        func() time.Time // time.Now where nil
 	Log        *slog.Logger     // none where nil
@@ -117,8 +117,6 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 
 // SignIn answers a right address and password.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
-	defer cancel()
 	in, err := p.signIn(ctx, email, password)
 	if err != nil {
 		return commands.Session{}, err
@@ -131,6 +129,8 @@ func (p *Provider) signIn(ctx context.Context, email, password string) (*identit
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
 	if !commands.PlainEmail(email) || len(password) > commands.MaxPassword {
 		return nil, wrongCredentials() // can belong to no account
 	}
@@ -226,72 +226,85 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 }
 
 // ResetPassword sets the password of whom a link was mailed to, with the link's oobCode.
-func (p *Provider) ResetPassword(ctx context.Context, token, password string) (commands.EndSessions, error) {
+func (p *Provider) ResetPassword(ctx context.Context, token, password string, end commands.Ending) error {
 	if err := p.withPasswords(); err != nil {
-		return commands.EndSessions{}, err
+		return err
 	}
 	if err := commands.CheckNewPassword(password); err != nil {
-		return commands.EndSessions{}, err
+		return err
 	}
 	if token == "" {
-		return commands.EndSessions{}, badLink()
+		return badLink()
 	}
+	email, err := p.follow(ctx, token, "") // whose it is, before it is used
+	if err != nil {
+		return err
+	}
+	user, err := p.userByEmail(ctx, email)
+	if err != nil {
+		return err
+	}
+	if err := p.ending(ctx, user.UID, "", end); err != nil {
+		return err
+	}
+	_, err = p.follow(ctx, token, password)
+	return err
+}
+
+// follow sets the password of whom a link was mailed to, and tells the address. Without a password it only tells.
+func (p *Provider) follow(ctx context.Context, token, password string) (email string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
-	reset := func(password string) (email string, err error) {
-		done, err := p.toolkit.Accounts.ResetPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{
-			OobCode: token, NewPassword: password,
-		}).Context(ctx).Do()
-		if err != nil {
-			return "", refusal(err, following)
-		}
-		return done.Email, nil
-	}
-	email, err := reset("") // whose it is, before it is used
+	done, err := p.toolkit.Accounts.ResetPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{
+		OobCode: token, NewPassword: password,
+	}).Context(ctx).Do()
 	if err != nil {
-		return commands.EndSessions{}, err
+		return "", refusal(err, following)
 	}
+	return done.Email, nil
+}
+
+func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRecord, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
 	user, err := p.auth.GetUserByEmail(ctx, email)
 	if err != nil {
-		return commands.EndSessions{}, unreachable(err)
+		return nil, unreachable(err)
 	}
-	if _, err := reset(password); err != nil {
-		return commands.EndSessions{}, err
-	}
-	return p.ending(ctx, user.UID, ""), nil
+	return user, nil
 }
 
 // UpdatePassword sets the password of somebody who is signed in and knows the current one. Firebase ends the refresh tokens of this session as
 // well as of the others.
-func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string) (commands.EndSessions, error) {
+func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string, end commands.Ending) error {
 	if err := commands.CheckPasswordChange(current, password); err != nil {
-		return commands.EndSessions{}, err
+		return err
+	}
+	in, err := p.signIn(ctx, c.Email, current)
+	if err != nil {
+		return err
+	}
+	if in.LocalId != c.UserID {
+		return wrongCredentials()
+	}
+	if err := p.ending(ctx, c.UserID, c.SessionID, end); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
-	in, err := p.signIn(ctx, c.Email, current)
-	if err != nil {
-		return commands.EndSessions{}, err
-	}
-	if in.LocalId != c.UserID {
-		return commands.EndSessions{}, wrongCredentials()
-	}
 	_, err = p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{
 		IdToken: in.IdToken, Password: password,
 	}).Context(ctx).Do()
 	if err != nil {
-		return commands.EndSessions{}, refusal(err, changing)
+		return refusal(err, changing)
 	}
-	return p.ending(ctx, c.UserID, c.SessionID), nil
+	return nil
 }
 
-// ending tells which sessions Firebase has just ended.
-func (p *Provider) ending(ctx context.Context, userID, except string) commands.EndSessions {
-	ended := commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except}
-	if user, err := p.auth.GetUser(ctx, userID); err == nil { // its clock is the one that tokens are dated by
-		ended.Before = time.UnixMilli(user.TokensValidAfterMillis)
-	}
-	return ended
+// ending tells which sessions Firebase is about to end: those that began before this second. Should one begin from then on with the old password,
+// Firebase says so when it is asked next.
+func (p *Provider) ending(ctx context.Context, userID, except string, end commands.Ending) error {
+	return end(ctx, commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except})
 }
 
 // VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the link's oobCode.

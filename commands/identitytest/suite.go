@@ -2,6 +2,7 @@
 package identitytest
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"maps"
@@ -24,6 +25,29 @@ type Subject struct {
 	// Later passes until the next second: sessions tell their beginning in whole ones.
 	Later func(t testing.TB)
 }
+
+// resetPassword tells which sessions have ended.
+func (s Subject) resetPassword(ctx context.Context, token, password string) (ended commands.EndSessions, err error) {
+	err = s.ResetPassword(ctx, token, password, into(&ended))
+	return ended, err
+}
+
+func (s Subject) updatePassword(ctx context.Context, c commands.Claims, current, password string) (ended commands.EndSessions, err error) {
+	err = s.UpdatePassword(ctx, c, current, password, into(&ended))
+	return ended, err
+}
+
+func into(ended *commands.EndSessions) commands.Ending {
+	return func(_ context.Context, e commands.EndSessions) error {
+		*ended = e
+		return nil
+	}
+}
+
+// broken says that nobody can be told of sessions that have ended.
+func broken(context.Context, commands.EndSessions) error { return errBroken }
+
+var errBroken = &commands.Error{Kind: commands.Unavailable, Detail: "nobody can be told"}
 
 const (
 	secret  = "correct horse battery"
@@ -180,19 +204,22 @@ func Run(t *testing.T, s Subject) {
 				}
 			}
 			token := s.Token(t, email, false, "")
-			_, err := s.ResetPassword(t.Context(), token, "short")
+			_, err := s.resetPassword(t.Context(), token, "short")
 			refused(t, err, commands.Invalid, "newPassword")
 			refused(t, s.VerifyEmail(t.Context(), "nonsense"), commands.Invalid, "token")
 			for _, bad := range []string{"", "nonsense"} {
-				_, err := s.ResetPassword(t.Context(), bad, another)
+				_, err := s.resetPassword(t.Context(), bad, another)
 				refused(t, err, commands.Invalid, "token")
 			}
 			s.Later(t)
-			ended := must(s.ResetPassword(t.Context(), token, another))(t)
+			refused(t, s.ResetPassword(t.Context(), token, another, broken), commands.Unavailable)
+			must(s.SignIn(t.Context(), email, secret))(t)
+			s.Later(t)
+			ended := must(s.resetPassword(t.Context(), token, another))(t)
 			if ended.UserID != up.UserID || !ended.Before.After(up.AuthTime) || ended.Except != "" {
 				t.Errorf("a session that began at %v ends by %+v", up.AuthTime, ended)
 			}
-			_, err = s.ResetPassword(t.Context(), token, secret)
+			_, err = s.resetPassword(t.Context(), token, secret)
 			refused(t, err, commands.Invalid, "token")
 			_, err = s.SignIn(t.Context(), email, secret)
 			refused(t, err, commands.Unauthenticated)
@@ -208,12 +235,13 @@ func Run(t *testing.T, s Subject) {
 			up := must(s.SignUp(t.Context(), email, secret, ""))(t)
 			s.Later(t)
 			in := must(s.SignIn(t.Context(), email, secret))(t)
-			_, err := s.UpdatePassword(t.Context(), in.Claims, another, another)
+			_, err := s.updatePassword(t.Context(), in.Claims, another, another)
 			refused(t, err, commands.Unauthenticated)
-			_, err = s.UpdatePassword(t.Context(), in.Claims, "", "short")
+			_, err = s.updatePassword(t.Context(), in.Claims, "", "short")
 			refused(t, err, commands.Invalid, "currentPassword", "newPassword")
 			s.Later(t)
-			ended := must(s.UpdatePassword(t.Context(), in.Claims, secret, another))(t)
+			refused(t, s.UpdatePassword(t.Context(), in.Claims, secret, another, broken), commands.Unavailable)
+			ended := must(s.updatePassword(t.Context(), in.Claims, secret, another))(t)
 			if ended.UserID != up.UserID || !ended.Before.After(in.AuthTime) || ended.Except != in.SessionID {
 				t.Errorf("a session that began at %v goes on after %+v", in.AuthTime, ended)
 			}
@@ -222,14 +250,14 @@ func Run(t *testing.T, s Subject) {
 			if after := must(s.SignIn(t.Context(), email, another))(t); after.AuthTime.Before(ended.Before) {
 				t.Errorf("the session that follows began at %v, and those before %v have ended", after.AuthTime, ended.Before)
 			}
-			_, err = s.UpdatePassword(t.Context(), commands.Claims{UserID: "nobody", Email: address()}, secret, another)
+			_, err = s.updatePassword(t.Context(), commands.Claims{UserID: "nobody", Email: address()}, secret, another)
 			refused(t, err, commands.Unauthenticated)
 		},
 		"an address is verified by a mailed link, once": func(t *testing.T) {
 			email := address()
 			must(s.SignUp(t.Context(), email, secret, ""))(t)
 			token := s.Token(t, email, true, "")
-			_, err := s.ResetPassword(t.Context(), token, another)
+			_, err := s.resetPassword(t.Context(), token, another)
 			refused(t, err, commands.Invalid, "token")
 			if err := s.VerifyEmail(t.Context(), token); err != nil {
 				t.Fatal(err)

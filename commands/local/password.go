@@ -78,22 +78,22 @@ func parse(s string) (phc, error) {
 	return p, nil
 }
 
-// hashers are those who may hash at the same time: each takes 19 MiB and a core for some 20 ms, and evaluation must go on beside a flood of
-// sign-ins.
-type hashers chan struct{}
+// turns are for what only so many may do at the same time.
+type turns chan struct{}
 
-const hashersWait = 5 * time.Second
+const turnWait = 5 * time.Second
 
-// newHashers are as many as half the cores, so that the other half is left to evaluation, and one at least.
-func newHashers() hashers { return make(hashers, max(1, runtime.GOMAXPROCS(0)/2)) }
+// newHashers are the turns to hash, which takes 19 MiB and a core for some 20 ms. They are as many as half the cores, and one at least: evaluation
+// must go on beside a flood of sign-ins.
+func newHashers() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// run calls f when it is its turn. Who waits longer than hashersWait is refused as Unavailable.
-func (h hashers) run(ctx context.Context, f func()) error {
-	ctx, cancel := context.WithTimeout(ctx, hashersWait)
+// run calls f when it is its turn. Who waits longer than turnWait is refused as Unavailable.
+func (t turns) run(ctx context.Context, f func()) error {
+	ctx, cancel := context.WithTimeout(ctx, turnWait)
 	defer cancel()
 	select {
-	case h <- struct{}{}:
-		defer func() { <-h }()
+	case t <- struct{}{}:
+		defer func() { <-t }()
 		f()
 		return nil
 	case <-ctx.Done():

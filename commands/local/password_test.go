@@ -87,7 +87,7 @@ func FuzzParse(f *testing.F) {
 
 func TestHashersAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := make(hashers, 2)
+		h := make(turns, 2)
 		var at, most, done atomic.Int32
 		work := func() {
 			most.Store(max(most.Load(), at.Add(1)))
@@ -120,7 +120,7 @@ func TestHashersAreFew(t *testing.T) {
 
 func TestHashersHonourTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := make(hashers, 1)
+		h := make(turns, 1)
 		h <- struct{}{}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -133,7 +133,7 @@ func TestHashersHonourTheContext(t *testing.T) {
 }
 
 func TestHashersGiveBackTheTurnOfAPanic(t *testing.T) {
-	h := make(hashers, 1)
+	h := make(turns, 1)
 	func() {
 		defer func() { _ = recover() }()
 		_ = h.run(t.Context(), func() { panic("x") })

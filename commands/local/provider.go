@@ -35,8 +35,9 @@ type Options struct {
 type Provider struct {
 	pool    *pgxpool.Pool
 	o       Options
-	hashers hashers
-	nobody  phc // stands in for the password of an address that is not known
+	hashers turns
+	setting turns // a new password, one at a time: it takes a connection for as long as the event store takes to answer
+	nobody  phc   // stands in for the password of an address that is not known
 	errands *errands.Errands
 }
 
@@ -51,7 +52,7 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Provider{
-		pool: pool, o: o, hashers: newHashers(), nobody: fresh(), errands: errands.New(o.Log),
+		pool: pool, o: o, hashers: newHashers(), setting: make(turns, 1), nobody: fresh(), errands: errands.New(o.Log),
 	}
 }
 

@@ -102,29 +102,28 @@ func invalid(fields map[string]string) error {
 }
 
 // ResetPassword sets the password of whom a link was mailed to. Who could open it reads the mails to the address, which is verified with it.
-func (p *Provider) ResetPassword(ctx context.Context, token, password string) (commands.EndSessions, error) {
+func (p *Provider) ResetPassword(ctx context.Context, token, password string, end commands.Ending) error {
 	known := false
 	if mailed(token) {
 		err := p.pool.QueryRow(ctx, `select exists (select from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3)`, sum(token), reset, p.now()).Scan(&known)
 		if err != nil {
-			return commands.EndSessions{}, trouble("look up a link", err)
+			return trouble("look up a link", err)
 		}
 	}
 	if err := commands.CheckNewPassword(password); err != nil {
 		if refusal, ok := errors.AsType[*commands.Error](err); ok && !known {
 			refusal.Fields["token"] = badLink["token"]
 		}
-		return commands.EndSessions{}, err
+		return err
 	}
 	if !known {
-		return commands.EndSessions{}, invalid(badLink)
+		return invalid(badLink)
 	}
 	var kept string
 	if err := p.hashers.run(ctx, func() { kept = hash(password).String() }); err != nil {
-		return commands.EndSessions{}, err
+		return err
 	}
-	var ended commands.EndSessions
-	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+	err := p.inTurn(ctx, func(tx pgx.Tx) error {
 		var userID string
 		err := tx.QueryRow(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3 returning user_id`, sum(token), reset, p.now()).Scan(&userID)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -136,32 +135,32 @@ func (p *Provider) ResetPassword(ctx context.Context, token, password string) (c
 		if _, err := tx.Exec(ctx, `update keep.people set email_verified = true where user_id = $1 and email is not null`, userID); err != nil {
 			return err
 		}
-		ended, err = p.setPassword(ctx, tx, userID, "", kept, "")
+		err = p.setPassword(ctx, tx, userID, "", kept, "", end)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return invalid(badLink)
 		}
 		return err
 	})
-	return ended, trouble("reset a password", err)
+	return trouble("reset a password", err)
 }
 
 // UpdatePassword sets the password of somebody who is signed in and knows the current one.
-func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string) (commands.EndSessions, error) {
-	none, wrong := commands.EndSessions{}, refuse("the current password is wrong")
+func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string, end commands.Ending) error {
+	wrong := refuse("the current password is wrong")
 	if err := commands.CheckPasswordChange(current, password); err != nil {
-		return none, err
+		return err
 	}
 	var before string
 	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, c.UserID).Scan(&before)
 	if errors.Is(err, pgx.ErrNoRows) || len(current) > commands.MaxPassword {
-		return none, wrong
+		return wrong
 	}
 	if err != nil {
-		return none, trouble("look up an account", err)
+		return trouble("look up an account", err)
 	}
 	against, err := parse(before)
 	if err != nil {
-		return none, &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
+		return &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
 	}
 	var right bool
 	var kept string
@@ -171,38 +170,48 @@ func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, curren
 		}
 	})
 	if err != nil {
-		return none, err
+		return err
 	}
 	if !right {
-		return none, wrong
+		return wrong
 	}
-	var ended commands.EndSessions
-	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		ended, err = p.setPassword(ctx, tx, c.UserID, before, kept, c.SessionID)
+	err = p.inTurn(ctx, func(tx pgx.Tx) error {
+		err := p.setPassword(ctx, tx, c.UserID, before, kept, c.SessionID, end)
 		if errors.Is(err, pgx.ErrNoRows) { // changed meanwhile
 			return wrong
 		}
 		return err
 	})
-	return ended, trouble("change a password", err)
+	return trouble("change a password", err)
+}
+
+// inTurn sets a password in a transaction.
+func (p *Provider) inTurn(ctx context.Context, set func(pgx.Tx) error) (err error) {
+	if late := p.setting.run(ctx, func() { err = pgx.BeginFunc(ctx, p.pool, set) }); late != nil {
+		return late
+	}
+	return err
 }
 
 // setPassword sets a person's password, from before if that is given, and ends his sessions but one, and what links to a new password there
-// are. The error is pgx.ErrNoRows where there is no such password.
-func (p *Provider) setPassword(ctx context.Context, tx pgx.Tx, userID, before, hash, except string) (commands.EndSessions, error) {
+// are. end is told last: should it fail nothing has changed, and should the commit fail the sessions have ended for nothing, which is no harm. No
+// session can begin between the two with the old password: who signs in waits for tx. The error is pgx.ErrNoRows where there is no such password.
+func (p *Provider) setPassword(ctx context.Context, tx pgx.Tx, userID, before, hash, except string, end commands.Ending) error {
 	ended := commands.EndSessions{UserID: userID, Except: except}
 	// A session tells its beginning in whole seconds: those of this second end, and the next one begins at the next, as SignIn sees to.
 	err := tx.QueryRow(ctx, `
 		update keep.passwords set hash = $3, sessions_from = greatest($4, sessions_from + interval '1 second')
 		where user_id = $1 and ($2 = '' or hash = $2) returning sessions_from`, userID, before, hash, p.now().Truncate(time.Second).Add(time.Second)).Scan(&ended.Before)
 	if err != nil {
-		return ended, err
+		return err
 	}
 	if _, err := tx.Exec(ctx, `delete from keep.refresh_tokens where user_id = $1 and session_id <> $2`, userID, except); err != nil {
-		return ended, err
+		return err
 	}
-	_, err = tx.Exec(ctx, `delete from keep.mailed_tokens where user_id = $1 and purpose = $2`, userID, reset)
-	return ended, err
+	if _, err := tx.Exec(ctx, `delete from keep.mailed_tokens where user_id = $1 and purpose = $2`, userID, reset); err != nil {
+		return err
+	}
+	return end(ctx, ended)
 }
 
 // VerifyEmail notes that an address is its owner's, to whom a link was mailed.

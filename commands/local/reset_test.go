@@ -67,6 +67,24 @@ func (m mailing) forgot(t *testing.T, email string) string {
 	return m.token(t, "ada@example.com", "/reset-password")
 }
 
+// resetPassword tells which sessions have ended.
+func (m mailing) resetPassword(ctx context.Context, token, password string) (ended commands.EndSessions, err error) {
+	err = m.ResetPassword(ctx, token, password, into(&ended))
+	return ended, err
+}
+
+func (m mailing) updatePassword(ctx context.Context, c commands.Claims, current, password string) (ended commands.EndSessions, err error) {
+	err = m.UpdatePassword(ctx, c, current, password, into(&ended))
+	return ended, err
+}
+
+func into(ended *commands.EndSessions) commands.Ending {
+	return func(_ context.Context, e commands.EndSessions) error {
+		*ended = e
+		return nil
+	}
+}
+
 const another = "another horse battery"
 
 func TestResetPassword(t *testing.T) {
@@ -76,11 +94,11 @@ func TestResetPassword(t *testing.T) {
 	other := must(m.SignUp(ctx, "bob@example.com", secret, ""))(t)
 	token := m.forgot(t, " ADA@example.com")
 
-	_, err := m.ResetPassword(ctx, token, "short")
+	_, err := m.resetPassword(ctx, token, "short")
 	if diff := cmp.Diff(map[string]string{"newPassword": "must be at least 8 characters"}, refusal(t, err, commands.Invalid).Fields); diff != "" {
 		t.Error(diff)
 	}
-	ended := must(m.ResetPassword(ctx, token, another))(t)
+	ended := must(m.resetPassword(ctx, token, another))(t)
 	if want := (commands.EndSessions{UserID: up.UserID, Before: m.c.now().Add(time.Second)}); ended.Before.UTC() != want.Before || ended.UserID != want.UserID || ended.Except != "" {
 		t.Errorf("got %+v, want %+v", ended, want)
 	}
@@ -101,14 +119,14 @@ func TestResetPassword(t *testing.T) {
 	if !again.AuthTime.Equal(in.AuthTime) {
 		t.Errorf("refreshed, the session began at %v", again.AuthTime)
 	}
-	_, err = m.ResetPassword(ctx, token, secret)
+	_, err = m.resetPassword(ctx, token, secret)
 	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 1 || got["token"] == "" {
 		t.Errorf("a link used twice: %v", got)
 	}
 
 	// Another change in the same second ends that session too.
-	later := must(m.UpdatePassword(ctx, other.Claims, secret, another))(t)
-	latest := must(m.UpdatePassword(ctx, other.Claims, another, secret))(t)
+	later := must(m.updatePassword(ctx, other.Claims, secret, another))(t)
+	latest := must(m.updatePassword(ctx, other.Claims, another, secret))(t)
 	if !latest.Before.After(later.Before) || latest.Except != other.SessionID {
 		t.Errorf("two changes end the sessions before %v and %v", later.Before, latest.Before)
 	}
@@ -129,12 +147,12 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 	m.c.add(time.Minute)
 	newer := m.forgot(t, "ada@example.com")
 	m.c.add(59 * time.Minute)
-	_, err := m.ResetPassword(ctx, old, "x")
+	_, err := m.resetPassword(ctx, old, "x")
 	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 2 || got["token"] == "" || got["newPassword"] == "" {
 		t.Errorf("an expired link and a short password: %v", got)
 	}
 	for _, token := range []string{old, "", "nonsense", strings.Repeat("A", 43), strings.Repeat("\x00", 43), newer + "x"} {
-		_, err := m.ResetPassword(ctx, token, another)
+		_, err := m.resetPassword(ctx, token, another)
 		if got := refusal(t, err, commands.Invalid).Fields; len(got) != 1 || got["token"] == "" {
 			t.Errorf("%q: %v", token, got)
 		}
@@ -144,7 +162,7 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 	results := make([]error, 4)
 	var all sync.WaitGroup
 	for i := range results {
-		all.Go(func() { _, results[i] = m.ResetPassword(ctx, newer, another) })
+		all.Go(func() { _, results[i] = m.resetPassword(ctx, newer, another) })
 	}
 	all.Wait()
 	set := 0
@@ -204,7 +222,7 @@ func TestVerifyEmail(t *testing.T) {
 		t.Error("an address is taken on trust")
 	}
 	token := m.token(t, "ada@example.com", "/verify-email")
-	_, err := m.ResetPassword(ctx, token, another)
+	_, err := m.resetPassword(ctx, token, another)
 	wantKind(t, err, commands.Invalid) // it is for something else
 	m.c.add(3*24*time.Hour - time.Second)
 	if err := m.VerifyEmail(ctx, token); err != nil {
@@ -223,7 +241,7 @@ func TestVerifyEmail(t *testing.T) {
 	if err := m.ForgotPassword(ctx, "bob@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	must(m.ResetPassword(ctx, m.token(t, "bob@example.com", "/reset-password"), another))(t)
+	must(m.resetPassword(ctx, m.token(t, "bob@example.com", "/reset-password"), another))(t)
 	if !must(m.SignIn(ctx, "bob@example.com", another))(t).EmailVerified {
 		t.Error("a link that was opened does not verify the address that it was mailed to")
 	}
@@ -236,18 +254,18 @@ func TestUpdatePassword(t *testing.T) {
 	two := must(m.SignIn(ctx, "ada@example.com", secret))(t)
 	link := m.forgot(t, "ada@example.com")
 
-	_, err := m.UpdatePassword(ctx, two.Claims, another, another)
+	_, err := m.updatePassword(ctx, two.Claims, another, another)
 	wantKind(t, err, commands.Unauthenticated)
-	_, err = m.UpdatePassword(ctx, two.Claims, strings.Repeat("x", 1<<20), another)
+	_, err = m.updatePassword(ctx, two.Claims, strings.Repeat("x", 1<<20), another)
 	wantKind(t, err, commands.Unauthenticated)
-	_, err = m.UpdatePassword(ctx, two.Claims, "", "short")
+	_, err = m.updatePassword(ctx, two.Claims, "", "short")
 	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 2 {
 		t.Errorf("got %v", got)
 	}
-	_, err = m.UpdatePassword(ctx, commands.Claims{UserID: "nobody"}, secret, another)
+	_, err = m.updatePassword(ctx, commands.Claims{UserID: "nobody"}, secret, another)
 	wantKind(t, err, commands.Unauthenticated)
 
-	ended := must(m.UpdatePassword(ctx, two.Claims, secret, another))(t)
+	ended := must(m.updatePassword(ctx, two.Claims, secret, another))(t)
 	if ended.UserID != two.UserID || ended.Except != two.SessionID || !ended.Before.After(m.c.now()) {
 		t.Errorf("got %+v", ended)
 	}
@@ -257,7 +275,7 @@ func TestUpdatePassword(t *testing.T) {
 	_, err = m.SignIn(ctx, "ada@example.com", secret)
 	wantKind(t, err, commands.Unauthenticated)
 	must(m.SignIn(ctx, "ada@example.com", another))(t)
-	_, err = m.ResetPassword(ctx, link, secret)
+	_, err = m.resetPassword(ctx, link, secret)
 	wantKind(t, err, commands.Invalid)
 }
 
@@ -270,7 +288,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.setPassword(ctx, tx, up.UserID, "", hash(another).String(), ""); err != nil {
+	if err := m.setPassword(ctx, tx, up.UserID, "", hash(another).String(), "", into(&commands.EndSessions{})); err != nil {
 		t.Fatal(err)
 	}
 	signedIn, refreshed := make(chan error, 1), make(chan error, 1)
