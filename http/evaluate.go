@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
@@ -28,8 +29,12 @@ var (
 	evaluateManyAccess = access{who: viewer, scope: events.FlagsEvaluate}
 )
 
-// maxFlagKeys bounds the flags that a call can name.
-const maxFlagKeys = 1000
+const (
+	// maxFlagKeys bounds the flags that a call can name.
+	maxFlagKeys = 1000
+	// maxEvaluating is the longest that evaluating many flags for a call may take: thousands take milliseconds.
+	maxEvaluating = 5 * time.Second
+)
 
 // Evaluations are no huma operations, for speed: their bodies are described here, and read and written by hand.
 
@@ -185,8 +190,16 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	failures, evaluated := map[string]evaluationError{}, 0
 	defer func() { a.meter.Count(p.tenant.ID(), evaluated) }()
 	out.text(`{"flags":{`)
-	separator := ""
-	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, q.flagKeys, &q.Context) {
+	separator, began := "", false
+	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, q.flagKeys, &q.Context, maxEvaluating) {
+		if errors.Is(answer.Err, queries.ErrTooSlow) {
+			late := problemOf(r.Context(), answer.Err)
+			if began {
+				panic(http.ErrAbortHandler) // the status has been sent: what is left is to break off
+			}
+			writeProblem(w, r, late)
+			return
+		}
 		if answer.Err != nil {
 			p := problemOf(r.Context(), answer.Err)
 			failures[key] = evaluationError{p.Status, p.Detail, p.Errors}
@@ -198,8 +211,10 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		out.text(":")
 		out.evaluation(&answer.Result)
 		separator = ","
-		if len(out.b) >= chunk && !out.flush() {
-			return
+		if len(out.b) >= chunk {
+			if began = true; !out.flush() {
+				return
+			}
 		}
 	}
 	out.text("}")
@@ -300,7 +315,8 @@ func (a *API) documentEvaluate() {
 	key := &huma.Param{Name: "flagKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "new-checkout"}
 	one := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
 	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag splits its traffic and the unit " +
-		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`."
+		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`. It names `attributes` where the context is too large to be compared with the " +
+		"flag's rules in time."
 	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam()}
 	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{}, problem{})
 	old := legacy(operation("POST", legacyEvaluateRoute, "legacy-evaluate-flag", "Legacy", one.Summary), evaluateRoute)
@@ -310,7 +326,7 @@ func (a *API) documentEvaluate() {
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
 	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +
 		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose unit is missing, 404 for a key in " +
-		"`flagKeys` that no flag has. Archived flags are among the answers, deleted ones are not."
+		"`flagKeys` that no flag has. Where rules are so costly that all of them together take longer than 5 s, it breaks off with 503: name fewer. Archived flags are among the answers, deleted ones are not."
 	many.Parameters = []*huma.Param{tenantParam(false), environmentParam()}
 	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{}, problem{})
 }

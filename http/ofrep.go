@@ -131,6 +131,9 @@ func ofrepErrorOf(ctx context.Context, key string, err error) ofrepError {
 		}
 		return ofrepError{code, newProblem(http.StatusBadRequest, missing.Error())}
 	}
+	if errors.Is(err, snapshot.ErrTooLarge) {
+		return ofrepError{ofrepInvalidContext, newProblem(http.StatusBadRequest, err.Error())}
+	}
 	return ofrepError{ofrepGeneral, problemOf(ctx, err)}
 }
 
@@ -178,7 +181,11 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	defer out.release()
 	out.text(`{"flags":[`)
 	separator, evaluated := "", 0
-	for key, answer := range queries.EvaluateMany(p.tenant, p.environment, nil, &q.Context) {
+	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, nil, &q.Context, maxEvaluating) {
+		if errors.Is(answer.Err, queries.ErrTooSlow) {
+			writeOFREP(w, r, "", answer.Err)
+			return
+		}
 		if answer.Reason == snapshot.Archived {
 			continue
 		}

@@ -106,6 +106,11 @@ func problemOf(ctx context.Context, err error) *problem {
 	case errors.Is(err, queries.ErrUnavailable):
 		requestOf(ctx).log().Warn("unavailable", "err", err)
 		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").identified(ctx)
+	case errors.Is(err, queries.ErrTooSlow):
+		requestOf(ctx).log().Warn("unavailable", "err", err)
+		return newProblem(http.StatusServiceUnavailable, "the flags take too long to evaluate; name fewer of them, or simplify their rules").identified(ctx)
+	case errors.Is(err, snapshot.ErrTooLarge):
+		return invalid(map[string]string{"attributes": "are too large to be compared with the rules of the flag in time"}).identified(ctx)
 	}
 	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
 		return invalid(map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"}).identified(ctx)

@@ -1,8 +1,11 @@
 package queries
 
 import (
+	"context"
+	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"flagledger/events"
 	"flagledger/projections/snapshot"
@@ -12,7 +15,7 @@ import (
 func (q *Queries) Live() *snapshot.Snapshot { return q.snapshot }
 
 // Evaluate says what a flag serves. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a split has nothing to
-// bucket by.
+// bucket by, snapshot.ErrTooLarge for a context that cannot be compared in time.
 func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
 	if !ok {
@@ -27,8 +30,12 @@ type Evaluated struct {
 	Err error // as Evaluate's
 }
 
-// EvaluateMany says what flags serve, in the order of their keys: those that are named, or all of the tenant where keys is nil.
-func EvaluateMany(tenant *snapshot.Tenant, environment events.EnvironmentRef, keys []string, c *snapshot.Context) iter.Seq2[string, Evaluated] {
+// ErrTooSlow says that evaluating many flags takes too long.
+var ErrTooSlow = errors.New("the flags take too long to evaluate")
+
+// EvaluateMany says what flags serve, in the order of their keys: those that are named, or all of the tenant where keys is nil. Once ctx ends, or
+// evaluating alone has taken longer than atMost, it ends: ErrTooSlow is then the error of the last one.
+func EvaluateMany(ctx context.Context, tenant *snapshot.Tenant, environment events.EnvironmentRef, keys []string, c *snapshot.Context, atMost time.Duration) iter.Seq2[string, Evaluated] {
 	named := keys != nil
 	if named {
 		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
@@ -37,7 +44,12 @@ func EvaluateMany(tenant *snapshot.Tenant, environment events.EnvironmentRef, ke
 	}
 	return func(yield func(string, Evaluated) bool) {
 		for _, key := range keys {
+			began := time.Now()
 			result, err := Evaluate(tenant, environment, key, c)
+			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil {
+				yield(key, Evaluated{Err: ErrTooSlow})
+				return
+			}
 			if err == ErrNotFound && !named { //nolint:errorlint // as Evaluate returns it
 				continue // it has been deleted meanwhile
 			}

@@ -123,6 +123,19 @@ func TestEvaluatingManyFlags(t *testing.T) {
 			same(t, "flags of the first tenant", string(me.call("POST", manyPath, `{}`, "X-Tenant-ID", "").want(200).body), `{"flags":{}}`)
 			me.with(me.account().token).call("POST", manyPath, `{}`, "X-Tenant-ID", me.tenant).refused(403)
 		},
+		"a context that is too large for a flag's rules": func(t *testing.T, me *client) {
+			me.enabled("k", nil)
+			me.enabled("slow", nil)
+			me.setRules("slow", `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b","(?:a?){400}c"]}],"serve":{"value":false}}]}`).want(200)
+			long := strings.Repeat("a", 4096)
+			context := map[string]any{"attributes": map[string]any{"a": []string{long, long, long}}}
+			me.evaluate("slow", map[string]any{"attributes": map[string]any{"a": long[:1000]}}).want(200)
+			me.evaluate("slow", context).refused(422, "attributes")
+			a := me.call("POST", manyPath, context).want(200)
+			same(t, "the keys", order(t, a.raw("flags")), []string{"k"})
+			same(t, "the keys at fault", order(t, a.raw("errors")), []string{"slow"})
+			me.ofrep("slow", `{"a":["`+long+`","`+long+`"]}`).failed(400, "slow", "INVALID_CONTEXT")
+		},
 		"more than is sent at once": func(t *testing.T, me *client) {
 			value := strings.Repeat("v", 20_000)
 			var keys []string

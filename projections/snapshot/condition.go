@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 type condition struct {
 	attribute attribute
 	test      test
+	cost      cost
 	negate    bool
 }
 
@@ -25,36 +27,74 @@ func compileCondition(c events.Condition, known patterns) (condition, error) {
 	if err != nil {
 		return condition{}, fmt.Errorf("the condition on %q: %s: %w", c.Attribute, c.Op, err)
 	}
-	return condition{attribute: newAttribute(c.Attribute), test: t, negate: c.Negate}, nil
+	return condition{attribute: newAttribute(c.Attribute), test: t, cost: costOf(t), negate: c.Negate}, nil
 }
 
-func (c *condition) holds(x *Context) bool {
-	if c.attribute.targetingKey {
-		return (x.TargetingKey != "" && c.test.text(x.TargetingKey)) != c.negate
+// effort is what an evaluation may still cost, in steps of about 5 ns. Once it is below 0 nothing more is compared, and what has been said since the
+// evaluation began is void.
+type effort int
+
+// maxEffort is what a whole evaluation may cost: some 20 ms.
+const maxEffort effort = 4_000_000
+
+// cost is what a test costs at most.
+type cost struct {
+	each    effort // for a value
+	per64   effort // for 64 bytes of a text, beside
+	longest int    // text that is tried at all
+}
+
+func costOf(t test) cost {
+	c := cost{each: 1, per64: 1, longest: math.MaxInt}
+	switch t := t.(type) {
+	case affix:
+		if c.each = effort(len(t.values)); t.op == events.Contains {
+			c.per64 = 8 * c.each
+		}
+	case matches:
+		c = cost{each: effort(len(t.patterns)), longest: maxMatched}
+		for _, p := range t.patterns {
+			c.per64 += 64 * effort(p.size)
+		}
+	case versionEqual:
+		c.each, c.per64 = 2*effort(len(t.versions)), 24
+	case versionBound, timeBound:
+		c.each, c.per64 = 4, 24
 	}
-	return c.fits(c.attribute.of(x)) != c.negate
+	return c
+}
+
+func (c *condition) holds(x *Context, left *effort) bool {
+	if c.attribute.targetingKey {
+		return (x.TargetingKey != "" && c.fitsText(x.TargetingKey, left)) != c.negate
+	}
+	return c.fits(c.attribute.of(x), left) != c.negate
 }
 
 // fits reports whether a value passes the test. Of an array it is enough that one element does; arrays in it are no elements to compare.
-func (c *condition) fits(value any) bool {
+func (c *condition) fits(value any, left *effort) bool {
 	if _, ok := c.test.(exists); ok {
 		return value != nil
 	}
 	if elements, ok := value.([]any); ok {
 		for _, element := range elements {
-			if c.fitsOne(element) {
+			if c.fitsOne(element, left) {
 				return true
 			}
 		}
 		return false
 	}
-	return c.fitsOne(value)
+	return c.fitsOne(value, left)
 }
 
-func (c *condition) fitsOne(value any) bool {
+func (c *condition) fitsOne(value any, left *effort) bool {
+	if text, ok := value.(string); ok {
+		return c.fitsText(text, left)
+	}
+	if *left--; *left < 0 {
+		return false
+	}
 	switch value := value.(type) {
-	case string:
-		return c.test.text(value)
 	case Number:
 		return c.test.number(value)
 	case bool:
@@ -62,6 +102,14 @@ func (c *condition) fitsOne(value any) bool {
 	default:
 		return false
 	}
+}
+
+func (c *condition) fitsText(text string, left *effort) bool {
+	if len(text) > c.cost.longest {
+		return false
+	}
+	*left -= c.cost.each + c.cost.per64*effort(len(text))>>6
+	return *left >= 0 && c.test.text(text)
 }
 
 // attribute is where in a context to look.
@@ -147,7 +195,10 @@ func operands[T any](values []json.RawMessage, read func(json.RawMessage) (T, er
 	return list, nil
 }
 
-var errNoText = errors.New("is no string")
+var (
+	errNoText   = errors.New("is no string")
+	errNoRegexp = errors.New("is no regular expression that RE2 takes")
+)
 
 func textOf(value json.RawMessage) (string, error) {
 	if len(value) < 2 || value[0] != '"' {
@@ -163,20 +214,30 @@ func textOf(value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// patterns are regular expressions that a flag has already. Compiling is slow, and most rules of a list that is replaced stay as they were.
-type patterns map[string]*regexp.Regexp
+// pattern is a regular expression compiled, and what of its program a text has to go through.
+type pattern struct {
+	*regexp.Regexp
+	size int
+}
 
-func (known patterns) compile(value json.RawMessage) (*regexp.Regexp, error) {
+// patterns are regular expressions that a flag has already. Compiling is slow, and most rules of a list that is replaced stay as they were.
+type patterns map[string]*pattern
+
+func (known patterns) compile(value json.RawMessage) (*pattern, error) {
 	text, err := textOf(value)
 	if err != nil {
 		return nil, err
 	}
 	if known[text] == nil {
+		size, err := events.RegexpSize(text)
+		if err != nil {
+			return nil, errNoRegexp
+		}
 		compiled, err := regexp.Compile(text)
 		if err != nil {
-			return nil, errors.New("is no regular expression that RE2 takes")
+			return nil, errNoRegexp
 		}
-		known[text] = compiled
+		known[text] = &pattern{compiled, size}
 	}
 	return known[text], nil
 }
@@ -298,16 +359,13 @@ func (t affix) text(s string) bool {
 // maxMatched bounds the texts that patterns are tried on, in bytes: what matching costs grows with both.
 const maxMatched = 4096
 
-// matches passes texts of at most maxMatched bytes that one of the patterns matches somewhere.
+// matches passes texts that one of the patterns matches somewhere.
 type matches struct {
 	never
-	patterns []*regexp.Regexp
+	patterns []*pattern
 }
 
 func (t matches) text(s string) bool {
-	if len(s) > maxMatched {
-		return false
-	}
 	for _, pattern := range t.patterns {
 		if pattern.MatchString(s) {
 			return true

@@ -97,7 +97,7 @@ func TestConditions(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := compiled.holds(x); got != (want != negate) {
+					if got := compiled.holds(x, new(maxEffort)); got != (want != negate) {
 						t.Errorf("%s %s %s (negate: %v) is %v", value, c.op, c.values, negate, got)
 					}
 				}
@@ -120,10 +120,10 @@ func TestAnAbsentAttributeNeverMatches(t *testing.T) {
 			}
 			for _, x := range []*Context{{}, {Attributes: map[string]any{}}, {Attributes: attributes(`{"b":{"d":1},"targetingKey":"shadow"}`)}, {Attributes: attributes(`{"a":null,"b":null}`)}} {
 				c.negate = false
-				if c.holds(x) {
+				if c.holds(x, new(maxEffort)) {
 					t.Errorf("%s %s %s holds for %v", name, op, values, x.Attributes)
 				}
-				if c.negate = true; !c.holds(x) {
+				if c.negate = true; !c.holds(x, new(maxEffort)) {
 					t.Errorf("%s %s %s, negated, does not hold for %v", name, op, values, x.Attributes)
 				}
 			}
@@ -149,7 +149,7 @@ func TestAttributes(t *testing.T) {
 			t.Fatal(err)
 		}
 		exists, _ := compileCondition(events.Condition{Attribute: name, Op: events.Exists}, patterns{})
-		if want != nil && !c.holds(x) || exists.holds(x) != (want != nil) {
+		if want != nil && !c.holds(x, new(maxEffort)) || exists.holds(x, new(maxEffort)) != (want != nil) {
 			t.Errorf("%q is not %v", name, want)
 		}
 	}

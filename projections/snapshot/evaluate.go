@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"errors"
 
 	"flagledger/events"
 )
@@ -46,13 +47,16 @@ func (e *NoUnitError) Error() string {
 	return e.Attribute + " is required: the flag splits its traffic by it"
 }
 
+// ErrTooLarge says that a context is too large for the rules of a flag: comparing would take too long.
+var ErrTooLarge = errors.New("the context is too large for the rules of the flag")
+
 var (
 	jsonTrue          = json.RawMessage("true")
 	jsonFalse         = json.RawMessage("false")
 	errNoTargetingKey = &NoUnitError{events.TargetingKey}
 )
 
-// Evaluate says what the flag serves in an environment. It allocates nothing. The error is a *NoUnitError.
+// Evaluate says what the flag serves in an environment. It allocates nothing. The error is a *NoUnitError or ErrTooLarge.
 func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	e := f.environment(environmentID)
@@ -67,8 +71,14 @@ func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	r.Enabled, r.Reason = true, Fallthrough
 	if t := e.targeting; t != nil {
 		r.Ruled = len(t.rules) > 0
+		left := maxEffort
 		for i := range t.rules {
-			if rule := &t.rules[i]; rule.matches(c) {
+			rule := &t.rules[i]
+			matched := rule.matches(c, &left)
+			if left < 0 {
+				return Result{}, ErrTooLarge
+			}
+			if matched {
 				r.Reason, r.RuleID = RuleMatch, rule.id
 				return r.serve(&rule.serve, c)
 			}

@@ -22,9 +22,9 @@ type rule struct {
 	serve      serve
 }
 
-func (r *rule) matches(x *Context) bool {
+func (r *rule) matches(x *Context, left *effort) bool {
 	for i := range r.conditions {
-		if !r.conditions[i].holds(x) {
+		if !r.conditions[i].holds(x, left) {
 			return false
 		}
 	}

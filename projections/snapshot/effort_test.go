@@ -1,0 +1,74 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"flagledger/events"
+)
+
+// What a flag's rules may cost at most, and what a context's body has room for, must not add up to much of an evaluation.
+func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
+	texts := func(n int, format string) (list []json.RawMessage) {
+		for i := range n {
+			list = append(list, json.RawMessage(fmt.Sprintf(format, i)))
+		}
+		return list
+	}
+	elements := func(n int, element any) (list []any) {
+		for range n {
+			list = append(list, element)
+		}
+		return list
+	}
+	rulesOf := func(conditions int, op events.Operator, values []json.RawMessage) events.RulesChanged {
+		var list []events.Rule
+		for range conditions {
+			list = append(list, events.Rule{Serve: toA, Conditions: []events.Condition{{Attribute: "a", Op: op, Values: values}}})
+		}
+		return rules(list...)
+	}
+	mega := strings.Repeat("a", 1<<20)
+	for name, c := range map[string]struct {
+		rules     events.RulesChanged
+		attribute any
+		tooLarge  bool
+	}{
+		"a regular expression on a text":             {rulesOf(1, events.Matches, texts(1, `"(?:a?){400}b%d"`)), mega[:4096], false},
+		"many on a text":                             {rulesOf(10, events.Matches, texts(1, `"(?:a?){400}b%d"`)), mega[:4096], true},
+		"one on many texts":                          {rulesOf(1, events.Matches, texts(1, `"(?:a?){400}b%d"`)), elements(250, mega[:4096]), true},
+		"one on a text that is too long for it":      {rulesOf(10, events.Matches, texts(1, `"(?:a?){900}b%d"`)), mega, false},
+		"many texts searched for in one":             {rulesOf(80, events.Contains, texts(1000, `"ab%d"`)), mega[:4096], true},
+		"a few in a large one":                       {rulesOf(1, events.Contains, texts(10, `"ab%d"`)), mega, false},
+		"many in a large one":                        {rulesOf(80, events.Contains, texts(1000, `"ab%d"`)), mega, true},
+		"many beginnings of many texts":              {rulesOf(80, events.StartsWith, texts(1000, `"aab%d"`)), elements(200_000, "aa"), true},
+		"many beginnings of a text":                  {rulesOf(80, events.StartsWith, texts(1000, `"aab%d"`)), mega, false},
+		"many conditions on many texts":              {rulesOf(5000, events.In, texts(1, `"b%d"`)), elements(200_000, "aa"), true},
+		"many conditions on many numbers":            {rulesOf(5000, events.In, texts(1, `1%d`)), elements(200_000, ParseNumber([]byte("1"))), true},
+		"many conditions on many that fit none":      {rulesOf(5000, events.Less, texts(1, `1%d`)), elements(200_000, nil), true},
+		"many conditions on a text":                  {rulesOf(5000, events.In, texts(1, `"b%d"`)), mega, true},
+		"many conditions on what is nearly a time":   {rulesOf(5000, events.Before, texts(1, `"2026-03-14T15:09:26.%dZ"`)), "2026-03-14T15:09:26." + strings.Repeat("1", 1<<20), true},
+		"one condition on an array":                  {rulesOf(1, events.In, texts(1000, `"b%d"`)), elements(200_000, "aa"), false},
+		"many versions and what is nearly a version": {rulesOf(80, events.SemverEqual, texts(1000, `"1.2.%d"`)), "1.1." + strings.Repeat("1", 1<<20), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var flag *Flag
+			for i, fact := range []events.Fact{three, on, c.rules} {
+				var err error
+				if flag, err = evolve(flag, recorded(events.FlagStream("t", "f"), events.Revision(i+1), fact), fact.(events.FlagFact)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			began := time.Now()
+			_, err := flag.Evaluate(production.ID, &Context{Attributes: map[string]any{"a": c.attribute}})
+			t.Log(time.Since(began))
+			if errors.Is(err, ErrTooLarge) != c.tooLarge {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
