@@ -29,10 +29,28 @@ over two seconds it answers all the same, with ` + "`Preference-Applied: respond
 the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after 20 wrong passwords
 or secrets for one account within a quarter of an hour.`
 
+// tags are the chapters of the document, in the order in which its page shows them.
+var tags = []*huma.Tag{
+	{Name: "Authentication", Description: "Signing up and in, and passwords"},
+	{Name: "Flags", Description: "The tenant's flags"},
+	{Name: "Variations", Description: "What a flag can serve"},
+	{Name: "Rules", Description: "To whom a flag serves what, in each environment"},
+	{Name: "Evaluation", Description: "What a flag serves to somebody"},
+	{Name: "OFREP", Description: "The same for OpenFeature's clients"},
+	{Name: "Projects", Description: "Which group flags"},
+	{Name: "Project flags", Description: "The flags of a project"},
+	{Name: "Tenants", Description: "With their environments and their usage"},
+	{Name: "Members", Description: "The people of a tenant"},
+	{Name: "OAuth", Description: "Machines: their clients and tokens"},
+	{Name: "Platform", Description: "For those who run the service"},
+	{Name: "System", Description: "Health and version"},
+	{Name: "Legacy", Description: "Old paths: not for new integrations"},
+}
+
 // openAPI is the configuration of huma, and with it the head of the OpenAPI document.
 func (a *API) openAPI() huma.Config {
 	config := huma.DefaultConfig("flagledger", Version)
-	config.Info.Description = about
+	config.Info.Description, config.Tags = about, tags
 	config.CreateHooks = nil
 	config.Formats = map[string]huma.Format{"application/json": strictJSON, "json": strictJSON}
 	config.DefaultFormat = "application/json"
