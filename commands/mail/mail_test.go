@@ -3,6 +3,7 @@ package mail
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -105,14 +106,18 @@ func TestRefusals(t *testing.T) {
 	tries := 0
 	final := mailtest.New(t, mailtest.Options{Refuse: func(n int) error {
 		tries = n
-		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such mailbox"}
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such mailbox: " + letter.To}
 	}})
-	if err := open(t, "smtp://"+final.Addr+"?from=a@example.com", final).Send(t.Context(), letter); err == nil || tries != 1 {
+	err := open(t, "smtp://"+final.Addr+"?from=a@example.com", final).Send(t.Context(), letter)
+	if err == nil || tries != 1 {
 		t.Errorf("%d tries of what was refused for good: %v", tries, err)
 	}
+	if text := fmt.Sprint(err); !strings.Contains(text, "550") || !strings.Contains(text, "5.1.1") || !strings.Contains(text, "for good") || strings.Contains(text, "@") {
+		t.Errorf("the error says %q", text)
+	}
 	locked := mailtest.New(t, mailtest.Options{TLS: true, User: "flags", Password: "right"})
-	err := open(t, "smtp://flags:hunter22@"+locked.Addr+"?from=a@example.com", locked).Send(t.Context(), letter)
-	if err == nil || strings.Contains(err.Error(), "hunter22") || len(locked.Mails()) != 0 {
+	err = open(t, "smtp://flags:hunter22@"+locked.Addr+"?from=a@example.com", locked).Send(t.Context(), letter)
+	if err == nil || !strings.Contains(err.Error(), "454") || strings.Contains(err.Error(), "wrong user") || len(locked.Mails()) != 0 {
 		t.Errorf("a wrong password: %v", err)
 	}
 	gone, err := Open("smtp://127.0.0.1:1?from=a@example.com")

@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	netmail "net/mail"
+	"net/textproto"
 	"net/url"
 	"strconv"
 	"strings"
@@ -82,7 +84,8 @@ func Open(text string) (*Server, error) {
 	return s, nil
 }
 
-// Send implements commands.Mailer. It tries three times unless the server refuses the mail for good.
+// Send implements commands.Mailer. It tries three times unless the server refuses the mail for good. Its errors name no address: a server's own words,
+// which often repeat it, are left out.
 func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
@@ -100,14 +103,29 @@ func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 			return nil
 		}
 		if refusal, ok := errors.AsType[*mail.SendError](err); attempt == len(s.repeats) || ok && !refusal.IsTemp() {
-			return err
+			return nameless(err)
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return nameless(err)
 		case <-time.After(s.repeats[attempt]):
 		}
 	}
+}
+
+// nameless is an error in our own words where it has the server's.
+func nameless(err error) error {
+	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
+		how := "for good"
+		if refusal.IsTemp() {
+			how = "for now"
+		}
+		return fmt.Errorf("not taken %s, %s: %s", how, refusal.Reason, strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))
+	}
+	if answer, ok := errors.AsType[*textproto.Error](err); ok {
+		return fmt.Errorf("the server refuses the connection or the sign-in: %d", answer.Code)
+	}
+	return err
 }
 
 func (s *Server) send(ctx context.Context, message *mail.Msg) error {
