@@ -40,24 +40,25 @@ func (e *Errands) Do(ctx context.Context, what string, do func(context.Context) 
 	}
 }
 
-// Run does what waits, until ctx ends, and then what still waits, within five seconds.
+// Run does what waits, until ctx ends, and then ends what it is at and does what still waits, within five seconds.
 func (e *Errands) Run(ctx context.Context) {
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	context.AfterFunc(ctx, func() { time.AfterFunc(endTakes, cancel) })
 	var all sync.WaitGroup
 	for range atOnce {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				select {
 				case errand := <-e.waiting:
-					errand(ctx)
+					errand(whole)
 				case <-ctx.Done():
 				}
 			}
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTakes)
-			defer cancel()
-			for ctx.Err() == nil {
+			for whole.Err() == nil {
 				select {
 				case errand := <-e.waiting:
-					errand(ctx)
+					errand(whole)
 				default:
 					return
 				}
