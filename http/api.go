@@ -2,6 +2,7 @@
 package http
 
 import (
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/errands"
 	"flagledger/commands/idempotency"
 	"flagledger/commands/keys"
 	"flagledger/commands/metering"
@@ -57,10 +59,11 @@ type Options struct {
 	Origins []string       // of the web pages that may call the interface, or "*"
 
 	Mailer      commands.Mailer
-	SuperUsers  []string // addresses of those who may be super users
-	PublicURL   string   // without a slash at its end
-	Environment string   // development or production
-	Build       string   // the build's number
+	Errands     *errands.Errands // that mails are sent as
+	SuperUsers  []string         // addresses of those who may be super users
+	PublicURL   string           // without a slash at its end
+	Environment string           // development or production
+	Build       string           // the build's number
 }
 
 // API serves the interface.
@@ -74,6 +77,7 @@ type API struct {
 	requests   *idempotency.Requests
 	tokens     *tokens
 	limiter    *limiter
+	mails      *windows[[sha256.Size]byte] // by address
 	now        func() time.Time
 	superUsers map[string]bool // addresses in lower case
 	router     *chi.Mux
@@ -93,7 +97,7 @@ func New(o Options) *API {
 	}
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
-		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), superUsers: map[string]bool{}, router: chi.NewMux(),
+		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), mails: newWindows[[sha256.Size]byte](mailWindow), superUsers: map[string]bool{}, router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

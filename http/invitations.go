@@ -91,6 +91,7 @@ func (a *API) addInvitations() {
 		return &noContent{changedBy(done)}, err
 	})
 	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag, "Mail an invitation once more; it expires later")
+	resend.Description = "An address is mailed five invitations an hour at most."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
 		invitation, done, err := commands.Do(ctx, a.writer, by(ctx), commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})

@@ -2,14 +2,23 @@ package http
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 
 	"flagledger/commands"
+	"flagledger/events"
 )
 
-// mailTimeout is how long a mail may take with all attempts to send it.
-const mailTimeout = time.Minute
+const (
+	mailTimeout = time.Minute // of a mail with all attempts to send it
+	mailWindow  = 60 * 60     // seconds
+	shownName   = 60          // characters
+)
+
+// mailRate is how many invitations an address is mailed within the window, from each node.
+var mailRate = newRate(5)
 
 const platformMail = `You have been invited to help run the feature flags at %s, as %s.
 
@@ -34,14 +43,24 @@ func (a *API) mailInvitation(ctx context.Context, email string, i commands.Invit
 	})
 }
 
-// mail sends a mail that nobody waits for. What cannot be sent is logged, without what it says.
+// mailMember tells somebody that a tenant waits for him. What the tenant is called is anybody's choice: it stays on one line, and short.
+func (a *API) mailMember(ctx context.Context, email, tenant string, role events.Role) {
+	if name := []rune(tenant); len(name) > shownName {
+		tenant = string(name[:shownName]) + "…"
+	}
+	a.mail(ctx, commands.Mail{To: email, Subject: "An invitation", Text: fmt.Sprintf(memberMail, tenant, a.options.PublicURL, role)})
+}
+
+// mail sends a mail that nobody waits for, unless its address has got too many of late. What is not sent is logged, without what it says and to whom.
 func (a *API) mail(ctx context.Context, m commands.Mail) {
-	log := requestOf(ctx).log()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailTimeout)
-	go func() {
+	address := sha256.Sum256([]byte(strings.ToLower(m.To)))
+	if a.mails.take(address, mailRate, a.limiter.second()).exceeded {
+		requestOf(ctx).log().Warn("a mail was not sent: its address has got too many within the hour", "subject", m.Subject)
+		return
+	}
+	a.options.Errands.Do(ctx, "send a mail", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 		defer cancel()
-		if err := a.options.Mailer.Send(ctx, m); err != nil {
-			log.Warn("a mail was not sent", "subject", m.Subject, "err", err)
-		}
-	}()
+		return a.options.Mailer.Send(ctx, m)
+	})
 }

@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -70,7 +69,7 @@ func (a *API) addMembers() {
 			return listed(ctx, in.PageInput, rows, total, showMember), nil
 		}, old)
 	add := operation("POST", path, "add-member", tag, "Add a member by his address")
-	add.Description = "An address that no account has yet makes a pending member, who becomes real once he signs in with it."
+	add.Description = "An address that no account has yet makes a pending member, who becomes real once he signs in with it, and is mailed an invitation: an address gets five an hour at most."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember, old)
@@ -117,9 +116,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		return nil, err
 	}
 	if tenant, ok := a.queries.Live().Tenant(tenantID); ok && add.Pending {
-		a.mail(ctx, commands.Mail{
-			To: body.Email, Subject: "An invitation", Text: fmt.Sprintf(memberMail, tenant.Name(), a.options.PublicURL, add.Role),
-		})
+		a.mailMember(ctx, body.Email, tenant.Name(), add.Role)
 	}
 	out.Location = "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID)
 	return out, nil

@@ -269,6 +269,24 @@ func TestInvitationsAreMailed(t *testing.T) {
 	if text := server.Wait(t, member, 1).Text; !strings.Contains(text, `"Personal workspace"`) || !strings.Contains(text, "as viewer") {
 		t.Errorf("the mail says %q", text)
 	}
+	// However often somebody is invited, he gets few mails, and whatever the tenant is called, its name is one short line.
+	pest := root.newTenant("You have won!\n\nClaim it\u2028at\r\nhttp://example.com " + strings.Repeat("x", 150))
+	victim := address()
+	for range 8 {
+		member := pest.call("POST", usersPath(pest), map[string]string{"email": victim, "role": "viewer"}).want(201).object()["userId"].(string)
+		pest.call("DELETE", usersPath(pest, member), nil).want(204)
+	}
+	last := address()
+	root.call("POST", usersPath(root), map[string]string{"email": last, "role": "viewer"}).want(201)
+	s.node.stop() // which waits for mails
+	sent := map[string]int{}
+	for _, m := range server.Mails() {
+		sent[m.To]++
+		if m.To == victim && (!strings.HasPrefix(m.Text, `You have been invited to "You have won!\n\nClaim it\u2028at\r\nhttp://example.com `) || strings.Contains(m.Text, strings.Repeat("x", 60))) {
+			t.Errorf("the mail says %q", m.Text)
+		}
+	}
+	same(t, "mails", []int{sent[victim], sent[last]}, []int{5, 1})
 }
 
 // erase runs the command over the service's database.

@@ -10,6 +10,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/errands"
 	"flagledger/commands/idempotency"
 	"flagledger/commands/keys"
 	"flagledger/commands/metering"
@@ -69,6 +70,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	people := directory.New(pool)
 	meter := metering.New(pool)
 	requests := idempotency.New(pool)
+	chores := errands.New(log)
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
 
@@ -78,6 +80,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	parts.Go(func() { progress.Listen(running, databaseURL, store.Engine(), log) })
 	parts.Go(func() { people.Run(running, log) })
 	parts.Go(func() { identity.Run(running) })
+	parts.Go(func() { chores.Run(running) })
 	parts.Go(func() { meter.Run(running, log) })
 	parts.Go(func() { signing.Run(running) })
 	parts.Go(func() { requests.Run(running, log) })
@@ -96,7 +99,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		Queries:  queries.New(pool, live),
 		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins, Streams: c.streams,
-		Mailer: mailer, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
+		Mailer: mailer, Errands: chores, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})
 	return &node{api: api, ready: live.Ready(), stop: stop}, nil
 }
