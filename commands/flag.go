@@ -107,13 +107,17 @@ const (
 	maxVariations  = 100
 )
 
+// maxFlags is how many flags a tenant may have: all are held in memory, on all nodes.
+const maxFlags = 20_000
+
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // reservedKeys are the words that stand where a key stands in a path.
 var reservedKeys = []string{"projects", "evaluate", "stream"}
 
 // CreateFlag begins a flag. Its key must be free in the tenant. ProjectMissing says that ProjectID names no project of the tenant; it is looked up
-// in the snapshot and the read model, so it may miss one that is deleted at the same moment.
+// in the snapshot and the read model, so it may miss one that is deleted at the same moment. Flags is how many the tenant has, counted in the snapshot: of those that are made at the
+// same moment a few may go beyond what it may have.
 type CreateFlag struct {
 	TenantID       string
 	Key            string
@@ -125,6 +129,7 @@ type CreateFlag struct {
 	Tags           []string
 	ProjectID      string
 	ProjectMissing bool
+	Flags          int
 	Salt           string // new
 	Variations     []NewVariation
 }
@@ -177,6 +182,9 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	}
 	if f.Exists {
 		return nil, refuse(Conflict, "a flag with the key %q exists already", c.Key)
+	}
+	if c.Flags >= maxFlags {
+		return nil, refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.Flags)
 	}
 	created.Variations = draft.Variations
 	return []events.Fact{created}, nil

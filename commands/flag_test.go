@@ -51,6 +51,10 @@ func TestCreateFlag(t *testing.T) {
 	t.Run("whose key is taken", func(t *testing.T) {
 		when(t, []events.Fact{created()}, creating(unchanged)).refused(Conflict)
 	})
+	t.Run("of a tenant that has many", func(t *testing.T) {
+		when(t, nil, creating(func(c *CreateFlag) { c.Flags = 19_999 })).then(created())
+		when(t, nil, creating(func(c *CreateFlag) { c.Flags = 20_000 })).refused(Conflict)
+	})
 	for name, c := range map[string]struct {
 		change func(*CreateFlag)
 		fields []string

@@ -61,12 +61,16 @@ func (t *Tenant) evolve(r events.Recorded) {
 	}
 }
 
+// MaxAdministered is of how many tenants one may be admin and go on creating.
+const MaxAdministered = 100
+
 // CreateTenant begins a tenant with its first admin and its first environments.
 type CreateTenant struct {
 	ID           string // new
 	Name         string
 	Sandbox      bool
 	Creator      string // the id of the person who becomes its admin
+	Administered int    // of how many he is one, counted in the snapshot: of those that are made at the same moment a few may go beyond the bound
 	Environments []events.EnvironmentRef
 }
 
@@ -85,6 +89,9 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 	}
 	if t.taken {
 		return nil, refuse(Conflict, "the tenant exists already")
+	}
+	if c.Administered >= MaxAdministered {
+		return nil, refuse(Conflict, "the caller is admin of %d tenants: whoever is of %d may create no more", c.Administered, MaxAdministered)
 	}
 	plan := events.FreePlan
 	if c.Sandbox {

@@ -21,6 +21,10 @@ func TestCreateTenant(t *testing.T) {
 	when(t, nil, create).then(facts(events.SandboxPlan, true)...)
 	when(t, facts(events.FreePlan, false), create).refused(Conflict)
 	when(t, nil, CreateTenant{ID: "t"}).refused(Invalid, "name")
+	create.Administered = 99
+	when(t, nil, create).then(facts(events.SandboxPlan, true)...)
+	create.Administered = 100
+	when(t, nil, create).refused(Conflict)
 }
 
 func TestUsers(t *testing.T) {

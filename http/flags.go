@@ -134,6 +134,7 @@ func (a *API) addFlags() {
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
+	create.Description = "A tenant may have 20,000 flags."
 	register(a, creating, create, func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
@@ -236,8 +237,10 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 
 // command is the command that makes the flag, in no project.
 func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
+	tenant := principalOf(ctx).tenant
+	flags, _ := tenant.Size()
 	cmd := commands.CreateFlag{
-		TenantID: principalOf(ctx).tenant.ID(), Key: n.Key, ID: newID(ctx), Name: n.Name.sent, Type: events.FlagType(n.Type),
+		TenantID: tenant.ID(), Flags: flags, Key: n.Key, ID: newID(ctx), Name: n.Name.sent, Type: events.FlagType(n.Type),
 		DefaultValue: json.RawMessage(n.DefaultValue), Description: n.Description, Tags: n.Tags, Salt: commands.NewSalt(),
 	}
 	for _, v := range n.Variations {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/queries"
 )
 
@@ -67,7 +68,9 @@ func (a *API) addTenants() {
 			return listed(ctx, *in, rows, total, showTenant), nil
 		}, "/api/tenants")
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
+	create.Description = "Whoever is admin of 100 tenants may create no more."
 	create.DefaultStatus = http.StatusCreated
+	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, create, a.createTenant, "/api/tenants")
 	register(a, access{who: viewer, tenantHeader: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
 		func(ctx context.Context, in *TenantPath) (*tenantOutput, error) {
@@ -143,6 +146,18 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 }
 
 // createTenant writes the contact, which is no fact, before the facts: a tenant is never without the one that was sent.
+// administered counts the tenants that a person is admin of.
+func (a *API) administered(userID string) (n int) {
+	for _, id := range a.queries.Live().User(userID).Tenants {
+		if tenant, ok := a.queries.Live().Tenant(id); ok {
+			if role, _ := tenant.Role(userID); role == events.AdminRole {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func (a *API) createTenant(ctx context.Context, in *struct {
 	ChangeInput
 	Body createTenantBody
@@ -151,12 +166,13 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	email := in.Body.PrimaryEmail
 	wrong := wrongContact(email, in.Body.ContactName)
 	create := commands.CreateTenant{
-		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Environments: commands.FirstEnvironments(),
+		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Administered: a.administered(claims.UserID),
+		Environments: commands.FirstEnvironments(),
 	}
 	if err := together(ctx, create.Check(wrong)); err != nil {
 		return nil, err
 	}
-	if email != "" || in.Body.ContactName != "" {
+	if create.Administered < commands.MaxAdministered && (email != "" || in.Body.ContactName != "") {
 		if err := a.directory.SetContact(ctx, create.ID, email, in.Body.ContactName); err != nil {
 			return nil, err
 		}

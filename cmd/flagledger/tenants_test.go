@@ -43,6 +43,18 @@ func TestTenants(t *testing.T) {
 			me.call("POST", "/api/v1/tenants", map[string]any{"name": strings.Repeat("é", 200), "contactName": strings.Repeat("é", 200)}).want(201)
 			me.call("POST", "/api/v1/tenants", `{"name":1,"isSandbox":"yes","plan":"free"}`).refused(422, "name", "isSandbox", "plan")
 		},
+		"whoever is admin of 100 tenants creates no more": func(_ *testing.T, me *client) {
+			many := me.s.signUp("many@example.com")
+			for range 99 {
+				many.newTenant("one of many")
+			}
+			a := many.call("POST", "/api/v1/tenants", `{"name":"one more","contactName":"Zoë"}`).refused(409)
+			if detail, _ := a.object()["detail"].(string); !strings.Contains(detail, "100") {
+				me.s.t.Errorf("it does not name the limit: %s", a.body)
+			}
+			many.call("DELETE", "/api/v1/tenants/"+many.tenant, nil).want(204)
+			many.newTenant("in its place")
+		},
 		"a tenant is changed in part": func(_ *testing.T, me *client) {
 			path := "/api/v1/tenants/" + me.tenant
 			me.call("PATCH", path, `{"name":"Acme Inc."}`).want(200).shows(map[string]any{"name": "Acme Inc.", "primaryEmail": "owner@example.com", "contactName": ""})
