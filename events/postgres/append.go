@@ -134,7 +134,7 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, er
 			metadata = append(metadata, e.Metadata)
 		}
 	}
-	rows, err := s.pool.Query(ctx, "select applied from events.append($1, $2, $3, $4, $5, $6, $7, $8)",
+	rows, err := s.writing.Query(ctx, "select applied from events.append($1, $2, $3, $4, $5, $6, $7, $8)",
 		streams, expected, counts, ids, names, versions, data, metadata)
 	if err != nil {
 		return nil, err

@@ -19,15 +19,16 @@ import (
 
 // Store is an events.Store over the table events.event, which package migrations creates. All of its methods may be used at once.
 type Store struct {
-	pool     *pgxpool.Pool
+	pool     *pgxpool.Pool // to read
+	writing  *pgxpool.Pool // the committer's one connection, which no reader keeps it waiting for
 	log      *slog.Logger
 	appends  chan *pending
 	closing  chan struct{}
 	finished chan struct{}
 }
 
-// Connections: one for the committer, the rest for streams that commands read. Subscriptions bring their own.
-const poolSize = 8
+// readers is how many connections there are for streams that commands read. Subscriptions bring their own.
+const readers = 7
 
 // Open connects to the database at url and checks that an acknowledged append will be on disk: it refuses a server that
 // runs with fsync or synchronous_commit off.
@@ -36,7 +37,7 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
-	config.MaxConns = poolSize
+	config.MaxConns = readers
 	config.ConnConfig.ConnectTimeout = 2 * time.Second
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -46,8 +47,16 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("event store: %w", err)
 	}
+	config = config.Copy()
+	config.MinConns, config.MaxConns = 0, 1
+	writing, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("event store: %w", err)
+	}
 	s := &Store{
 		pool:     pool,
+		writing:  writing,
 		log:      log,
 		appends:  make(chan *pending),
 		closing:  make(chan struct{}),
@@ -74,6 +83,7 @@ func checkDurable(ctx context.Context, pool *pgxpool.Pool) error {
 func (s *Store) Close() {
 	close(s.closing)
 	<-s.finished
+	s.writing.Close()
 	s.pool.Close()
 }
 

@@ -1,11 +1,15 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
@@ -100,6 +104,43 @@ func TestFactsCannotBeChanged(t *testing.T) {
 	for _, statement := range []string{"update events.event set name = 'x'", "delete from events.event", "truncate events.event"} {
 		if _, err := conn.Exec(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "events are facts") {
 			t.Errorf("%s: %v, want a refusal", statement, err)
+		}
+	}
+}
+
+func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
+	s := open(t)
+	list := make([]events.Event, 100)
+	for i := range list {
+		list[i] = events.Event{ID: uuid.New(), Fact: events.FlagCreated{Description: strings.Repeat("long", 10_000)}} // more than a connection buffers
+	}
+	if _, err := s.Append(t.Context(), "flag-t.long", 0, list); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer end()
+	begun := make(chan struct{}, 100)
+	for range 50 {
+		reading.Go(func() {
+			for _, err := range s.Read(ctx, "flag-t.long", 0) {
+				if err == nil {
+					begun <- struct{}{}
+				}
+				<-ctx.Done()
+				return
+			}
+		})
+	}
+	for range 7 {
+		<-begun
+	}
+	appending, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	for i := range 3 {
+		if _, err := s.Append(appending, fmt.Sprintf("flag-t.%d", i), 0, []events.Event{{ID: uuid.New(), Fact: events.FlagDeleted{}}}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
