@@ -16,8 +16,9 @@ type Identity interface {
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
 	SignIn(ctx context.Context, email, password string) (Session, error)
-	// Refresh trades a refresh token for a new session state.
-	Refresh(ctx context.Context, refreshToken string) (Session, error)
+	// Refresh trades a refresh token for a new session state. Before the token is used up, admit is asked whether the session may go on: where it
+	// refuses, the token stays good. A token that is used twice was stolen: with the refusal come the claims of its session, which the caller ends.
+	Refresh(ctx context.Context, refreshToken string, admit func(Claims) error) (Session, error)
 	// Verify tells whom an ID token speaks of. It does no I/O once it knows the provider's keys, and knows nothing of sessions that have ended
 	// since the token was issued.
 	Verify(ctx context.Context, idToken string) (Claims, error)

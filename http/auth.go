@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -97,7 +98,8 @@ func (a *API) addAuth() {
 	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase ends the refresh tokens of all of a person's sessions."
 	register(a, access{who: person, endsSession: true}, logout, a.logOut)
 	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication", "Trade a refresh token for new tokens")
-	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session."
+	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session on every node, ID tokens included. A call that is " +
+		"refused or fails for another reason does not use it up. With Firebase a token is good until its session ends."
 	refresh.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(a, access{who: anyone}, refresh, func(ctx context.Context, in *struct {
 		Body struct {
@@ -110,15 +112,39 @@ func (a *API) addAuth() {
 		if err := together(ctx, nil); err != nil {
 			return nil, err
 		}
-		session, err := a.identity.Refresh(ctx, in.Body.RefreshToken)
-		if err == nil {
-			err = a.stands(session.Claims) // the provider may know it later
-		}
-		if err != nil {
-			return nil, err
-		}
-		return a.showSession(ctx, session)
+		return a.refresh(ctx, in.Body.RefreshToken)
 	})
+}
+
+// refresh trades a refresh token for new tokens once nothing else can fail, for then it is used up.
+func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput, error) {
+	var role string
+	session, err := a.identity.Refresh(ctx, refreshToken, func(c commands.Claims) (err error) {
+		if err := a.stands(c); err != nil { // the provider may know it later
+			return err
+		}
+		role, err = a.letIn(ctx, c)
+		return err
+	})
+	if err != nil && session.SessionID != "" {
+		return nil, cmp.Or(a.endStolen(ctx, session.Claims), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return showSession(session, role), nil
+}
+
+// endStolen ends a session of which a refresh token was used twice. The token shows it again as long as that fails.
+func (a *API) endStolen(ctx context.Context, c commands.Claims) error {
+	requestOf(ctx).log().Warn("a refresh token was used twice: its session ends", "user", c.UserID, "session", c.SessionID)
+	_, _, err := commands.Do(ctx, a.writer, himself(ctx, c.UserID), commands.EndSession{
+		UserID: c.UserID, SessionID: c.SessionID, Until: time.Now().Add(maxTokenLife),
+	})
+	if err != nil {
+		return err
+	}
+	return a.identity.Revoke(ctx, c.UserID, c.SessionID)
 }
 
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.
@@ -160,6 +186,12 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return a.identity.Admit(ctx, idToken)
 }
 
+// himself is the metadata of what a call changes that somebody makes who has not signed in yet.
+func himself(ctx context.Context, userID string) commands.By {
+	req := requestOf(ctx)
+	return commands.By{Actor: events.Actor{Kind: events.UserActor, ID: userID}, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
+}
+
 // welcome makes sure that a person is registered and has a tenant, and makes him a member of those that have invited his address.
 func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	if err := a.shutOut(c.UserID); err != nil {
@@ -168,8 +200,7 @@ func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	if err := a.directory.Meet(ctx, c); err != nil {
 		return err
 	}
-	req := requestOf(ctx)
-	himself := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: c.UserID}, RequestID: req.id, CorrelationID: req.correlation}
+	himself := himself(ctx, c.UserID)
 	if user := a.queries.Live().User(c.UserID); !user.Registered || len(user.Tenants) == 0 {
 		if err := commands.Welcome(ctx, a.writer, himself, c); err != nil {
 			return err
@@ -251,18 +282,31 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	return out, nil
 }
 
-func (a *API) showSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
-	if err := a.welcome(ctx, s.Claims); err != nil {
-		return nil, err
+// letIn lets a person begin to use the service, or go on, and tells his role in the active tenant.
+func (a *API) letIn(ctx context.Context, c commands.Claims) (role string, err error) {
+	if err := a.welcome(ctx, c); err != nil {
+		return "", err
 	}
-	active, err := a.activeTenant(ctx, s.Claims)
+	active, err := a.activeTenant(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	return a.roleIn(active, c.UserID), nil
+}
+
+// openSession answers somebody who has just signed in.
+func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
+	role, err := a.letIn(ctx, s.Claims)
 	if err != nil {
 		return nil, err
 	}
+	return showSession(s, role), nil
+}
+
+func showSession(s commands.Session, role string) *sessionOutput {
 	out := &sessionOutput{Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())}}
-	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName = s.UserID, s.Email, s.DisplayName
-	out.Body.User.Role = a.roleIn(active, s.UserID)
-	return out, nil
+	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName, out.Body.User.Role = s.UserID, s.Email, s.DisplayName, role
+	return out
 }
 
 // logOut ends the session of the token that the call was made with, on all nodes.

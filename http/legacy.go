@@ -83,7 +83,7 @@ func (a *API) addLegacy() {
 		if err != nil {
 			return nil, err
 		}
-		return a.showSession(ctx, session)
+		return a.openSession(ctx, session)
 	})
 	signUp := legacy(operation("POST", "/auth/signup", "legacy-sign-up", "Legacy", "Sign up with a password"), "/api/v1/auth/signup")
 	signUp.DefaultStatus = http.StatusCreated
@@ -101,7 +101,7 @@ func (a *API) addLegacy() {
 		if err != nil {
 			return nil, err
 		}
-		return a.showSession(ctx, session)
+		return a.openSession(ctx, session)
 	})
 }
 

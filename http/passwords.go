@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"flagledger/commands"
-	"flagledger/events"
 )
 
 // NewPassword is a password that is to be set.
@@ -97,9 +96,7 @@ func (a *API) updatePassword(ctx context.Context, current, password string) (don
 // endSessions makes it known to all nodes which of a person's sessions have ended, and notes what became of it.
 func (a *API) endSessions(done *commands.Done) commands.Ending {
 	return func(ctx context.Context, ending commands.EndSessions) (err error) {
-		req := requestOf(ctx)
-		himself := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: ending.UserID}, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
-		_, *done, err = commands.Do(ctx, a.writer, himself, ending)
+		_, *done, err = commands.Do(ctx, a.writer, himself(ctx, ending.UserID), ending)
 		return err
 	}
 }

@@ -278,8 +278,16 @@ func TestAuthentication(t *testing.T) {
 			}
 			me.with(body["token"].(string)).call("GET", "/api/v1/tenants", nil).want(200)
 			second := refresh(body["refreshToken"]).want(200).object()
+			other, node := account.signIn(me), me.s.secondNode()
 			refresh(account.refresh).refused(401)
 			refresh(second["refreshToken"]).refused(401)
+			for _, token := range []string{account.token, body["token"].(string), second["token"].(string)} {
+				me.with(token).call("GET", "/api/v1/tenants", nil).refused(401)
+				there := &client{s: node, token: token}
+				node.eventually("the other node refuses the token", func() bool { return there.call("GET", "/api/v1/tenants", nil).status == 401 })
+			}
+			me.with(other.token).call("GET", "/api/v1/tenants", nil).want(200)
+			refresh(other.refresh).want(200)
 			refresh("nonsense").refused(401)
 			refresh("").refused(422, "refreshToken")
 		},

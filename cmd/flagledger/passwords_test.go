@@ -225,6 +225,49 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	signIn(third).want(200)
 }
 
+// A refresh that cannot be answered does not use the token up, and one of a stolen token ends its session as soon as that can be done.
+func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
+	t.Parallel()
+	book, store := &logBook{}, esdbtest.New(t)
+	s := serviceWith(t, pgtest.URL(t), config{EventStoreURL: store.URL(), Environment: "development"}, book.logger())
+	owner := s.signUp(address())
+	account := owner.account()
+	owner.call("POST", "/api/v1/tenants/"+owner.tenant+"/users", map[string]string{"email": account.email, "role": "viewer"}).want(201)
+	refresh := func(token string) *answer {
+		return s.anonymous().call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": token})
+	}
+	pool, err := openPool(t.Context(), s.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if _, err := pool.Exec(t.Context(), `insert into keep.pending_members values ('pending', $1, $2)`, owner.tenant, account.email); err != nil {
+		t.Fatal(err) // which is to be joined, with a fact
+	}
+	store.Stop()
+	refresh(account.refresh).refused(503)
+	store.Start()
+	var next map[string]any
+	s.eventually("the same token is traded", func() bool {
+		a := refresh(account.refresh)
+		if a.status == 200 {
+			next = a.object()
+		}
+		return a.status == 200
+	})
+	store.Stop()
+	refresh(account.refresh).refused(503) // a second time
+	store.Start()
+	var a *answer
+	s.eventually("the session has ended", func() bool { a = refresh(account.refresh); return a.status == 401 })
+	owner.with(next["token"].(string)).call("GET", "/api/v1/tenants", nil).refused(401)
+	refresh(next["refreshToken"].(string)).refused(401)
+	id := strings.TrimPrefix(a.object()["instance"].(string), "urn:uuid:")
+	if !regexp.MustCompile(`used twice.*"request":"` + id + `"`).MatchString(book.String()) {
+		t.Errorf("the log does not tell that it was the request %s", id)
+	}
+}
+
 // verified tells what an ID token says of the address.
 func verified(t *testing.T, token string) bool {
 	t.Helper()

@@ -82,9 +82,15 @@ func TestPlatform(t *testing.T) {
 			second.s = root.s.secondNode()
 			second.evaluate("k", `{}`).want(200)
 			path := usersOfPlatform + "/" + other.userID
+			session := other.s.anonymous().call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).want(200).object()
+			refresh := func() *answer {
+				return other.s.anonymous().call("POST", "/api/v1/auth/refresh", map[string]any{"refreshToken": session["refreshToken"]})
+			}
 			root.call("PATCH", path+"/deactivate", nil).want(200).shows(map[string]any{"active": false})
 			root.call("PATCH", path+"/deactivate", nil).want(200).shows(map[string]any{"active": false})
 			other.evaluate("k", `{}`).refused(403)
+			refresh().refused(403)
+			refresh().refused(403)
 			other.call("GET", "/api/v1/tenants", nil).refused(403)
 			other.s.anonymous().call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).refused(403)
 			other.s.anonymous().call("POST", "/api/v1/auth/login", map[string]string{"idToken": other.token}).refused(403)
@@ -92,6 +98,7 @@ func TestPlatform(t *testing.T) {
 			same(t, "he is not active", entry(root.call("GET", usersOfPlatform, nil).list(), "userId", other.userID)["active"], false)
 			root.call("PATCH", path+"/reactivate", nil).want(200).shows(map[string]any{"active": true})
 			other.evaluate("k", `{}`).want(200)
+			refresh().want(200)
 			root.call("PATCH", usersOfPlatform+"/none/deactivate", nil).refused(404)
 			root.call("PATCH", usersOfPlatform+"/"+root.userID+"/deactivate", nil).refused(409)
 		},

@@ -146,14 +146,26 @@ func (p *Provider) signIn(ctx context.Context, email, password string) (*identit
 	return in, nil
 }
 
-// Refresh trades a refresh token for a new session state, unless the session has ended.
-func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.Session, error) {
+// Refresh trades a refresh token for a new session state, unless the session has ended. The token is good as long as its session goes on, however
+// often it is used.
+func (p *Provider) Refresh(ctx context.Context, refreshToken string, admit func(commands.Claims) error) (commands.Session, error) {
 	if err := p.withPasswords(); err != nil {
 		return commands.Session{}, err
 	}
 	if refreshToken == "" {
 		return commands.Session{}, unauthenticated("the refresh token is not valid")
 	}
+	s, err := p.exchange(ctx, refreshToken)
+	if err == nil {
+		err = admit(s.Claims)
+	}
+	if err != nil {
+		return commands.Session{}, err
+	}
+	return s, nil
+}
+
+func (p *Provider) exchange(ctx context.Context, refreshToken string) (commands.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
 	token, err := p.refresh.TokenSource(ctx, &oauth2.Token{RefreshToken: refreshToken}).Token()

@@ -72,6 +72,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+func anyone(commands.Claims) error { return nil }
+
 func kindOf(t *testing.T, err error, kind commands.Kind) {
 	t.Helper()
 	if err == nil || commands.KindOf(err) != kind {
@@ -101,7 +103,7 @@ func TestWhatEndsAtFirebaseEndsHere(t *testing.T) {
 			end(up.UserID)
 			_, err = p.Admit(t.Context(), up.IDToken)
 			kindOf(t, err, commands.Unauthenticated)
-			_, err = p.Refresh(t.Context(), up.RefreshToken)
+			_, err = p.Refresh(t.Context(), up.RefreshToken, anyone)
 			kindOf(t, err, commands.Unauthenticated)
 			if name != "revoked by an operator" {
 				_, err = p.SignIn(t.Context(), email, "correct horse")
@@ -179,7 +181,7 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 	return map[string]func() error{
 		"sign up": func() error { _, err := p.SignUp(ctx, "ada@example.com", "correct horse", ""); return err },
 		"sign in": func() error { _, err := p.SignIn(ctx, "ada@example.com", "correct horse"); return err },
-		"refresh": func() error { _, err := p.Refresh(ctx, "token-to-refresh"); return err },
+		"refresh": func() error { _, err := p.Refresh(ctx, "token-to-refresh", anyone); return err },
 		"reset":   func() error { return p.ResetPassword(ctx, "token-of-a-link", "correct horse", nil) },
 		"update": func() error {
 			return p.UpdatePassword(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse", "another horse", nil)

@@ -26,6 +26,11 @@ type Subject struct {
 	Later func(t testing.TB)
 }
 
+// refresh is for sessions that nothing speaks against.
+func (s Subject) refresh(ctx context.Context, token string) (commands.Session, error) {
+	return s.Refresh(ctx, token, func(commands.Claims) error { return nil })
+}
+
 // resetPassword tells which sessions have ended.
 func (s Subject) resetPassword(ctx context.Context, token, password string) (ended commands.EndSessions, err error) {
 	err = s.ResetPassword(ctx, token, password, into(&ended))
@@ -156,7 +161,14 @@ func Run(t *testing.T, s Subject) {
 		},
 		"refreshing goes on with the session": func(t *testing.T) {
 			up := must(s.SignUp(t.Context(), address(), secret, "Ada"))(t)
-			next := must(s.Refresh(t.Context(), up.RefreshToken))(t)
+			_, err := s.Refresh(t.Context(), up.RefreshToken, func(c commands.Claims) error {
+				if c.UserID != up.UserID || c.SessionID != up.SessionID || !c.AuthTime.Equal(up.AuthTime) || c.Email != up.Email {
+					t.Errorf("the session of %+v is said to be %+v", up.Claims, c)
+				}
+				return errBroken
+			})
+			refused(t, err, commands.Unavailable)
+			next := must(s.refresh(t.Context(), up.RefreshToken))(t)
 			if next.RefreshToken == "" || next.ExpiresIn != time.Hour {
 				t.Errorf("got %+v", next)
 			}
@@ -166,7 +178,7 @@ func Run(t *testing.T, s Subject) {
 			}
 			must(s.Verify(t.Context(), next.IDToken))(t)
 			for _, token := range []string{"", "nonsense", up.IDToken} {
-				_, err := s.Refresh(t.Context(), token)
+				_, err := s.refresh(t.Context(), token)
 				refused(t, err, commands.Unauthenticated)
 			}
 		},
@@ -176,7 +188,7 @@ func Run(t *testing.T, s Subject) {
 			if err := s.Revoke(t.Context(), up.UserID, up.SessionID); err != nil {
 				t.Fatal(err)
 			}
-			_, err := s.Refresh(t.Context(), up.RefreshToken)
+			_, err := s.refresh(t.Context(), up.RefreshToken)
 			refused(t, err, commands.Unauthenticated)
 			if err := s.Revoke(t.Context(), up.UserID, up.SessionID); err != nil {
 				t.Errorf("revoked again: %v", err)
@@ -223,7 +235,7 @@ func Run(t *testing.T, s Subject) {
 			refused(t, err, commands.Invalid, "token")
 			_, err = s.SignIn(t.Context(), email, secret)
 			refused(t, err, commands.Unauthenticated)
-			_, err = s.Refresh(t.Context(), up.RefreshToken)
+			_, err = s.refresh(t.Context(), up.RefreshToken)
 			refused(t, err, commands.Unauthenticated)
 			in := must(s.SignIn(t.Context(), email, another))(t)
 			if in.AuthTime.Before(ended.Before) || !in.EmailVerified {

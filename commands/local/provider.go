@@ -189,13 +189,19 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 	if err != nil {
 		return commands.Session{}, err
 	}
+	claims := claimsOf(who, s)
+	claims.ExpiresAt = expires
 	return commands.Session{
-		Claims: commands.Claims{
-			UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
-			Provider: provider, SessionID: s.id, AuthTime: s.authTime.Truncate(time.Second), ExpiresAt: expires,
-		},
-		IDToken: text, RefreshToken: refresh, ExpiresIn: keys.Lives,
+		Claims: claims, IDToken: text, RefreshToken: refresh, ExpiresIn: keys.Lives,
 	}, nil
+}
+
+// claimsOf is what the ID tokens of a session say; when one expires is its own.
+func claimsOf(who person, s session) commands.Claims {
+	return commands.Claims{
+		UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
+		Provider: provider, SessionID: s.id, AuthTime: s.authTime.UTC().Truncate(time.Second),
+	}
 }
 
 func (p *Provider) now() time.Time { return p.o.Now().UTC() }

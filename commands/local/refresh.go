@@ -25,62 +25,78 @@ type session struct {
 	authTime time.Time // of the sign-in; every refresh token of the session carries it as issued_at
 }
 
+// errUsed is the refusal of a refresh token that was used before.
+var errUsed = refuse("the refresh token has been used before: its session has ended")
+
 // Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name that the person has
-// now. A token used twice was stolen from one of the two: it ends the session.
-func (p *Provider) Refresh(ctx context.Context, refreshToken string) (commands.Session, error) {
+// now. A token used twice was stolen from one of the two.
+func (p *Provider) Refresh(ctx context.Context, refreshToken string, admit func(commands.Claims) error) (commands.Session, error) {
 	if len(refreshToken) != base64.RawURLEncoding.EncodedLen(tokenBits/8) {
 		return commands.Session{}, refuse("the refresh token is not valid")
 	}
-	var (
-		now     = p.now()
-		kept    = sum(refreshToken)
-		s       session
-		who     person
-		next    string
-		refused error // where the transaction commits all the same
-	)
-	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, kept).Scan(&s.userID, &s.id)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return refuse("the refresh token is not valid")
-		}
-		if err != nil {
+	kept := sum(refreshToken)
+	var s session
+	var who person
+	look := func(tx pgx.Tx) (err error) {
+		s, who, err = p.refreshable(ctx, tx, kept)
+		return err
+	}
+	var next string
+	rotate := func(tx pgx.Tx) error {
+		if err := look(tx); err != nil {
 			return err
 		}
-		if who, err = p.personOf(ctx, tx, s.userID); err != nil {
-			return err
-		}
-		if err := lock(ctx, tx, s); err != nil {
-			return err
-		}
-		var expires time.Time
-		var used *time.Time
-		err = tx.QueryRow(ctx, `select issued_at, expires_at, used_at from keep.refresh_tokens where hash = $1 for update`, kept).Scan(&s.authTime, &expires, &used)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return refuse("the refresh token is not valid")
-		case err != nil:
-			return err
-		case used != nil:
-			refused = refuse("the refresh token has been used before: its session has ended")
-			return end(ctx, tx, s)
-		case !now.Before(expires):
-			return refuse("the refresh token has expired")
-		}
+		now := p.now()
 		if _, err := tx.Exec(ctx, `update keep.refresh_tokens set used_at = $2 where hash = $1`, kept, now); err != nil {
 			return err
 		}
+		var err error
 		next, err = grant(ctx, tx, s, now)
 		return err
-	})
+	}
+	err := pgx.BeginFunc(ctx, p.pool, look)
+	if err == nil {
+		if err := admit(claimsOf(who, s)); err != nil {
+			return commands.Session{}, err
+		}
+		err = pgx.BeginFunc(ctx, p.pool, rotate)
+	}
+	if errors.Is(err, errUsed) {
+		return commands.Session{Claims: commands.Claims{UserID: s.userID, SessionID: s.id}}, errUsed
+	}
 	if err != nil {
 		return commands.Session{}, trouble("refresh a session", err)
 	}
-	if refused != nil {
-		p.o.Log.WarnContext(ctx, "a refresh token was used twice: its session has ended", "user", s.userID, "session", s.id)
-		return commands.Session{}, refused
-	}
 	return p.signedIn(who, s, next)
+}
+
+// refreshable finds the session of a refresh token that may be used, and whose it is. Both stay as they are until tx ends.
+func (p *Provider) refreshable(ctx context.Context, tx pgx.Tx, kept []byte) (s session, who person, err error) {
+	err = tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, kept).Scan(&s.userID, &s.id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s, who, refuse("the refresh token is not valid")
+	}
+	if err != nil {
+		return s, who, err
+	}
+	if who, err = p.personOf(ctx, tx, s.userID); err != nil {
+		return s, who, err
+	}
+	if err := lock(ctx, tx, s); err != nil {
+		return s, who, err
+	}
+	var expires time.Time
+	var used *time.Time
+	err = tx.QueryRow(ctx, `select issued_at, expires_at, used_at from keep.refresh_tokens where hash = $1 for update`, kept).Scan(&s.authTime, &expires, &used)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		err = refuse("the refresh token is not valid")
+	case err == nil && used != nil:
+		err = errUsed
+	case err == nil && !p.now().Before(expires):
+		err = refuse("the refresh token has expired")
+	}
+	return s, who, err
 }
 
 // Revoke ends a session's refresh tokens. One that does not exist has ended already.

@@ -16,6 +16,11 @@ import (
 	"flagledger/commands"
 )
 
+// refresh is for sessions that nothing speaks against.
+func (p *Provider) refresh(ctx context.Context, token string) (commands.Session, error) {
+	return p.Refresh(ctx, token, func(commands.Claims) error { return nil })
+}
+
 func count(t testing.TB, pool *pgxpool.Pool, where string, args ...any) (n int) {
 	t.Helper()
 	if err := pool.QueryRow(t.Context(), `select count(*) from keep.refresh_tokens where `+where, args...).Scan(&n); err != nil {
@@ -35,7 +40,7 @@ func TestRefresh(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `update keep.people set display_name = 'Countess', email = 'ada@example.org'`); err != nil {
 		t.Fatal(err)
 	}
-	next := must(p.Refresh(t.Context(), up.RefreshToken))(t)
+	next := must(p.refresh(t.Context(), up.RefreshToken))(t)
 	want := up.Claims
 	want.DisplayName, want.Email, want.ExpiresAt = "Countess", "ada@example.org", c.now().Add(time.Hour)
 	if diff := cmp.Diff(want, next.Claims); diff != "" {
@@ -53,11 +58,11 @@ func TestRefresh(t *testing.T) {
 
 	// Each token has 30 days of its own.
 	c.add(29 * 24 * time.Hour)
-	next = must(p.Refresh(t.Context(), next.RefreshToken))(t)
+	next = must(p.refresh(t.Context(), next.RefreshToken))(t)
 	c.add(30*24*time.Hour - time.Second)
-	next = must(p.Refresh(t.Context(), next.RefreshToken))(t)
+	next = must(p.refresh(t.Context(), next.RefreshToken))(t)
 	c.add(30 * 24 * time.Hour)
-	_, err := p.Refresh(t.Context(), next.RefreshToken)
+	_, err := p.refresh(t.Context(), next.RefreshToken)
 	wantKind(t, err, commands.Unauthenticated)
 }
 
@@ -66,17 +71,27 @@ func TestRefreshTokenUsedTwiceEndsItsSessionAlone(t *testing.T) {
 	p := start(t, pool, options(newClock()))
 	first := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	other := must(p.SignIn(t.Context(), "ada@example.com", secret))(t)
-	second := must(p.Refresh(t.Context(), first.RefreshToken))(t)
-	third := must(p.Refresh(t.Context(), second.RefreshToken))(t)
+	second := must(p.refresh(t.Context(), first.RefreshToken))(t)
+	third := must(p.refresh(t.Context(), second.RefreshToken))(t)
 
-	for _, dead := range []string{first.RefreshToken, third.RefreshToken, second.RefreshToken, first.RefreshToken} {
-		_, err := p.Refresh(t.Context(), dead)
+	for _, used := range []string{first.RefreshToken, second.RefreshToken, first.RefreshToken} {
+		stolen, err := p.refresh(t.Context(), used)
+		wantKind(t, err, commands.Unauthenticated)
+		if stolen.UserID != first.UserID || stolen.SessionID != first.SessionID || stolen.IDToken != "" || stolen.RefreshToken != "" {
+			t.Errorf("the session to end is said to be %+v", stolen)
+		}
+	}
+	if err := p.Revoke(t.Context(), first.UserID, first.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	for _, dead := range []string{first.RefreshToken, third.RefreshToken, second.RefreshToken} {
+		_, err := p.refresh(t.Context(), dead)
 		wantKind(t, err, commands.Unauthenticated)
 	}
 	if n := count(t, pool, "session_id = $1", first.SessionID); n != 0 {
 		t.Errorf("%d tokens of the session are left", n)
 	}
-	must(p.Refresh(t.Context(), other.RefreshToken))(t)
+	must(p.refresh(t.Context(), other.RefreshToken))(t)
 }
 
 func TestRefreshesOfOneTokenAtOnce(t *testing.T) {
@@ -91,18 +106,19 @@ func TestRefreshesOfOneTokenAtOnce(t *testing.T) {
 		errs := make([]error, len(got))
 		var all sync.WaitGroup
 		for i := range got {
-			all.Go(func() { got[i], errs[i] = nodes[i%2].Refresh(t.Context(), up.RefreshToken) })
+			all.Go(func() { got[i], errs[i] = nodes[i%2].refresh(t.Context(), up.RefreshToken) })
 		}
 		all.Wait()
 		succeeded := 0
 		for i, err := range errs {
+			if got[i].SessionID != up.SessionID {
+				t.Errorf("the session is said to be %q", got[i].SessionID)
+			}
 			if err != nil {
 				wantKind(t, err, commands.Unauthenticated)
 				continue
 			}
 			succeeded++
-			_, err := nodes[0].Refresh(t.Context(), got[i].RefreshToken)
-			wantKind(t, err, commands.Unauthenticated)
 		}
 		if succeeded != 1 {
 			t.Errorf("%d refreshes succeeded, want 1", succeeded)
@@ -140,7 +156,7 @@ func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
 	if err := <-revoked; err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.Refresh(t.Context(), added)
+	_, err := p.refresh(t.Context(), added)
 	wantKind(t, err, commands.Unauthenticated)
 }
 
@@ -158,16 +174,16 @@ func TestRevoke(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ended = must(p.Refresh(ctx, ended.RefreshToken))(t)
+	ended = must(p.refresh(ctx, ended.RefreshToken))(t)
 	for range 2 {
 		if err := p.Revoke(ctx, ended.UserID, ended.SessionID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := p.Refresh(ctx, ended.RefreshToken)
+	_, err := p.refresh(ctx, ended.RefreshToken)
 	wantKind(t, err, commands.Unauthenticated)
-	must(p.Refresh(ctx, other.RefreshToken))(t)
-	must(p.Refresh(ctx, bob.RefreshToken))(t)
+	must(p.refresh(ctx, other.RefreshToken))(t)
+	must(p.refresh(ctx, bob.RefreshToken))(t)
 	must(p.Verify(ctx, ended.IDToken))(t) // until it expires
 }
 
@@ -187,7 +203,7 @@ func TestRefreshTokensAreKeptAsHashesAlone(t *testing.T) {
 func TestRefreshRefusesGarbage(t *testing.T) {
 	p := start(t, database(t), options(newClock()))
 	for _, garbage := range []string{"", "x", strings.Repeat("A", 43), strings.Repeat("\x00", 43), strings.Repeat("A", 1<<20)} {
-		_, err := p.Refresh(t.Context(), garbage)
+		_, err := p.refresh(t.Context(), garbage)
 		wantKind(t, err, commands.Unauthenticated)
 	}
 }
@@ -199,7 +215,7 @@ func TestRefreshOfAnErasedPerson(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `update keep.people set email = null, display_name = ''`); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.Refresh(t.Context(), up.RefreshToken)
+	_, err := p.refresh(t.Context(), up.RefreshToken)
 	wantKind(t, err, commands.Unauthenticated)
 	_, err = p.SignIn(t.Context(), "ada@example.com", secret)
 	wantKind(t, err, commands.Unauthenticated)
@@ -217,7 +233,7 @@ func TestExpiredTokensAreRemovedAFewAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, left := range []int{150, 50, 0, 0} {
-		up = must(p.Refresh(t.Context(), up.RefreshToken))(t)
+		up = must(p.refresh(t.Context(), up.RefreshToken))(t)
 		if n := count(t, pool, "user_id = 'u'"); n != left {
 			t.Errorf("%d expired tokens are left, want %d", n, left)
 		}
@@ -232,10 +248,10 @@ func TestRefreshThatFailsUsesNothingUp(t *testing.T) {
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := p.Refresh(cancelled, up.RefreshToken)
+	_, err := p.refresh(cancelled, up.RefreshToken)
 	wantKind(t, err, commands.Unavailable)
 	if !errors.Is(err, context.Canceled) || errors.Is(err, pgx.ErrNoRows) {
 		t.Errorf("got %v", err)
 	}
-	must(p.Refresh(t.Context(), up.RefreshToken))(t)
+	must(p.refresh(t.Context(), up.RefreshToken))(t)
 }

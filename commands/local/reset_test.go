@@ -104,9 +104,9 @@ func TestResetPassword(t *testing.T) {
 	}
 	_, err = m.SignIn(ctx, "ada@example.com", secret)
 	wantKind(t, err, commands.Unauthenticated)
-	_, err = m.Refresh(ctx, up.RefreshToken)
+	_, err = m.refresh(ctx, up.RefreshToken)
 	wantKind(t, err, commands.Unauthenticated)
-	must(m.Refresh(ctx, other.RefreshToken))(t)
+	must(m.refresh(ctx, other.RefreshToken))(t)
 
 	in := must(m.SignIn(ctx, "ada@example.com", another))(t)
 	if in.AuthTime.Before(ended.Before) {
@@ -115,7 +115,7 @@ func TestResetPassword(t *testing.T) {
 	if c := must(m.Verify(ctx, in.IDToken))(t); !c.AuthTime.Equal(in.AuthTime) {
 		t.Errorf("the token says %v", c.AuthTime)
 	}
-	again := must(m.Refresh(ctx, in.RefreshToken))(t)
+	again := must(m.refresh(ctx, in.RefreshToken))(t)
 	if !again.AuthTime.Equal(in.AuthTime) {
 		t.Errorf("refreshed, the session began at %v", again.AuthTime)
 	}
@@ -229,7 +229,7 @@ func TestVerifyEmail(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantKind(t, m.VerifyEmail(ctx, token), commands.Invalid)
-	in := must(m.Refresh(ctx, up.RefreshToken))(t)
+	in := must(m.refresh(ctx, up.RefreshToken))(t)
 	if !in.EmailVerified || !must(m.Verify(ctx, in.IDToken))(t).EmailVerified {
 		t.Error("the address is not verified")
 	}
@@ -269,8 +269,8 @@ func TestUpdatePassword(t *testing.T) {
 	if ended.UserID != two.UserID || ended.Except != two.SessionID || !ended.Before.After(m.c.now()) {
 		t.Errorf("got %+v", ended)
 	}
-	must(m.Refresh(ctx, two.RefreshToken))(t)
-	_, err = m.Refresh(ctx, one.RefreshToken)
+	must(m.refresh(ctx, two.RefreshToken))(t)
+	_, err = m.refresh(ctx, one.RefreshToken)
 	wantKind(t, err, commands.Unauthenticated)
 	_, err = m.SignIn(ctx, "ada@example.com", secret)
 	wantKind(t, err, commands.Unauthenticated)
@@ -297,7 +297,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 		signedIn <- err
 	}()
 	go func() {
-		_, err := m.Refresh(ctx, up.RefreshToken)
+		_, err := m.refresh(ctx, up.RefreshToken)
 		refreshed <- err
 	}()
 	for waiting := 0; waiting < 2; { // both wait for the change
