@@ -84,6 +84,9 @@ func (a *API) addTenants() {
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
 		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
+		if err == nil {
+			err = a.directory.ForgetTenant(ctx, in.ID)
+		}
 		return &noContent{changedBy(done)}, err
 	}, "/api/tenants/{tenantId}")
 }

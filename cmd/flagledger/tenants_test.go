@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 )
 
 func TestTenants(t *testing.T) {
@@ -82,6 +84,32 @@ func TestTenants(t *testing.T) {
 				}
 			}
 			me.call("DELETE", "/api/v1/tenants/"+me.tenant, nil).refused(403)
+		},
+		"nobody's name or address stays of a tenant that is deleted": func(t *testing.T, me *client) {
+			path := "/api/v1/tenants/" + me.tenant
+			invited, contact := address(), address()
+			me.call("POST", usersPath(me), map[string]string{"email": invited, "role": "viewer"}).want(201)
+			me.call("PATCH", path, map[string]string{"contactName": "Ada Lovelace", "primaryEmail": contact}).want(200)
+			kept := func() (n int) {
+				conn, err := pgx.Connect(t.Context(), me.s.databaseURL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+				err = conn.QueryRow(t.Context(), `select (select count(*) from keep.tenant_contacts where primary_email = $1) +
+					(select count(*) from keep.pending_members where email = $2)`, contact, invited).Scan(&n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			same(t, "what is kept", kept(), 2)
+			first := me.keyed("k", "DELETE", path, nil).want(204)
+			same(t, "what is kept after the end", kept(), 0)
+			me.s.sql(`insert into keep.tenant_contacts values ($1, $2)`, me.tenant, contact) // as if the node had died
+			me.s.forgetAnswers()
+			me.keyed("k", "DELETE", path, nil).is(first)
+			same(t, "what is kept after the end of a second attempt", kept(), 0)
 		},
 		"people see their own tenants in the order of creation": func(t *testing.T, me *client) {
 			other := me.with(me.account().token)

@@ -50,6 +50,15 @@ func (d *Directory) Contact(ctx context.Context, tenantID string) (email, name s
 	return email, name, nil
 }
 
+// ForgetTenant drops whom to write to about a tenant that has ended, and the addresses of those who were to become its members. It may be repeated.
+func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
+	_, err := d.db.Exec(ctx, `with contact as (delete from keep.tenant_contacts where tenant_id = $1) delete from keep.pending_members where tenant_id = $1`, tenantID)
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
 // NoteUse notes that a member uses a tenant now. It only remembers; Run writes it down.
 func (d *Directory) NoteUse(userID, tenantID string) {
 	d.uses.Store(use{userID, tenantID}, time.Now())
