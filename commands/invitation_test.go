@@ -68,6 +68,11 @@ func TestPlatformUsers(t *testing.T) {
 		when(t, nil, DeactivateUser{ref}).refused(NotFound)
 		when(t, erased, ReactivateUser{ref}).refused(NotFound)
 	})
+	t.Run("register", func(t *testing.T) {
+		when(t, nil, RegisterUser{ID: "u"}).then(events.UserRegistered{ID: "u"})
+		when(t, given, RegisterUser{ID: "u"}).then()
+		when(t, erased, RegisterUser{ID: "u"}).refused(Forbidden)
+	})
 	t.Run("erase", func(t *testing.T) {
 		when(t, given, EraseUser{ref}).then(events.UserErased{})
 		when(t, erased, EraseUser{ref}).then()

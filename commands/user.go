@@ -41,7 +41,7 @@ func (u *User) evolve(r events.Recorded) {
 	}
 }
 
-// RegisterUser notes a person who signs in for the first time. For one who is known there is nothing to do.
+// RegisterUser notes a person who signs in for the first time. For one who is known there is nothing to do; one who has been erased is Forbidden.
 type RegisterUser struct {
 	ID       string
 	Provider string
@@ -50,6 +50,9 @@ type RegisterUser struct {
 func (c RegisterUser) stream() string { return events.UserStream(c.ID) }
 
 func (c RegisterUser) decide(u User) ([]events.Fact, error) {
+	if u.Erased {
+		return nil, refuse(Forbidden, "the account has been erased")
+	}
 	if u.Exists {
 		return nil, nil
 	}

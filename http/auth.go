@@ -197,12 +197,17 @@ func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	if err := a.shutOut(c.UserID); err != nil {
 		return err
 	}
-	if err := a.directory.Meet(ctx, c); err != nil {
+	stranger, err := a.directory.Meet(ctx, c)
+	if err != nil {
 		return err
 	}
 	himself := himself(ctx, c.UserID)
-	if user := a.queries.Live().User(c.UserID); !user.Registered || len(user.Tenants) == 0 {
-		if err := commands.Welcome(ctx, a.writer, himself, c); err != nil {
+	if user := a.queries.Live().User(c.UserID); stranger || !user.Registered || len(user.Tenants) == 0 {
+		err := commands.Welcome(ctx, a.writer, himself, c)
+		if commands.KindOf(err) == commands.Forbidden { // he was erased just now, and is not to be known again
+			return cmp.Or(a.directory.Erase(ctx, c.UserID, nil), err)
+		}
+		if err != nil {
 			return err
 		}
 	}

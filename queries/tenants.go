@@ -3,6 +3,8 @@ package queries
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Tenant is a tenant with whom to write to about it.
@@ -26,6 +28,16 @@ const (
 func (q *Queries) TenantsOf(ctx context.Context, userID string, page Page) ([]Tenant, int, error) {
 	return list[Tenant](ctx, q.db, tenantColumns, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1`,
 		`t.created_at, t.id`, page, userID)
+}
+
+// CreatedBy lists the ids of the tenants that a person created, deleted ones among them. It may miss one that was created just now.
+func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error) {
+	rows, err := q.db.Query(ctx, `select id from read.tenants where created_by = $1`, userID)
+	if err != nil {
+		return nil, classify(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, classify(err)
 }
 
 // Tenant reads one tenant. It returns ErrNotFound where there is none of that id.

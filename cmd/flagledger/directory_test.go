@@ -45,14 +45,17 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			domain, ctx := uuid.NewString()+".example", context.Background()
+			met := map[string]bool{}
 			for _, token := range c.tokens {
 				token.UserID += domain
 				if token.Email != "" {
 					token.Email += domain
 				}
-				if err := people.Meet(ctx, token); err != nil {
-					t.Fatal(err)
+				stranger, err := people.Meet(ctx, token)
+				if err != nil || stranger == met[token.UserID] {
+					t.Fatalf("%s is a stranger: %v (%v)", token.UserID, stranger, err)
 				}
+				met[token.UserID] = true
 			}
 			for who, want := range c.want {
 				var got noted

@@ -10,6 +10,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/directory"
 	"flagledger/events"
+	"flagledger/queries"
 )
 
 type eraseUserCommand struct {
@@ -39,5 +40,9 @@ func eraseUser(ctx context.Context, databaseURL string, store events.Store, user
 	if _, _, err := commands.Do(ctx, w, by, commands.EraseUser{UserRef: commands.UserRef{UserID: userID}}); err != nil {
 		return err
 	}
-	return directory.New(pool).Erase(ctx, userID)
+	created, err := queries.New(pool, nil).CreatedBy(ctx, userID)
+	if err != nil {
+		return err
+	}
+	return directory.New(pool).Erase(ctx, userID, created)
 }

@@ -229,6 +229,15 @@ func TestPlatform(t *testing.T) {
 			gone.tenant = root.tenant
 			key := "by-" + strings.ToLower(uuid.NewString())
 			gone.createFlag(key, nil)
+			contact := func(who *client, tenant string, body map[string]string) string {
+				who.call("PATCH", "/api/v1/tenants/"+tenant, body, "X-Tenant-ID", tenant).want(200)
+				return tenant
+			}
+			unnamed := contact(gone, gone.newTenant("unnamed").tenant, map[string]string{"contactName": "Ada Lovelace"})
+			named := contact(gone, gone.newTenant("named").tenant, map[string]string{"contactName": "Ada Lovelace", "primaryEmail": strings.ToUpper(email)})
+			shared := contact(gone, gone.newTenant("shared").tenant, map[string]string{"contactName": "Ada Lovelace", "primaryEmail": "ops@example.com"})
+			others := contact(root, root.newTenant("others").tenant, map[string]string{"contactName": "Ada Lovelace", "primaryEmail": email})
+			untouched := contact(root, root.newTenant("untouched").tenant, map[string]string{"contactName": "Rita Root", "primaryEmail": "root@example.com"})
 			erase(t, root.s, gone.userID)
 			erase(t, root.s, gone.userID)
 			root.s.eventually("his token is refused", func() bool { return gone.call("GET", "/api/v1/tenants", nil).status == 403 })
@@ -240,6 +249,12 @@ func TestPlatform(t *testing.T) {
 			same(t, "the user", []any{user["email"], user["displayName"], user["active"]}, []any{"", "erased user", false})
 			root.s.anonymous().call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).refused(401)
 			root.call("PATCH", usersOfPlatform+"/"+gone.userID+"/reactivate", nil).refused(404)
+			for _, c := range []struct{ tenant, primaryEmail, contactName string }{
+				{unnamed, "", ""}, {named, "", ""}, {shared, "ops@example.com", ""}, {others, "root@example.com", ""}, {untouched, "root@example.com", "Rita Root"},
+			} {
+				shown := entry(root.call("GET", "/api/v1/admin/tenants", nil).want(200).list(), "id", c.tenant)
+				same(t, "a contact", []any{shown["primaryEmail"], shown["contactName"]}, []any{c.primaryEmail, c.contactName})
+			}
 			if again := root.s.signUp(email); again.userID == gone.userID {
 				t.Error("the address signs up as the person that was erased")
 			}

@@ -4,25 +4,30 @@ import (
 	"context"
 	"errors"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/commands"
 )
 
 // Meet notes a person's name and address as the identity provider tells them. An address that has been verified stays so, whatever an older
-// token says, and is taken from anybody else who is noted with it; one that has not been verified does not take it.
-func (d *Directory) Meet(ctx context.Context, c commands.Claims) error {
+// token says, and is taken from anybody else who is noted with it; one that has not been verified does not take it. It reports whether he was not known before.
+func (d *Directory) Meet(ctx context.Context, c commands.Claims) (stranger bool, err error) {
 	note := func(email string) error {
-		_, err := d.db.Exec(ctx, `
+		err := d.db.QueryRow(ctx, `
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
 			values ($1, nullif($2, ''), $3, $4, now())
 			on conflict (user_id) do update set email = excluded.email, display_name = excluded.display_name,
 				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email) = lower(excluded.email), false)
-			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified`,
-			c.UserID, email, c.EmailVerified && email != "", c.DisplayName)
+			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified
+			returning xmax = 0`, // of a row that is new
+			c.UserID, email, c.EmailVerified && email != "", c.DisplayName).Scan(&stranger)
+		if errors.Is(err, pgx.ErrNoRows) { // nothing has changed
+			return nil
+		}
 		return err
 	}
-	err := note(c.Email)
+	err = note(c.Email)
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
 		if !c.EmailVerified {
 			err = note("")
@@ -32,7 +37,7 @@ func (d *Directory) Meet(ctx context.Context, c commands.Claims) error {
 		}
 	}
 	if err != nil {
-		return unavailable(err)
+		return false, unavailable(err)
 	}
-	return nil
+	return stranger, nil
 }
