@@ -34,6 +34,7 @@ const (
 	maxHeader         = 32 << 10
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second // of a whole request
+	answerTimeout     = time.Minute      // from the header of a request to the end of its answer; streams set their own
 	idleTimeout       = 2 * time.Minute
 )
 
@@ -169,6 +170,7 @@ func (a *API) Server() *http.Server {
 		Handler:           a,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
+		WriteTimeout:      answerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),

@@ -635,14 +635,14 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 	machines.ends()
 }
 
-// A stream outlives what the server allows for reading a request, and is no duration among the metrics.
+// A stream outlives what the server allows for reading a request and for answering it, and is no duration among the metrics.
 func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	me := s.signUp("me@example.com")
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.node.api.Server()
-	server.Config.ReadTimeout = 100 * time.Millisecond
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
 	server.Start()
 	t.Cleanup(server.Close)
 	there := *me
@@ -725,6 +725,40 @@ func TestASlowReaderIsDropped(t *testing.T) {
 	s.eventually("the one that is not read is dropped", func() bool { return s.streams() == "1" })
 	me.createFlag("k", nil)
 	other.hears("k 1")
+}
+
+func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = s.node.api.Server()
+	if longest := server.Config.WriteTimeout; longest != time.Minute {
+		t.Errorf("an answer may take %s", longest)
+	}
+	server.Config.WriteTimeout = min(server.Config.WriteTimeout, 300*time.Millisecond)
+	closed := make(chan struct{})
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	server.Listener = smallBuffers{server.Listener}
+	server.Start()
+	t.Cleanup(server.Close)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.(*net.TCPConn).SetReadBuffer(1); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n")
+	select {
+	case <-closed:
+	case <-time.After(patience / 3):
+		t.Fatal("it holds its connection, and what it was to be answered")
+	}
 }
 
 func TestAStreamHearsOfOtherNodes(t *testing.T) {
