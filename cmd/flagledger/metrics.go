@@ -115,7 +115,7 @@ func (m *monitor) observe(ctx context.Context) {
 	m.current.Store(o)
 }
 
-// health names what is out of order.
+// health tells what is out of order, to anyone: which streams are parked is in the log, and told by `flagledger projections status`.
 func (m *monitor) health() []string {
 	o := m.current.Load()
 	var list []string
@@ -127,7 +127,7 @@ func (m *monitor) health() []string {
 			list = append(list, fmt.Sprintf("the read model %s is being built", s.Name))
 		}
 		if n := len(s.Parked); n > 0 {
-			list = append(list, fmt.Sprintf("the read model %s has parked %d streams, the first one %s", s.Name, n, s.Parked[0].Stream))
+			list = append(list, fmt.Sprintf("the read model %s has parked %d streams", s.Name, n))
 		}
 	}
 	if n := m.snapshot.Faults(); n > 0 {
