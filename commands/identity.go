@@ -34,9 +34,10 @@ type Identity interface {
 	// UpdatePassword sets the password of somebody who knows the current one; Unauthenticated says that he does not. Before the password is
 	// another, end is told that the person's other sessions have ended; where that fails nothing changes.
 	UpdatePassword(ctx context.Context, c Claims, current, password string, end Ending) error
-	// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the token that stands in the link. ID tokens that
-	// are issued from then on say so.
-	VerifyEmail(ctx context.Context, token string) error
+	// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the token that stands in the link. He proves by the
+	// password that the account is his: else somebody could sign up with the address of another, who confirms it. With a wrong one the link stays
+	// good. ID tokens that are issued from then on say that the address is verified.
+	VerifyEmail(ctx context.Context, token, password string) error
 }
 
 // Ending makes it known to all nodes which sessions have ended.

@@ -20,7 +20,7 @@ const maxForm = 16 << 10 // bytes
 // page is what a page shows: a form, or what came of it.
 type page struct {
 	Title, Text, Problem string
-	Password             bool // asks for one
+	New                  bool // asks for a new password, not for the one that there is
 	Button               string
 }
 
@@ -38,8 +38,10 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 {{with .Text}}<p>{{.}}</p>{{end}}
 {{with .Problem}}<p role="alert"><strong>{{.}}</strong></p>{{end}}
 {{if .Button}}<form method="post">
-{{if .Password}}<label>New password, at least 8 characters
-<input type="password" name="newPassword" autocomplete="new-password" minlength="8" required autofocus></label>{{end}}
+{{if .New}}<label>New password, at least 8 characters
+<input type="password" name="newPassword" autocomplete="new-password" minlength="8" required autofocus></label>
+{{else}}<label>The password that you signed up with
+<input type="password" name="password" autocomplete="current-password" required autofocus></label>{{end}}
 <button>{{.Button}}</button>
 </form>{{end}}
 </main>
@@ -47,8 +49,8 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 
 func (a *API) addPages() {
 	forms := map[string]page{
-		resetPage:  {Title: "A new password", Password: true, Button: "Set it"},
-		verifyPage: {Title: "Confirm your e-mail address", Text: "If you have signed up with it.", Button: "Confirm"},
+		resetPage:  {Title: "A new password", New: true, Button: "Set it"},
+		verifyPage: {Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Button: "Confirm"},
 	}
 	for path, form := range forms {
 		a.router.Get(path, func(w http.ResponseWriter, _ *http.Request) { form.write(w, http.StatusOK) })
@@ -63,7 +65,7 @@ func (a *API) addPages() {
 	})
 	a.router.Post(verifyPage, func(w http.ResponseWriter, r *http.Request) {
 		if token, ok := formToken(w, r); ok {
-			a.answerForm(w, r, forms[verifyPage], "The address is confirmed.", a.identity.VerifyEmail(r.Context(), token))
+			a.answerForm(w, r, forms[verifyPage], "The address is confirmed.", a.identity.VerifyEmail(r.Context(), token, r.PostForm.Get("password")))
 		}
 	})
 }
@@ -90,6 +92,8 @@ func (a *API) answerForm(w http.ResponseWriter, r *http.Request, form page, done
 		form = page{Title: form.Title, Problem: "The link has been used or has expired. Have another one mailed."}
 	case ok && refusal.Fields["newPassword"] != "":
 		form.Problem = "The password " + refusal.Fields["newPassword"] + "."
+	case ok && refusal.Fields["password"] != "":
+		form.Problem = "The password " + refusal.Fields["password"] + "."
 	default:
 		form.Problem = "It cannot be done at this moment. Try again in a minute."
 	}

@@ -51,13 +51,26 @@ func (a *API) addPasswords() {
 	})
 
 	verify := operation("POST", "/api/v1/auth/verify-email", "verify-email", "Authentication", "Verify an e-mail address with the token of a mailed link")
-	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. ID tokens say that the address is verified from " +
-		"the next one on. A new password through a mailed link verifies the address as well."
-	register(a, access{who: anyone}, verify, func(ctx context.Context, in *struct{ Body MailedToken }) (*successOutput, error) {
-		if err := together(ctx, nil); err != nil {
+	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. It takes the account's password too, for whoever " +
+		"reads the mails may not be who signed up; with a wrong one the link stays good. ID tokens say that the address is verified from the next one on. " +
+		"A new password through a mailed link verifies the address as well."
+	register(a, access{who: anyone}, verify, func(ctx context.Context, in *struct {
+		Body struct {
+			MailedToken
+			Password string `json:"password" minLength:"1" doc:"Of the account" example:"correct horse battery"`
+		}
+	}) (*successOutput, error) {
+		missing := map[string]string{}
+		if in.Body.Token == "" {
+			missing["token"] = "is required"
+		}
+		if in.Body.Password == "" {
+			missing["password"] = "is required"
+		}
+		if err := together(ctx, wrongFields(missing)); err != nil {
 			return nil, err
 		}
-		return succeeded(commands.Done{}), a.identity.VerifyEmail(ctx, in.Body.Token)
+		return succeeded(commands.Done{}), a.identity.VerifyEmail(ctx, in.Body.Token, in.Body.Password)
 	})
 
 	update := operation("POST", "/api/v1/auth/update-password", "update-password", "Authentication", "Change one's password")

@@ -122,7 +122,7 @@ func TestFirebase(t *testing.T) {
 			if verified(t, account.token) {
 				t.Error("the address is taken on trust")
 			}
-			me.call("POST", "/api/v1/auth/verify-email", map[string]string{"token": e.Code(t, account.email, "VERIFY_EMAIL", "")}).want(200)
+			me.call("POST", "/api/v1/auth/verify-email", map[string]string{"token": e.Code(t, account.email, "VERIFY_EMAIL", ""), "password": password}).want(200)
 			if !verified(t, account.signIn(me).token) {
 				t.Error("the address is not verified")
 			}

@@ -172,7 +172,7 @@ func TestPasswords(t *testing.T) {
 			if !verified(t, account.token) {
 				t.Error("the address is not verified")
 			}
-			me.call("POST", "/api/v1/auth/verify-email", `{"token":"nonsense"}`).refused(422, "token")
+			me.call("POST", "/api/v1/auth/verify-email", `{"token":"nonsense","password":"x"}`).refused(422, "token")
 			for _, m := range server.Mails() {
 				if strings.EqualFold(m.To, account.email) {
 					t.Errorf("got %+v", m)
@@ -302,10 +302,18 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	link, token := linkTo(t, server, account.email, 1)
 	same(t, "the link", link, s.url+"/verify-email?token="+token)
 	s.anonymous().call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": password}).refused(422, "token")
-	if page := s.form(link, nil, 200); !strings.Contains(page, "confirmed") {
+	for _, wrong := range []string{"", "wrong horse"} { // of somebody who has not signed up, but reads the mails
+		if page := s.form(link, url.Values{"password": {wrong}}, 422); !strings.Contains(page, "The password is") || !strings.Contains(page, "<form") {
+			t.Errorf("a wrong password: %s", page)
+		}
+	}
+	if verified(t, account.signIn(owner).token) {
+		t.Error("somebody who does not know the password has verified the address")
+	}
+	if page := s.form(link, url.Values{"password": {password}}, 200); !strings.Contains(page, "confirmed") {
 		t.Errorf("the address is confirmed: %s", page)
 	}
-	if page := s.form(link, nil, 422); !strings.Contains(page, "has been used or has expired") {
+	if page := s.form(link, url.Values{"password": {password}}, 422); !strings.Contains(page, "has been used or has expired") {
 		t.Errorf("a used link: %s", page)
 	}
 	refreshed := account.signIn(owner).token
@@ -316,9 +324,14 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 
 	third := owner.account()
 	_, token = linkTo(t, server, third.email, 1)
-	s.anonymous().call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token}).want(200).shows(map[string]any{"success": true})
-	s.anonymous().call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token}).refused(422, "token")
-	s.anonymous().call("POST", "/api/v1/auth/verify-email", `{}`).refused(422, "token")
+	verify := func(password string) *answer {
+		return s.anonymous().call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password})
+	}
+	verify("").refused(422, "password")
+	verify("wrong horse").refused(422, "password")
+	verify(password).want(200).shows(map[string]any{"success": true})
+	verify(password).refused(422, "token")
+	s.anonymous().call("POST", "/api/v1/auth/verify-email", `{}`).refused(422, "token", "password")
 }
 
 // In body and in time: nobody learns whether an address is known.

@@ -263,7 +263,7 @@ func (p *Provider) ResetPassword(ctx context.Context, token, password string, en
 	return err
 }
 
-// follow sets the password of whom a link was mailed to, and tells the address. Without a password it only tells.
+// follow sets the password of whom a link was mailed to, and tells the address. Without a password it only tells, of a link for whatever purpose.
 func (p *Provider) follow(ctx context.Context, token, password string) (email string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
@@ -319,17 +319,30 @@ func (p *Provider) ending(ctx context.Context, userID, except string, end comman
 	return end(ctx, commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except})
 }
 
-// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the link's oobCode.
-func (p *Provider) VerifyEmail(ctx context.Context, token string) error {
+// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the link's oobCode, and knows the password. Firebase's own
+// page does not ask for it.
+func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
 	if err := p.withPasswords(); err != nil {
 		return err
 	}
 	if token == "" {
 		return badLink()
 	}
+	email, err := p.follow(ctx, token, "")
+	if err != nil {
+		return err
+	}
+	if password == "" {
+		return invalid("password", "is required")
+	}
+	if _, err := p.signIn(ctx, email, password); commands.KindOf(err) == commands.Unauthenticated {
+		return invalid("password", "is wrong")
+	} else if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
-	_, err := p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{OobCode: token}).Context(ctx).Do()
+	_, err = p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{OobCode: token}).Context(ctx).Do()
 	if err != nil {
 		return refusal(err, following)
 	}

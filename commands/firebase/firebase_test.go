@@ -186,7 +186,7 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 		"update": func() error {
 			return p.UpdatePassword(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse", "another horse", nil)
 		},
-		"verify": func() error { return p.VerifyEmail(ctx, "token-of-a-link") },
+		"verify": func() error { return p.VerifyEmail(ctx, "token-of-a-link", "correct horse") },
 	}
 }
 

@@ -218,7 +218,7 @@ func Run(t *testing.T, s Subject) {
 			token := s.Token(t, email, false, "")
 			_, err := s.resetPassword(t.Context(), token, "short")
 			refused(t, err, commands.Invalid, "newPassword")
-			refused(t, s.VerifyEmail(t.Context(), "nonsense"), commands.Invalid, "token")
+			refused(t, s.VerifyEmail(t.Context(), "nonsense", secret), commands.Invalid, "token")
 			for _, bad := range []string{"", "nonsense"} {
 				_, err := s.resetPassword(t.Context(), bad, another)
 				refused(t, err, commands.Invalid, "token")
@@ -271,11 +271,17 @@ func Run(t *testing.T, s Subject) {
 			token := s.Token(t, email, true, "")
 			_, err := s.resetPassword(t.Context(), token, another)
 			refused(t, err, commands.Invalid, "token")
-			if err := s.VerifyEmail(t.Context(), token); err != nil {
+			for _, wrong := range []string{"", another, strings.Repeat("x", commands.MaxPassword+1)} {
+				refused(t, s.VerifyEmail(t.Context(), token, wrong), commands.Invalid, "password")
+			}
+			if must(s.SignIn(t.Context(), email, secret))(t).EmailVerified {
+				t.Error("somebody who does not know the password has verified it")
+			}
+			if err := s.VerifyEmail(t.Context(), token, secret); err != nil {
 				t.Fatal(err)
 			}
 			for _, used := range []string{token, "", "nonsense"} {
-				refused(t, s.VerifyEmail(t.Context(), used), commands.Invalid, "token")
+				refused(t, s.VerifyEmail(t.Context(), used, secret), commands.Invalid, "token")
 			}
 			in := must(s.SignIn(t.Context(), email, secret))(t)
 			if !in.EmailVerified || !must(s.Verify(t.Context(), in.IDToken))(t).EmailVerified {

@@ -32,7 +32,8 @@ const (
 If it was not you, there is nothing to do: the password stays as it is.
 `
 	verifyMail = `Somebody has signed up with this address at
-%[1]s. If it was you, confirm within three days that the address is yours, at
+%[1]s. If it was you, confirm within three days that the address is yours, with
+the password that you chose, at
 
 %[2]s
 
@@ -214,10 +215,36 @@ func (p *Provider) setPassword(ctx context.Context, tx pgx.Tx, userID, before, h
 	return end(ctx, ended)
 }
 
-// VerifyEmail notes that an address is its owner's, to whom a link was mailed.
-func (p *Provider) VerifyEmail(ctx context.Context, token string) error {
+// VerifyEmail notes that an address is its owner's, to whom a link was mailed, and who knows the password.
+func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
 	if !mailed(token) {
 		return invalid(badLink)
+	}
+	var userID, kept string
+	err := p.pool.QueryRow(ctx, `
+		select user_id, passwords.hash from keep.mailed_tokens t join keep.passwords using (user_id)
+		where t.hash = $1 and purpose = $2 and expires_at > $3`, sum(token), verify, p.now()).Scan(&userID, &kept)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return invalid(badLink)
+	}
+	if err != nil {
+		return trouble("look up a link", err)
+	}
+	if password == "" {
+		return invalid(map[string]string{"password": "is required"})
+	}
+	against, err := parse(kept)
+	if err != nil {
+		return &commands.Error{Detail: "read the password of " + userID, Err: err}
+	}
+	var right bool
+	if len(password) <= commands.MaxPassword {
+		if err := p.hashers.run(ctx, func() { right = against.is(password) }); err != nil {
+			return err
+		}
+	}
+	if !right {
+		return invalid(map[string]string{"password": "is wrong"})
 	}
 	done, err := p.pool.Exec(ctx, `
 		with used as (delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3 returning user_id)

@@ -156,9 +156,9 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 		if got := refusal(t, err, commands.Invalid).Fields; len(got) != 1 || got["token"] == "" {
 			t.Errorf("%q: %v", token, got)
 		}
-		wantKind(t, m.VerifyEmail(ctx, token), commands.Invalid)
+		wantKind(t, m.VerifyEmail(ctx, token, secret), commands.Invalid)
 	}
-	wantKind(t, m.VerifyEmail(ctx, newer), commands.Invalid) // it is for something else
+	wantKind(t, m.VerifyEmail(ctx, newer, secret), commands.Invalid) // it is for something else
 	results := make([]error, 4)
 	var all sync.WaitGroup
 	for i := range results {
@@ -225,10 +225,10 @@ func TestVerifyEmail(t *testing.T) {
 	_, err := m.resetPassword(ctx, token, another)
 	wantKind(t, err, commands.Invalid) // it is for something else
 	m.c.add(3*24*time.Hour - time.Second)
-	if err := m.VerifyEmail(ctx, token); err != nil {
+	if err := m.VerifyEmail(ctx, token, secret); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, m.VerifyEmail(ctx, token), commands.Invalid)
+	wantKind(t, m.VerifyEmail(ctx, token, secret), commands.Invalid)
 	in := must(m.refresh(ctx, up.RefreshToken))(t)
 	if !in.EmailVerified || !must(m.Verify(ctx, in.IDToken))(t).EmailVerified {
 		t.Error("the address is not verified")
@@ -237,7 +237,7 @@ func TestVerifyEmail(t *testing.T) {
 	must(m.SignUp(ctx, "bob@example.com", secret, ""))(t)
 	late := m.token(t, "bob@example.com", "/verify-email")
 	m.c.add(3 * 24 * time.Hour)
-	wantKind(t, m.VerifyEmail(ctx, late), commands.Invalid)
+	wantKind(t, m.VerifyEmail(ctx, late, secret), commands.Invalid)
 	if err := m.ForgotPassword(ctx, "bob@example.com"); err != nil {
 		t.Fatal(err)
 	}
