@@ -67,11 +67,16 @@ func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
 }
 
-// ChangeRole gives a member another role. The last admin stays one.
+// ShutOut tells who cannot sign in: has been deactivated or erased. It is looked up in the snapshot, so it may miss one who is shut out at the same
+// moment, and nothing keeps the last admin from being shut out later: a tenant may be left without one who can sign in until he is let in again.
+type ShutOut func(userID string) bool
+
+// ChangeRole gives a member another role. The last admin who can sign in stays one.
 type ChangeRole struct {
 	TenantRef
 	UserID string
 	Role   events.Role
+	ShutOut
 }
 
 func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
@@ -89,16 +94,17 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 		return nil, err
 	case m.Role == c.Role:
 		return nil, nil
-	case t.lastAdmin(c.UserID):
+	case t.lastAdmin(c.UserID, c.ShutOut):
 		return nil, refuse(Conflict, "the last admin of a tenant cannot be demoted")
 	}
 	return []events.Fact{events.MemberRoleChanged{UserID: c.UserID, From: m.Role, To: c.Role}}, nil
 }
 
-// RemoveMember ends a membership, pending or not. The last admin stays.
+// RemoveMember ends a membership, pending or not. The last admin who can sign in stays.
 type RemoveMember struct {
 	TenantRef
 	UserID string
+	ShutOut
 }
 
 func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
@@ -108,7 +114,7 @@ func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
 	if _, err := t.member(c.UserID); err != nil {
 		return nil, err
 	}
-	if t.lastAdmin(c.UserID) {
+	if t.lastAdmin(c.UserID, c.ShutOut) {
 		return nil, refuse(Conflict, "the last admin of a tenant cannot be removed")
 	}
 	return []events.Fact{events.MemberRemoved{UserID: c.UserID}}, nil
@@ -122,13 +128,13 @@ func (t *Tenant) member(userID string) (Member, error) {
 	return m, nil
 }
 
-// lastAdmin reports whether a member is the only admin who has signed in.
-func (t *Tenant) lastAdmin(userID string) bool {
+// lastAdmin reports whether a member is an admin beside whom there is none who can sign in.
+func (t *Tenant) lastAdmin(userID string, shutOut ShutOut) bool {
 	if m := t.Members[userID]; m.Role != events.AdminRole || m.Pending {
 		return false
 	}
 	for id, m := range t.Members {
-		if id != userID && m.Role == events.AdminRole && !m.Pending {
+		if id != userID && m.Role == events.AdminRole && !m.Pending && !shutOut(id) {
 			return false
 		}
 	}

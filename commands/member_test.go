@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"testing"
 
 	"flagledger/events"
@@ -29,24 +30,36 @@ func TestMembers(t *testing.T) {
 		when(t, and(pending, events.MemberRemoved{UserID: "p"}), join).then()
 		when(t, and(pending, events.TenantDeleted{}), join).then()
 		when(t, given, JoinTenant{ref, "boss", "u"}).then()
-		when(t, and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}), ChangeRole{ref, "boss", events.AdminRole}).then()
+		when(t, and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}), ChangeRole{TenantRef: ref, UserID: "boss", Role: events.AdminRole}).then()
 	})
+	change := func(userID string, role events.Role, shutOut ...string) ChangeRole {
+		return ChangeRole{ref, userID, role, func(id string) bool { return slices.Contains(shutOut, id) }}
+	}
+	remove := func(userID string, shutOut ...string) RemoveMember {
+		return RemoveMember{ref, userID, func(id string) bool { return slices.Contains(shutOut, id) }}
+	}
 	t.Run("change a role", func(t *testing.T) {
-		when(t, and(second), ChangeRole{ref, "boss", events.ViewerRole}).then(events.MemberRoleChanged{UserID: "boss", From: events.AdminRole, To: events.ViewerRole})
-		when(t, given, ChangeRole{ref, "boss", events.AdminRole}).then()
-		when(t, given, ChangeRole{ref, "boss", events.ViewerRole}).refused(Conflict)
-		when(t, and(pending), ChangeRole{ref, "boss", events.ViewerRole}).refused(Conflict)
-		when(t, and(pending), ChangeRole{ref, "p", events.ViewerRole}).then(events.MemberRoleChanged{UserID: "p", From: events.AdminRole, To: events.ViewerRole})
-		when(t, given, ChangeRole{ref, "none", events.ViewerRole}).refused(NotFound)
-		when(t, given, ChangeRole{ref, "boss", "root"}).refused(Invalid, "role")
+		when(t, and(second), change("boss", events.ViewerRole)).then(events.MemberRoleChanged{UserID: "boss", From: events.AdminRole, To: events.ViewerRole})
+		when(t, given, change("boss", events.AdminRole)).then()
+		when(t, given, change("boss", events.ViewerRole)).refused(Conflict)
+		when(t, and(pending), change("boss", events.ViewerRole)).refused(Conflict)
+		when(t, and(pending), change("p", events.ViewerRole)).then(events.MemberRoleChanged{UserID: "p", From: events.AdminRole, To: events.ViewerRole})
+		when(t, and(second), change("boss", events.ViewerRole, "second")).refused(Conflict)
+		when(t, and(second), change("second", events.ViewerRole, "second")).then(events.MemberRoleChanged{UserID: "second", From: events.AdminRole, To: events.ViewerRole})
+		when(t, and(second), change("boss", events.ViewerRole, "boss", "second")).refused(Conflict)
+		when(t, given, change("none", events.ViewerRole)).refused(NotFound)
+		when(t, given, change("boss", "root")).refused(Invalid, "role")
 	})
 	t.Run("remove", func(t *testing.T) {
 		gone := events.MemberRemoved{UserID: "boss"}
-		when(t, and(second), RemoveMember{ref, "boss"}).then(gone)
-		when(t, and(second, gone), RemoveMember{ref, "second"}).refused(Conflict)
-		when(t, and(second, gone), RemoveMember{ref, "boss"}).refused(NotFound)
-		when(t, and(pending), RemoveMember{ref, "boss"}).refused(Conflict)
-		when(t, and(pending), RemoveMember{ref, "p"}).then(events.MemberRemoved{UserID: "p"})
+		when(t, and(second), remove("boss")).then(gone)
+		when(t, and(second), remove("boss", "boss")).then(gone)
+		when(t, and(second), remove("boss", "second")).refused(Conflict)
+		when(t, and(second), remove("second", "second")).then(events.MemberRemoved{UserID: "second"})
+		when(t, and(second, gone), remove("second")).refused(Conflict)
+		when(t, and(second, gone), remove("boss")).refused(NotFound)
+		when(t, and(pending), remove("boss")).refused(Conflict)
+		when(t, and(pending), remove("p")).then(events.MemberRemoved{UserID: "p"})
 	})
 }
 

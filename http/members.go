@@ -79,19 +79,26 @@ func (a *API) addMembers() {
 		MemberPath
 		Body memberRoleBody
 	}) (*memberOutput, error) {
-		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role)})
+		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{
+			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role), ShutOut: a.isShutOut,
+		})
 	}, old+"/{userId}")
 	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID})
+		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveMember{
+			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.isShutOut,
+		})
 		if err == nil {
 			err = a.directory.Forget(ctx, in.UserID)
 		}
 		return &noContent{changedBy(done)}, err
 	}, old+"/{userId}")
 }
+
+// isShutOut reports whether somebody has been deactivated or erased.
+func (a *API) isShutOut(userID string) bool { return a.shutOut(userID) != nil }
 
 func (a *API) addMember(ctx context.Context, in *struct {
 	TenantPath

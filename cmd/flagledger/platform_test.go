@@ -102,6 +102,21 @@ func TestPlatform(t *testing.T) {
 			root.call("PATCH", usersOfPlatform+"/none/deactivate", nil).refused(404)
 			root.call("PATCH", usersOfPlatform+"/"+root.userID+"/deactivate", nil).refused(409)
 		},
+		"an admin who is shut out does not stand in for the last one": func(t *testing.T, root *client) {
+			me := root.newTenant("with two admins")
+			second := me.join("admin")
+			out := usersOfPlatform + "/" + second.userID
+			root.call("PATCH", out+"/deactivate", nil).want(200)
+			me.call("DELETE", usersPath(me, me.userID), nil).refused(409)
+			me.call("PATCH", usersPath(me, me.userID), `{"role":"viewer"}`).refused(409)
+			root.call("PATCH", out+"/reactivate", nil).want(200)
+			me.call("PATCH", usersPath(me, me.userID), `{"role":"viewer"}`).want(200)
+			second.call("PATCH", usersPath(me, me.userID), `{"role":"admin"}`).want(200)
+			erase(t, me.s, second.userID)
+			me.s.eventually("the other is out", func() bool { return second.call("GET", usersPath(me), nil).status == 403 })
+			me.call("DELETE", usersPath(me, me.userID), nil).refused(409)
+			me.call("DELETE", usersPath(me, second.userID), nil).want(204)
+		},
 		"all tenants are listed with what they use": func(t *testing.T, root *client) {
 			other := root.s.signUp(address())
 			other.createFlag("a", nil)
