@@ -23,6 +23,7 @@ type AddMember struct {
 	UserID  string // of the person, or of the pending member
 	Pending bool
 	Role    events.Role
+	Awaited string // the id under which the person has been invited before, empty where he has not
 }
 
 // Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
@@ -39,7 +40,8 @@ func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
 	if err := c.Check(map[string]string{}); err != nil {
 		return nil, err
 	}
-	if _, member := t.Members[c.UserID]; member {
+	_, member := t.Members[c.UserID]
+	if _, awaited := t.Members[c.Awaited]; member || awaited {
 		return nil, refuse(Conflict, "there is a member with this address already")
 	}
 	if len(t.Members) >= maxMembers {
@@ -147,8 +149,9 @@ type Pending struct {
 	ID       string
 }
 
-// Join makes a person the member that a tenant has waited for. The caller has seen that the address which was invited is the person's.
-func Join(ctx context.Context, w *Writer, by By, userID string, p Pending) error {
-	_, _, err := Do(ctx, w, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
-	return err
+// Join makes a person the member that a tenant has waited for. The caller has seen that the address which was invited is the person's. It reports
+// whether the tenant does not wait any longer; false says that it has not begun to.
+func Join(ctx context.Context, w *Writer, by By, userID string, p Pending) (over bool, err error) {
+	tenant, _, err := Do(ctx, w, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
+	return !tenant.Exists || tenant.left[p.ID], err
 }

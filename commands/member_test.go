@@ -14,14 +14,16 @@ func TestMembers(t *testing.T) {
 	second := events.MemberAdded{UserID: "second", Role: events.AdminRole}
 	pending := events.MemberInvited{ID: "p", Role: events.AdminRole}
 	t.Run("add", func(t *testing.T) {
-		when(t, given, AddMember{ref, "u", false, events.ViewerRole}).then(events.MemberAdded{UserID: "u", Role: events.ViewerRole})
-		when(t, given, AddMember{ref, "p", true, events.AdminRole}).then(pending)
-		when(t, and(pending), AddMember{ref, "p", true, events.ViewerRole}).refused(Conflict)
-		when(t, given, AddMember{ref, "boss", false, events.ViewerRole}).refused(Conflict)
-		when(t, given, AddMember{ref, "u", false, "owner"}).refused(Invalid, "role")
-		when(t, given, AddMember{ref, "u", false, ""}).refused(Invalid, "role")
-		when(t, nil, AddMember{ref, "u", false, events.ViewerRole}).refused(NotFound)
-		when(t, and(events.TenantDeleted{}), AddMember{ref, "u", false, events.ViewerRole}).refused(NotFound)
+		when(t, given, AddMember{ref, "u", false, events.ViewerRole, ""}).then(events.MemberAdded{UserID: "u", Role: events.ViewerRole})
+		when(t, given, AddMember{ref, "p", true, events.AdminRole, ""}).then(pending)
+		when(t, and(pending), AddMember{ref, "p", true, events.ViewerRole, ""}).refused(Conflict)
+		when(t, given, AddMember{ref, "boss", false, events.ViewerRole, ""}).refused(Conflict)
+		when(t, given, AddMember{ref, "u", false, "owner", ""}).refused(Invalid, "role")
+		when(t, given, AddMember{ref, "u", false, "", ""}).refused(Invalid, "role")
+		when(t, and(pending), AddMember{ref, "u", false, events.ViewerRole, "p"}).refused(Conflict)
+		when(t, given, AddMember{ref, "u", false, events.ViewerRole, "p"}).then(events.MemberAdded{UserID: "u", Role: events.ViewerRole})
+		when(t, nil, AddMember{ref, "u", false, events.ViewerRole, ""}).refused(NotFound)
+		when(t, and(events.TenantDeleted{}), AddMember{ref, "u", false, events.ViewerRole, ""}).refused(NotFound)
 	})
 	t.Run("join", func(t *testing.T) {
 		join, joined := JoinTenant{ref, "p", "u"}, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}
@@ -31,6 +33,19 @@ func TestMembers(t *testing.T) {
 		when(t, and(pending, events.TenantDeleted{}), join).then()
 		when(t, given, JoinTenant{ref, "boss", "u"}).then()
 		when(t, and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}), ChangeRole{TenantRef: ref, UserID: "boss", Role: events.AdminRole}).then()
+	})
+	t.Run("whom the tenant does not wait for any longer", func(t *testing.T) {
+		for _, c := range []struct {
+			facts []events.Fact
+			left  bool
+		}{
+			{given, false}, {and(pending), false}, {and(pending, events.MemberRemoved{UserID: "p"}), true},
+			{and(pending, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}), true},
+		} {
+			if left := stateOf[Tenant](c.facts).left["p"]; left != c.left {
+				t.Errorf("after %v: %v", c.facts, left)
+			}
+		}
 	})
 	change := func(userID string, role events.Role, shutOut ...string) ChangeRole {
 		return ChangeRole{ref, userID, role, func(id string) bool { return slices.Contains(shutOut, id) }}

@@ -16,7 +16,8 @@ type Tenant struct {
 	Clients      map[string]OAuthClient // by id
 	Members      map[string]Member      // by user id, those who are pending by an id of their own
 	CreatedAt    time.Time
-	taken        bool // by a tenant, deleted or not
+	taken        bool            // by a tenant, deleted or not
+	left         map[string]bool // ids of those who were members, or pending
 }
 
 // Member is somebody's part in a tenant.
@@ -28,11 +29,11 @@ type Member struct {
 
 func (t *Tenant) evolve(r events.Recorded) {
 	if t.Members == nil {
-		t.Members = map[string]Member{}
+		t.Members, t.left = map[string]Member{}, map[string]bool{}
 	}
 	switch fact := r.Fact.(events.TenantFact).(type) {
 	case events.TenantCreated:
-		*t = Tenant{TenantCreated: fact, Exists: true, Members: map[string]Member{}, CreatedAt: r.Time, taken: true}
+		*t = Tenant{TenantCreated: fact, Exists: true, Members: t.Members, CreatedAt: r.Time, taken: true, left: t.left}
 	case events.TenantUpdated:
 		set(&t.Name, fact.Name)
 	case events.TenantDeleted:
@@ -47,6 +48,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Members[fact.ID] = Member{Role: fact.Role, Pending: true, CreatedAt: r.Time}
 	case events.MemberJoined:
 		delete(t.Members, fact.ID)
+		t.left[fact.ID] = true
 		if _, member := t.Members[fact.UserID]; !member {
 			t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
 		}
@@ -56,6 +58,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Members[fact.UserID] = m
 	case events.MemberRemoved:
 		delete(t.Members, fact.UserID)
+		t.left[fact.UserID] = true
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		t.evolveClients(r)
 	}

@@ -217,19 +217,7 @@ func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	if err := a.becomeSuper(ctx, himself, c); err != nil {
 		return err
 	}
-	invited, err := a.directory.InvitationsOf(ctx, c.Email)
-	if err != nil {
-		return err
-	}
-	for _, pending := range invited {
-		if err := commands.Join(ctx, a.writer, himself, c.UserID, pending); err != nil {
-			return err
-		}
-		if err := a.directory.Forget(ctx, pending.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.joinTenants(ctx, himself, c)
 }
 
 // activeTenant is the tenant that a person used last, if he is still a member of it, and else his first.

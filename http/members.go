@@ -114,19 +114,62 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	if err := together(ctx, add.Check(wrongAddress(body.Email))); err != nil {
 		return nil, err
 	}
-	var err error
-	if add.UserID, add.Pending, err = a.directory.Invitee(ctx, tenantID, body.Email, newID(ctx)); err != nil {
-		return nil, err
-	}
-	out, err := a.writeMember(ctx, tenantID, add.UserID, add)
+	id := newID(ctx)
+	person, pending, err := a.directory.Invitee(ctx, tenantID, body.Email, id)
 	if err != nil {
 		return nil, err
 	}
-	if tenant, ok := a.queries.Live().Tenant(tenantID); ok && add.Pending {
-		a.mailMember(ctx, body.Email, tenant.Name(), add.Role)
+	if add.UserID, add.Awaited = person, pending; person == "" {
+		add.UserID, add.Pending = pending, true
 	}
-	out.Location = "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID)
-	return out, nil
+	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), add)
+	if err != nil {
+		return nil, err
+	}
+	if _, again := tenant.Members[id]; again {
+		add.UserID, add.Pending = id, true // the request invited him when it was made before; he may have signed in since
+	}
+	profile, err := a.directory.Profile(ctx, tenantID, add.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if add.Pending && !profile.Known {
+		profile.Email, profile.Known = body.Email, true
+	}
+	if live, ok := a.queries.Live().Tenant(tenantID); ok && add.Pending {
+		a.mailMember(ctx, body.Email, live.Name(), add.Role)
+	}
+	return &memberOutput{
+		Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID),
+		Body: showMember(memberOf(add.UserID, tenant.Members[add.UserID], profile)),
+	}, nil
+}
+
+// maxJoins is how many tenants a person joins at one sign-in, which waits for it.
+const maxJoins = 20
+
+// joinTenants makes a person a member of the tenants that have invited his address. What fails is logged and tried again at his next sign-in.
+func (a *API) joinTenants(ctx context.Context, himself commands.By, c commands.Claims) error {
+	invited, err := a.directory.InvitationsOf(ctx, c.Email, maxJoins)
+	if err != nil {
+		return err
+	}
+	for _, pending := range invited {
+		over, err := commands.Join(ctx, a.writer, himself, c.UserID, pending)
+		switch {
+		case err == nil && over:
+			err = a.directory.Forget(ctx, pending.ID)
+		case err == nil:
+			err = a.directory.ForgetUninvited(ctx, pending.ID)
+		}
+		if err != nil {
+			requestOf(ctx).log().Warn("a person could not join a tenant; it is tried again when he signs in", "user", c.UserID, "tenant", pending.TenantID, "err", err)
+		}
+		if commands.KindOf(err) == commands.Unavailable {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant]) (*memberOutput, error) {

@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,27 +9,29 @@ import (
 	"flagledger/commands"
 )
 
-// Invitee finds whom an address that is to be invited belongs to: a person with that verified address, or else the pending member of the tenant
-// that has it. Where there is neither, it notes the address for a pending member with the id newID.
-func (d *Directory) Invitee(ctx context.Context, tenantID, email, newID string) (id string, pending bool, err error) {
-	err = d.db.QueryRow(ctx, `select user_id from keep.people where lower(email) = lower($1) and email_verified`, email).Scan(&id)
-	if err == nil {
-		return id, false, nil
+// Invitee finds whom an address that is to be invited to a tenant belongs to: the person with that verified address, and the tenant's pending member
+// with it, either empty where there is none. Where there is neither, it notes the address for a pending member with the id newID.
+func (d *Directory) Invitee(ctx context.Context, tenantID, email, newID string) (person, pending string, err error) {
+	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email) = lower($1) and email_verified), ''),
+		coalesce((select id from keep.pending_members where lower(email) = lower($1) and tenant_id = $2), '')`, email, tenantID).Scan(&person, &pending)
+	if err != nil {
+		return "", "", unavailable(err)
 	}
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return "", false, unavailable(err)
+	if person != "" {
+		return person, pending, nil
 	}
 	err = d.db.QueryRow(ctx, `insert into keep.pending_members values ($1, $2, $3)
-		on conflict (lower(email), tenant_id) do update set email = pending_members.email returning id`, newID, tenantID, email).Scan(&id)
+		on conflict (lower(email), tenant_id) do update set created_at = excluded.created_at returning id`, newID, tenantID, email).Scan(&pending)
 	if err != nil {
-		return "", false, unavailable(err)
+		return "", "", unavailable(err)
 	}
-	return id, true, nil
+	return "", pending, nil
 }
 
-// InvitationsOf lists the tenants that have invited an address.
-func (d *Directory) InvitationsOf(ctx context.Context, email string) ([]commands.Pending, error) {
-	rows, err := d.db.Query(ctx, `select tenant_id, id from keep.pending_members where lower(email) = lower($1) order by created_at, id`, email)
+// InvitationsOf lists the last tenants that have invited an address, so many at most, the first one first.
+func (d *Directory) InvitationsOf(ctx context.Context, email string, most int) ([]commands.Pending, error) {
+	rows, err := d.db.Query(ctx, `select tenant_id, id from (
+		select * from keep.pending_members where lower(email) = lower($1) order by created_at desc, id desc limit $2) last order by created_at, id`, email, most)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -64,6 +65,15 @@ func (d *Directory) Profile(ctx context.Context, tenantID, id string) (Profile, 
 // Forget drops the address of a pending member. Of any other id there is nothing to drop.
 func (d *Directory) Forget(ctx context.Context, id string) error {
 	if _, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1`, id); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago or more: since then whatever was
+// to invite him has failed.
+func (d *Directory) ForgetUninvited(ctx context.Context, id string) error {
+	if _, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`, id); err != nil {
 		return unavailable(err)
 	}
 	return nil
