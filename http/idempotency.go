@@ -114,6 +114,7 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, next func
 		}
 	}()
 	rec := &recorder{header: w.Header().Clone(), answer: idempotency.Answer{Status: http.StatusOK}}
+	req.answer = rec.header
 	next(humachi.NewContext(ctx.Operation(), r.WithContext(ctx.Context()), rec))
 	rec.answer.Body = rec.body.Bytes()
 	rec.answer.Header = maps.Clone(rec.header)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -80,9 +79,12 @@ func (p *problem) ContentType(string) string {
 	return "application/problem+json"
 }
 
-// identified fills in what the request tells.
+// identified fills in what the request tells. Who is refused for more than the limit of his requests is to try again when that begins anew.
 func (p *problem) identified(ctx context.Context) *problem {
 	req := requestOf(ctx)
+	if p.Status == http.StatusTooManyRequests && p.headers.Get("Retry-After") == "" {
+		p.headers["Retry-After"] = req.answer["RateLimit-Reset"]
+	}
 	p.Type, p.Instance = req.publicURL+"/problems/"+kinds[p.Status].name, "urn:uuid:"+req.id
 	return p
 }
@@ -149,9 +151,7 @@ func refused(e *commands.Error) *problem {
 		p.headers.Set("ETag", etag(e.Version))
 		return p
 	case commands.TooMany:
-		p := newProblem(http.StatusTooManyRequests, e.Detail)
-		p.headers.Set("Retry-After", strconv.Itoa(requestWindow))
-		return p
+		return newProblem(http.StatusTooManyRequests, e.Detail)
 	case commands.Unavailable:
 		return newProblem(http.StatusServiceUnavailable, e.Detail)
 	}

@@ -85,9 +85,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	listener := a.queries.Live().Listen(p.tenant, p.environment.ID, a.options.Streams.PerTenant)
 	if listener == nil {
 		h.Del("Cache-Control")
-		tooMany := newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.options.Streams.PerTenant))
-		tooMany.headers.Set("Retry-After", "10")
-		writeProblem(w, r, tooMany)
+		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.options.Streams.PerTenant)))
 		return
 	}
 	defer listener.Close()
