@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -149,7 +150,7 @@ func (a *API) count(r *http.Request, req *request) budget {
 	now := l.second()
 	signingIn := signsIn(r.URL.Path)
 	if req.refusal == nil && !signingIn {
-		id, plan := a.payer(req.credential, r.Header.Get(tenantHeader))
+		id, plan := a.payer(req.credential, cmp.Or(tenantOfPath(r.URL.Path), r.Header.Get(tenantHeader)))
 		allowed, ok := l.plans[plan]
 		if !ok {
 			allowed = l.free
@@ -170,7 +171,7 @@ func (a *API) count(r *http.Request, req *request) budget {
 	return left
 }
 
-// payer is the tenant that a request counts for, with its plan: a machine's own; for a person the one that the request names if he is a
+// payer is the tenant that a request counts for, with its plan: a machine's own; for a person the one that the request's path or header names if he is a
 // member, and else his first. One who has none pays for himself.
 func (a *API) payer(c *credential, named string) (id string, plan events.Plan) {
 	if c.machine != nil {
@@ -192,12 +193,23 @@ func (a *API) payer(c *credential, named string) (id string, plan events.Plan) {
 	return c.claims.UserID, events.FreePlan
 }
 
+// tenantOfPath is the tenant that a path names, empty where it names none.
+func tenantOfPath(path string) string {
+	for _, prefix := range [...]string{"/api/v1/tenants/", "/api/tenants/"} {
+		if tail, found := strings.CutPrefix(path, prefix); found {
+			id, _, _ := strings.Cut(tail, "/")
+			return id
+		}
+	}
+	return ""
+}
+
 // signsIn reports whether a path takes credentials, whoever calls it.
 func signsIn(path string) bool {
 	switch path {
 	case "/api/v1/oauth/token", "/oauth/token":
 		return true
-	case "/api/v1/auth/logout":
+	case "/api/v1/auth/logout", "/api/v1/auth/update-password": // which whoever has signed in calls
 		return false
 	}
 	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")

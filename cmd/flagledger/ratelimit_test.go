@@ -102,10 +102,25 @@ func TestTheLimitOfATenant(t *testing.T) {
 	if left(other.call("GET", "/api/v1/flags", nil).want(200)) < 40 {
 		t.Error("another tenant pays as well")
 	}
+	before = left(other.call("GET", "/api/v1/flags", nil).want(200))
+	path := "/api/v1/tenants/" + other.tenant
+	for _, a := range []*answer{
+		me.call("GET", path+"/environments", nil, "X-Tenant-ID", "").want(200), // the tenant of the path pays
+		me.call("GET", "/api/tenants/"+other.tenant, nil, "X-Tenant-ID", other.tenant).want(200),
+		me.call("GET", path+"/usage", nil).refused(400), // which is not the tenant of the header
+		other.call("POST", "/api/v1/auth/update-password", map[string]string{"currentPassword": "wrong", "newPassword": "a new password"}).refused(422, "currentPassword"),
+	} {
+		before--
+		if got := left(a); got != before {
+			t.Errorf("%s: %d are left, want %d", a.call, got, before)
+		}
+	}
+	me.call("GET", "/api/v1/tenants/"+me.tenant, nil, "X-Tenant-ID", other.tenant).limited()
 	stranger := s.signUp("stranger@example.com")
 	stranger.tenant = other.tenant
 	n := left(other.call("GET", "/api/v1/flags", nil).want(200))
 	stranger.call("GET", "/api/v1/flags", nil).want(403)
+	stranger.call("GET", path, nil).want(403)
 	if left(other.call("GET", "/api/v1/flags", nil).want(200)) != n-1 {
 		t.Error("a tenant pays for a stranger")
 	}
