@@ -72,10 +72,13 @@ func TestPlatformUsers(t *testing.T) {
 		when(t, nil, RegisterUser{ID: "u"}).then(events.UserRegistered{ID: "u"})
 		when(t, given, RegisterUser{ID: "u"}).then()
 		when(t, erased, RegisterUser{ID: "u"}).refused(Forbidden)
+		when(t, []events.Fact{events.UserErased{}}, RegisterUser{ID: "u"}).refused(Forbidden)
 	})
 	t.Run("erase", func(t *testing.T) {
-		when(t, given, EraseUser{ref}).then(events.UserErased{})
-		when(t, erased, EraseUser{ref}).then()
-		when(t, nil, EraseUser{ref}).refused(NotFound)
+		when(t, given, EraseUser{UserRef: ref}).then(events.UserErased{})
+		when(t, erased, EraseUser{UserRef: ref}).then()
+		when(t, nil, EraseUser{UserRef: ref}).refused(NotFound)
+		when(t, nil, EraseUser{UserRef: ref, Known: true}).then(events.UserErased{})
+		when(t, []events.Fact{events.UserErased{}}, EraseUser{UserRef: ref}).then()
 	})
 }

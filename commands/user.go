@@ -141,14 +141,18 @@ func (c ReactivateUser) decide(u User) ([]events.Fact, error) {
 }
 
 // EraseUser shuts a person out for good. What the directory knows of him is erased beside it.
-type EraseUser struct{ UserRef }
+type EraseUser struct {
+	UserRef
+	// Known says that the directory knows him, who may have signed up and never begun to use the service.
+	Known bool
+}
 
 func (c EraseUser) decide(u User) ([]events.Fact, error) {
-	if !u.Exists {
-		return nil, refuse(NotFound, "no user has the id %q", c.UserID)
-	}
 	if u.Erased {
 		return nil, nil
+	}
+	if !u.Exists && !c.Known {
+		return nil, refuse(NotFound, "no user has the id %q", c.UserID)
 	}
 	return []events.Fact{events.UserErased{}}, nil
 }

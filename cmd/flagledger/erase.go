@@ -9,6 +9,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/directory"
+	"flagledger/commands/firebase"
 	"flagledger/events"
 	"flagledger/queries"
 )
@@ -17,10 +18,10 @@ type eraseUserCommand struct {
 	ID string `arg:"" help:"The person's id."`
 }
 
-// Run erases what is known of a person; facts, history and read models keep his id alone.
+// Run erases what is known of a person, his account at Firebase included; facts, history and read models keep his id alone.
 func (e eraseUserCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(_ config, databaseURL string, store events.Store, _ *slog.Logger) error {
-		if err := eraseUser(ctx, databaseURL, store, e.ID); err != nil {
+	return withStore(ctx, func(c config, databaseURL string, store events.Store, log *slog.Logger) error {
+		if err := eraseUser(ctx, c, databaseURL, store, e.ID, log); err != nil {
 			return err
 		}
 		fmt.Printf("The user %s is erased.\n", e.ID)
@@ -28,21 +29,46 @@ func (e eraseUserCommand) Run(ctx context.Context) error {
 	})
 }
 
-// eraseUser shuts a person out and then erases what the directory knows of him. It may be repeated.
-func eraseUser(ctx context.Context, databaseURL string, store events.Store, userID string) error {
+// eraseUser erases a person here and then his account at Firebase, where that is the identity provider. It may be repeated.
+func eraseUser(ctx context.Context, c config, databaseURL string, store events.Store, userID string, log *slog.Logger) error {
 	pool, err := openPool(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
 	w := &commands.Writer{Store: store, Await: func(context.Context, events.Position) bool { return true }}
-	by := commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}, RequestID: uuid.NewString()}
-	if _, _, err := commands.Do(ctx, w, by, commands.EraseUser{UserRef: commands.UserRef{UserID: userID}}); err != nil {
+	if err := erasing(w, directory.New(pool), queries.New(pool, nil))(ctx, userID); err != nil {
 		return err
 	}
-	created, err := queries.New(pool, nil).CreatedBy(ctx, userID)
+	if c.Firebase.ProjectID == "" {
+		return nil
+	}
+	p, err := openFirebase(ctx, c, firebase.Options{Log: log})
 	if err != nil {
 		return err
 	}
-	return directory.New(pool).Erase(ctx, userID, created)
+	if err := p.Delete(ctx, userID); err != nil {
+		return fmt.Errorf("the user is erased here, but not at Firebase: %w", err)
+	}
+	return nil
+}
+
+// erasing shuts people out and then erases what the directory knows of them. It may be repeated for each. The error is of the kind NotFound for
+// somebody of whom nothing is known.
+func erasing(w *commands.Writer, people *directory.Directory, reads *queries.Queries) func(ctx context.Context, userID string) error {
+	return func(ctx context.Context, userID string) error {
+		known, err := people.Knows(ctx, userID)
+		if err != nil {
+			return err
+		}
+		by := commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}, RequestID: uuid.NewString()}
+		if _, _, err := commands.Do(ctx, w, by, commands.EraseUser{UserRef: commands.UserRef{UserID: userID}, Known: known}); err != nil {
+			return err
+		}
+		created, err := reads.CreatedBy(ctx, userID)
+		if err != nil {
+			return err
+		}
+		return people.Erase(ctx, userID, created)
+	}
 }

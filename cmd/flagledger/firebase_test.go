@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flagledger/commands/directory"
 	"flagledger/commands/firebase/emulator"
 	"flagledger/migrations/pgtest"
 )
@@ -96,6 +97,25 @@ func TestFirebase(t *testing.T) {
 			there.s.eventually("the other node refuses it", refused(there))
 			me.call("POST", "/auth/signin", map[string]string{"email": account.email, "password": password}).refused(401)
 		},
+		"who is deleted at Firebase is erased": func(t *testing.T, s *service, me *client) {
+			account := me.account()
+			mine := me.with(account.token)
+			mine.call("GET", "/api/v1/tenants", nil).want(200)
+			e.Call(t, "POST", "/identitytoolkit.googleapis.com/v1/projects/"+emulator.Project+"/accounts:delete", map[string]string{"localId": account.user}, nil)
+			s.eventually("the token is refused", func() bool { return mine.call("GET", "/api/v1/tenants", nil).status == 403 })
+			s.eventually("the directory does not know him", func() bool { return !knows(t, s, account.user) })
+		},
+		"who is erased here is deleted at Firebase": func(t *testing.T, s *service, me *client) {
+			account := me.account()
+			erase(t, s, account.user)
+			if knows(t, s, account.user) {
+				t.Error("the directory knows him")
+			}
+			me.with(account.token).call("GET", "/api/v1/tenants", nil).refused(401)
+			me.call("POST", "/auth/signin", map[string]string{"email": account.email, "password": password}).refused(401)
+			me.call("POST", "/auth/signup", map[string]string{"email": account.email, "password": password}).want(201)
+			erase(t, s, account.user)
+		},
 		"passwords are reset with Firebase's link, and changed": func(t *testing.T, s *service, me *client) {
 			account := me.account()
 			me.call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": address()}).want(200)
@@ -133,6 +153,21 @@ func TestFirebase(t *testing.T) {
 			test(t, s, s.anonymous())
 		})
 	}
+}
+
+// knows tells whether the directory knows somebody.
+func knows(t *testing.T, s *service, userID string) bool {
+	t.Helper()
+	pool, err := openPool(t.Context(), s.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	known, err := directory.New(pool).Knows(t.Context(), userID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
 }
 
 func TestProductionRefusesTheEmulator(t *testing.T) {

@@ -59,20 +59,35 @@ type provider interface {
 	Run(context.Context)
 }
 
-// openIdentity opens Firebase where a project is set, and the local identity provider else. end is how Firebase's provider hands on which
-// sessions have ended there.
+// openIdentity opens Firebase where a project is set, and the local identity provider else. end and erase are how Firebase's provider hands on
+// which sessions have ended there, and whose account was deleted.
 func openIdentity(
-	ctx context.Context, c config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer, end commands.Ending, log *slog.Logger,
+	ctx context.Context, c config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer,
+	end commands.Ending, erase func(ctx context.Context, userID string) error, log *slog.Logger,
 ) (provider, error) {
 	if c.Firebase.ProjectID == "" {
 		return local.New(pool, local.Options{
 			Keys: signing, Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.now, Log: log,
 		}), nil
 	}
-	p, err := firebase.New(ctx, firebase.Options{
-		ProjectID: c.Firebase.ProjectID, APIKey: c.Firebase.APIKey, Emulator: c.Firebase.EmulatorHost,
-		End: end, CheckEvery: c.Firebase.checkEvery, Now: c.now, Log: log,
-	})
+	gone := func(ctx context.Context, userID string) error {
+		err := erase(ctx, userID)
+		if commands.KindOf(err) == commands.NotFound {
+			return nil // who never began to use the service
+		}
+		if err == nil {
+			log.Info("a person whose account was deleted at Firebase is erased", "user", userID)
+		}
+		return err
+	}
+	return openFirebase(ctx, c, firebase.Options{End: end, Gone: gone, Log: log})
+}
+
+// openFirebase opens Firebase as the settings say.
+func openFirebase(ctx context.Context, c config, o firebase.Options) (*firebase.Provider, error) {
+	o.ProjectID, o.APIKey, o.Emulator = c.Firebase.ProjectID, c.Firebase.APIKey, c.Firebase.EmulatorHost
+	o.CheckEvery, o.Now = c.Firebase.checkEvery, c.now
+	p, err := firebase.New(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("FIREBASE_PROJECT_ID needs GOOGLE_APPLICATION_CREDENTIALS: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"flagledger/commands"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/events"
 	"flagledger/migrations/pgtest"
@@ -237,6 +238,32 @@ func TestPlatform(t *testing.T) {
 			owner.join("developer").call("POST", "/admin/invite", map[string]string{"email": email, "role": "user"}).refused(403)
 			owner.call("POST", "/admin/invite", map[string]string{"email": "nobody", "role": "owner"}).refused(422, "email", "role")
 		},
+		"whoever signed up and never began to use the service is erased": func(t *testing.T, root *client) {
+			session := root.outside()
+			known := func() (rows int) {
+				pool, err := openPool(t.Context(), root.s.databaseURL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer pool.Close()
+				err = pool.QueryRow(t.Context(), `select (select count(*) from keep.people where user_id = $1) + (select count(*) from keep.passwords where user_id = $1)
+					+ (select count(*) from keep.refresh_tokens where user_id = $1)`, session.UserID).Scan(&rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return rows
+			}
+			same(t, "what is kept of him", known(), 3)
+			erase(t, root.s, session.UserID)
+			erase(t, root.s, session.UserID)
+			same(t, "what is kept of him", known(), 0)
+			login := map[string]string{"idToken": session.IDToken}
+			root.s.eventually("his token is refused", func() bool { return root.s.anonymous().call("POST", "/api/v1/auth/login", login).status == 403 })
+			err := eraseUser(t.Context(), root.s.config, root.s.databaseURL, root.s.store(), uuid.NewString(), testLog(t))
+			if commands.KindOf(err) != commands.NotFound {
+				t.Errorf("nobody is erased: %v", err)
+			}
+		},
 		"a person is erased, and the history stays": func(t *testing.T, root *client) {
 			email := address()
 			gone := root.s.signUp(email)
@@ -329,7 +356,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 // erase runs the command over the service's database.
 func erase(t *testing.T, s *service, userID string) {
 	t.Helper()
-	if err := eraseUser(context.Background(), s.databaseURL, s.store(), userID); err != nil {
+	if err := eraseUser(context.Background(), s.config, s.databaseURL, s.store(), userID, testLog(t)); err != nil {
 		t.Fatal(err)
 	}
 }

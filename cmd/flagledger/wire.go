@@ -62,12 +62,12 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	live := snapshot.New()
 	progress := projections.NewProgress()
 	writer := &commands.Writer{Store: store, Await: progress.Wait}
-	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), log)
+	people, reads := directory.New(pool), queries.New(pool, live)
+	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), erasing(writer, people, reads), log)
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	people := directory.New(pool)
 	meter := metering.New(pool)
 	requests := idempotency.New(pool)
 	chores := errands.New(log)
@@ -96,7 +96,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	})
 	api := http.New(http.Options{
 		Writer:   writer,
-		Queries:  queries.New(pool, live),
+		Queries:  reads,
 		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins, Streams: c.streams,
 		Mailer: mailer, Errands: chores, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,

@@ -37,3 +37,12 @@ func (d *Directory) Erase(ctx context.Context, userID string, created []string) 
 	}
 	return nil
 }
+
+// Knows reports whether there is anything to erase of a person's name, address and password.
+func (d *Directory) Knows(ctx context.Context, userID string) (known bool, err error) {
+	err = d.db.QueryRow(ctx, `select exists (select from keep.people where user_id = $1) or exists (select from keep.passwords where user_id = $1)`, userID).Scan(&known)
+	if err != nil {
+		return false, unavailable(err)
+	}
+	return known, nil
+}

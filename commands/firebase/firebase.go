@@ -28,7 +28,9 @@ type Options struct {
 	APIKey    string // without it nobody can sign in with a password here, though with Firebase itself
 	Emulator  string // host and port of an emulator, as FIREBASE_AUTH_EMULATOR_HOST has them; empty for Firebase
 	// End is told which sessions have ended at Firebase.
-	End        commands.Ending
+	End commands.Ending
+	// Gone is told whose account was deleted at Firebase.
+	Gone       func(ctx context.Context, userID string) error
 	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
 	Now        func() time.Time // time.Now where nil
 	Log        *slog.Logger     // none where nil
@@ -209,6 +211,16 @@ func (p *Provider) Revoke(ctx context.Context, userID, _ string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
 	if err := p.auth.RevokeRefreshTokens(ctx, userID); err != nil && !auth.IsUserNotFound(err) {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// Delete deletes an account. One that is gone already is no error.
+func (p *Provider) Delete(ctx context.Context, userID string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	if err := p.auth.DeleteUser(ctx, userID); err != nil && !auth.IsUserNotFound(err) {
 		return unreachable(err)
 	}
 	return nil

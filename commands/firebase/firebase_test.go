@@ -20,7 +20,7 @@ import (
 	"flagledger/commands/identitytest"
 )
 
-// running is a provider on the emulator that ends with the test, and the sessions that it says have ended.
+// running is a provider on the emulator that ends with the test, and the sessions that it says have ended: all of somebody who is gone.
 func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSessions) {
 	t.Helper()
 	ended := make(chan commands.EndSessions, 100)
@@ -28,6 +28,10 @@ func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSe
 		ProjectID: emulator.Project, APIKey: "any", Emulator: e.Host, CheckEvery: 50 * time.Millisecond,
 		End: func(_ context.Context, c commands.EndSessions) error {
 			ended <- c
+			return nil
+		},
+		Gone: func(_ context.Context, userID string) error {
+			ended <- commands.EndSessions{UserID: userID, Except: "gone"}
 			return nil
 		},
 	})
@@ -115,7 +119,7 @@ func TestWhatEndsAtFirebaseEndsHere(t *testing.T) {
 				select {
 				case ending := <-ended:
 					if ending.UserID == up.UserID {
-						if !up.AuthTime.Before(ending.Before) || ending.Except != "" {
+						if gone := ending.Except == "gone"; gone != (name == "deleted") || !gone && !up.AuthTime.Before(ending.Before) {
 							t.Errorf("a session that began at %v ended with %+v", up.AuthTime, ending)
 						}
 						return
@@ -125,6 +129,53 @@ func TestWhatEndsAtFirebaseEndsHere(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAnAccountIsDeleted(t *testing.T) {
+	e := emulator.Start(t)
+	p, _ := running(t, e)
+	email := strings.ToLower(rand.Text()) + "@example.com"
+	up, err := p.SignUp(t.Context(), email, "correct horse", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := p.Delete(t.Context(), up.UserID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.SignIn(t.Context(), email, "correct horse")
+		kindOf(t, err, commands.Unauthenticated)
+	}
+}
+
+func TestSessionsOfADisabledAccountEndOnce(t *testing.T) {
+	e := emulator.Start(t)
+	p, ended := running(t, e)
+	up, err := p.SignUp(t.Context(), strings.ToLower(rand.Text())+"@example.com", "correct horse", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nextSecond(t)
+	e.Update(t, up.UserID, map[string]any{"disableUser": true})
+	endings := func() (n int) {
+		for len(ended) > 0 {
+			if ending := <-ended; ending.UserID == up.UserID {
+				n++
+			}
+		}
+		return n
+	}
+	told := 0
+	for range 3 {
+		nextSecond(t)
+		if err := p.check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		told += endings()
+	}
+	if told != 1 {
+		t.Errorf("it is told %d times that they have ended", told)
 	}
 }
 

@@ -76,7 +76,7 @@ func (p *Provider) check(ctx context.Context) error {
 	return failed
 }
 
-// ask asks for some people, and hands on which of their sessions have ended.
+// ask asks for some people, and hands on which of their sessions have ended, and who is gone.
 func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error {
 	ctx, cancel := context.WithTimeout(ctx, askTakes)
 	defer cancel()
@@ -90,33 +90,40 @@ func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error 
 		if user.Disabled {
 			from = now
 		}
-		if err := p.end(ctx, user.UID, from); err != nil {
+		if err := p.end(ctx, user, from); err != nil {
 			return err
 		}
 	}
-	for _, gone := range found.NotFound {
-		if id, ok := gone.(auth.UIDIdentifier); ok {
-			if err := p.end(ctx, id.UID, now); err != nil {
-				return err
-			}
+	for _, missing := range found.NotFound {
+		id, ok := missing.(auth.UIDIdentifier)
+		if !ok {
+			continue
 		}
+		if err := p.o.Gone(ctx, id.UID); err != nil {
+			return err
+		}
+		p.seen.Delete(id.UID)
 	}
 	return nil
 }
 
-// end hands on that a person's sessions have ended which began before an instant, if any such was seen.
-func (p *Provider) end(ctx context.Context, userID string, from time.Time) error {
+// end hands on that a person's sessions have ended which began before an instant, if any such was seen. Of an account that is disabled they all have:
+// it is forgotten until it is seen again.
+func (p *Provider) end(ctx context.Context, user *auth.UserRecord, from time.Time) error {
 	from = from.Truncate(time.Second).UTC()
-	s, ok := p.seen.Load(userID)
-	if !ok || !s.began.Before(from) {
+	before, ok := p.seen.Load(user.UID)
+	if !ok || !before.began.Before(from) {
 		return nil
 	}
-	if err := p.o.End(ctx, commands.EndSessions{UserID: userID, Before: from}); err != nil {
+	if err := p.o.End(ctx, commands.EndSessions{UserID: user.UID, Before: from}); err != nil {
 		return err
 	}
-	p.seen.Compute(userID, func(s sighting, known bool) (sighting, xsync.ComputeOp) {
-		if !known || !s.began.Before(from) {
+	p.seen.Compute(user.UID, func(s sighting, known bool) (sighting, xsync.ComputeOp) {
+		switch {
+		case !known || !s.began.Before(from):
 			return s, xsync.CancelOp
+		case user.Disabled && s == before:
+			return s, xsync.DeleteOp
 		}
 		s.began = from
 		return s, xsync.UpdateOp
