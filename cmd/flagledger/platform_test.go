@@ -311,6 +311,40 @@ func TestPlatform(t *testing.T) {
 	}
 }
 
+// In production a role is for who has verified the address that it is meant for, not for who signed up with it.
+func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
+	t.Parallel()
+	server := mailtest.New(t, mailtest.Options{})
+	s := serviceWith(t, pgtest.URL(t), config{
+		EventStoreURL: engineURL(t), Environment: "production", SuperUsers: []string{"root@example.com"}, Mail: mailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+	}, testLog(t))
+	signIn := func(email string) *client {
+		session := s.anonymous().call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).want(200).object()
+		return &client{s: s, token: session["token"].(string)}
+	}
+	verified := func(email string, mail int) *client {
+		_, token := linkTo(t, server, email, mail)
+		s.anonymous().call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password}).want(200)
+		return signIn(email)
+	}
+	s.signUp("root@example.com").call("GET", usersOfPlatform, nil).refused(403)
+	signIn("root@example.com").call("GET", usersOfPlatform, nil).refused(403)
+	root := verified("root@example.com", 1)
+	root.call("GET", usersOfPlatform, nil).want(200)
+
+	email := address()
+	root.call("POST", invitationsPath, map[string]string{"email": email, "role": "admin"}).want(201)
+	server.Wait(t, email, 1) // the invitation
+	s.signUp(email).call("POST", invitationsPath+"/accept", nil).refused(404)
+	unverified := signIn(email)
+	unverified.call("POST", invitationsPath+"/accept", nil).refused(404)
+	unverified.call("GET", usersOfPlatform, nil).refused(403)
+	invited := verified(email, 2)
+	unverified.call("POST", invitationsPath+"/accept", nil).refused(404) // with a token from before
+	invited.call("POST", invitationsPath+"/accept", nil).want(200).shows(map[string]any{"status": "accepted", "role": "admin"})
+	invited.call("GET", usersOfPlatform, nil).want(200)
+}
+
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
