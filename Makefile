@@ -26,6 +26,7 @@ build: ## Build bin/flagledger
 test: ## Run all tests with the race detector, against a real Postgres
 	$(PGRUN) $(GO) test -race -timeout 30m ./...
 	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -timeout 30m -skip 'Postgres|Kill|CommandLine|Copy' ./cmd/flagledger
+	@if test -e $(TOOLS)/not-tested; then echo; cat $(TOOLS)/not-tested; fi >&2
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (ten minutes)
