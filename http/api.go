@@ -106,10 +106,11 @@ func New(o Options) *API {
 		a.superUsers[strings.ToLower(address)] = true
 	}
 	o.Metrics.MustRegister(a.durations, a.streams)
+	a.router.Use(a.observe)
 	if len(o.Origins) > 0 {
-		a.router.Use(crossOrigin(o.Origins))
+		a.router.Use(a.crossOrigin)
 	}
-	a.router.Use(a.observe, a.limit, check, middleware.GetHead)
+	a.router.Use(a.limit, check, middleware.GetHead)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)

@@ -10,11 +10,14 @@ import (
 // browserCache is how long browsers may remember the answer to a preflight request; none remembers it longer.
 const browserCache = 2 * time.Hour
 
-// crossOrigin lets pages of the given origins, such as https://app.example.com, call the interface: "*" stands for all. It answers preflight
+// crossOrigin lets pages of the configured origins, such as https://app.example.com, call the interface: "*" stands for all. It answers preflight
 // requests itself, which carry no credentials. Cookies are never taken.
-func crossOrigin(origins []string) func(http.Handler) http.Handler {
-	return cors.New(cors.Options{
-		AllowedOrigins: origins,
+//
+// Preflight requests show the limit of the address that they come from, and are neither counted nor refused: to answer one costs no more than to
+// refuse it, a page could not tell why it was refused, and all who sit behind one address would share the limit.
+func (a *API) crossOrigin(next http.Handler) http.Handler {
+	answer := cors.New(cors.Options{
+		AllowedOrigins: a.options.Origins,
 		AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
 		AllowedHeaders: []string{
 			"Authorization", "Content-Type", "X-Tenant-ID", "X-Environment", "If-Match", "If-None-Match", "Idempotency-Key", "X-Change-Reason",
@@ -25,5 +28,15 @@ func crossOrigin(origins []string) func(http.Handler) http.Handler {
 			"Preference-Applied", "Idempotent-Replayed", "Deprecation",
 		},
 		MaxAge: int(browserCache.Seconds()),
-	}).Handler
+	}).Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if preflight(r) {
+			a.limiter.look(r).show(requestOf(r.Context()).answer)
+		}
+		answer.ServeHTTP(w, r)
+	})
+}
+
+func preflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -171,6 +171,20 @@ func (a *API) count(r *http.Request, req *request) budget {
 	return left
 }
 
+// look tells what is left for the address of a request, and does not count it.
+func (l *limiter) look(r *http.Request) budget {
+	address := l.client(r)
+	if !address.IsValid() {
+		return budget{rate: l.anonymous, remaining: l.anonymous.max, reset: requestWindow}
+	}
+	left := l.addresses.take(address, l.anonymous, l.second())
+	if !left.exceeded {
+		l.addresses.giveBack(address)
+		left.remaining++
+	}
+	return left
+}
+
 // payer is the tenant that a request counts for, with its plan: a machine's own; for a person the one that the request's path or header names if he is a
 // member, and else his first. One who has none pays for himself.
 func (a *API) payer(c *credential, named string) (id string, plan events.Plan) {

@@ -162,7 +162,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 			if wrapped.Status() < 400 && evaluates(route) {
 				level = slog.LevelDebug // thousands a second
 			}
-			if wrapped.Status() == http.StatusTooManyRequests {
+			if wrapped.Status() == http.StatusTooManyRequests || preflight(r) {
 				level = slog.LevelDebug // as many as somebody sends
 			}
 			if a.options.Log.Enabled(r.Context(), level) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -50,6 +51,18 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a preflight request shows the limits and is told of in the metrics", func(t *testing.T) {
+		s := s.in(t)
+		if limit, remaining, _ := s.preflight(app, "/api/v1/flags", "GET", "authorization").want(204).budget(); limit != generous.Anonymous || remaining < limit/2 {
+			t.Errorf("it shows %d of %d", remaining, limit)
+		}
+		if a := s.preflight(app, "/api/v1/flags", "GET", "authorization"); a.header.Get("X-Request-ID") == "" {
+			t.Error("it has no id")
+		}
+		s.eventually("they are counted", func() bool {
+			return strings.Contains(string(s.anonymous().call("GET", "/metrics", nil).body), `flagledger_http_request_duration_seconds_count{method="OPTIONS",route="unknown",status="2xx"}`)
+		})
+	})
 	t.Run("what is not allowed is not", func(t *testing.T) {
 		s := s.in(t)
 		for _, origin := range []string{"https://evil.example", "https://app.example.com.evil.example", "http://app.example.com", "https://app.example.com:8443", "null", "https://sub.app.example.com"} {
@@ -87,6 +100,30 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 		}
 		me.call("GET", "/api/v1/flags", nil).want(200).allows("")
 	})
+}
+
+// A page cannot read why a preflight request is refused, and all who sit behind one address would share its limit.
+func TestPreflightRequestsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	const app = "https://app.example.com"
+	limits := generous
+	limits.Anonymous = 1000 // the service is asked for its health until it has started
+	s := serviceWith(t, pgtest.URL(t), config{
+		EventStoreURL: engineURL(t), Environment: "development", Origins: []string{app}, limits: limits, proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	}, testLog(t))
+	from := func(method string) *answer {
+		return s.anonymous().call(method, "/api/v1/flags", nil, "X-Forwarded-For", "192.0.2.1", "Origin", app, "Access-Control-Request-Method", "GET")
+	}
+	for want := 1000; want > 0; want-- {
+		if _, remaining, _ := from("OPTIONS").want(204).allows(app).budget(); remaining != want {
+			t.Fatalf("%d are left, want %d", remaining, want)
+		}
+		from("GET").refused(401).allows(app)
+	}
+	from("GET").allows(app).limited()
+	if _, remaining, _ := from("OPTIONS").want(204).allows(app).budget(); remaining != 0 {
+		t.Errorf("%d are left", remaining)
+	}
 }
 
 func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
