@@ -126,6 +126,35 @@ func TestTheLimitOfATenant(t *testing.T) {
 	}
 }
 
+func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
+	t.Parallel()
+	s := serviceWith(t, pgtest.URL(t), config{
+		EventStoreURL: engineURL(t), Environment: "development",
+		limits: flagledgerhttp.Limits{
+			Plans: map[events.Plan]int{events.FreePlan: 1000, events.SandboxPlan: 5}, Anonymous: 1_000_000, Auth: 1_000_000,
+		},
+	}, testLog(t))
+	free := s.signUp("me@example.com")
+	sandbox := *free
+	sandbox.tenant = free.call("POST", "/api/v1/tenants", `{"name":"sandbox","isSandbox":true}`).want(201).object()["id"].(string)
+	machine := s.anonymous()
+	machine.token = sandbox.machine("flags:read").token // which takes the first one
+	for want := 3; want >= 0; want-- {
+		who := &sandbox
+		if want%2 == 0 {
+			who = machine
+		}
+		if limit, remaining, _ := who.call("GET", "/api/v1/flags", nil, "X-Tenant-ID", sandbox.tenant).want(200).budget(); limit != 5 || remaining != want {
+			t.Errorf("%d of %d are left, want %d of 5", remaining, limit, want)
+		}
+	}
+	sandbox.call("GET", "/api/v1/flags", nil).limited()
+	machine.call("GET", "/api/v1/flags", nil, "X-Tenant-ID", sandbox.tenant).limited()
+	if limit, _, _ := free.call("GET", "/api/v1/flags", nil).want(200).budget(); limit != 1000 {
+		t.Errorf("a free tenant has a limit of %d", limit)
+	}
+}
+
 func TestTheLimitOfAnAddress(t *testing.T) {
 	s := limited(t, 1_000_000, 1000, 1000)
 	me := s.signUp("me@example.com")
