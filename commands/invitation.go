@@ -15,6 +15,9 @@ type Invitation struct {
 	Revoked   bool
 	Accepted  bool
 	CreatedAt time.Time
+
+	acceptedBy string
+	acceptedAt time.Time
 }
 
 // InvitationLife is how long an invitation can be accepted after it was sent.
@@ -29,7 +32,7 @@ func (i *Invitation) evolve(r events.Recorded) {
 	case events.InvitationRevoked:
 		i.Revoked = true
 	case events.InvitationAccepted:
-		i.Accepted = true
+		i.Accepted, i.acceptedBy, i.acceptedAt = true, fact.UserID, r.Time
 	}
 }
 
@@ -139,48 +142,71 @@ func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
 }
 
+// GrantInvited gives a person the role of an invitation that he has accepted. One that is higher already stays, and so does whatever his role was
+// changed to since he accepted, by the clocks of the nodes: it may be repeated at any time.
+type GrantInvited struct {
+	UserRef
+	Role       events.PlatformRole
+	Listed     bool // the address is on the list of those who may be super users
+	AcceptedAt time.Time
+}
+
+func (c GrantInvited) decide(u User) ([]events.Fact, error) {
+	if rank(c.Role) <= rank(u.PlatformRole) || !u.roleSince.Before(c.AcceptedAt) {
+		return nil, c.admit(u)
+	}
+	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.decide(u)
+}
+
 // Invitee is somebody who accepts an invitation.
 type Invitee struct {
 	UserID      string
-	Invitations []string            // to his verified address, by id
-	Role        events.PlatformRole // that he has
-	Listed      bool                // his address is on the list of those who may be super users
+	Invitations []string // to his verified address, by id
+	Listed      bool     // his address is on the list of those who may be super users
 }
 
-// Accept gives a person the role of the first of his invitations that is pending; a role that is higher already stays. The role comes first, so
-// that no accepted invitation is ever without it; it is taken back where the invitation was revoked at the same moment. The error is NotFound
-// where none is pending.
+// Accept gives a person the role of the first of his invitations that is pending; a role that is higher already stays. The invitation is accepted
+// first, so that no other ever gives a role; an accepted one whose role was not given, because the node died in between, counts as pending. The
+// error is NotFound where there is none.
 func Accept(ctx context.Context, w *Writer, by By, who Invitee, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
-		ref := InvitationRef{ID: id, Now: now}
-		found, _, _, err := load[Invitation](ctx, w.Store, ref.stream(), nil)
+		accept := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
+		found, _, _, err := load[Invitation](ctx, w.Store, accept.stream(), nil)
 		if err != nil {
 			return Invitation{}, Done{}, unavailable(err)
 		}
-		if ref.admit(found, "pending") != nil {
-			if by.Once == nil {
+		grant := GrantInvited{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed, AcceptedAt: now}
+		if found.acceptedBy != who.UserID {
+			if accept.admit(found, "pending") != nil {
 				continue
 			}
-			if accepted, done, err := Do(ctx, w, by, AcceptInvitation{ref, who.UserID}); done.Repeated {
-				return accepted, done, err
+			user, _, _, err := load[User](ctx, w.Store, grant.stream(), nil)
+			if err != nil {
+				return Invitation{}, Done{}, unavailable(err)
 			}
+			if _, err := grant.decide(user); err != nil {
+				return Invitation{}, Done{}, err
+			}
+		}
+		accepted, done, err := Do(ctx, w, by, accept)
+		if err != nil && KindOf(err) != Conflict {
+			return Invitation{}, Done{}, err
+		}
+		if accepted.acceptedBy != who.UserID {
 			continue
 		}
-		grant := ChangePlatformRole{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed}
-		higher := rank(found.Role) > rank(who.Role)
-		if higher {
-			if _, _, err := Do(ctx, w, by, grant); err != nil {
-				return Invitation{}, Done{}, err
-			}
+		grant.AcceptedAt = accepted.acceptedAt
+		giving := by
+		if err != nil {
+			giving.Once = nil // it was another request that accepted this one
 		}
-		accepted, done, err := Do(ctx, w, by, AcceptInvitation{ref, who.UserID})
-		if KindOf(err) != Conflict {
-			return accepted, done, err
+		_, granted, err := Do(ctx, w, giving, grant)
+		if err != nil {
+			return Invitation{}, Done{}, err
 		}
-		if grant.Role = who.Role; higher {
-			if _, _, err := Do(ctx, w, by, grant); err != nil {
-				return Invitation{}, Done{}, err
-			}
+		if done.Position != (events.Position{}) || granted.Position != (events.Position{}) {
+			done.Async = done.Async || granted.Async
+			return accepted, done, nil
 		}
 	}
 	return Invitation{}, Done{}, refuse(NotFound, "there is no pending invitation to the caller's verified address")

@@ -17,6 +17,8 @@ type User struct {
 	CreatedAt    time.Time
 	EndedBefore  time.Time // sessions that began before have ended
 	EndedExcept  string    // but this one
+
+	roleSince time.Time // when the platform role was changed last
 }
 
 func (u *User) evolve(r events.Recorded) {
@@ -29,7 +31,7 @@ func (u *User) evolve(r events.Recorded) {
 		}
 		u.Ended[fact.SessionID] = true
 	case events.PlatformRoleChanged:
-		u.PlatformRole = fact.To
+		u.PlatformRole, u.roleSince = fact.To, r.Time
 	case events.UserDeactivated:
 		u.Deactivated = true
 	case events.UserReactivated:

@@ -151,7 +151,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 
 func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*invitationOutput, error) {
 	claims, now := principalOf(ctx).claims, a.now()
-	who := commands.Invitee{UserID: claims.UserID, Role: a.queries.Live().User(claims.UserID).PlatformRole, Listed: a.maySuper(claims.Email)}
+	who := commands.Invitee{UserID: claims.UserID, Listed: a.maySuper(claims.Email)}
 	if claims.EmailVerified {
 		var err error
 		if who.Invitations, err = a.directory.InvitationsTo(ctx, claims.Email); err != nil {

@@ -204,6 +204,24 @@ func TestPlatform(t *testing.T) {
 			staff.call("POST", invitationsPath+"/accept", nil).want(200)
 			staff.call("GET", usersOfPlatform, nil).want(200)
 		},
+		"a role that a node which died did not give is given at the next attempt, and once it is taken away no more": func(t *testing.T, root *client) {
+			email := address()
+			id := root.call("POST", invitationsPath, map[string]string{"email": email, "role": "admin"}).want(201).object()["id"].(string)
+			staff := root.s.signUp(email)
+			_, err := root.s.store().Append(t.Context(), events.InvitationStream(id), 1, []events.Event{{
+				ID: uuid.New(), Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{Kind: events.UserActor, ID: staff.userID}},
+				Fact: events.InvitationAccepted{UserID: staff.userID},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			staff.call("GET", usersOfPlatform, nil).refused(403)
+			staff.call("POST", invitationsPath+"/accept", nil).want(200).shows(map[string]any{"id": id, "status": "accepted"})
+			staff.call("GET", usersOfPlatform, nil).want(200)
+			root.call("PATCH", usersOfPlatform+"/"+staff.userID+"/role", `{"role":null}`).want(200)
+			staff.call("POST", invitationsPath+"/accept", nil).refused(404)
+			staff.call("GET", usersOfPlatform, nil).refused(403)
+		},
 		"what is wrong with an invitation is named": func(_ *testing.T, root *client) {
 			root.call("POST", invitationsPath, `{}`).refused(422, "email", "role")
 			root.call("POST", invitationsPath, `{"email":"nobody","role":"super_user"}`).refused(422, "email", "role")

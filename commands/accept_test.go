@@ -1,0 +1,188 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// memory is a store in memory that dies after so many appends.
+type memory struct {
+	events.Store
+	streams map[string][]events.Recorded
+	lives   int
+}
+
+var errDied = errors.New("the node died")
+
+// Append implements events.Store.
+func (m *memory) Append(_ context.Context, stream string, expected events.Revision, list []events.Event) (events.Position, error) {
+	if m.lives--; m.lives < 0 {
+		return events.Position{}, errDied
+	}
+	if int(expected) != len(m.streams[stream]) {
+		return events.Position{}, events.ErrConflict
+	}
+	for _, e := range list {
+		m.streams[stream] = append(m.streams[stream], events.Recorded{
+			Event: e, Stream: stream, Revision: events.Revision(len(m.streams[stream]) + 1), Name: e.Fact.StoredName(), Position: events.Position{Commit: 1},
+		})
+	}
+	return events.Position{Commit: 1}, nil
+}
+
+// Read implements events.Store.
+func (m *memory) Read(_ context.Context, stream string, _ events.Revision) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		for _, r := range m.streams[stream] {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// accepting is somebody who was invited to be an admin, and accepts.
+type accepting struct {
+	t     *testing.T
+	store *memory
+	w     *Writer
+	once  bool // with one Idempotency-Key
+
+	invitations []string
+}
+
+func newAccepting(t *testing.T, once bool) *accepting {
+	store := &memory{streams: map[string][]events.Recorded{}, lives: 1_000}
+	a := &accepting{t: t, store: store, w: &Writer{Store: store, Await: func(context.Context, events.Position) bool { return true }}, once: once, invitations: []string{"i"}}
+	a.do("root", events.UserStream("u"), events.UserRegistered{ID: "u"})
+	a.do("root", events.InvitationStream("i"), events.InvitationCreated{ID: "i", Role: events.PlatformAdmin, ExpiresAt: time.Now().Add(time.Hour)})
+	return a
+}
+
+// do appends facts.
+func (a *accepting) do(who, stream string, facts ...events.Fact) {
+	a.t.Helper()
+	for _, fact := range facts {
+		e := events.Event{ID: uuid.New(), Fact: fact, Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{ID: who}}}
+		if _, err := a.store.Append(a.t.Context(), stream, events.Revision(len(a.store.streams[stream])), []events.Event{e}); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+}
+
+func (a *accepting) accept() error {
+	by := By{Actor: events.Actor{ID: "u"}}
+	if a.once {
+		by.Once = NewOnce([]byte("key"), time.UnixMilli(0))
+	}
+	accepted, _, err := Accept(a.t.Context(), a.w, by, Invitee{UserID: "u", Invitations: a.invitations}, time.Now())
+	if err == nil && (accepted.ID != "i" || !accepted.Accepted) {
+		a.t.Errorf("accepted %+v", accepted)
+	}
+	return err
+}
+
+func (a *accepting) role() events.PlatformRole {
+	user, _, _, err := load[User](a.t.Context(), a.store, events.UserStream("u"), nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return user.PlatformRole
+}
+
+func TestAcceptingAnInvitation(t *testing.T) {
+	for name, once := range map[string]bool{"with a key": true, "without": false} {
+		for appends := range 3 { // before the node dies
+			t.Run(name, func(t *testing.T) {
+				a := newAccepting(t, once)
+				a.store.lives = appends
+				if err := a.accept(); errors.Is(err, errDied) != (appends < 2) {
+					t.Fatal(err)
+				}
+				a.store.lives = 1_000
+				if appends == 0 {
+					if a.role() != "" {
+						t.Error("there is a role without an accepted invitation")
+					}
+				}
+				if err := a.accept(); err != nil && (once || appends < 2 || KindOf(err) != NotFound) {
+					t.Errorf("after %d appends it is answered: %v", appends, err)
+				}
+				if a.role() != events.PlatformAdmin {
+					t.Errorf("the role is %q", a.role())
+				}
+			})
+		}
+	}
+	for appends := range 2 {
+		t.Run("an invitation that can be revoked after the node died gives no role", func(t *testing.T) {
+			a := newAccepting(t, false)
+			a.store.lives = appends
+			if err := a.accept(); !errors.Is(err, errDied) {
+				t.Fatal(err)
+			}
+			a.store.lives = 1_000
+			revoke := RevokeInvitation{InvitationRef{"i", time.Now()}}
+			_, _, err := Do(t.Context(), a.w, By{}, revoke)
+			revoked := err == nil
+			err = a.accept()
+			if revoked != (KindOf(err) == NotFound) || revoked != (a.role() == "") {
+				t.Errorf("after %d appends: revoked %v, %v, %q", appends, revoked, err, a.role())
+			}
+		})
+	}
+	t.Run("a role that was taken away since stays away", func(t *testing.T) {
+		a := newAccepting(t, false)
+		if err := a.accept(); err != nil {
+			t.Fatal(err)
+		}
+		a.do("root", events.UserStream("u"), events.PlatformRoleChanged{From: events.PlatformAdmin})
+		if err := a.accept(); KindOf(err) != NotFound || a.role() != "" {
+			t.Errorf("%v, %q", err, a.role())
+		}
+	})
+	t.Run("a request that is made again finds its own invitation", func(t *testing.T) {
+		a := newAccepting(t, true)
+		if err := a.accept(); err != nil {
+			t.Fatal(err)
+		}
+		a.do("root", events.InvitationStream("j"), events.InvitationCreated{ID: "j", Role: events.PlatformViewer, ExpiresAt: time.Now().Add(time.Hour)})
+		a.do("u", events.InvitationStream("j"), events.InvitationAccepted{UserID: "u"})
+		a.invitations = []string{"j", "i"}
+		if err := a.accept(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a higher role stays, and is not followed by the lower one", func(t *testing.T) {
+		a := newAccepting(t, false)
+		a.do("root", events.UserStream("u"), events.PlatformRoleChanged{To: events.SuperUser})
+		if err := a.accept(); err != nil || a.role() != events.SuperUser {
+			t.Errorf("%v, %q", err, a.role())
+		}
+		a.do("root", events.UserStream("u"), events.PlatformRoleChanged{From: events.SuperUser})
+		if err := a.accept(); KindOf(err) != NotFound || a.role() != "" {
+			t.Errorf("%v, %q", err, a.role())
+		}
+	})
+	t.Run("what another accepted gives no role", func(t *testing.T) {
+		a := newAccepting(t, false)
+		a.do("x", events.InvitationStream("i"), events.InvitationAccepted{UserID: "x"})
+		if err := a.accept(); KindOf(err) != NotFound || a.role() != "" {
+			t.Errorf("%v, %q", err, a.role())
+		}
+	})
+	t.Run("it is not accepted by somebody who cannot have the role", func(t *testing.T) {
+		a := newAccepting(t, false)
+		a.do("u", events.UserStream("u"), events.UserErased{})
+		if err := a.accept(); err == nil || len(a.store.streams[events.InvitationStream("i")]) != 1 {
+			t.Error(err)
+		}
+	})
+}
