@@ -10,7 +10,8 @@ import (
 	"flagledger/queries"
 )
 
-type invitationBody struct {
+// InvitationBody is an invitation to the platform.
+type InvitationBody struct {
 	ID        string    `json:"id" example:"0198c5a1-ab3f-7c62-9d17-8e5f3a1c7b24"`
 	Email     string    `json:"email" example:"ops@example.com"`
 	Role      string    `json:"role" enum:"viewer,admin,super_user" example:"admin"`
@@ -20,15 +21,15 @@ type invitationBody struct {
 	ExpiresAt timestamp `json:"expiresAt" doc:"7 days after it was last sent"`
 }
 
-func showInvitation(i queries.Invitation) invitationBody {
-	return invitationBody{
+func showInvitation(i queries.Invitation) InvitationBody {
+	return InvitationBody{
 		ID: i.ID, Email: i.Email, Role: i.Role, Status: i.Status, InvitedBy: i.InvitedBy,
 		CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
 	}
 }
 
-func showInvited(i commands.Invitation, email string, now time.Time) invitationBody {
-	return invitationBody{
+func showInvited(i commands.Invitation, email string, now time.Time) InvitationBody {
+	return InvitationBody{
 		ID: i.ID, Email: email, Role: string(i.Role), Status: i.Status(now), InvitedBy: i.InvitedBy,
 		CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
 	}
@@ -37,7 +38,18 @@ func showInvited(i commands.Invitation, email string, now time.Time) invitationB
 type invitationOutput struct {
 	Changed
 	Location string `header:"Location"`
-	Body     invitationBody
+	Body     InvitationBody
+}
+
+// acceptedBody is the answer of an action that shows what became of the invitation as well.
+type acceptedBody struct {
+	Success bool `json:"success" example:"true"`
+	InvitationBody
+}
+
+type acceptedOutput struct {
+	Changed
+	Body acceptedBody
 }
 
 // InvitationPath names an invitation.
@@ -68,7 +80,7 @@ func (a *API) addInvitations() {
 		return a.invite(ctx, in.Body.Email, create)
 	})
 	register(a, super, operation("GET", path, "list-invitations", tag, "The invitations to the platform"),
-		func(ctx context.Context, in *PageInput) (*listOutput[invitationBody], error) {
+		func(ctx context.Context, in *PageInput) (*listOutput[InvitationBody], error) {
 			rows, total, err := a.queries.Invitations(ctx, in.page())
 			if err != nil {
 				return nil, err
@@ -149,7 +161,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	}, nil
 }
 
-func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*invitationOutput, error) {
+func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOutput, error) {
 	claims, now := principalOf(ctx).claims, a.now()
 	who := commands.Invitee{UserID: claims.UserID, Listed: a.maySuper(claims.Email)}
 	if claims.EmailVerified {
@@ -162,5 +174,5 @@ func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*invitation
 	if err != nil {
 		return nil, err
 	}
-	return &invitationOutput{Changed: changedBy(done), Body: showInvited(accepted, claims.Email, now)}, nil
+	return &acceptedOutput{Changed: changedBy(done), Body: acceptedBody{true, showInvited(accepted, claims.Email, now)}}, nil
 }

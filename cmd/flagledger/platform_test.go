@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,7 +156,8 @@ func TestPlatform(t *testing.T) {
 			}
 			invited := root.s.signUp(email)
 			invited.call("GET", usersOfPlatform, nil).refused(403)
-			invited.call("POST", invitationsPath+"/accept", nil).want(200).shows(map[string]any{"status": "accepted", "role": "admin"})
+			accepted := invited.call("POST", invitationsPath+"/accept", nil).want(200).shows(map[string]any{"success": true, "status": "accepted", "role": "admin"})
+			members(t, "the answer to who accepts", accepted.object(), append(slices.Collect(maps.Keys(body)), "success")...)
 			invited.call("GET", usersOfPlatform, nil).want(200)
 			invited.call("POST", invitationsPath+"/accept", nil).refused(404)
 			root.call("GET", path, nil).want(200).shows(map[string]any{"status": "accepted"})
