@@ -44,10 +44,11 @@ func (s *Snapshot) Client(id string) (*Client, bool) {
 	return c, ok
 }
 
-func (s *Snapshot) applyClient(tenantID string, e events.Recorded) {
+func (s *Snapshot) applyClient(t *Tenant, e events.Recorded) {
 	switch fact := e.Fact.(type) {
 	case events.OAuthClientCreated:
-		s.clients.Store(fact.ClientID, &Client{ID: fact.ClientID, TenantID: tenantID, Scopes: fact.Scopes, secrets: []secret{{hash: fact.SecretHash}}})
+		s.clients.Store(fact.ClientID, &Client{ID: fact.ClientID, TenantID: t.id, Scopes: fact.Scopes, secrets: []secret{{hash: fact.SecretHash}}})
+		t.clients = append(t.clients, fact.ClientID)
 	case events.OAuthSecretRotated:
 		before, ok := s.clients.Load(fact.ClientID)
 		if !ok {
@@ -60,15 +61,14 @@ func (s *Snapshot) applyClient(tenantID string, e events.Recorded) {
 		s.clients.Store(fact.ClientID, &c)
 	case events.OAuthClientDeleted:
 		s.clients.Delete(fact.ClientID)
+		t.clients = slices.DeleteFunc(t.clients, func(id string) bool { return id == fact.ClientID })
 	}
 }
 
 // removeClients forgets the clients of a tenant that is deleted.
-func (s *Snapshot) removeClients(tenantID string) {
-	s.clients.Range(func(id string, c *Client) bool {
-		if c.TenantID == tenantID {
-			s.clients.Delete(id)
-		}
-		return true
-	})
+func (s *Snapshot) removeClients(t *Tenant) {
+	for _, id := range t.clients {
+		s.clients.Delete(id)
+	}
+	t.clients = nil
 }

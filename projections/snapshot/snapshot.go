@@ -22,6 +22,8 @@ type Snapshot struct {
 	users    *xsync.Map[string, *User]
 	clients  *xsync.Map[string, *Client]
 	ended    *xsync.Map[session, time.Time] // sessions, and until when their tokens would have lived
+	swept    time.Time                      // when those were last dropped whose tokens have expired
+	projects map[string]*Tenant             // whose they are; apply alone uses it
 	position atomic.Pointer[events.Position]
 	faults   atomic.Int64
 	changes  changes
@@ -33,12 +35,13 @@ type Snapshot struct {
 // New returns an empty snapshot.
 func New() *Snapshot {
 	s := &Snapshot{
-		tenants: xsync.NewMap[string, *Tenant](),
-		users:   xsync.NewMap[string, *User](),
-		clients: xsync.NewMap[string, *Client](),
-		ended:   xsync.NewMap[session, time.Time](),
-		changes: changes{size: maxChanges},
-		ready:   make(chan struct{}),
+		tenants:  xsync.NewMap[string, *Tenant](),
+		users:    xsync.NewMap[string, *User](),
+		clients:  xsync.NewMap[string, *Client](),
+		ended:    xsync.NewMap[session, time.Time](),
+		projects: map[string]*Tenant{},
+		changes:  changes{size: maxChanges},
+		ready:    make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
 	return s
@@ -137,13 +140,15 @@ func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) {
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
-		s.tenant(fact.TenantID).projects.Store(id, &project{})
+		t := s.tenant(fact.TenantID)
+		t.projects.Store(id, &project{})
+		s.projects[id] = t
 	case events.ProjectUpdated:
 	case events.ProjectDeleted:
-		s.tenants.Range(func(_ string, t *Tenant) bool {
-			_, found := t.projects.LoadAndDelete(id)
-			return !found
-		})
+		if t, ok := s.projects[id]; ok {
+			t.projects.Delete(id)
+			delete(s.projects, id)
+		}
 	}
 }
 
@@ -172,8 +177,12 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 	case events.TenantDeleted:
 		next = tenantState{}
 		t.flags.Clear()
+		t.projects.Range(func(id string, _ *project) bool {
+			delete(s.projects, id)
+			return true
+		})
 		t.projects.Clear()
-		s.removeClients(t.id)
+		s.removeClients(t)
 		t.members.Range(func(userID string, _ events.Role) bool {
 			s.removeMember(t, userID)
 			return true
@@ -192,7 +201,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 	case events.MemberRemoved:
 		s.removeMember(t, fact.UserID)
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
-		s.applyClient(t.id, e)
+		s.applyClient(t, e)
 	}
 	t.state.Store(&next)
 	s.changes.touch(t)
@@ -243,12 +252,7 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
 		u.endedBefore, u.endedExcept = fact.Before, fact.Except
 	case events.SessionEnded:
 		now := time.Now()
-		s.ended.Range(func(id session, until time.Time) bool {
-			if until.Before(now) {
-				s.ended.Delete(id)
-			}
-			return true
-		})
+		s.sweep(now)
 		if fact.Until.After(now) {
 			s.ended.Store(session{fact.UserID, fact.SessionID}, fact.Until)
 		}
@@ -258,3 +262,15 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
 }
 
 type session struct{ userID, id string }
+
+// sweepInterval is how often all ended sessions are looked through: of many that end, few wait for it.
+const sweepInterval = time.Minute
+
+// sweep drops the ended sessions whose tokens have expired meanwhile.
+func (s *Snapshot) sweep(now time.Time) {
+	if now.Sub(s.swept) < sweepInterval {
+		return
+	}
+	s.swept = now
+	s.ended.DeleteMatching(func(_ session, until time.Time) (bool, bool) { return until.Before(now), false })
+}

@@ -108,6 +108,38 @@ func TestADeletedFlagIsGone(t *testing.T) {
 	}
 }
 
+func TestASessionThatEndsIsForgottenWithItsTokens(t *testing.T) {
+	s := of()
+	end := func(id string, until time.Time) {
+		s.apply(events.Page{Events: []events.Recorded{recorded("user-u", 1, events.SessionEnded{UserID: "u", SessionID: id, Until: until})}}, slog.New(slog.DiscardHandler))
+	}
+	now := time.Now()
+	end("first", now.Add(time.Hour))
+	s.ended.Store(session{"u", "expired"}, now.Add(-time.Second))
+	end("second", now.Add(time.Hour))
+	if n := s.ended.Size(); n != 3 {
+		t.Errorf("%d sessions are known: each that ends has all looked through", n)
+	}
+	s.swept = now.Add(-sweepInterval)
+	end("third", now.Add(time.Hour))
+	if n := s.ended.Size(); n != 3 || s.SessionEnded("u", "expired", now) || !s.SessionEnded("u", "first", now) || !s.SessionEnded("u", "third", now) {
+		t.Errorf("%d sessions are known, want those whose tokens may live", n)
+	}
+}
+
+func TestWithItsTenantAProjectIsForgotten(t *testing.T) {
+	s := of()
+	apply := func(e events.Recorded) {
+		s.apply(events.Page{Events: []events.Recorded{e}}, slog.New(slog.DiscardHandler))
+	}
+	apply(recorded("project-p", 1, events.ProjectCreated{ID: "p", TenantID: "t"}))
+	apply(recorded("project-q", 1, events.ProjectCreated{ID: "q", TenantID: "u"}))
+	apply(recorded("tenant-t", 3, events.TenantDeleted{}))
+	if _, kept := s.projects["p"]; kept || len(s.projects) != 1 {
+		t.Errorf("%d projects are known", len(s.projects))
+	}
+}
+
 func TestAccess(t *testing.T) {
 	s := of()
 	s.apply(events.Page{Events: []events.Recorded{

@@ -19,6 +19,7 @@ type Tenant struct {
 	keys     atomic.Pointer[flagKeys]
 	members  *xsync.Map[string, events.Role]
 	projects *xsync.Map[string, *project]
+	clients  []string // the ids of the OAuth clients; apply alone uses it
 	hearing  hearing
 }
 
