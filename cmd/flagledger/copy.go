@@ -13,7 +13,7 @@ import (
 	"flagledger/events"
 )
 
-// copyCommand moves house from one engine to the other.
+// copyCommand copies all events from one event store to another.
 type copyCommand struct {
 	From string `help:"The event store to read: postgres://... or esdb://..., or private for the private Postgres." required:""`
 	To   string `help:"The event store to fill, named likewise." required:""`
@@ -93,7 +93,7 @@ func copyEvents(ctx context.Context, from, to events.Store, log *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	show := showProgress(int64(head.Commit), log)
+	show := showProgress("copying", int64(head.Commit), log)
 	return eachEvent(ctx, from, func(run []events.Recorded, reached events.Position) error {
 		stream := run[0].Stream
 		var batch []events.Event
