@@ -52,6 +52,21 @@ func joinDatabase(ctx context.Context, c config, log *slog.Logger) (url string, 
 	return openDatabase(ctx, c, log)
 }
 
+// withDatabase joins the database, for as long as use runs.
+func withDatabase(ctx context.Context, use func(c config, databaseURL string, log *slog.Logger) error) error {
+	c, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	log := c.logger()
+	url, stop, err := joinDatabase(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return use(c, url, log)
+}
+
 // oldestPostgres is the oldest version that is supported.
 const oldestPostgres = 14
 

@@ -25,3 +25,15 @@ func openStore(ctx context.Context, c config, databaseURL string, log *slog.Logg
 	}
 	return s, s.Close, nil
 }
+
+// withStore opens the event store, beside a running server or alone, for as long as use runs.
+func withStore(ctx context.Context, use func(c config, databaseURL string, store events.Store, log *slog.Logger) error) error {
+	return withDatabase(ctx, func(c config, databaseURL string, log *slog.Logger) error {
+		store, closeStore, err := openStore(ctx, c, databaseURL, log)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		return use(c, databaseURL, store, log)
+	})
+}

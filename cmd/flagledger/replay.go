@@ -8,56 +8,7 @@ import (
 	"os"
 
 	"flagledger/events"
-	"flagledger/http"
 )
-
-// build is the number of the build, set by the linker.
-var build = "dev"
-
-type versionCommand struct{}
-
-// Run prints the version.
-func (versionCommand) Run() error {
-	_, err := fmt.Printf("flagledger %s (%s)\n", http.Version, build)
-	return err
-}
-
-type migrateCommand struct{}
-
-// Run brings the database to the newest schema.
-func (migrateCommand) Run(ctx context.Context) error {
-	c, err := loadConfig()
-	if err != nil {
-		return err
-	}
-	log := c.logger()
-	url, stop, err := joinDatabase(ctx, c, log)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	return prepare(ctx, url, log)
-}
-
-// withStore opens the event store, beside a running server or alone, for as long as use runs.
-func withStore(ctx context.Context, use func(c config, databaseURL string, store events.Store, log *slog.Logger) error) error {
-	c, err := loadConfig()
-	if err != nil {
-		return err
-	}
-	log := c.logger()
-	url, stop, err := joinDatabase(ctx, c, log)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	store, closeStore, err := openStore(ctx, c, url, log)
-	if err != nil {
-		return err
-	}
-	defer closeStore()
-	return use(c, url, store, log)
-}
 
 type replayCommand struct {
 	Tenant string `required:"" help:"The tenant's id."`
