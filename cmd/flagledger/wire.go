@@ -28,13 +28,18 @@ type node struct {
 }
 
 // start wires all parts together over a database and sets them running.
-func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) (*node, error) {
+func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) (n *node, err error) {
 	var cleanup []func()
 	stop := sync.OnceFunc(func() {
 		for i := len(cleanup) - 1; i >= 0; i-- {
 			cleanup[i]()
 		}
 	})
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
 	facts, closeStore, err := openStore(ctx, c, databaseURL, log)
 	if err != nil {
 		return nil, err
@@ -42,18 +47,15 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	cleanup = append(cleanup, closeStore)
 	pool, err := openPool(ctx, databaseURL)
 	if err != nil {
-		stop()
 		return nil, err
 	}
 	cleanup = append(cleanup, pool.Close)
 	mailer, err := c.mailer(log)
 	if err != nil {
-		stop()
 		return nil, err
 	}
 	signing, err := keys.Open(ctx, pool, c.now, log)
 	if err != nil {
-		stop()
 		return nil, err
 	}
 	metrics := prometheus.NewRegistry()
@@ -65,7 +67,6 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	people, reads := directory.New(pool), queries.New(pool, live)
 	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), erasing(writer, people, reads), log)
 	if err != nil {
-		stop()
 		return nil, err
 	}
 	meter := metering.New(pool)
@@ -74,26 +75,22 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
 
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var parts sync.WaitGroup
-	parts.Go(func() { live.Run(running, store, progress.SnapshotReached, log) })
-	parts.Go(func() { progress.Listen(running, databaseURL, store.Engine(), log) })
-	parts.Go(func() { people.Run(running, log) })
-	parts.Go(func() { identity.Run(running) })
-	parts.Go(func() { chores.Run(running) })
-	parts.Go(func() { meter.Run(running, log) })
-	parts.Go(func() { signing.Run(running) })
-	parts.Go(func() { requests.Run(running, log) })
-	parts.Go(func() { monitor.run(running) })
-	parts.Go(func() {
-		if err := projections.Run(running, databaseURL, store, progress, log); err != nil && running.Err() == nil {
-			log.Error("projections ended", "err", err)
-		}
-	})
-	cleanup = append(cleanup, func() {
-		cancel()
-		parts.Wait()
-	})
+	cleanup = append(cleanup, background(ctx,
+		func(ctx context.Context) { live.Run(ctx, store, progress.SnapshotReached, log) },
+		func(ctx context.Context) { progress.Listen(ctx, databaseURL, store.Engine(), log) },
+		func(ctx context.Context) {
+			if err := projections.Run(ctx, databaseURL, store, progress, log); err != nil && ctx.Err() == nil {
+				log.Error("projections ended", "err", err)
+			}
+		},
+		func(ctx context.Context) { people.Run(ctx, log) },
+		func(ctx context.Context) { meter.Run(ctx, log) },
+		func(ctx context.Context) { requests.Run(ctx, log) },
+		identity.Run,
+		chores.Run,
+		signing.Run,
+		monitor.run,
+	))
 	api := http.New(http.Options{
 		Writer:   writer,
 		Queries:  reads,
@@ -102,4 +99,17 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		Mailer: mailer, Errands: chores, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})
 	return &node{api: api, ready: live.Ready(), stop: stop}, nil
+}
+
+// background runs the parts of a node beyond the end of ctx. stop ends them and waits for it.
+func background(ctx context.Context, parts ...func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	for _, run := range parts {
+		running.Go(func() { run(ctx) })
+	}
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
