@@ -305,7 +305,7 @@ func (c DeleteFlag) decide(f Flag) ([]events.Fact, error) {
 	return []events.Fact{events.FlagDeleted{}}, nil
 }
 
-// AddVariation adds a variation to a flag, behind the others.
+// AddVariation adds a variation to a flag, after the others.
 type AddVariation struct {
 	FlagRef
 	Variation NewVariation

@@ -34,7 +34,7 @@ func TestIDsOfARequest(t *testing.T) {
 		}
 	}
 	if !slices.IsSorted(ids[:3]) {
-		t.Errorf("later ids do not sort behind earlier ones: %v", ids[:3])
+		t.Errorf("later ids do not sort after earlier ones: %v", ids[:3])
 	}
 	for i, id := range ids {
 		parsed := uuid.MustParse(id)

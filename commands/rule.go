@@ -172,7 +172,7 @@ type ruleCheck struct {
 	regexps int // the size of those so far
 }
 
-// rule reads the rule at a place behind those which are read already.
+// rule reads the rule at a place. before are the rules that the flag has, read those that stand ahead of this one.
 func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) events.Rule {
 	rule := events.Rule{ID: sent.NewID, Salt: sent.Salt, Name: sent.Name, Conditions: make([]events.Condition, 0, len(sent.Conditions))}
 	if sent.ID != nil {
@@ -217,7 +217,7 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 // attribute checks the name of an attribute: parts with dots between them, each a step into an object.
 func (c *ruleCheck) attribute(at, name string) {
 	checkText(c.wrong, at, name, 1, maxAttribute)
-	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at, "must not have an empty part before, between or behind dots")
+	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at, "must not have an empty part before, between or after dots")
 }
 
 // operand says what is wrong with a value, which is well-formed JSON: nothing where it can be compared with.

@@ -95,7 +95,7 @@ type FlagDisabled struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
-// VariationAdded adds a variation behind the others.
+// VariationAdded adds a variation after the others.
 type VariationAdded struct {
 	Variation Variation `json:"variation"`
 }

@@ -16,7 +16,7 @@ type Store interface {
 	// Append adds events to the end of a stream, all or none, and returns the position of the last one once it is on disk.
 	//
 	// The stream must stand at the expected revision (0: it must not exist), else ErrConflict. An append whose event ids already stand
-	// in the stream right behind the expected revision has been applied before: it changes nothing and succeeds. So after
+	// in the stream right after the expected revision has been applied before: it changes nothing and succeeds. So after
 	// ErrUnavailable, whose outcome is unknown, the same call is safe to repeat. A too large event is refused with ErrTooLarge.
 	Append(ctx context.Context, stream string, expected Revision, events []Event) (Position, error)
 
@@ -57,7 +57,7 @@ type Position struct {
 	Prepare uint64
 }
 
-// Compare returns -1, 0 or 1 as p stands before, at or behind q.
+// Compare returns -1, 0 or 1 as p stands before, at or after q.
 func (p Position) Compare(q Position) int {
 	switch {
 	case p.Commit < q.Commit || p.Commit == q.Commit && p.Prepare < q.Prepare:
@@ -118,6 +118,6 @@ type Recorded struct {
 // Page is a run of consecutive events.
 type Page struct {
 	Events []Recorded
-	Next   Position // where to subscribe again to continue behind this page
+	Next   Position // where to subscribe again to continue after this page
 	Live   bool     // nothing more was in the log when the page was read
 }

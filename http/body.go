@@ -87,7 +87,7 @@ func fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byt
 	}
 	if _, err := f.in.ReadToken(); !errors.Is(err, io.EOF) {
 		if err == nil {
-			err = errors.New("malformed JSON: there is something behind its end")
+			err = errors.New("malformed JSON: there is something after its end")
 		}
 		return nil, nil, malformed(err)
 	}

@@ -77,7 +77,7 @@ func (q *question) decode(read func(*question) error) error {
 			return nil
 		}
 		if err == nil {
-			err = errors.New("malformed JSON: there is something behind its end")
+			err = errors.New("malformed JSON: there is something after its end")
 		}
 	}
 	return malformed(err)

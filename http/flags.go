@@ -249,7 +249,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	return cmd
 }
 
-// createFlag makes a flag, which is then found behind a path.
+// createFlag makes a flag, which is then found under a path.
 func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path string) (*flagOutput, error) {
 	out, err := a.writeFlag(ctx, cmd)
 	if err != nil {

@@ -78,7 +78,7 @@ func (a *API) addVariations() {
 			}
 			return listed(ctx, in.PageInput, rows, total, showVariation), nil
 		}, alias)
-	add := operation("POST", path, "add-variation", tag, "Add a variation behind the others")
+	add := operation("POST", path, "add-variation", tag, "Add a variation after the others")
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, changeFlags, add, func(ctx context.Context, in *struct {

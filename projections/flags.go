@@ -30,7 +30,7 @@ create table flags (
     updated_at    timestamptz not null,
     primary key (tenant_id, key)
 );
-create index on flags (project_id) where project_id is not null; -- not behind the tenant: no plan shall prefer it to the key
+create index on flags (project_id) where project_id is not null; -- not after tenant_id: no plan shall prefer it to the key
 create table flag_variations (
     tenant_id   text   not null,
     key         text   not null,

@@ -88,7 +88,7 @@ func (b *build) try(ctx context.Context, reached events.Position) (done bool, er
 		}
 	}
 	if reached.Compare(b.live) < 0 {
-		// The live checkpoint may stand behind others' events, where the log has some. What counts is that no event of ours is missing.
+		// The live checkpoint may stand after others' events, where the log has some. What counts is that no event of ours is missing.
 		head, err := b.store.Head(ctx)
 		if err != nil || reached.Compare(head) < 0 {
 			return false, err

@@ -263,7 +263,7 @@ func handOver(ctx context.Context, messages chan<- *message.Message, w *work) er
 	}
 }
 
-// park notes that a stream stays behind from an event on, and moves the checkpoint past the event.
+// park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
 func (s *subscriber) park(ctx context.Context, conn *pgx.Conn, e events.Recorded, c *checkpoint, cause error) error {
 	batch := &pgx.Batch{}
 	s.moveCheckpoint(batch, e.Position, c)

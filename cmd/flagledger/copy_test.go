@@ -39,7 +39,7 @@ func emptyEventStore(t *testing.T) events.Store {
 	return store
 }
 
-// write appends facts to a stream of a store, behind those that it has.
+// write appends facts to a stream of a store, after those that it has.
 func write(t *testing.T, store events.Store, stream string, after events.Revision, facts ...events.Fact) {
 	t.Helper()
 	var batch []events.Event
@@ -93,7 +93,7 @@ func TestCopyMovesHouse(t *testing.T) {
 				t.Error("stores that differ compare as equal")
 			}
 			if err := move(); err != nil {
-				t.Errorf("a second copy does not go on behind the first: %v", err)
+				t.Errorf("a second copy does not go on after the first: %v", err)
 			}
 			var order [2][]string
 			for i, store := range []events.Store{from, to} {

@@ -31,7 +31,7 @@ func checkTimes(t *testing.T, object map[string]any) {
 
 var nextLink = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
 
-// checkPages reads a list whole, by pages of two along its links, and behind its end. want is a member of each entry, in the list's order.
+// checkPages reads a list whole, by pages of two along its links, and past its end. want is a member of each entry, in the list's order.
 func checkPages(t *testing.T, c *client, path, member string, want []any) {
 	t.Helper()
 	total := strconv.Itoa(len(want))
@@ -74,9 +74,9 @@ func checkPages(t *testing.T, c *client, path, member string, want []any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the pages of %s (-want +got):\n%s", path, diff)
 	}
-	behind := c.call("GET", path+and+"limit=10&offset="+total, nil).want(200)
-	if string(behind.body) != "[]" || behind.header.Get("Link") != "" || behind.header.Get("X-Total-Count") != total {
-		t.Errorf("%s: behind the end: %s %v", path, behind.body, behind.header)
+	past := c.call("GET", path+and+"limit=10&offset="+total, nil).want(200)
+	if string(past.body) != "[]" || past.header.Get("Link") != "" || past.header.Get("X-Total-Count") != total {
+		t.Errorf("%s: past the end: %s %v", path, past.body, past.header)
 	}
 	rest := c.call("GET", path+and+"offset=1", nil).want(200)
 	if diff := cmp.Diff(want[1:], column(rest.list(), member)); diff != "" {

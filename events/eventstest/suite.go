@@ -44,7 +44,7 @@ func Run(t *testing.T, engine Engine) {
 		{"a repeated append is applied once", testIdempotent},
 		{"an event over the limit is refused", testLarge},
 		{"a slow commit is not passed over", testSlowCommit},
-		{"a subscription begins behind any position", testResume},
+		{"a subscription begins after any position", testResume},
 		{"catching up turns live without gap or repeat", testHandOver},
 		{"many writers, one subscriber, nothing lost", testManyWriters},
 		{"broken connections lose and repeat nothing", testDisruption},
@@ -188,12 +188,12 @@ func testIdempotent(t *testing.T, engine Engine) {
 	}
 	mustAppend(t, s, "project-1", 3, renamed("d"))
 	if late := mustAppend(t, s, "project-1", 1, b, c); late != first {
-		t.Errorf("repeated behind another append it is at %v, the first was at %v", late, first)
+		t.Errorf("repeated after another append it is at %v, the first was at %v", late, first)
 	}
 	for name, same := range map[string][]events.Event{
 		"in another order":    {c, b},
 		"with one of its own": {b, renamed("x")},
-		"with more behind":    {b, c, renamed("x")},
+		"with more after it":  {b, c, renamed("x")},
 	} {
 		if _, err := s.Append(t.Context(), "project-1", 1, same); !errors.Is(err, events.ErrConflict) {
 			t.Errorf("the same ids %s: %v, want ErrConflict", name, err)
@@ -245,7 +245,7 @@ func testSlowCommit(t *testing.T, engine Engine) {
 	last := events.Position{}
 	for _, r := range <-seen {
 		if r.Position.Compare(last) <= 0 {
-			t.Errorf("position %v comes behind %v", r.Position, last)
+			t.Errorf("position %v comes after %v", r.Position, last)
 		}
 		last = r.Position
 		found = found || r.ID == slow.ID
@@ -265,7 +265,7 @@ func testResume(t *testing.T, engine Engine) {
 	for from, after := range positions[:n] {
 		for r := range subscribed(t, s, after) {
 			if r.Position != positions[from+1] {
-				t.Errorf("behind position %d the first event is at %v, want %v", from, r.Position, positions[from+1])
+				t.Errorf("after position %d the first event is at %v, want %v", from, r.Position, positions[from+1])
 			}
 			break
 		}
@@ -360,7 +360,7 @@ func testForeignPosition(t *testing.T, engine Engine) {
 	mustAppend(t, s, "project-1", 0, renamed("a"))
 	for page, err := range s.Subscribe(t.Context(), events.Position{Commit: 1 << 40, Prepare: 1 << 40}) {
 		if err == nil {
-			t.Errorf("a position behind the end gives %+v, want an error", page)
+			t.Errorf("a position past the end gives %+v, want an error", page)
 		}
 		return
 	}
@@ -399,10 +399,10 @@ func verify(t *testing.T, all iter.Seq[events.Recorded], n int) {
 	seen := 0
 	for r := range all {
 		if r.Position.Compare(last) <= 0 {
-			t.Fatalf("position %v comes behind %v", r.Position, last)
+			t.Fatalf("position %v comes after %v", r.Position, last)
 		}
 		if r.Revision != revisions[r.Stream]+1 {
-			t.Fatalf("%s@%d comes behind @%d", r.Stream, r.Revision, revisions[r.Stream])
+			t.Fatalf("%s@%d comes after @%d", r.Stream, r.Revision, revisions[r.Stream])
 		}
 		last, revisions[r.Stream] = r.Position, r.Revision
 		if seen++; seen == n {

@@ -50,7 +50,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 	return position, nil
 }
 
-// applied returns the position of the last of events that stand right behind a revision, in that order; else ErrConflict.
+// applied returns the position of the last of events that stand right after a revision, in that order; else ErrConflict.
 func (s *Store) applied(ctx context.Context, stream string, expected events.Revision, list []esdb.EventData) (events.Position, error) {
 	found := 0
 	for e, err := range s.read(ctx, streamFrom(stream, expected+1, uint64(len(list)))) {

@@ -277,11 +277,11 @@ func TestResetInTheMiddleOfAnAppend(t *testing.T) {
 					t.Fatalf("append: %v, want ErrUnavailable", err)
 				}
 				if got := len(read(t, s, "project-1")); got != int(expected)+2 && applied || got != int(expected) && !applied {
-					t.Fatalf("%d events stand behind the reset, of %d", got, expected+2)
+					t.Fatalf("%d events stand after the reset, of %d", got, expected+2)
 				}
 				p := mustAppend(t, s, "project-1", expected, e...)
 				if got := read(t, s, "project-1"); len(got) != int(expected)+2 || got[expected+1].Position != p {
-					t.Fatalf("%d events stand behind the repeated append, of %d", len(got), expected+2)
+					t.Fatalf("%d events stand after the repeated append, of %d", len(got), expected+2)
 				}
 			}
 			expect(t, pages, 1, 20)

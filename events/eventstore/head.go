@@ -26,7 +26,7 @@ func (e *end) appended(p events.Position) {
 	}
 }
 
-// read notes that from behind after up to through the last event of ours is at last, or that there is none, where last is not behind after.
+// read notes that the log was read from after to through: the last event of ours there is at last, or there is none, where last is no later than after.
 func (e *end) read(after, last, through events.Position) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -30,8 +30,8 @@ type delivery struct {
 	err  error
 }
 
-// errForeign says that a position lies behind the end of the log. The positions of events and of checkpoints never do.
-var errForeign = errors.New("the position lies behind the end of the log: it is not the log that this position was taken from")
+// errForeign says that a position is past the end of the log. The positions of events and of checkpoints never do.
+var errForeign = errors.New("the position is past the end of the log: it was taken from another log")
 
 // Subscribe implements events.Store. It reads one page ahead of whom it delivers to. Where others append to the same log, pages without events move
 // Next on from time to time.
@@ -61,7 +61,7 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 		if ctx.Err() != nil {
 			return
 		}
-		// Once events of this log have been delivered, a node whose log ends before them lags behind the others.
+		// Once events of this log have been delivered, a node whose log ends before them lags.
 		if final(err) || errors.Is(err, errForeign) && !resumed {
 			select {
 			case pages <- delivery{err: err}:
@@ -193,7 +193,7 @@ func (p *pager) full() bool { return len(p.page.Events) >= pageSize || p.bytes >
 func (p *pager) add(e *esdb.RecordedEvent) error {
 	position := at(e.Position)
 	if position.Compare(p.page.Next) <= 0 {
-		return fmt.Errorf("the server sent position %v behind %v", position, p.page.Next)
+		return fmt.Errorf("the server sent position %v after %v", position, p.page.Next)
 	}
 	p.page.Events = append(p.page.Events, fromRecorded(e))
 	p.page.Next = position

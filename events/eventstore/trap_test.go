@@ -96,13 +96,13 @@ func TestForeignPositionIsRefusedThoughOthersAppend(t *testing.T) {
 		if err != nil {
 			t.Errorf("a position before the end of the log: %v", err)
 		} else if !page.Live || len(page.Events) > 0 {
-			t.Errorf("behind the last event the first page is %+v", page)
+			t.Errorf("after the last event the first page is %+v", page)
 		}
 		break
 	}
 	for page, err := range s.Subscribe(t.Context(), events.Position{Commit: p.Commit + 1_000_000, Prepare: p.Prepare}) {
 		if err == nil || errors.Is(err, events.ErrUnavailable) {
-			t.Errorf("a position behind the end of the log gives %+v, %v; want a final error", page, err)
+			t.Errorf("a position past the end of the log gives %+v, %v; want a final error", page, err)
 		}
 		break
 	}
@@ -128,7 +128,7 @@ func TestTrafficOfOthersIsPassedOver(t *testing.T) {
 		}
 	}
 	if next.Compare(first) <= 0 {
-		t.Errorf("behind 5000 events of others the position is %v, still that of the last event of ours", next)
+		t.Errorf("after 5000 events of others the position is %v, still that of the last event of ours", next)
 	}
 	// A live subscription, too, moves on without events, and what it has passed over is not sent again.
 	pages := follow(t, s, next)
@@ -141,7 +141,7 @@ func TestTrafficOfOthersIsPassedOver(t *testing.T) {
 	second := mustAppend(t, s, "project-1", 1, renamed("b"))
 	for r, err := range s.Subscribe(t.Context(), page.Next) {
 		if err != nil || len(r.Events) != 1 || r.Events[0].Position != second {
-			t.Errorf("behind a position without event the first page is %+v, %v", r, err)
+			t.Errorf("after a position without event the first page is %+v, %v", r, err)
 		}
 		break
 	}
@@ -281,7 +281,7 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
-// What others write into streams of ours is delivered with an error, and does not stop what comes behind.
+// What others write into streams of ours is delivered with an error, and does not stop what comes after.
 func TestUnreadableEvent(t *testing.T) {
 	t.Parallel()
 	s := open(t)

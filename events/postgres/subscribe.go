@@ -90,7 +90,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 		return err
 	}
 	if *last > end {
-		return fmt.Errorf("position %d lies behind the end of the log, %d: it is not the log that this position was taken from", *last, end)
+		return fmt.Errorf("position %d is past the end of the log, %d: it was taken from another log", *last, end)
 	}
 	live := false // has been told
 	for {
@@ -120,7 +120,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 	}
 }
 
-// readPage reads the events behind last. Positions have no gaps, so a page that has one is refused.
+// readPage reads the events after last. Positions have no gaps, so a page that has one is refused.
 func readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
 	page := events.Page{Next: at(last), Live: true}
 	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2", last, pageSize)
@@ -135,7 +135,7 @@ func readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, er
 			return page, err
 		}
 		if recorded.Position.Commit != page.Next.Commit+1 {
-			return page, fmt.Errorf("the log has a gap: position %d comes behind %d", recorded.Position.Commit, page.Next.Commit)
+			return page, fmt.Errorf("the log has a gap: position %d comes after %d", recorded.Position.Commit, page.Next.Commit)
 		}
 		page.Events = append(page.Events, recorded)
 		page.Next = recorded.Position

@@ -8,7 +8,7 @@ func Bucket(salt, unit string, total uint64) uint64 { return newMurmur(salt).tex
 // murmur is murmur3_32 with seed 0 on its way: its text comes in parts, and a hash that has been begun can be gone on with many times.
 type murmur struct {
 	state  uint32
-	tail   uint32 // the bytes behind the last whole block of four
+	tail   uint32 // the bytes after the last whole block of four
 	length uint32
 }
 

@@ -150,7 +150,7 @@ func (l *Listener) Close() {
 	}
 }
 
-// Resume lets the next News begin behind a position instead of at the time of Listen.
+// Resume lets the next News begin after a position instead of at the time of Listen.
 func (l *Listener) Resume(after events.Position) { l.position = after }
 
 // News is what a listener hears.

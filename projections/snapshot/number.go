@@ -9,7 +9,7 @@ import (
 // Number is a number among the attributes of a Context, exactly as large as its JSON says. Numbers of the same value are ==, however they are spelt;
 // only exponents beyond a billion are cut short.
 type Number struct {
-	// It is 0.ddd times ten to the exponent: digits has the first 19, filled up with zeros, rest those behind that are not trailing zeros.
+	// It is 0.ddd times ten to the exponent: digits has the first 19, filled up with zeros, rest those after them that are not trailing zeros.
 	// All is zero for zero.
 	digits   uint64
 	rest     string
@@ -71,7 +71,7 @@ func ParseNumber(text []byte) Number {
 	return n
 }
 
-// restOf returns the significant digits behind the first 19, without trailing zeros.
+// restOf returns the significant digits after the first 19, without trailing zeros.
 func restOf(text []byte) string {
 	digits := strings.TrimLeft(strings.Replace(string(text), ".", "", 1), "0")
 	return strings.Clone(strings.TrimRight(digits[firstDigits:], "0"))

@@ -77,7 +77,7 @@ type outcome struct {
 	current  int64 // revision of the stream, -1 if it does not exist
 }
 
-// append adds events as the real server does: an append whose ids stand right behind the expected revision, or, where no revision is expected,
+// append adds events as the real server does: an append whose ids stand right after the expected revision, or, where no revision is expected,
 // anywhere in the stream, has been applied before and succeeds again.
 func (l *log) append(name string, expected expectation, list []proposed) outcome {
 	l.mu.Lock()
@@ -90,12 +90,12 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	if s.tombstone {
 		return outcome{deleted: true, current: current}
 	}
-	behind := current // the revision that the first event comes behind
+	after := current // the revision that the first event comes after
 	switch expected.kind {
 	case exact:
-		behind = int64(expected.revision)
+		after = int64(expected.revision)
 	case noStream:
-		behind = -1
+		after = -1
 	case streamExists:
 		if current < 0 {
 			return outcome{current: current}
@@ -104,15 +104,15 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	}
 	if expected.kind == anything || expected.kind == streamExists {
 		if i, ok := s.first[list[0].id]; ok {
-			behind = int64(i) - 1
+			after = int64(i) - 1
 		}
 	}
 	switch softDeleted := s.truncated > 0 && s.truncated == len(s.records); {
-	case behind > current:
+	case after > current:
 		return outcome{current: current}
-	case behind < current && s.holds(behind, list):
-		return outcome{repeated: true, last: s.records[behind+int64(len(list))], current: current}
-	case behind < current && (expected.kind != noStream || !softDeleted):
+	case after < current && s.holds(after, list):
+		return outcome{repeated: true, last: s.records[after+int64(len(list))], current: current}
+	case after < current && (expected.kind != noStream || !softDeleted):
 		return outcome{current: current}
 	}
 	l.streams[name] = s
@@ -135,10 +135,10 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	return outcome{last: s.records[len(s.records)-1], current: int64(len(s.records)) - 1}
 }
 
-// holds reports whether the events stand in the stream right behind a revision, in that order.
-func (s *stream) holds(behind int64, list []proposed) bool {
+// holds reports whether the events stand in the stream right after a revision, in that order.
+func (s *stream) holds(after int64, list []proposed) bool {
 	for i, p := range list {
-		at := behind + 1 + int64(i)
+		at := after + 1 + int64(i)
 		if at >= int64(len(s.records)) || s.records[at].id != p.id {
 			return false
 		}

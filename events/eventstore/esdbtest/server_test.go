@@ -81,7 +81,7 @@ func TestExpectedRevisions(t *testing.T) {
 		{esdb.Revision(0), []esdb.EventData{c}, 0, wrong},
 		{esdb.Revision(1), []esdb.EventData{c}, 2, -1},
 		{esdb.Revision(0), []esdb.EventData{b, c}, 2, -1}, // applied before, if not in one
-		{esdb.Revision(0), []esdb.EventData{b}, 1, -1},    // with one behind
+		{esdb.Revision(0), []esdb.EventData{b}, 1, -1},    // with one after it
 		{esdb.Any{}, []esdb.EventData{event("d")}, 3, -1},
 	} {
 		result, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{ExpectedRevision: step.expected}, step.list...)
@@ -200,7 +200,7 @@ func TestSubscriptions(t *testing.T) {
 		}
 		server.DropSubscriptions()
 		for m := subscription.Recv(); m.SubscriptionDropped == nil; m = subscription.Recv() {
-			t.Errorf("subscription %d: %+v behind its drop", i, m)
+			t.Errorf("subscription %d: %+v after its drop", i, m)
 		}
 	}
 }

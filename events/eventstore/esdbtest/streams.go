@@ -186,7 +186,7 @@ func (v streamsService) readStream(o *streams.ReadReq_Options, call streams.Stre
 	return v.send(list, backwards, o.GetCount(), call)
 }
 
-// readAll reads $all. Going back from a position, what stands there is left out, for it ends behind that position.
+// readAll reads $all. Going back from a position, what stands there is left out, for it ends after that position.
 func (v streamsService) readAll(o *streams.ReadReq_Options, call streams.Streams_ReadServer) error {
 	list, _ := v.s.log.all()
 	backwards := o.GetReadDirection() == streams.ReadReq_Options_Backwards
@@ -202,7 +202,7 @@ func (v streamsService) readAll(o *streams.ReadReq_Options, call streams.Streams
 	return v.send(list, backwards, o.GetCount(), call)
 }
 
-// firstAt returns the index of the first record at or behind a position.
+// firstAt returns the index of the first record at or after a position.
 func firstAt(list []*record, p *streams.ReadReq_Options_Position) int {
 	return sort.Search(len(list), func(i int) bool {
 		r := list[i]
@@ -226,7 +226,7 @@ func (v streamsService) send(list []*record, backwards bool, count uint64, call 
 	return nil
 }
 
-// subscribe follows $all from behind a position: first what is there, then CaughtUp, then what comes. With a filter, a checkpoint tells the
+// subscribe follows $all from after a position: first what is there, then CaughtUp, then what comes. With a filter, a checkpoint tells the
 // position after each window times interval of events that were looked at.
 func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Streams_ReadServer) error {
 	wanted, interval, err := filter(o.GetFilter())
