@@ -164,8 +164,11 @@ func (n number) MarshalJSON() ([]byte, error) { return n, nil }
 // Schema implements huma.SchemaProvider.
 func (number) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
 
-// clearable is a text that null clears. It is nil where it was not sent.
-type clearable struct{ text *string }
+// clearable is a text that null clears. It is nil where it was not sent, and empty for null; blank says that it was sent as an empty text.
+type clearable struct {
+	text  *string
+	blank bool
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *clearable) UnmarshalJSON(data []byte) error {
@@ -173,7 +176,9 @@ func (c *clearable) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	return jsonv2.Unmarshal(data, c.text)
+	err := jsonv2.Unmarshal(data, c.text)
+	c.blank = *c.text == ""
+	return err
 }
 
 // Schema implements huma.SchemaProvider.

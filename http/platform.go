@@ -92,6 +92,9 @@ func (a *API) addPlatform() {
 		PlatformUserPath
 		Body platformRoleBody
 	}) (*platformUserOutput, error) {
+		if in.Body.Role.blank {
+			return nil, invalid(map[string]string{"role": "must be one of viewer, admin, super_user; null takes the role away"})
+		}
 		return a.changePlatformRole(ctx, in.UserID, in.Body.Role.text)
 	})
 }

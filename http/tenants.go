@@ -45,10 +45,10 @@ type tenantOutput struct {
 }
 
 type createTenantBody struct {
-	Name         string `json:"name" minLength:"1" maxLength:"200" example:"Acme"`
-	PrimaryEmail string `json:"primaryEmail,omitempty" maxLength:"254" doc:"The creator's address without it" example:"ops@example.com"`
-	ContactName  string `json:"contactName,omitempty" maxLength:"200" example:"Ada Lovelace"`
-	IsSandbox    bool   `json:"isSandbox,omitempty" example:"false"`
+	Name         string    `json:"name" minLength:"1" maxLength:"200" example:"Acme"`
+	PrimaryEmail clearable `json:"primaryEmail,omitzero" maxLength:"254" doc:"The creator's address without it, or with null" example:"ops@example.com"`
+	ContactName  string    `json:"contactName,omitempty" maxLength:"200" example:"Ada Lovelace"`
+	IsSandbox    bool      `json:"isSandbox,omitempty" example:"false"`
 }
 
 // TenantPath names a tenant.
@@ -91,13 +91,13 @@ func (a *API) addTenants() {
 	}, "/api/tenants/{tenantId}")
 }
 
-// wrongContact tells what is wrong with whom to write to about a tenant, by field. Empty texts stand for nobody.
-func wrongContact(email, name string) map[string]string {
+// wrongContact tells what is wrong with whom to write to about a tenant, by field.
+func wrongContact(email clearable, name *string) map[string]string {
 	wrong := map[string]string{}
-	if email != "" && !commands.PlainEmail(email) {
+	if email.blank || email.text != nil && *email.text != "" && !commands.PlainEmail(*email.text) {
 		wrong["primaryEmail"] = "must be an e-mail address"
 	}
-	if utf8.RuneCountInString(name) > maxContactName || strings.ContainsRune(name, 0) {
+	if name != nil && (utf8.RuneCountInString(*name) > maxContactName || strings.ContainsRune(*name, 0)) {
 		wrong["contactName"] = "must have at most 200 characters"
 	}
 	return wrong
@@ -119,17 +119,7 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 	TenantChange
 	Body updateTenantBody
 }) (*tenantOutput, error) {
-	email, name, err := a.directory.Contact(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	before := [2]string{email, name}
-	if sent := in.Body.PrimaryEmail.text; sent != nil {
-		email = *sent
-	}
-	if sent := in.Body.ContactName.text; sent != nil {
-		name = *sent
-	}
+	email, name := in.Body.PrimaryEmail, in.Body.ContactName.text
 	update := commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Body.Name.sent}
 	if err := together(ctx, update.Check(wrongContact(email, name))); err != nil {
 		return nil, err
@@ -138,8 +128,8 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if before != [2]string{email, name} {
-		if err := a.directory.SetContact(ctx, in.ID, email, name); err != nil {
+	if email.text != nil || name != nil {
+		if err := a.directory.SetContact(ctx, in.ID, email.text, name); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +138,6 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 	return &tenantOutput{Changed: changedBy(done), Body: showTenant(tenant)}, err
 }
 
-// createTenant writes the contact, which is no fact, before the facts: a tenant is never without the one that was sent.
 // administered counts the tenants that a person is admin of.
 func (a *API) administered(userID string) (n int) {
 	for _, id := range a.queries.Live().User(userID).Tenants {
@@ -161,13 +150,13 @@ func (a *API) administered(userID string) (n int) {
 	return n
 }
 
+// createTenant writes the contact, which is no fact, before the facts: a tenant is never without the one that was sent.
 func (a *API) createTenant(ctx context.Context, in *struct {
 	ChangeInput
 	Body createTenantBody
 }) (*tenantOutput, error) {
 	claims := principalOf(ctx).claims
-	email := in.Body.PrimaryEmail
-	wrong := wrongContact(email, in.Body.ContactName)
+	wrong := wrongContact(in.Body.PrimaryEmail, &in.Body.ContactName)
 	create := commands.CreateTenant{
 		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Administered: a.administered(claims.UserID),
 		Environments: commands.FirstEnvironments(),
@@ -175,17 +164,18 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	if err := together(ctx, create.Check(wrong)); err != nil {
 		return nil, err
 	}
-	if create.Administered < commands.MaxAdministered && (email != "" || in.Body.ContactName != "") {
-		if err := a.directory.SetContact(ctx, create.ID, email, in.Body.ContactName); err != nil {
+	email := claims.Email
+	if sent := in.Body.PrimaryEmail.text; sent != nil && *sent != "" {
+		email = *sent
+	}
+	if create.Administered < commands.MaxAdministered && (in.Body.PrimaryEmail.text != nil || in.Body.ContactName != "") {
+		if err := a.directory.SetContact(ctx, create.ID, in.Body.PrimaryEmail.text, &in.Body.ContactName); err != nil {
 			return nil, err
 		}
 	}
 	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), create)
 	if err != nil {
 		return nil, err
-	}
-	if email == "" {
-		email = claims.Email
 	}
 	return &tenantOutput{
 		Changed: changedBy(done), Location: "/api/v1/tenants/" + tenant.ID,

@@ -68,6 +68,7 @@ func TestPlatform(t *testing.T) {
 			staff.call("GET", "/api/v1/admin/tenants", nil).refused(403)
 			root.call("PATCH", path, `{"role":"super_user"}`).refused(422, "role")
 			root.call("PATCH", path, `{"role":"owner"}`).refused(422, "role")
+			root.call("PATCH", path, `{"role":""}`).refused(422, "role")
 			root.call("PATCH", path, `{}`).refused(422, "role")
 			root.call("PATCH", usersOfPlatform+"/none/role", `{"role":"viewer"}`).refused(404)
 		},

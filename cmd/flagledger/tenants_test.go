@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -41,6 +43,8 @@ func TestTenants(t *testing.T) {
 			long := strings.Repeat("é", 201)
 			me.call("POST", "/api/v1/tenants", `{}`).refused(422, "name")
 			me.call("POST", "/api/v1/tenants", `{"name":""}`).refused(422, "name")
+			me.call("POST", "/api/v1/tenants", `{"name":"t","primaryEmail":""}`).refused(422, "primaryEmail")
+			me.call("POST", "/api/v1/tenants", `{"name":"t","primaryEmail":null}`).want(201).shows(map[string]any{"primaryEmail": "owner@example.com"})
 			me.call("POST", "/api/v1/tenants", map[string]any{"name": long, "primaryEmail": "nobody", "contactName": long}).refused(422, "name", "primaryEmail", "contactName")
 			me.call("POST", "/api/v1/tenants", map[string]any{"name": strings.Repeat("é", 200), "contactName": strings.Repeat("é", 200)}).want(201)
 			me.call("POST", "/api/v1/tenants", `{"name":1,"isSandbox":"yes","plan":"free"}`).refused(422, "name", "isSandbox", "plan")
@@ -66,6 +70,8 @@ func TestTenants(t *testing.T) {
 			me.call("PATCH", path, `{}`).want(200).shows(map[string]any{"name": "Acme Inc."})
 			me.call("PATCH", path, `{"name":"","primaryEmail":"nobody"}`).refused(422, "name", "primaryEmail")
 			me.call("PATCH", path, `{"name":null}`).refused(422, "name")
+			me.call("PATCH", path, `{"primaryEmail":""}`).refused(422, "primaryEmail")
+			me.call("PATCH", path, `{"contactName":""}`).want(200)
 			me.call("PATCH", path, `{"plan":"enterprise","isSandbox":true}`).refused(422, "plan", "isSandbox")
 			me.call("GET", path, nil).want(200).shows(map[string]any{"name": "Acme Inc."})
 		},
@@ -84,6 +90,17 @@ func TestTenants(t *testing.T) {
 				}
 			}
 			me.call("DELETE", "/api/v1/tenants/"+me.tenant, nil).refused(403)
+		},
+		"who changes the address and who changes the name at once both do": func(_ *testing.T, me *client) {
+			path := "/api/v1/tenants/" + me.tenant
+			for i := range 20 {
+				email, name := address(), fmt.Sprint("Contact ", i)
+				var both sync.WaitGroup
+				both.Go(func() { me.call("PATCH", path, map[string]string{"primaryEmail": email}) })
+				both.Go(func() { me.call("PATCH", path, map[string]string{"contactName": name}) })
+				both.Wait()
+				me.call("GET", path, nil).want(200).shows(map[string]any{"primaryEmail": email, "contactName": name})
+			}
 		},
 		"nobody's name or address stays of a tenant that is deleted": func(t *testing.T, me *client) {
 			path := "/api/v1/tenants/" + me.tenant

@@ -31,23 +31,17 @@ func unavailable(err error) error {
 	return &commands.Error{Kind: commands.Unavailable, Detail: "the directory cannot be reached", Err: err}
 }
 
-// SetContact notes whom to write to about a tenant. An empty email stands for that of the tenant's creator.
-func (d *Directory) SetContact(ctx context.Context, tenantID, email, name string) error {
-	_, err := d.db.Exec(ctx, `insert into keep.tenant_contacts values ($1, nullif($2, ''), nullif($3, ''))
-		on conflict (tenant_id) do update set primary_email = excluded.primary_email, contact_name = excluded.contact_name`, tenantID, email, name)
+// SetContact notes whom to write to about a tenant. What is nil stays as it is, and what is empty is cleared: without an email, that of the tenant's
+// creator stands for it.
+func (d *Directory) SetContact(ctx context.Context, tenantID string, email, name *string) error {
+	_, err := d.db.Exec(ctx, `insert into keep.tenant_contacts as c values ($1, nullif($2, ''), nullif($3, ''))
+		on conflict (tenant_id) do update set
+			primary_email = case when $2::text is null then c.primary_email else excluded.primary_email end,
+			contact_name = case when $3::text is null then c.contact_name else excluded.contact_name end`, tenantID, email, name)
 	if err != nil {
 		return unavailable(err)
 	}
 	return nil
-}
-
-// Contact reads whom to write to about a tenant: empty strings where nothing is noted.
-func (d *Directory) Contact(ctx context.Context, tenantID string) (email, name string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).Scan(&email, &name)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return "", "", unavailable(err)
-	}
-	return email, name, nil
 }
 
 // ForgetTenant drops whom to write to about a tenant that has ended, and the addresses of those who were to become its members. It may be repeated.
