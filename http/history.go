@@ -12,7 +12,7 @@ type historyEntry struct {
 	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
 	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules are shown whole, before and after" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
 	UserID      string    `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	UserName    string    `json:"userName" example:"Ada"`
+	UserName    string    `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
 	Timestamp   timestamp `json:"timestamp"`
 	Environment *string   `json:"environment" nullable:"true" doc:"null for a change of the whole flag" example:"production"`
 	Version     int64     `json:"version" doc:"The number of the event in the flag's stream" example:"7"`
@@ -29,8 +29,11 @@ func showEntry(e queries.HistoryEntry) historyEntry {
 		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: e.ActorName, Timestamp: timestamp(e.Timestamp),
 		Environment: e.Environment, Version: e.Version, ActorType: e.ActorKind, RequestID: e.RequestID, Reason: e.Reason,
 	}
-	if entry.UserName == "" {
+	switch {
+	case !e.ActorKnown:
 		entry.UserName = erasedUser
+	case e.ActorName == "":
+		entry.UserName = e.ActorID
 	}
 	return entry
 }
@@ -39,7 +42,7 @@ type historyInput struct {
 	TenantInput
 	PageInput
 	Key               string    `path:"flagKey" example:"new-checkout"`
-	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
+	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted" doc:"So far nothing is reverted: there are no such entries"`
 	UserID            string    `query:"userId"`
 	From              time.Time `query:"from" doc:"Entries of this time and later"`
 	To                time.Time `query:"to" doc:"Entries before this time"`

@@ -16,7 +16,8 @@ type HistoryEntry struct {
 	Version     int64
 	ActorKind   string
 	ActorID     string
-	ActorName   string // empty where the directory no longer knows the actor
+	ActorName   string // empty where he has neither a name nor an address
+	ActorKnown  bool   // false for a person whom the directory no longer knows
 	RequestID   string
 	Reason      string
 	Timestamp   time.Time
@@ -56,7 +57,8 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 		where("h.at <", filter.To)
 	}
 	entries, total, err := list[HistoryEntry](ctx, q.db,
-		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, ''), h.request_id, h.reason, h.at`,
+		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, ''),
+			h.actor_kind <> 'user' or p.user_id is not null, h.request_id, h.reason, h.at`,
 		from, `h.version desc`, page, args...)
 	if err != nil || total > 0 {
 		return entries, total, err

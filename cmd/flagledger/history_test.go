@@ -175,6 +175,17 @@ func TestHistory(t *testing.T) {
 			ada.createFlag("k", nil)
 			same(t, "name", ada.history("k", "")[0]["userName"], "Ada Lovelace")
 		},
+		"people without a name and an address are shown by their id": func(t *testing.T, me *client) {
+			account := me.account()
+			nameless := me.with(account.token).newTenant("t")
+			nameless.createFlag("k", nil)
+			me.s.sql(`update keep.people set email = null where user_id = $1`, account.user) // somebody else has verified the address
+			same(t, "name", nameless.history("k", "")[0]["userName"], account.user)
+		},
+		"nothing is reverted so far": func(t *testing.T, me *client) {
+			me.createFlag("k", nil)
+			same(t, "entries", me.history("k", "?action=reverted"), []any{})
+		},
 		"somebody since erased is shown as erased user": func(t *testing.T, me *client) {
 			account := me.account()
 			gone := me.with(account.token).newTenant("t")
