@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 )
@@ -149,4 +152,33 @@ func TestEvaluatingManyFlags(t *testing.T) {
 			same(t, "errors", order(t, a.raw("errors")), []string{"none"})
 		},
 	}.run(t)
+}
+
+func TestEvaluatingManyFlagsEndsWithTheCall(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	me := s.signUp("me@example.com")
+	for i := range 100 {
+		key := fmt.Sprintf("slow-%d", i)
+		me.enabled(key, nil)
+		me.setRules(key, `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`).want(200)
+	}
+	long := `"` + strings.Repeat("a", 4096) + `"`
+	for path, body := range map[string]string{manyPath: `{"attributes":{"a":` + long + `}}`, ofrepPath: `{"context":{"a":` + long + `}}`} {
+		ctx, hangUp := context.WithCancel(t.Context())
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { hangUp() }})
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + me.token}, "X-Tenant-Id": {me.tenant}, "Content-Type": {"application/json"}}
+		if response, err := http.DefaultClient.Do(r); err == nil {
+			_ = response.Body.Close()
+			t.Fatalf("%s has been answered with %d", path, response.StatusCode)
+		}
+		s.eventually("nothing is evaluated", func() bool {
+			metrics := string(s.anonymous().call("GET", "/metrics", nil).body)
+			return strings.Contains(metrics, `route="`+path+`",status="5xx"} 1`)
+		})
+	}
 }
