@@ -186,6 +186,15 @@ func TestCommandLine(t *testing.T) {
 		}
 
 		i.tools(c.tenant)
+		gone := i.service().signUp("gone@example.com")
+		for range 2 {
+			if got, want := i.run(nil, "erase-user", gone.userID).succeeded().stdout, "The user "+gone.userID+" is erased.\n"; got != want {
+				t.Errorf("erase-user prints %q, want %q", got, want)
+			}
+		}
+		i.service().eventually("the erased user is refused", func() bool { return gone.call("GET", "/api/v1/tenants", nil).status == 403 })
+		i.run(nil, "erase-user", "nobody").refused("nobody")
+		i.run(nil, "erase-user").refused("id")
 		c.createFlag("later", nil) // the server has not been disturbed
 		c.call("GET", flagPath("later"), nil).want(200)
 		if code := running.end(syscall.SIGTERM); code != 0 {

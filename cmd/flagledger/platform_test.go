@@ -367,6 +367,26 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	invited.call("GET", usersOfPlatform, nil).want(200)
 }
 
+func TestListsOfThePlatform(t *testing.T) {
+	t.Parallel()
+	s := serviceOfRoot(t)
+	root := s.signUp("root@example.com")
+	people, tenants, invited := []any{root.userID}, []any{root.tenant}, []any{}
+	for range 3 {
+		person := s.signUp(address())
+		people, tenants = append(people, person.userID), append(tenants, person.tenant)
+		tenants = append(tenants, person.newTenant("t").tenant)
+		email := address()
+		root.call("POST", invitationsPath, map[string]string{"email": email, "role": "viewer"}).want(201)
+		invited = append(invited, email)
+	}
+	for _, path := range []string{usersOfPlatform, usersOfPlatform + "/system", "/admin/users"} {
+		checkPages(t, root, path, "userId", people)
+	}
+	checkPages(t, root, "/api/v1/admin/tenants", "id", tenants)
+	checkPages(t, root, invitationsPath, "email", invited)
+}
+
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
