@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,15 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 	for name := range kinds {
 		if !seen[name] {
 			t.Errorf("no example of %s", name)
+		}
+	}
+}
+
+// Engines that share their log with others deliver what stands in streams of these prefixes alone. The facts of a stream are named like it.
+func TestTheStreamOfEveryFactHasAKnownPrefix(t *testing.T) {
+	for name := range kinds {
+		if stream, _, _ := strings.Cut(name, "."); !slices.Contains(StreamPrefixes(), stream+"-") {
+			t.Errorf("%s: no stream prefix is %s-", name, stream)
 		}
 	}
 }

@@ -6,6 +6,11 @@ type Fact interface {
 	StoredName() string
 }
 
+// StreamPrefixes returns what the name of a stream begins with, one for each sort of them.
+func StreamPrefixes() []string {
+	return []string{flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams}
+}
+
 // Change is what an update did to one field. A nil *Change left the field alone.
 type Change[T any] struct {
 	From T `json:"from"`

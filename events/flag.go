@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
+const flagStreams = "flag-"
+
 // FlagStream names the stream of a flag: the key is unique in its tenant because the stream is.
-func FlagStream(tenantID, key string) string { return "flag-" + tenantID + "." + key }
+func FlagStream(tenantID, key string) string { return flagStreams + tenantID + "." + key }
 
 // ParseFlagStream takes a name that FlagStream made apart. Of any other it makes empty strings.
 func ParseFlagStream(stream string) (tenantID, key string) {
-	name, ok := strings.CutPrefix(stream, "flag-")
+	name, ok := strings.CutPrefix(stream, flagStreams)
 	if !ok {
 		return "", ""
 	}

@@ -2,8 +2,10 @@ package events
 
 import "time"
 
+const invitationStreams = "invitation-"
+
 // InvitationStream names the stream of an invitation to the platform.
-func InvitationStream(id string) string { return "invitation-" + id }
+func InvitationStream(id string) string { return invitationStreams + id }
 
 // InvitationFact is a fact of an invitation's stream.
 //

@@ -1,7 +1,9 @@
 package events
 
+const projectStreams = "project-"
+
 // ProjectStream names the stream of a project.
-func ProjectStream(id string) string { return "project-" + id }
+func ProjectStream(id string) string { return projectStreams + id }
 
 // ProjectFact is a fact of a project's stream.
 //

@@ -1,7 +1,9 @@
 package events
 
+const tenantStreams = "tenant-"
+
 // TenantStream names the stream of a tenant.
-func TenantStream(id string) string { return "tenant-" + id }
+func TenantStream(id string) string { return tenantStreams + id }
 
 // Role is what a member may do in a tenant.
 type Role string

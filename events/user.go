@@ -2,8 +2,10 @@ package events
 
 import "time"
 
+const userStreams = "user-"
+
 // UserStream names the stream of a person.
-func UserStream(id string) string { return "user-" + id }
+func UserStream(id string) string { return userStreams + id }
 
 // PlatformRole is what a person may do beside the tenants: run the platform.
 type PlatformRole string

@@ -19,8 +19,8 @@ import (
 	"flagledger/events"
 )
 
-// Store is an events.Store over streams of an EventStoreDB database: those whose names begin with one of prefixes belong to it, and no others
-// may write to them. An event's stored name is its type; its version stands in its metadata. All of its methods may be used at once.
+// Store is an events.Store over streams of an EventStoreDB database: those whose names begin with one of events.StreamPrefixes belong to it,
+// and no others may write to them. An event's stored name is its type; its version stands in its metadata. All of its methods may be used at once.
 type Store struct {
 	config   esdb.Configuration
 	log      *slog.Logger
@@ -31,8 +31,6 @@ type Store struct {
 	current *connection
 	closed  bool
 }
-
-var prefixes = []string{"flag-", "project-", "tenant-", "user-", "invitation-"}
 
 // openTimeout is how long Open looks for a node that answers.
 const openTimeout = 10 * time.Second
@@ -45,7 +43,7 @@ func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Stor
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
-	s := &Store{config: config, log: log, prefixes: prefixes}
+	s := &Store{config: config, log: log, prefixes: events.StreamPrefixes()}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	c, err := s.acquire(ctx)
