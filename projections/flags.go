@@ -63,8 +63,8 @@ create table flag_fallthroughs (
     serve          json not null, -- as facts hold it
     primary key (tenant_id, key, environment_id)
 );`,
-	streams: []string{"flag."},
-	apply:   applyFlag,
+	factPrefixes: []string{"flag."},
+	apply:        applyFlag,
 }
 
 func applyFlag(b *pgx.Batch, e events.Recorded) error {

@@ -29,8 +29,8 @@ create table history (
     at          timestamptz not null,
     primary key (tenant_id, key, version)
 );`,
-	streams: []string{"flag."},
-	apply:   applyHistory,
+	factPrefixes: []string{"flag."},
+	apply:        applyHistory,
 }
 
 // difference is what an entry of the history says of one field.

@@ -22,8 +22,8 @@ create table invitations (
     created_at timestamptz not null,
     expires_at timestamptz not null
 );`,
-	streams: []string{"invitation."},
-	apply:   applyInvitation,
+	factPrefixes: []string{"invitation."},
+	apply:        applyInvitation,
 }
 
 func applyInvitation(b *pgx.Batch, e events.Recorded) error {

@@ -23,8 +23,8 @@ create table oauth_clients (
     created_at timestamptz not null
 );
 create index on oauth_clients (tenant_id, created_at);`,
-	streams: []string{"tenant.oauth_"},
-	apply:   applyOAuthClient,
+	factPrefixes: []string{"tenant.oauth_"},
+	apply:        applyOAuthClient,
 }
 
 func applyOAuthClient(b *pgx.Batch, e events.Recorded) error {

@@ -3,6 +3,7 @@ package projections
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -20,9 +21,9 @@ type Projection struct {
 	tables  []string
 	// schema creates the tables. They are named without their schema, here and in apply: it is the connection's search_path.
 	schema string
-	// streams are the prefixes of the facts' names that it follows.
-	streams []string
-	apply   func(b *pgx.Batch, e events.Recorded) error
+	// factPrefixes are what the names of the facts that it follows begin with.
+	factPrefixes []string
+	apply        func(b *pgx.Batch, e events.Recorded) error
 }
 
 // All lists the read models of the service.
@@ -50,10 +51,5 @@ func ByName(names []string) ([]Projection, error) {
 }
 
 func (p Projection) follows(name string) bool {
-	for _, stream := range p.streams {
-		if strings.HasPrefix(name, stream) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.factPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

@@ -24,8 +24,8 @@ create table projects (
     updated_at  timestamptz not null
 );
 create index on projects (tenant_id, created_at);`,
-	streams: []string{"project."},
-	apply:   applyProject,
+	factPrefixes: []string{"project."},
+	apply:        applyProject,
 }
 
 func applyProject(b *pgx.Batch, e events.Recorded) error {

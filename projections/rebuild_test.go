@@ -213,7 +213,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 // tally is a read model that has a row for each event, as often as it was applied.
 func tally(version int, column string) Projection {
 	return Projection{
-		Name: "tally", version: version, tables: []string{"tally"}, streams: []string{""},
+		Name: "tally", version: version, tables: []string{"tally"}, factPrefixes: []string{""},
 		schema: `create table tally (n bigint generated always as identity, ` + column + ` text not null)`,
 		apply: func(b *pgx.Batch, e events.Recorded) error {
 			b.Queue(`insert into tally (`+column+`) values ($1)`, fmt.Sprintf("%s@%d", e.Stream, e.Revision))

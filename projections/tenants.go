@@ -42,8 +42,8 @@ create table members (
     primary key (user_id, tenant_id)
 );
 create index on members (tenant_id);`,
-	streams: []string{"tenant."},
-	apply:   applyTenant,
+	factPrefixes: []string{"tenant."},
+	apply:        applyTenant,
 }
 
 func applyTenant(b *pgx.Batch, e events.Recorded) error {

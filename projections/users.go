@@ -21,8 +21,8 @@ create table users (
     erased        boolean     not null,
     created_at    timestamptz not null
 );`,
-	streams: []string{"user."},
-	apply:   applyUser,
+	factPrefixes: []string{"user."},
+	apply:        applyUser,
 }
 
 func applyUser(b *pgx.Batch, e events.Recorded) error {
