@@ -7,7 +7,7 @@ import (
 	"flagledger/events"
 )
 
-// Reason says why an evaluation gave its value, in LaunchDarkly's words.
+// Reason says why an evaluation gave its value. OFF, RULE_MATCH and FALLTHROUGH are LaunchDarkly's names; ARCHIVED is ours.
 type Reason string
 
 // The reasons.
