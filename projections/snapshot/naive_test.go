@@ -693,7 +693,13 @@ func TestEvaluationIsAsWritten(t *testing.T) {
 			}
 		}
 	})
-	t.Log(seen)
+	for _, c := range []string{
+		string(Archived), string(Off), string(RuleMatch), string(Fallthrough), "split: true", "split: false", "unit missing: true", "unit missing: false", "faults",
+	} {
+		if seen[c] == 0 {
+			t.Errorf("the flags that were drawn have no case of %s: %v", c, seen)
+		}
+	}
 }
 
 // Readers hold flags without a lock: whatever comes after, one that they have found serves what it served.
