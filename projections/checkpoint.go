@@ -86,7 +86,8 @@ func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine s
 		if _, err := tx.Exec(ctx, `delete from keep.parked where projection = $1 and building = $2`, p.Name, schema == buildingSchema); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `insert into `+schema+`.checkpoints values ($1, $2, $3, 0, 0, now())`, p.Name, p.version, engine)
+		_, err := tx.Exec(ctx, `insert into `+schema+`.checkpoints (projection, version, engine, commit, prepare, updated_at) values ($1, $2, $3, 0, 0, now())`,
+			p.Name, p.version, engine)
 		return err
 	})
 }

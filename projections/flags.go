@@ -9,10 +9,12 @@ import (
 	"flagledger/events"
 )
 
+var flagTables = []string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}
+
 var flags = Projection{
 	Name:    "flags",
 	version: 2, // with rules and fallthroughs
-	tables:  []string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
+	tables:  flagTables,
 	schema: `
 create table flags (
     tenant_id     text        not null,
@@ -75,7 +77,9 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 	}
 	switch fact := fact.(type) {
 	case events.FlagCreated:
-		b.Queue(`insert into flags values ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), 'active', $10, $11, $11)`,
+		b.Queue(`insert into flags
+				(tenant_id, key, id, name, type, default_value, description, tags, project_id, status, version, created_at, updated_at)
+				values ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), 'active', $10, $11, $11)`,
 			tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description, orEmpty(fact.Tags), fact.ProjectID, e.Revision, e.Time)
 		for i, v := range fact.Variations {
 			addVariation(b, tenant, key, e.Revision, i, v)
@@ -88,7 +92,7 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 	case events.FlagStatusChanged:
 		b.Queue(`update flags set status = $3 where tenant_id = $1 and key = $2`, tenant, key, fact.To)
 	case events.FlagEnabled:
-		b.Queue(`insert into flag_environments values ($1, $2, $3) on conflict do nothing`, tenant, key, fact.Environment.ID)
+		b.Queue(`insert into flag_environments (tenant_id, key, environment_id) values ($1, $2, $3) on conflict do nothing`, tenant, key, fact.Environment.ID)
 	case events.FlagDisabled:
 		b.Queue(`delete from flag_environments where tenant_id = $1 and key = $2 and environment_id = $3`, tenant, key, fact.Environment.ID)
 	case events.VariationAdded:
@@ -108,7 +112,7 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 			return err
 		}
 	case events.FlagDeleted:
-		for _, table := range []string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"} {
+		for _, table := range flagTables {
 			b.Queue(`delete from `+table+` where tenant_id = $1 and key = $2`, tenant, key)
 		}
 		return nil
@@ -127,13 +131,15 @@ func keepJSON(b *pgx.Batch, table, column, tenant, key string, environment event
 	if err != nil {
 		return err
 	}
-	b.Queue(`insert into `+table+` values ($1, $2, $3, $4) on conflict (tenant_id, key, environment_id) do update set `+column+` = excluded.`+column,
+	b.Queue(`insert into `+table+` (tenant_id, key, environment_id, `+column+`) values ($1, $2, $3, $4)
+			on conflict (tenant_id, key, environment_id) do update set `+column+` = excluded.`+column,
 		tenant, key, environment.ID, text)
 	return nil
 }
 
 func addVariation(b *pgx.Batch, tenant, key string, added events.Revision, ordinal int, v events.Variation) {
-	b.Queue(`insert into flag_variations values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+	b.Queue(`insert into flag_variations (tenant_id, key, id, added, ordinal, name, value, description, weight)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		tenant, key, v.ID, added, ordinal, v.Name, v.Value, v.Description, int64(v.Weight))
 }
 

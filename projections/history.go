@@ -119,7 +119,9 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 	if err != nil {
 		return err
 	}
-	b.Queue(`insert into history values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+	b.Queue(`insert into history
+			(tenant_id, key, version, id, action, changes, environment, actor_kind, actor_id, request_id, reason, at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		tenant, key, e.Revision, e.ID, action, text, environment, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Time)
 	return nil
 }

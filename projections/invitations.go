@@ -34,7 +34,8 @@ func applyInvitation(b *pgx.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 	switch fact := fact.(type) {
 	case events.InvitationCreated:
-		b.Queue(`insert into invitations values ($1, $2, 'pending', $3, $4, $5)`, id, fact.Role, e.Actor.ID, e.Time, fact.ExpiresAt)
+		b.Queue(`insert into invitations (id, role, status, invited_by, created_at, expires_at) values ($1, $2, 'pending', $3, $4, $5)`,
+			id, fact.Role, e.Actor.ID, e.Time, fact.ExpiresAt)
 	case events.InvitationResent:
 		b.Queue(`update invitations set expires_at = $2 where id = $1`, id, fact.ExpiresAt)
 	case events.InvitationRevoked:

@@ -31,7 +31,8 @@ func applyOAuthClient(b *pgx.Batch, e events.Recorded) error {
 	switch fact := e.Fact.(type) {
 	case events.OAuthClientCreated:
 		tenant := strings.TrimPrefix(e.Stream, events.TenantStream(""))
-		b.Queue(`insert into oauth_clients values ($1, $2, $3, $4, false, $5)`, fact.ClientID, tenant, fact.Name, fact.Scopes, e.Time)
+		b.Queue(`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) values ($1, $2, $3, $4, false, $5)`,
+			fact.ClientID, tenant, fact.Name, fact.Scopes, e.Time)
 	case events.OAuthSecretRotated:
 	case events.OAuthClientDeleted:
 		b.Queue(`update oauth_clients set deleted = true where id = $1`, fact.ClientID)

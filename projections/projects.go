@@ -36,7 +36,8 @@ func applyProject(b *pgx.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
-		b.Queue(`insert into projects values ($1, $2, $3, $4, $5, $6, $6)`, id, fact.TenantID, fact.Name, fact.Description, fact.Color, e.Time)
+		b.Queue(`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $6)`,
+			id, fact.TenantID, fact.Name, fact.Description, fact.Color, e.Time)
 	case events.ProjectUpdated:
 		b.Queue(`update projects set name = coalesce($2, name), description = coalesce($3, description), color = coalesce($4, color), updated_at = $5 where id = $1`,
 			id, to(fact.Name), to(fact.Description), to(fact.Color), e.Time)

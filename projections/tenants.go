@@ -54,9 +54,11 @@ func applyTenant(b *pgx.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		b.Queue(`insert into tenants values ($1, $2, $3, $4, 'active', $5, $6)`, id, fact.Name, fact.Sandbox, fact.Plan, e.Actor.ID, e.Time)
+		b.Queue(`insert into tenants (id, name, is_sandbox, plan, status, created_by, created_at) values ($1, $2, $3, $4, 'active', $5, $6)`,
+			id, fact.Name, fact.Sandbox, fact.Plan, e.Actor.ID, e.Time)
 	case events.EnvironmentAdded:
-		b.Queue(`insert into environments values ($1, $2, $3, $4, $5)`, fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time)
+		b.Queue(`insert into environments (id, tenant_id, name, position, created_at) values ($1, $2, $3, $4, $5)`,
+			fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time)
 	case events.MemberAdded:
 		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision)
 	case events.TenantUpdated:
@@ -82,6 +84,7 @@ func applyTenant(b *pgx.Batch, e events.Recorded) error {
 }
 
 const (
-	addMember    = `insert into members values ($1, $2, $3, $4, $5, $6) on conflict (user_id, tenant_id) do nothing`
+	addMember = `insert into members (tenant_id, user_id, role, pending, created_at, position) values ($1, $2, $3, $4, $5, $6)
+		on conflict (user_id, tenant_id) do nothing`
 	removeMember = `delete from members where tenant_id = $1 and user_id = $2`
 )

@@ -33,7 +33,7 @@ func applyUser(b *pgx.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	switch fact := fact.(type) {
 	case events.UserRegistered:
-		b.Queue(`insert into users values ($1, '', true, false, $2)`, id, e.Time)
+		b.Queue(`insert into users (id, platform_role, active, erased, created_at) values ($1, '', true, false, $2)`, id, e.Time)
 	case events.SessionEnded, events.SessionsEnded:
 	case events.PlatformRoleChanged:
 		b.Queue(`update users set platform_role = $2 where id = $1`, id, fact.To)
