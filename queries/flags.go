@@ -99,10 +99,5 @@ func (q *Queries) Variations(ctx context.Context, tenantID, key string, page Pag
 	if err != nil || total > 0 {
 		return variations, total, err
 	}
-	var known bool
-	err = q.db.QueryRow(ctx, `select exists (select from read.flags where tenant_id = $1 and key = $2)`, tenantID, key).Scan(&known)
-	if err == nil && !known {
-		err = ErrNotFound
-	}
-	return variations, total, classify(err)
+	return variations, total, q.found(ctx, "read.flags", tenantID, key)
 }

@@ -63,10 +63,5 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 	if err != nil || total > 0 {
 		return entries, total, err
 	}
-	var known bool
-	err = q.db.QueryRow(ctx, `select exists (select from read.history where tenant_id = $1 and key = $2)`, tenantID, key).Scan(&known)
-	if err == nil && !known {
-		err = ErrNotFound
-	}
-	return entries, total, classify(err)
+	return entries, total, q.found(ctx, "read.history", tenantID, key)
 }

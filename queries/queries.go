@@ -85,6 +85,16 @@ func list[T any](ctx context.Context, db reader, columns, from, order string, pa
 	return rows, total, classify(err)
 }
 
+// found returns ErrNotFound unless a table has rows of a tenant under a key.
+func (q *Queries) found(ctx context.Context, table, tenantID, key string) error {
+	var exists bool
+	err := q.db.QueryRow(ctx, `select exists (select from `+table+` where tenant_id = $1 and key = $2)`, tenantID, key).Scan(&exists)
+	if err == nil && !exists {
+		err = ErrNotFound
+	}
+	return classify(err)
+}
+
 func one[T any](ctx context.Context, db reader, query string, args ...any) (row T, err error) {
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
