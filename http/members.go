@@ -187,6 +187,6 @@ func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd comm
 func memberOf(userID string, m commands.Member, p directory.Profile) queries.Member {
 	return queries.Member{
 		UserID: userID, Email: p.Email, DisplayName: p.DisplayName, Known: p.Known, Role: string(m.Role), Pending: m.Pending,
-		LastAccessedAt: p.LastAccess, CreatedAt: m.CreatedAt,
+		LastAccessedAt: p.LastAccessedAt, CreatedAt: m.CreatedAt,
 	}
 }

@@ -12,20 +12,23 @@ import (
 
 // platformUserBody is a person as those see him who run the platform.
 type platformUserBody struct {
-	UserID         string               `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	Email          string               `json:"email" example:"dev@example.com"`
-	DisplayName    string               `json:"displayName" example:"Dee Veloper"`
-	Role           *string              `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"On the platform; null for most" example:"admin"`
-	Active         bool                 `json:"active" doc:"false for one who has been deactivated" example:"true"`
-	CreatedAt      timestamp            `json:"createdAt"`
-	LastAccessedAt *timestamp           `json:"lastAccessedAt" nullable:"true"`
-	Tenants        []queries.Membership `json:"tenants"`
+	UserID         string           `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	Email          string           `json:"email" example:"dev@example.com"`
+	DisplayName    string           `json:"displayName" example:"Dee Veloper"`
+	Role           *string          `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"On the platform; null for most" example:"admin"`
+	Active         bool             `json:"active" doc:"false for one who has been deactivated" example:"true"`
+	CreatedAt      timestamp        `json:"createdAt"`
+	LastAccessedAt *timestamp       `json:"lastAccessedAt" nullable:"true"`
+	Tenants        []membershipBody `json:"tenants"`
 }
 
 func showPlatformUser(u queries.PlatformUser) platformUserBody {
 	body := platformUserBody{
 		UserID: u.UserID, Email: u.Email, DisplayName: u.DisplayName, Active: u.Active,
-		CreatedAt: timestamp(u.CreatedAt), LastAccessedAt: (*timestamp)(u.LastAccessed), Tenants: u.Tenants,
+		CreatedAt: timestamp(u.CreatedAt), LastAccessedAt: (*timestamp)(u.LastAccessedAt), Tenants: make([]membershipBody, len(u.Tenants)),
+	}
+	for i, m := range u.Tenants {
+		body.Tenants[i] = membershipBody(m)
 	}
 	if u.Role != "" {
 		body.Role = &u.Role

@@ -7,28 +7,28 @@ import (
 
 // PlatformUser is a person as those see him who run the platform.
 type PlatformUser struct {
-	UserID       string
-	Email        string
-	DisplayName  string
-	Known        bool   // false for someone since erased
-	Role         string // on the platform; empty for none
-	Active       bool
-	CreatedAt    time.Time
-	LastAccessed *time.Time
-	Tenants      []Membership
+	UserID         string
+	Email          string
+	DisplayName    string
+	Known          bool   // false for someone since erased
+	Role           string // on the platform; empty for none
+	Active         bool
+	CreatedAt      time.Time
+	LastAccessedAt *time.Time
+	Tenants        []Membership
 }
 
 // Membership is a person's part in a tenant.
 type Membership struct {
-	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
-	TenantName string `json:"tenant_name" example:"Acme"`
-	Role       string `json:"role" example:"admin"`
+	TenantID   string
+	TenantName string
+	Role       string
 }
 
 const (
 	platformUserColumns = `u.id, coalesce(p.email, ''), coalesce(p.display_name, ''), p.user_id is not null, u.platform_role, u.active, u.created_at,
 		(select max(at) from keep.tenant_use t where t.user_id = u.id),
-		coalesce((select json_agg(json_build_object('tenant_id', t.id, 'tenant_name', t.name, 'role', m.role) order by m.created_at, t.id)
+		coalesce((select json_agg(json_build_object('TenantID', t.id, 'TenantName', t.name, 'Role', m.role) order by m.created_at, t.id)
 			from read.members m join read.tenants t on t.id = m.tenant_id where m.user_id = u.id), '[]')`
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )

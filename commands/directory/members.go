@@ -44,10 +44,10 @@ func (d *Directory) InvitationsOf(ctx context.Context, email string, most int) (
 
 // Profile is what the directory knows of a member of a tenant.
 type Profile struct {
-	Email       string
-	DisplayName string
-	LastAccess  *time.Time // of the tenant
-	Known       bool       // false for someone since erased
+	Email          string
+	DisplayName    string
+	LastAccessedAt *time.Time // of the tenant
+	Known          bool       // false for someone since erased
 }
 
 // Profile tells what is known of a member, pending or not.
@@ -55,7 +55,7 @@ func (d *Directory) Profile(ctx context.Context, tenantID, id string) (Profile, 
 	var p Profile
 	err := d.db.QueryRow(ctx, `select coalesce(p.email, i.email, ''), coalesce(p.display_name, ''), u.at, coalesce(p.user_id, i.id) is not null
 		from (values ($2::text)) member(id) left join keep.people p on p.user_id = member.id left join keep.pending_members i on i.id = member.id
-		left join keep.tenant_use u on u.user_id = member.id and u.tenant_id = $1`, tenantID, id).Scan(&p.Email, &p.DisplayName, &p.LastAccess, &p.Known)
+		left join keep.tenant_use u on u.user_id = member.id and u.tenant_id = $1`, tenantID, id).Scan(&p.Email, &p.DisplayName, &p.LastAccessedAt, &p.Known)
 	if err != nil {
 		return p, unavailable(err)
 	}
