@@ -21,7 +21,7 @@ func TestAFaultOfTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close(t.Context())
+	defer func() { _ = db.Close(t.Context()) }()
 	if _, err := db.Exec(t.Context(), `alter table read.projects rename column color to hue`); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestAReadModelThatLagsIsWaitedForTwoSeconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close(t.Context())
+	defer func() { _ = db.Close(t.Context()) }()
 	lock, err := db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

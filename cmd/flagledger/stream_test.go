@@ -751,7 +751,7 @@ func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(1); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(conn, "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n")
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", "/openapi.json")
 	select {
 	case <-closed:
 	case <-time.After(patience / 3):
