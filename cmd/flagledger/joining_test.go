@@ -107,7 +107,7 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 	_, token := linkTo(t, server, colleague.email, 1)
 	invitation := map[string]string{"email": colleague.email, "role": "developer"}
 	boss.call("POST", usersPath(boss), invitation).want(201).shows(map[string]any{"pending": true})
-	s.anonymous().call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token}).want(200)
+	s.anonymous().call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password}).want(200)
 	boss.call("POST", usersPath(boss), invitation).refused(409)
 	colleague.signIn(boss)
 	same(t, "members", column(boss.call("GET", usersPath(boss), nil).want(200).list(), "email")[1:], []string{colleague.email})
