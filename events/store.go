@@ -13,12 +13,12 @@ import (
 
 // Store keeps facts in streams and delivers all of them, in one order, to its subscribers. Every engine passes the suite in eventstest.
 type Store interface {
-	// Append adds events to the end of a stream, all or none, and returns the position of the last one once it is on disk.
+	// Append adds a batch of events to the end of a stream, all or none, and returns the position of the last one once it is on disk.
 	//
 	// The stream must stand at the expected revision (0: it must not exist), else ErrConflict. An append whose event ids already stand
 	// in the stream right after the expected revision has been applied before: it changes nothing and succeeds. So after
 	// ErrUnavailable, whose outcome is unknown, the same call is safe to repeat. A too large event is refused with ErrTooLarge.
-	Append(ctx context.Context, stream string, expected Revision, events []Event) (Position, error)
+	Append(ctx context.Context, stream string, expected Revision, batch []Event) (Position, error)
 
 	// Read yields the events of a stream in order, beginning with the given revision (0 and 1 both mean the first). A stream that does
 	// not exist yields nothing. It ends after the first error.

@@ -96,8 +96,8 @@ type forgetfulStore struct {
 	appends atomic.Int64
 }
 
-func (s *forgetfulStore) Append(ctx context.Context, stream string, at events.Revision, facts []events.Event) (events.Position, error) {
-	position, err := s.Store.Append(ctx, stream, at, facts)
+func (s *forgetfulStore) Append(ctx context.Context, stream string, at events.Revision, batch []events.Event) (events.Position, error) {
+	position, err := s.Store.Append(ctx, stream, at, batch)
 	if s.appends.Add(1)%5 == 0 {
 		return events.Position{}, events.ErrUnavailable
 	}

@@ -32,12 +32,12 @@ func measure(store events.Store, registry *prometheus.Registry) events.Store {
 }
 
 // Append implements events.Store.
-func (m measuredStore) Append(ctx context.Context, stream string, expected events.Revision, facts []events.Event) (events.Position, error) {
+func (m measuredStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
 	began := time.Now()
-	position, err := m.Store.Append(ctx, stream, expected, facts)
+	position, err := m.Store.Append(ctx, stream, expected, batch)
 	if err == nil {
 		m.duration.Observe(time.Since(began).Seconds())
-		for _, e := range facts {
+		for _, e := range batch {
 			m.appended.WithLabelValues(e.Fact.StoredName()).Inc()
 		}
 	}

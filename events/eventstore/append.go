@@ -12,13 +12,13 @@ import (
 
 // Append implements events.Store. The events of one append together must not exceed MaxEventBytes, for that is what a server takes unless
 // configured otherwise; else ErrTooLarge. The client gives up after ten seconds, or its defaultDeadline, even where ctx does not end.
-func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, facts []events.Event) (events.Position, error) {
-	if len(facts) == 0 {
+func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
+	if len(batch) == 0 {
 		return events.Position{}, errors.New("append without events")
 	}
-	list := make([]esdb.EventData, 0, len(facts))
+	list := make([]esdb.EventData, 0, len(batch))
 	size := 0
-	for _, e := range facts {
+	for _, e := range batch {
 		stored, err := events.Encode(e)
 		if err != nil {
 			return events.Position{}, err

@@ -34,12 +34,12 @@ type outcome struct {
 }
 
 // Append implements events.Store. Appends that wait at the same time are committed in one transaction.
-func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, facts []events.Event) (events.Position, error) {
-	if len(facts) == 0 {
+func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
+	if len(batch) == 0 {
 		return events.Position{}, errors.New("append without events")
 	}
 	p := &pending{stream: stream, expected: expected, done: make(chan outcome, 1)}
-	for _, e := range facts {
+	for _, e := range batch {
 		stored, err := events.Encode(e)
 		if err != nil {
 			return events.Position{}, err
