@@ -5,7 +5,8 @@ import "math/bits"
 // Bucket maps a unit to [0, total), evenly: (murmur3_32(salt + ":" + unit) * total) >> 32. total is less than 1<<32.
 func Bucket(salt, unit string, total uint64) uint64 { return newMurmur(salt).text(unit).bucket(total) }
 
-// murmur is murmur3_32 with seed 0 on its way: its text comes in parts, and a hash that has been begun can be gone on with many times.
+// murmur is a MurmurHash3_x86_32 (Austin Appleby) with seed 0 that has been begun: its text comes in parts, and one that has taken in a salt is resumed for
+// each unit. It is our own because twmb/murmur3, which tests compare it with, resumes only what it has cloned, and that allocates.
 type murmur struct {
 	state  uint32
 	tail   uint32 // the bytes after the last whole block of four
