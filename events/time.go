@@ -1,0 +1,53 @@
+package events
+
+import "time"
+
+// ParseTime reads a time as RFC 3339 writes it, with an offset or Z, to the nanosecond and without leap seconds. time.Parse would take more than that,
+// and allocate.
+func ParseTime(text string) (time.Time, bool) {
+	const seconds, offset = "0000-00-00T00:00:00", "00:00"
+	if len(text) <= len(seconds) || !shaped(text[:len(seconds)], seconds) {
+		return time.Time{}, false
+	}
+	two := func(at int) int { return int(text[at]-'0')*10 + int(text[at+1]-'0') }
+	year, month, day, hour, minute, second, nanosecond := two(0)*100+two(2), two(5), two(8), two(11), two(14), two(17), 0
+	zone := len(seconds)
+	if text[zone] == '.' {
+		zone++
+		for unit := 100_000_000; zone < len(text) && text[zone] >= '0' && text[zone] <= '9'; unit /= 10 {
+			nanosecond += unit * int(text[zone]-'0')
+			zone++
+		}
+		if zone == len(seconds)+1 {
+			return time.Time{}, false
+		}
+	}
+	east := 0 // minutes
+	if text[zone:] != "Z" {
+		if len(text) != zone+1+len(offset) || text[zone] != '+' && text[zone] != '-' || !shaped(text[zone+1:], offset) || two(zone+1) > 23 || two(zone+4) > 59 {
+			return time.Time{}, false
+		}
+		east = two(zone+1)*60 + two(zone+4)
+		if text[zone] == '-' {
+			east = -east
+		}
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, second, nanosecond, time.UTC)
+	if month < 1 || month > 12 || t.Day() != day || hour > 23 || minute > 59 || second > 59 {
+		return time.Time{}, false
+	}
+	return t.Add(-time.Duration(east) * time.Minute), true
+}
+
+// shaped reports whether a text has digits where a shape has zeros, and is like the shape otherwise.
+func shaped(text, shape string) bool {
+	if len(text) != len(shape) {
+		return false
+	}
+	for i := range len(text) {
+		if shape[i] == '0' && (text[i] < '0' || text[i] > '9') || shape[i] != '0' && text[i] != shape[i] {
+			return false
+		}
+	}
+	return true
+}
