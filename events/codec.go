@@ -42,10 +42,10 @@ var kinds = map[string]kind{
 	"project.deleted":             {1, decode[ProjectDeleted], nil},
 	"tenant.created":              {2, decode[TenantCreated], upcasters{1: tenantCreatedV1}},
 	"tenant.environment_added":    {1, decode[EnvironmentAdded], nil},
-	"tenant.member_added":         {1, decode[MemberAdded], nil},
 	"tenant.environment_deleted":  {1, decode[EnvironmentDeleted], nil},
 	"tenant.updated":              {1, decode[TenantUpdated], nil},
 	"tenant.deleted":              {1, decode[TenantDeleted], nil},
+	"tenant.member_added":         {1, decode[MemberAdded], nil},
 	"tenant.member_invited":       {1, decode[MemberInvited], nil},
 	"tenant.member_joined":        {1, decode[MemberJoined], nil},
 	"tenant.member_role_changed":  {1, decode[MemberRoleChanged], nil},
@@ -55,6 +55,7 @@ var kinds = map[string]kind{
 	"tenant.oauth_client_deleted": {1, decode[OAuthClientDeleted], nil},
 	"user.registered":             {1, decode[UserRegistered], nil},
 	"user.session_ended":          {1, decode[SessionEnded], nil},
+	"user.sessions_ended":         {1, decode[SessionsEnded], nil},
 	"user.platform_role_changed":  {1, decode[PlatformRoleChanged], nil},
 	"user.deactivated":            {1, decode[UserDeactivated], nil},
 	"user.reactivated":            {1, decode[UserReactivated], nil},
@@ -63,7 +64,6 @@ var kinds = map[string]kind{
 	"invitation.resent":           {1, decode[InvitationResent], nil},
 	"invitation.revoked":          {1, decode[InvitationRevoked], nil},
 	"invitation.accepted":         {1, decode[InvitationAccepted], nil},
-	"user.sessions_ended":         {1, decode[SessionsEnded], nil},
 }
 
 type upcasters = map[int]func([]byte) ([]byte, error)

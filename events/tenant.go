@@ -92,10 +92,10 @@ type MemberRemoved struct {
 
 func (TenantCreated) StoredName() string      { return "tenant.created" }
 func (EnvironmentAdded) StoredName() string   { return "tenant.environment_added" }
-func (MemberAdded) StoredName() string        { return "tenant.member_added" }
 func (EnvironmentDeleted) StoredName() string { return "tenant.environment_deleted" }
 func (TenantUpdated) StoredName() string      { return "tenant.updated" }
 func (TenantDeleted) StoredName() string      { return "tenant.deleted" }
+func (MemberAdded) StoredName() string        { return "tenant.member_added" }
 func (MemberInvited) StoredName() string      { return "tenant.member_invited" }
 func (MemberJoined) StoredName() string       { return "tenant.member_joined" }
 func (MemberRoleChanged) StoredName() string  { return "tenant.member_role_changed" }
@@ -103,10 +103,10 @@ func (MemberRemoved) StoredName() string      { return "tenant.member_removed" }
 
 func (TenantCreated) tenantFact()      {}
 func (EnvironmentAdded) tenantFact()   {}
-func (MemberAdded) tenantFact()        {}
 func (EnvironmentDeleted) tenantFact() {}
 func (TenantUpdated) tenantFact()      {}
 func (TenantDeleted) tenantFact()      {}
+func (MemberAdded) tenantFact()        {}
 func (MemberInvited) tenantFact()      {}
 func (MemberJoined) tenantFact()       {}
 func (MemberRoleChanged) tenantFact()  {}

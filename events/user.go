@@ -38,6 +38,13 @@ type SessionEnded struct {
 	Until     time.Time `json:"until"`
 }
 
+// SessionsEnded says that a person's sessions ended that began before an instant, in whole seconds: the password is another. Except is the id of
+// the one that goes on, where there is one.
+type SessionsEnded struct {
+	Before time.Time `json:"before"`
+	Except string    `json:"except,omitempty"`
+}
+
 // PlatformRoleChanged gives a person another role on the platform, or takes it away.
 type PlatformRoleChanged struct {
 	From PlatformRole `json:"from"`
@@ -53,27 +60,18 @@ type UserReactivated struct{}
 // UserErased says that what was known of a person has been erased from the directory. He is shut out for good.
 type UserErased struct{}
 
-// SessionsEnded says that a person's sessions ended that began before an instant, in whole seconds: the password is another. Except is the id of
-// the one that goes on, where there is one.
-type SessionsEnded struct {
-	Before time.Time `json:"before"`
-	Except string    `json:"except,omitempty"`
-}
-
-func (UserRegistered) StoredName() string { return "user.registered" }
-func (SessionEnded) StoredName() string   { return "user.session_ended" }
-func (SessionsEnded) StoredName() string  { return "user.sessions_ended" }
-
-func (UserRegistered) userFact() {}
-func (SessionEnded) userFact()   {}
-
+func (UserRegistered) StoredName() string      { return "user.registered" }
+func (SessionEnded) StoredName() string        { return "user.session_ended" }
+func (SessionsEnded) StoredName() string       { return "user.sessions_ended" }
 func (PlatformRoleChanged) StoredName() string { return "user.platform_role_changed" }
 func (UserDeactivated) StoredName() string     { return "user.deactivated" }
 func (UserReactivated) StoredName() string     { return "user.reactivated" }
 func (UserErased) StoredName() string          { return "user.erased" }
 
+func (UserRegistered) userFact()      {}
+func (SessionEnded) userFact()        {}
+func (SessionsEnded) userFact()       {}
 func (PlatformRoleChanged) userFact() {}
 func (UserDeactivated) userFact()     {}
 func (UserReactivated) userFact()     {}
 func (UserErased) userFact()          {}
-func (SessionsEnded) userFact()       {}
