@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/events"
 )
@@ -155,9 +153,4 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, er
 		return nil, fmt.Errorf("append: %d answers for %d appends", len(positions), len(group))
 	}
 	return positions, nil
-}
-
-// isBroken reports a connection that ended in the middle of something.
-func isBroken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || err.Error() == "conn closed"
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"net"
@@ -182,4 +183,9 @@ func transient(err error) bool {
 	// What is left of pgx's own errors is a connection that was refused or broke off.
 	_, connect := errors.AsType[*pgconn.ConnectError](err)
 	return connect || pgconn.SafeToRetry(err) || isBroken(err)
+}
+
+// isBroken reports a connection that ended in the middle of something.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || err.Error() == "conn closed"
 }
