@@ -9,7 +9,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/events"
 )
@@ -185,27 +184,6 @@ func (s *subscriber) apply(ctx context.Context, conn *pgx.Conn, messages chan<- 
 	return s.commit(ctx, conn, messages, nil, page.Next, c)
 }
 
-// inapplicable reports whether an error lies in what was applied, so that trying again would not help. A read model whose tables are gone is
-// no fault of an event.
-func inapplicable(err error) bool {
-	if errors.Is(err, errNack) {
-		return true
-	}
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return false
-	}
-	switch pg.Code {
-	case "42P01", "3F000", "42501": // undefined table, invalid schema, no permission
-		return false
-	}
-	switch pg.Code[:2] {
-	case "22", "23", "42", "54": // data, integrity constraint, syntax or access rule, a limit such as the size of an index entry
-		return true
-	}
-	return false
-}
-
 // commit hands on events and commits what their handler queued together with the checkpoint.
 func (s *subscriber) commit(ctx context.Context, conn *pgx.Conn, messages chan<- *message.Message, list []events.Recorded, next events.Position, c *checkpoint) error {
 	batch := &pgx.Batch{}
@@ -261,19 +239,4 @@ func handOver(ctx context.Context, messages chan<- *message.Message, w *work) er
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
-func (s *subscriber) park(ctx context.Context, conn *pgx.Conn, e events.Recorded, c *checkpoint, cause error) error {
-	batch := &pgx.Batch{}
-	s.moveCheckpoint(batch, e.Position, c)
-	batch.Queue(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
-		s.projection.Name, s.schema == buildingSchema, e.Stream, e.Revision, e.Position.Commit, e.Position.Prepare, cause.Error())
-	if err := s.flush(ctx, conn, batch); err != nil {
-		return err
-	}
-	s.log.Error("a stream is parked: the read model does not follow it until it is rebuilt",
-		"projection", s.projection.Name, "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", cause)
-	c.position = e.Position
-	return nil
 }

@@ -1,0 +1,64 @@
+package projections
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"flagledger/events"
+)
+
+// inapplicable reports whether an error lies in what was applied, so that trying again would not help. A read model whose tables are gone is
+// no fault of an event.
+func inapplicable(err error) bool {
+	if errors.Is(err, errNack) {
+		return true
+	}
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	switch pg.Code {
+	case "42P01", "3F000", "42501": // undefined table, invalid schema, no permission
+		return false
+	}
+	switch pg.Code[:2] {
+	case "22", "23", "42", "54": // data, integrity constraint, syntax or access rule, a limit such as the size of an index entry
+		return true
+	}
+	return false
+}
+
+// park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
+func (s *subscriber) park(ctx context.Context, conn *pgx.Conn, e events.Recorded, c *checkpoint, cause error) error {
+	batch := &pgx.Batch{}
+	s.moveCheckpoint(batch, e.Position, c)
+	batch.Queue(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
+		s.projection.Name, s.schema == buildingSchema, e.Stream, e.Revision, e.Position.Commit, e.Position.Prepare, cause.Error())
+	if err := s.flush(ctx, conn, batch); err != nil {
+		return err
+	}
+	s.log.Error("a stream is parked: the read model does not follow it until it is rebuilt",
+		"projection", s.projection.Name, "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", cause)
+	c.position = e.Position
+	return nil
+}
+
+// parked reads the streams that a projection has given up on.
+func (p Projection) parked(ctx context.Context, conn *pgx.Conn, schema string) (map[string]bool, error) {
+	rows, err := conn.Query(ctx, `select stream from keep.parked where projection = $1 and building = $2`, p.Name, schema == buildingSchema)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	parked := map[string]bool{}
+	for _, stream := range streams {
+		parked[stream] = true
+	}
+	return parked, nil
+}
