@@ -1,9 +1,7 @@
 package http
 
 import (
-	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -12,129 +10,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"flagledger/commands"
 	"flagledger/commands/keys"
 	"flagledger/commands/oauth"
 	"flagledger/events"
 	"flagledger/projections/snapshot"
-	"flagledger/queries"
 )
-
-type clientBody struct {
-	ClientID     string    `json:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
-	ClientSecret string    `json:"clientSecret,omitempty" doc:"Shown in this answer alone" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
-	Name         string    `json:"name" example:"Checkout backend"`
-	Scopes       []string  `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
-	CreatedAt    timestamp `json:"createdAt"`
-}
-
-func showClient(c queries.OAuthClient) clientBody {
-	return clientBody{ClientID: c.ID, Name: c.Name, Scopes: c.Scopes, CreatedAt: timestamp(c.CreatedAt)}
-}
-
-type clientOutput struct {
-	Changed
-	Location     string `header:"Location"`
-	CacheControl string `header:"Cache-Control"`
-	Body         clientBody
-}
-
-type createClientBody struct {
-	Name   string   `json:"name" minLength:"1" maxLength:"200" example:"Checkout backend"`
-	Scopes []string `json:"scopes" minItems:"1" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" doc:"What its tokens may be for" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
-}
-
-// ClientChange is what every change to an OAuth client takes.
-type ClientChange struct {
-	TenantInput
-	ChangeInput
-	ID string `path:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
-}
-
-func (c ClientChange) ref(ctx context.Context) commands.ClientRef {
-	return commands.ClientRef{TenantRef: tenantRef(ctx), ID: c.ID}
-}
-
-func tenantRef(ctx context.Context) commands.TenantRef {
-	return commands.TenantRef{TenantID: principalOf(ctx).tenant.ID()}
-}
-
-func (a *API) addOAuth() {
-	const tag, path, alias = "OAuth", "/api/v1/oauth/clients", "/api/oauth/clients"
-	create := operation("POST", path, "create-oauth-client", tag, "Create an OAuth client: a machine with scopes in the tenant")
-	create.DefaultStatus = http.StatusCreated
-	create.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, tenantHeader: true}, create, func(ctx context.Context, in *struct {
-		TenantInput
-		ChangeInput
-		Body createClientBody
-	}) (*clientOutput, error) {
-		secret, hash := commands.NewSecret()
-		id := newID(ctx)
-		out, err := a.writeClient(ctx, commands.CreateClient{
-			TenantRef: tenantRef(ctx), ID: id, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash,
-		}, id, secret)
-		if err != nil {
-			return nil, err
-		}
-		out.Location = path + "/" + id
-		return out, nil
-	}, alias)
-	register(a, access{who: admin}, operation("GET", path, "list-oauth-clients", tag, "The tenant's OAuth clients"),
-		func(ctx context.Context, in *struct {
-			TenantInput
-			PageInput
-		}) (*listOutput[clientBody], error) {
-			rows, total, err := a.queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, rows, total, showClient), nil
-		}, alias)
-	remove := operation("DELETE", path+"/{clientId}", "delete-oauth-client", tag, "Delete an OAuth client; its tokens stop working at once")
-	remove.DefaultStatus = http.StatusNoContent
-	remove.Errors = []int{http.StatusNotFound}
-	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteClient{ClientRef: in.ref(ctx)})
-		return &noContent{changedBy(done)}, err
-	}, alias+"/{clientId}")
-	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another 24 hours")
-	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
-	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
-		secret, hash := commands.NewSecret()
-		return a.writeClient(ctx, commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.now()}, in.ID, secret)
-	}, alias+"/{clientId}/rotate")
-}
-
-// writeClient answers with a client as a command leaves it and its new secret, this once. Where the answer with the secret was lost and the
-// request is made again, the client gets another one.
-func (a *API) writeClient(ctx context.Context, cmd commands.Command[commands.Tenant], id, secret string) (*clientOutput, error) {
-	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
-	if err == nil && done.Repeated {
-		anew := by(ctx)
-		anew.Once = nil
-		rotate := commands.RotateSecret{ClientRef: commands.ClientRef{TenantRef: tenantRef(ctx), ID: id}, Now: a.now()}
-		secret, rotate.SecretHash = commands.NewSecret()
-		tenant, done, err = commands.Do(ctx, a.writer, anew, rotate)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := tenant.Clients[id]
-	out := &clientOutput{
-		Changed: changedBy(done), CacheControl: "no-store",
-		Body: clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: timestamp(c.CreatedAt)},
-	}
-	for _, scope := range c.Scopes {
-		out.Body.Scopes = append(out.Body.Scopes, string(scope))
-	}
-	return out, nil
-}
 
 const (
 	grantRoute       = "/api/v1/oauth/token"
 	legacyGrantRoute = "/oauth/token"
-	jwksRoute        = "/.well-known/jwks.json"
 	formType         = "application/x-www-form-urlencoded"
 )
 
@@ -331,23 +215,4 @@ func (a *API) documentToken() {
 	old := alias(op, legacyGrantRoute)
 	doc.AddOperation(&op)
 	doc.AddOperation(&old)
-}
-
-// documentJWKS describes what jwks serves.
-func (a *API) documentJWKS() {
-	op := operation("GET", jwksRoute, "get-jwks", "OAuth", "The public keys of the service's tokens, as a JWK set (RFC 7517)")
-	op.Description = "A key is published a day before it signs."
-	example := map[string]any{"keys": []any{map[string]string{"use": "sig", "kty": "RSA", "kid": "17", "alg": "RS256", "n": "xq7vTn0Yw3bLr...", "e": "AQAB"}}}
-	op.Responses = map[string]*huma.Response{
-		"200":     {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {Example: example}}},
-		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
-	}
-	a.huma.OpenAPI().AddOperation(&op)
-}
-
-// jwks answers with the public keys that access tokens are signed with.
-func (a *API) jwks(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "public, max-age=3600")
-	_ = json.NewEncoder(w).Encode(a.options.Keys.JWKS())
 }

@@ -1,0 +1,30 @@
+package http
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const jwksRoute = "/.well-known/jwks.json"
+
+// documentJWKS describes what jwks serves.
+func (a *API) documentJWKS() {
+	op := operation("GET", jwksRoute, "get-jwks", "OAuth", "The public keys of the service's tokens, as a JWK set (RFC 7517)")
+	op.Description = "A key is published a day before it signs."
+	example := map[string]any{"keys": []any{map[string]string{"use": "sig", "kty": "RSA", "kid": "17", "alg": "RS256", "n": "xq7vTn0Yw3bLr...", "e": "AQAB"}}}
+	op.Responses = map[string]*huma.Response{
+		"200":     {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {Example: example}}},
+		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
+	}
+	a.huma.OpenAPI().AddOperation(&op)
+}
+
+// jwks answers with the public keys that access tokens are signed with.
+func (a *API) jwks(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	_ = json.NewEncoder(w).Encode(a.options.Keys.JWKS())
+}

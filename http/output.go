@@ -1,0 +1,87 @@
+package http
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"flagledger/projections/snapshot"
+)
+
+// output is the body of an answer, appended piece by piece: by reflection it costs several times as much. Its memory is used again.
+type output struct {
+	b []byte
+	w http.ResponseWriter
+}
+
+var outputs = sync.Pool{New: func() any { return &output{} }}
+
+// chunk is how much of a large answer is gathered before it is sent.
+const chunk = 32 << 10
+
+func newOutput(w http.ResponseWriter) *output {
+	o := outputs.Get().(*output)
+	o.w = w
+	return o
+}
+
+func (o *output) release() {
+	o.w = nil
+	if o.b = o.b[:0]; cap(o.b) <= maxKept {
+		outputs.Put(o)
+	}
+}
+
+var jsonMedia = []string{"application/json"}
+
+// flush sends what has been appended. It reports whether that was taken.
+func (o *output) flush() bool {
+	o.w.Header()["Content-Type"] = jsonMedia
+	_, err := o.w.Write(o.b)
+	o.b = o.b[:0]
+	return err == nil
+}
+
+func (o *output) text(s string) { o.b = append(o.b, s...) }
+
+// quote appends a string, which is valid UTF-8 as all that was read is.
+func (o *output) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
+
+// json appends what is too rare to be worth a way of its own.
+func (o *output) json(v any) {
+	text, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
+	if err != nil {
+		panic(err) // the types are part of the program
+	}
+	o.b = append(o.b, text...)
+}
+
+// evaluation appends an evaluationBody.
+func (o *output) evaluation(r *snapshot.Result) {
+	o.text(`{"enabled":`)
+	o.b = strconv.AppendBool(o.b, r.Enabled)
+	o.text(`,"value":`)
+	o.b = append(o.b, r.Value...)
+	o.text(`,"reason":"`)
+	o.text(string(r.Reason))
+	o.text(`","variationId":`)
+	o.orNull(r.VariationID)
+	o.text(`,"variationName":`)
+	o.orNull(r.VariationName)
+	o.text(`,"ruleId":`)
+	o.orNull(r.RuleID)
+	o.text(`,"flagVersion":`)
+	o.b = strconv.AppendUint(o.b, uint64(r.Version), 10)
+	o.text("}")
+}
+
+func (o *output) orNull(s string) {
+	if s == "" {
+		o.text("null")
+		return
+	}
+	o.quote(s)
+}
