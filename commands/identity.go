@@ -16,9 +16,9 @@ type Identity interface {
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
 	SignIn(ctx context.Context, email, password string) (Session, error)
-	// Refresh trades a refresh token for a new session state. Before the token is used up, admit is asked whether the session may go on: where it
-	// refuses, the token stays good. A token that is used twice was stolen: with the refusal come the claims of its session, which the caller ends.
-	Refresh(ctx context.Context, refreshToken string, admit func(Claims) error) (Session, error)
+	// Refresh trades a refresh token for new tokens of the same session. Before the token is used up, mayContinue is asked whether the session may go
+	// on: where it refuses, the token stays good. A token that was used before is refused with a *ReusedTokenError.
+	Refresh(ctx context.Context, refreshToken string, mayContinue func(Claims) error) (Session, error)
 	// Verify tells whom an ID token speaks of. It does no I/O once it knows the provider's keys, and knows nothing of sessions that have ended
 	// since the token was issued.
 	Verify(ctx context.Context, idToken string) (Claims, error)
@@ -28,17 +28,30 @@ type Identity interface {
 	Revoke(ctx context.Context, userID, sessionID string) error
 	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for any address.
 	ForgotPassword(ctx context.Context, email string) error
-	// ResetPassword sets the password of whom a link was mailed to, with the token that stands in the link. Before the password is another, end is
+	// ResetPassword sets the password of the person a link was mailed to, with the token that stands in the link. Before the password is another, end is
 	// told that all of the person's sessions have ended; where that fails nothing changes, and the link stays good.
 	ResetPassword(ctx context.Context, token, password string, end Ending) error
 	// UpdatePassword sets the password of somebody who knows the current one; Unauthenticated says that he does not. Before the password is
 	// another, end is told that the person's other sessions have ended; where that fails nothing changes.
 	UpdatePassword(ctx context.Context, c Claims, current, password string, end Ending) error
-	// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the token that stands in the link. He proves by the
-	// password that the account is his: else somebody could sign up with the address of another, who confirms it. With a wrong one the link stays
-	// good. ID tokens that are issued from then on say that the address is verified.
+	// VerifyEmail notes that the person a link was mailed to reads the mails to the account's address, with the token that stands in the link. The
+	// password proves that the account is theirs: else somebody could sign up with another person's address, who then confirms it. With a wrong
+	// one the link stays good. ID tokens that are issued from then on say that the address is verified.
 	VerifyEmail(ctx context.Context, token, password string) error
 }
+
+// ReusedTokenError refuses a refresh token that was used before. Either use may be a thief's, so the caller ends the session.
+type ReusedTokenError struct {
+	UserID    string
+	SessionID string
+}
+
+func (e *ReusedTokenError) Error() string {
+	return "the refresh token was used before: its session has ended"
+}
+
+// Unwrap makes it an Unauthenticated refusal.
+func (e *ReusedTokenError) Unwrap() error { return &Error{Kind: Unauthenticated, Detail: e.Error()} }
 
 // Ending makes it known to all nodes which sessions have ended.
 type Ending func(context.Context, EndSessions) error

@@ -158,8 +158,8 @@ func (c GrantInvited) decide(u User) ([]events.Fact, error) {
 	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.decide(u)
 }
 
-// Invitee is somebody who accepts an invitation.
-type Invitee struct {
+// InvitationTaker is somebody who accepts an invitation.
+type InvitationTaker struct {
 	UserID      string
 	Invitations []string // to his verified address, by id
 	Listed      bool     // his address is on the list of those who may be super users
@@ -168,7 +168,7 @@ type Invitee struct {
 // Accept gives a person the role of the first of his invitations that is pending; a role that is higher already stays. The invitation is accepted
 // first, so that no other ever gives a role; an accepted one whose role was not given, because the node died in between, counts as pending. The
 // error is NotFound where there is none.
-func Accept(ctx context.Context, w *Writer, by By, who Invitee, now time.Time) (Invitation, Done, error) {
+func Accept(ctx context.Context, w *Writer, by By, who InvitationTaker, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accept := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
 		found, _, _, err := load[Invitation](ctx, w.Store, accept.stream(), nil)

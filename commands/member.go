@@ -143,15 +143,15 @@ func (t *Tenant) lastAdmin(userID string, shutOut ShutOut) bool {
 	return true
 }
 
-// Pending is a pending member of a tenant, as the directory knows him by his address.
-type Pending struct {
+// PendingMember is a pending member of a tenant, as the directory knows him by his address.
+type PendingMember struct {
 	TenantID string
 	ID       string
 }
 
 // Join makes a person the member that a tenant has waited for. The caller has seen that the address which was invited is the person's. It reports
 // whether the tenant does not wait any longer; false says that it has not begun to.
-func Join(ctx context.Context, w *Writer, by By, userID string, p Pending) (over bool, err error) {
+func Join(ctx context.Context, w *Writer, by By, userID string, p PendingMember) (over bool, err error) {
 	tenant, _, err := Do(ctx, w, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
 	return !tenant.Exists || tenant.left[p.ID], err
 }

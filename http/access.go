@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/projections/snapshot"
@@ -26,8 +24,8 @@ type access struct {
 	scope events.Scope
 	// platform is the least role on the platform that a person must have; empty where none is needed.
 	platform events.PlatformRole
-	// tenantHeader says that X-Tenant-ID must be sent.
-	tenantHeader bool
+	// requireTenant says that X-Tenant-ID must be sent.
+	requireTenant bool
 	// environment says that the call is about one environment, from X-Environment.
 	environment bool
 	// endsAccess says that the call may take the caller's own role, endsSession that it ends his session: made again with its Idempotency-Key it is
@@ -111,34 +109,34 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return nil, req.refusal
 	}
 	p.credential = req.credential
-	if err := a.registered(req, p, need); err != nil {
+	if err := a.checkRegistered(req, p, need); err != nil {
 		return nil, err
 	}
 	sent := r.Header.Get(tenantHeader)
-	if need.tenantHeader && sent == "" {
+	if need.requireTenant && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
 	}
 	if pathTenant != "" && sent != "" && sent != pathTenant {
 		return nil, newProblem(http.StatusBadRequest, "X-Tenant-ID names another tenant than the path")
 	}
 	asked := cmp.Or(pathTenant, sent)
-	if err := a.enter(p, need, asked); err != nil {
+	if err := a.authorize(p, need, asked); err != nil {
 		return nil, err
 	}
-	if p.machine == nil && p.tenant != nil && sent != "" {
+	if p.machine == nil && p.tenant != nil && asked != "" {
 		a.directory.NoteUse(p.claims.UserID, p.tenant.ID())
 	}
 	if need.environment {
-		if err := p.choose(r.Header.Get(environmentHeader)); err != nil {
+		if err := p.selectEnvironment(r.Header.Get(environmentHeader)); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// registered refuses a person who has not begun to use the service: nobody could deactivate or erase him. Who did so on another node just now may
+// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase him. Who did so on another node just now may
 // call at once what is about no tenant: that node has waited for the read models, but not for the snapshot here.
-func (a *API) registered(ctx context.Context, p *principal, need access) error {
+func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
 	if p.machine != nil || a.queries.Live().User(p.claims.UserID).Registered {
 		return nil
 	}
@@ -156,42 +154,42 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := a.holds(c); err != nil {
+	if err := a.checkRevoked(c); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// holds tells whether what a token proves has been revoked.
-func (a *API) holds(c *credential) error {
+// checkRevoked tells whether what a token proves has been revoked.
+func (a *API) checkRevoked(c *credential) error {
 	if c.machine != nil {
 		if client, ok := a.queries.Live().Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
 			return newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
 		}
 		return nil
 	}
-	return a.stands(c.claims)
+	return a.checkSession(c.claims)
 }
 
-// mayStill reports whether a principal who was admitted to an environment of a tenant would be admitted again.
-func (a *API) mayStill(p *principal, need access) bool {
-	if !a.now().Before(p.expires) || a.holds(p.credential) != nil {
+// stillAllowed reports whether a principal who was admitted to an environment of a tenant would be admitted again.
+func (a *API) stillAllowed(p *principal, need access) bool {
+	if !a.now().Before(p.expires) || a.checkRevoked(p.credential) != nil {
 		return false
 	}
 	again := &principal{credential: p.credential}
-	return a.enter(again, need, p.tenant.ID()) == nil && again.choose(p.environment.Name) == nil && again.environment == p.environment
+	return a.authorize(again, need, p.tenant.ID()) == nil && again.selectEnvironment(p.environment.Name) == nil && again.environment == p.environment
 }
 
-// stands refuses a session that has ended, and whoever has been shut out.
-func (a *API) stands(c commands.Claims) error {
+// checkSession refuses a session that has ended, and whoever has been shut out.
+func (a *API) checkSession(c commands.Claims) error {
 	if a.queries.Live().SessionEnded(c.UserID, c.SessionID, c.AuthTime) {
 		return newProblem(http.StatusUnauthorized, "the session has ended")
 	}
-	return a.shutOut(c.UserID)
+	return a.checkActive(c.UserID)
 }
 
-// shutOut refuses whoever has been deactivated or erased.
-func (a *API) shutOut(userID string) error {
+// checkActive refuses whoever has been deactivated or erased.
+func (a *API) checkActive(userID string) error {
 	if u := a.queries.Live().User(userID); u.Deactivated || u.Erased {
 		return newProblem(http.StatusForbidden, "the account has been deactivated")
 	}
@@ -201,31 +199,31 @@ func (a *API) shutOut(userID string) error {
 // platformRanks orders the platform roles.
 var platformRanks = map[events.PlatformRole]int{events.PlatformViewer: 1, events.PlatformAdmin: 2, events.SuperUser: 3}
 
-// enterPlatform lets a person at what he needs a role on the platform for.
-func (a *API) enterPlatform(p *principal, need events.PlatformRole) error {
+// authorizeOnPlatform lets a person at what he needs a role on the platform for.
+func (a *API) authorizeOnPlatform(p *principal, need events.PlatformRole) error {
 	if platformRanks[a.platformRole(p.claims)] < platformRanks[need] {
 		return newProblem(http.StatusForbidden, "it needs the platform role "+string(need))
 	}
 	return nil
 }
 
-// enter finds the tenant of a call, where it is about one.
-func (a *API) enter(p *principal, need access, id string) error {
+// authorize finds the tenant of a call, where it is about one.
+func (a *API) authorize(p *principal, need access, id string) error {
 	switch {
 	case p.machine != nil:
-		return a.enterAsMachine(p, need, id)
+		return a.authorizeMachine(p, need, id)
 	case need.platform != "":
-		return a.enterPlatform(p, need.platform)
+		return a.authorizeOnPlatform(p, need.platform)
 	case need.who == person:
 		return nil
 	default:
-		return a.enterAsPerson(p, need, id)
+		return a.authorizePerson(p, need, id)
 	}
 }
 
-// enterAsPerson finds the tenant of a person's call and his role in it. Whoever is no member is told the same of a tenant that exists and of
+// authorizePerson finds the tenant of a person's call and his role in it. Whoever is no member is told the same of a tenant that exists and of
 // one that does not.
-func (a *API) enterAsPerson(p *principal, need access, id string) error {
+func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if id == "" {
 		tenants := a.queries.Live().User(p.claims.UserID).Tenants
 		if len(tenants) == 0 {
@@ -247,8 +245,8 @@ func (a *API) enterAsPerson(p *principal, need access, id string) error {
 	return nil
 }
 
-// enterAsMachine lets a machine into its own tenant, for what its token has the scope of.
-func (a *API) enterAsMachine(p *principal, need access, id string) error {
+// authorizeMachine lets a machine into its own tenant, for what its token has the scope of.
+func (a *API) authorizeMachine(p *principal, need access, id string) error {
 	tenant, ok := a.queries.Live().Tenant(p.machine.tenantID)
 	switch {
 	case !ok:
@@ -268,8 +266,8 @@ func (a *API) enterAsMachine(p *principal, need access, id string) error {
 
 const defaultEnvironment = "production"
 
-// choose finds the environment of a call; an empty name stands for production.
-func (p *principal) choose(name string) error {
+// selectEnvironment finds the environment of a call; an empty name stands for production.
+func (p *principal) selectEnvironment(name string) error {
 	if name == "" {
 		name = defaultEnvironment
 	}
@@ -295,123 +293,4 @@ type EnvironmentInput struct {
 // ChangeInput shows the header that every change takes.
 type ChangeInput struct {
 	Reason string `header:"X-Change-Reason" maxLength:"500" doc:"Why, for the history"`
-}
-
-// register adds an operation that only those may call whom its access lets in. aliases are its old paths.
-func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error), aliases ...string) {
-	for _, path := range aliases {
-		serve(a, need, alias(op, path), handle)
-	}
-	serve(a, need, op, handle)
-}
-
-func serve[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
-	if need.who == 0 || need.scope != "" && need.who < viewer {
-		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
-	}
-	op.MaxBodyBytes = maxBody
-	if need.who != anyone {
-		op.Security = need.security()
-	}
-	honoursKey := need.who != anyone && op.Method != http.MethodGet
-	if honoursKey {
-		op.Parameters = append(slices.Clone(op.Parameters), keyParameter)
-	}
-	op.SkipValidateBody = true
-	var body *huma.Schema // nil without one
-	parameters := pathParameters(op.Path)
-	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-		r, w := unwrap(ctx)
-		if slices.ContainsFunc(parameters, func(name string) bool { return ctx.Param(name) == "" }) {
-			notFound(w, r)
-			return
-		}
-		p, err := a.admit(r, need, ctx.Param("tenantId"))
-		unread := checkMediaType(r)
-		bearsKey := honoursKey && r.Header["Idempotency-Key"] != nil
-		handle := func(ctx huma.Context) {
-			r, w := unwrap(ctx)
-			r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
-			if body != nil {
-				if err := a.fitBody(r, body); err != nil {
-					writeProblem(w, r, problemOf(r.Context(), err))
-					return
-				}
-			}
-			next(ctx)
-		}
-		if err != nil && unread == nil && bearsKey && (need.endsAccess || need.endsSession) && a.again(ctx, need, err, handle) {
-			return
-		}
-		if err = cmp.Or(err, unread); err != nil {
-			writeProblem(w, r, problemOf(r.Context(), err))
-			return
-		}
-		ctx = huma.WithValue(ctx, principalKey{}, p)
-		if bearsKey {
-			a.once(ctx, p, handle)
-			return
-		}
-		handle(ctx)
-	}})
-	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := handle(ctx, in)
-		if err := together(ctx, err); err != nil {
-			return nil, problemOf(ctx, err)
-		}
-		return out, nil
-	})
-	documented := documentedAs(a.huma.OpenAPI(), op)
-	if documented.RequestBody != nil {
-		body = documented.RequestBody.Content["application/json"].Schema
-	}
-	if need.tenantHeader {
-		requireHeader(documented, "X-Tenant-ID")
-	}
-}
-
-// security tells the document who may call an operation.
-func (need access) security() []map[string][]string {
-	ways := []map[string][]string{{"bearer": {}}}
-	if need.scope != "" {
-		ways = append(ways, map[string][]string{"oauth": {string(need.scope)}})
-	}
-	return ways
-}
-
-// pathParameters are the names between braces in a path.
-func pathParameters(path string) (names []string) {
-	for segment := range strings.SplitSeq(path, "/") {
-		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			names = append(names, strings.TrimSuffix(name, "}"))
-		}
-	}
-	return names
-}
-
-// documentedAs is an operation as the document has it.
-func documentedAs(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
-	all := operationsOf(doc.Paths[op.Path])
-	return all[slices.IndexFunc(all, func(o *huma.Operation) bool { return o.Method == op.Method })]
-}
-
-// requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before anything else is read.
-func requireHeader(op *huma.Operation, name string) {
-	i := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
-	if i < 0 {
-		panic("the operation " + op.Method + " " + op.Path + " does not show " + name)
-	}
-	op.Parameters[i].Required = true
-}
-
-// checkMediaType refuses bodies that are not JSON.
-func checkMediaType(r *http.Request) error {
-	if r.ContentLength == 0 {
-		return nil
-	}
-	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if !strings.EqualFold(strings.TrimSpace(media), "application/json") {
-		return newProblem(http.StatusUnsupportedMediaType, "the body must be of the type application/json")
-	}
-	return nil
 }

@@ -201,7 +201,6 @@ type success struct {
 
 type successOutput struct {
 	Changed
-	ETag string `header:"ETag" doc:"The version of the flag that was switched"`
 	Body success
 }
 

@@ -3,6 +3,7 @@ package http
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -109,7 +110,7 @@ func (a *API) addAuth() {
 		if in.Body.RefreshToken == "" {
 			return nil, invalid(map[string]string{"refreshToken": "is required"})
 		}
-		if err := together(ctx, nil); err != nil {
+		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
 		return a.refresh(ctx, in.Body.RefreshToken)
@@ -118,39 +119,39 @@ func (a *API) addAuth() {
 
 // refresh trades a refresh token for new tokens once nothing else can fail, for then it is used up.
 func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput, error) {
-	var role string
+	var active string
 	session, err := a.identity.Refresh(ctx, refreshToken, func(c commands.Claims) (err error) {
-		if err := a.stands(c); err != nil { // the provider may know it later
+		if err := a.checkSession(c); err != nil { // the provider may know it later
 			return err
 		}
-		role, err = a.letIn(ctx, c)
+		active, err = a.letIn(ctx, c)
 		return err
 	})
-	if err != nil && session.SessionID != "" {
-		return nil, cmp.Or(a.endStolen(ctx, session.Claims), err)
+	if reused, ok := errors.AsType[*commands.ReusedTokenError](err); ok {
+		return nil, cmp.Or(a.endStolen(ctx, reused), err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return showSession(session, role), nil
+	return showSession(session, a.roleIn(active, session.UserID)), nil
 }
 
 // endStolen ends a session of which a refresh token was used twice. The token shows it again as long as that fails.
-func (a *API) endStolen(ctx context.Context, c commands.Claims) error {
-	requestOf(ctx).log().Warn("a refresh token was used twice: its session ends", "user", c.UserID, "session", c.SessionID)
-	_, _, err := commands.Do(ctx, a.writer, himself(ctx, c.UserID), commands.EndSession{
-		UserID: c.UserID, SessionID: c.SessionID, Until: time.Now().Add(maxTokenLife),
+func (a *API) endStolen(ctx context.Context, of *commands.ReusedTokenError) error {
+	requestOf(ctx).log().Warn("a refresh token was used twice: its session ends", "user", of.UserID, "session", of.SessionID)
+	_, _, err := commands.Do(ctx, a.writer, requestBy(ctx, of.UserID), commands.EndSession{
+		UserID: of.UserID, SessionID: of.SessionID, Until: a.now().Add(maxTokenLife),
 	})
 	if err != nil {
 		return err
 	}
-	return a.identity.Revoke(ctx, c.UserID, c.SessionID)
+	return a.identity.Revoke(ctx, of.UserID, of.SessionID)
 }
 
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.
 func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error) {
 	if in.IDToken == "" {
-		if err := together(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
+		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
 			return commands.Claims{}, err
 		}
 		session, err := a.identity.SignUp(ctx, in.Email, in.Password, in.DisplayName)
@@ -173,7 +174,7 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	if idToken == "" {
 		return commands.Claims{}, invalid(map[string]string{"idToken": "is required"})
 	}
-	if err := together(ctx, nil); err != nil {
+	if err := bodyErrors(ctx); err != nil {
 		return commands.Claims{}, err
 	}
 	c, err := a.authenticate(ctx, idToken)
@@ -186,24 +187,24 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return a.identity.Admit(ctx, idToken)
 }
 
-// himself is the metadata of what a call changes that somebody makes who has not signed in yet.
-func himself(ctx context.Context, userID string) commands.By {
+// requestBy is the metadata of what a call changes that somebody makes who has not signed in yet.
+func requestBy(ctx context.Context, userID string) commands.By {
 	req := requestOf(ctx)
 	return commands.By{Actor: events.Actor{Kind: events.UserActor, ID: userID}, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
 }
 
 // welcome makes sure that a person is registered and has a tenant, and makes him a member of those that have invited his address.
 func (a *API) welcome(ctx context.Context, c commands.Claims) error {
-	if err := a.shutOut(c.UserID); err != nil {
+	if err := a.checkActive(c.UserID); err != nil {
 		return err
 	}
-	stranger, err := a.directory.Meet(ctx, c)
+	isNew, err := a.directory.SaveProfile(ctx, c)
 	if err != nil {
 		return err
 	}
-	himself := himself(ctx, c.UserID)
-	if user := a.queries.Live().User(c.UserID); stranger || !user.Registered || len(user.Tenants) == 0 {
-		err := commands.Welcome(ctx, a.writer, himself, c)
+	by := requestBy(ctx, c.UserID)
+	if user := a.queries.Live().User(c.UserID); isNew || !user.Registered || len(user.Tenants) == 0 {
+		err := commands.Welcome(ctx, a.writer, by, c)
 		if commands.KindOf(err) == commands.Forbidden { // he was erased just now, and is not to be known again
 			return cmp.Or(a.directory.Erase(ctx, c.UserID, nil), err)
 		}
@@ -214,10 +215,25 @@ func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	if !c.EmailVerified {
 		return nil
 	}
-	if err := a.becomeSuper(ctx, himself, c); err != nil {
+	if err := a.grantSuperUser(ctx, by, c); err != nil {
 		return err
 	}
-	return a.joinTenants(ctx, himself, c)
+	return a.joinTenants(ctx, by, c)
+}
+
+// letIn lets a person begin to use the service, or go on, and tells the active tenant, which is used with it.
+func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string, err error) {
+	if err := a.welcome(ctx, c); err != nil {
+		return "", err
+	}
+	active, err := a.activeTenant(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if active != "" {
+		a.directory.NoteUse(c.UserID, active)
+	}
+	return active, nil
 }
 
 // activeTenant is the tenant that a person used last, if he is still a member of it, and else his first.
@@ -246,10 +262,7 @@ func (a *API) roleIn(tenantID, userID string) string {
 }
 
 func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) (*bootstrapOutput, error) {
-	if err := a.welcome(ctx, c); err != nil {
-		return nil, err
-	}
-	active, err := a.activeTenant(ctx, c)
+	active, err := a.letIn(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -275,25 +288,13 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	return out, nil
 }
 
-// letIn lets a person begin to use the service, or go on, and tells his role in the active tenant.
-func (a *API) letIn(ctx context.Context, c commands.Claims) (role string, err error) {
-	if err := a.welcome(ctx, c); err != nil {
-		return "", err
-	}
-	active, err := a.activeTenant(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	return a.roleIn(active, c.UserID), nil
-}
-
 // openSession answers somebody who has just signed in.
 func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
-	role, err := a.letIn(ctx, s.Claims)
+	active, err := a.letIn(ctx, s.Claims)
 	if err != nil {
 		return nil, err
 	}
-	return showSession(s, role), nil
+	return showSession(s, a.roleIn(active, s.UserID)), nil
 }
 
 func showSession(s commands.Session, role string) *sessionOutput {
@@ -309,7 +310,7 @@ func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
 		return nil, err
 	}
 	_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.EndSession{
-		UserID: claims.UserID, SessionID: claims.SessionID, Until: time.Now().Add(maxTokenLife),
+		UserID: claims.UserID, SessionID: claims.SessionID, Until: a.now().Add(maxTokenLife),
 	})
 	return succeeded(done), err
 }

@@ -29,9 +29,12 @@ func wholeBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// together adds what of a request's body does not fit its schema to what err says of it; it is nil where nothing is wrong. What changes anything
-// other than by a command calls it before.
-func together(ctx context.Context, err error) error {
+// bodyErrors is the refusal of what of a request's body does not fit its schema; nil where all fits. What changes anything other than by a command
+// asks for it before.
+func bodyErrors(ctx context.Context) error { return commands.Together(requestOf(ctx).wrong, nil) }
+
+// withBodyErrors adds what of a request's body does not fit its schema to what err says of it; it is nil where nothing is wrong.
+func withBodyErrors(ctx context.Context, err error) error {
 	if p, ok := errors.AsType[*problem](err); ok && p.Errors != nil {
 		err = &commands.Error{Kind: commands.Invalid, Detail: p.Detail, Fields: p.Errors}
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	evaluateAccess     = access{who: viewer, scope: events.FlagsEvaluate, tenantHeader: true}
+	evaluateAccess     = access{who: viewer, scope: events.FlagsEvaluate, requireTenant: true}
 	evaluateManyAccess = access{who: viewer, scope: events.FlagsEvaluate}
 )
 
@@ -88,7 +88,7 @@ func (a *API) ask(r *http.Request, need access, read func(*question) error, sche
 	if environment == "" {
 		environment = r.Header.Get(environmentHeader)
 	}
-	if err := p.choose(environment); err != nil {
+	if err := p.selectEnvironment(environment); err != nil {
 		q.release()
 		return nil, nil, err
 	}

@@ -43,6 +43,12 @@ type flagOutput struct {
 	Body     flagDetail
 }
 
+type switchOutput struct {
+	Changed
+	ETag string `header:"ETag" doc:"The version of the flag that was switched"`
+	Body success
+}
+
 func showFlag(f queries.Flag) FlagBody {
 	return FlagBody{
 		ID: f.ID, Key: f.Key, Name: f.Name, Type: f.Type, Enabled: f.Enabled, DefaultValue: value(f.DefaultValue), Description: f.Description,
@@ -122,7 +128,7 @@ var (
 func (a *API) addFlags() {
 	const tag = "Flags"
 	listing, creating := readFlags, changeFlags
-	listing.tenantHeader, creating.tenantHeader = true, true
+	listing.requireTenant, creating.requireTenant = true, true
 
 	register(a, listing, operation("GET", "/api/v1/flags", "list-flags", tag, "The tenant's flags by key"),
 		func(ctx context.Context, in *struct {
@@ -183,13 +189,11 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	}, at.alias)
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
 		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
-			func(ctx context.Context, in *FlagChange) (*successOutput, error) {
+			func(ctx context.Context, in *FlagChange) (*switchOutput, error) {
 				flag, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
 				})
-				out := succeeded(done)
-				out.ETag = etag(flag.Version)
-				return out, err
+				return &switchOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: success{true}}, err
 			}, at.alias+"/"+name)
 	}
 }

@@ -73,8 +73,8 @@ func (a *API) addInvitations() {
 		ChangeInput
 		Body newInvitationBody
 	}) (*invitationOutput, error) {
-		create := commands.CreateInvitation{Role: events.PlatformRole(in.Body.Role), Listed: a.maySuper(in.Body.Email)}
-		if err := together(ctx, create.Check(wrongAddress(in.Body.Email))); err != nil {
+		create := commands.CreateInvitation{Role: events.PlatformRole(in.Body.Role), Listed: a.onSuperUserList(in.Body.Email)}
+		if err := withBodyErrors(ctx, create.Check(wrongAddress(in.Body.Email))); err != nil {
 			return nil, err
 		}
 		return a.invite(ctx, in.Body.Email, create)
@@ -110,7 +110,7 @@ func (a *API) addInvitations() {
 		if err != nil {
 			return nil, err
 		}
-		email, err := a.directory.Invited(ctx, in.ID)
+		email, err := a.directory.InvitationEmail(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -138,16 +138,16 @@ func (a *API) invitationRef(id string) commands.InvitationRef {
 
 // invite notes the address, which is no fact, before the fact: an invitation is never without it.
 func (a *API) invite(ctx context.Context, email string, create commands.CreateInvitation) (*invitationOutput, error) {
-	err := together(ctx, nil)
+	err := bodyErrors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	create.ID, create.Now = newID(ctx), a.now()
-	if create.AlreadyPending, err = a.queries.Invited(ctx, email); err != nil {
+	if create.AlreadyPending, err = a.queries.HasPendingInvitation(ctx, email); err != nil {
 		return nil, err
 	}
 	if !create.AlreadyPending {
-		if err := a.directory.KeepInvited(ctx, create.ID, email); err != nil {
+		if err := a.directory.SaveInvitationEmail(ctx, create.ID, email); err != nil {
 			return nil, err
 		}
 	}
@@ -163,10 +163,10 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 
 func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOutput, error) {
 	claims, now := principalOf(ctx).claims, a.now()
-	who := commands.Invitee{UserID: claims.UserID, Listed: a.maySuper(claims.Email)}
+	who := commands.InvitationTaker{UserID: claims.UserID, Listed: a.onSuperUserList(claims.Email)}
 	if claims.EmailVerified {
 		var err error
-		if who.Invitations, err = a.directory.InvitationsTo(ctx, claims.Email); err != nil {
+		if who.Invitations, err = a.directory.PlatformInvitations(ctx, claims.Email); err != nil {
 			return nil, err
 		}
 	}

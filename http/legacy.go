@@ -72,11 +72,11 @@ func (a *API) addLegacy() {
 		if in.Body.Password == "" {
 			missing["password"] = "is required"
 		}
-		if err := together(ctx, wrongFields(missing)); err != nil {
+		if err := withBodyErrors(ctx, wrongFields(missing)); err != nil {
 			return nil, err
 		}
 		var session commands.Session
-		err := a.guard(ctx, "person "+strings.TrimSpace(in.Body.Email), func() (err error) {
+		err := a.limitGuesses(ctx, "person "+strings.TrimSpace(in.Body.Email), func() (err error) {
 			session, err = a.identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 			return err
 		})
@@ -94,7 +94,7 @@ func (a *API) addLegacy() {
 			DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada"`
 		}
 	}) (*sessionOutput, error) {
-		if err := together(ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName)); err != nil {
+		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName)); err != nil {
 			return nil, err
 		}
 		session, err := a.identity.SignUp(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)

@@ -44,11 +44,6 @@ type legacyInviteBody struct {
 	Role  string `json:"role" enum:"admin,user" doc:"admin invites to the platform, user to the tenant of the call, as a viewer" example:"user"`
 }
 
-type legacyInviteOutput struct {
-	Changed
-	Body success
-}
-
 func (a *API) addLegacyPlatform() {
 	users := legacy(operation("GET", "/admin/users", "legacy-list-users", "Legacy", "All people"), "/api/v1/admin/users")
 	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
@@ -70,7 +65,7 @@ func (a *API) addLegacyPlatform() {
 	}) (*platformUserOutput, error) {
 		wrong := map[string]string{}
 		checkLegacyRole(wrong, in.Body.Role)
-		if err := together(ctx, wrongFields(wrong)); err != nil {
+		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
 			return nil, err
 		}
 		out, err := a.changePlatformRole(ctx, in.UserID, new(string(legacyRoles[in.Body.Role])))
@@ -89,11 +84,11 @@ func (a *API) addLegacyPlatform() {
 	}) (*invitationOutput, error) {
 		wrong := wrongAddress(in.Body.Email)
 		checkLegacyRole(wrong, in.Body.Role)
-		if err := together(ctx, wrongFields(wrong)); err != nil {
+		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
 			return nil, err
 		}
 		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{
-			Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.maySuper(in.Body.Email),
+			Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.onSuperUserList(in.Body.Email),
 		})
 		if err != nil {
 			return nil, err
@@ -112,12 +107,12 @@ func (a *API) legacyInvite(ctx context.Context, in *struct {
 	TenantInput
 	ChangeInput
 	Body legacyInviteBody
-}) (*legacyInviteOutput, error) {
+}) (*successOutput, error) {
 	p, wrong := principalOf(ctx), wrongAddress(in.Body.Email)
 	var changed Changed
 	switch in.Body.Role {
 	case "admin":
-		if err := a.enterPlatform(p, events.SuperUser); err != nil {
+		if err := a.authorizeOnPlatform(p, events.SuperUser); err != nil {
 			return nil, err
 		}
 		if err := wrongFields(wrong); err != nil {
@@ -129,7 +124,7 @@ func (a *API) legacyInvite(ctx context.Context, in *struct {
 		}
 		changed = out.Changed
 	case "user":
-		if err := a.enter(p, access{who: admin}, in.TenantID); err != nil {
+		if err := a.authorize(p, access{who: admin}, in.TenantID); err != nil {
 			return nil, err
 		}
 		out, err := a.inviteMember(ctx, p.tenant.ID(), newMemberBody{Email: in.Body.Email, Role: string(events.ViewerRole)})
@@ -141,5 +136,5 @@ func (a *API) legacyInvite(ctx context.Context, in *struct {
 		wrong["role"] = "must be one of admin, user"
 		return nil, invalid(wrong)
 	}
-	return &legacyInviteOutput{Changed: changed, Body: success{true}}, nil
+	return &successOutput{Changed: changed, Body: success{true}}, nil
 }

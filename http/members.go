@@ -13,7 +13,7 @@ import (
 
 // memberBody is a member of a tenant: a tenant user, in the words of the interface.
 type memberBody struct {
-	UserID         string     `json:"userId" doc:"Of a pending member an id of his own, until he signs in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	UserID         string     `json:"userId" doc:"Of a pending member an id of its own, until the first sign-in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string     `json:"email" example:"dev@example.com"`
 	DisplayName    string     `json:"displayName" example:"Dee Veloper"`
 	Role           string     `json:"role" enum:"admin,developer,viewer" example:"developer"`
@@ -68,8 +68,8 @@ func (a *API) addMembers() {
 			}
 			return listed(ctx, in.PageInput, rows, total, showMember), nil
 		}, old)
-	add := operation("POST", path, "add-member", tag, "Add a member by his address")
-	add.Description = "An address that no account has yet makes a pending member, who becomes real once he signs in with it, and is mailed an invitation: an address gets five an hour at most."
+	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
+	add.Description = "An address that no account has yet makes a pending member, who becomes real at the first sign-in with it, and is mailed an invitation: an address gets five an hour at most."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember, old)
@@ -98,7 +98,7 @@ func (a *API) addMembers() {
 }
 
 // isShutOut reports whether somebody has been deactivated or erased.
-func (a *API) isShutOut(userID string) bool { return a.shutOut(userID) != nil }
+func (a *API) isShutOut(userID string) bool { return a.checkActive(userID) != nil }
 
 func (a *API) addMember(ctx context.Context, in *struct {
 	TenantPath
@@ -111,11 +111,11 @@ func (a *API) addMember(ctx context.Context, in *struct {
 // inviteMember notes the address of a pending member, which is no fact, before the fact: a pending member is never without it.
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
 	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
-	if err := together(ctx, add.Check(wrongAddress(body.Email))); err != nil {
+	if err := withBodyErrors(ctx, add.Check(wrongAddress(body.Email))); err != nil {
 		return nil, err
 	}
 	id := newID(ctx)
-	person, pending, err := a.directory.Invitee(ctx, tenantID, body.Email, id)
+	person, pending, err := a.directory.FindOrAddPending(ctx, tenantID, body.Email, id)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ const maxJoins = 20
 
 // joinTenants makes a person a member of the tenants that have invited his address. What fails is logged and tried again at his next sign-in.
 func (a *API) joinTenants(ctx context.Context, himself commands.By, c commands.Claims) error {
-	invited, err := a.directory.InvitationsOf(ctx, c.Email, maxJoins)
+	invited, err := a.directory.PendingMemberships(ctx, c.Email, maxJoins)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (a *API) addOAuth() {
 	create := operation("POST", path, "create-oauth-client", tag, "Create an OAuth client: a machine with scopes in the tenant")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, tenantHeader: true}, create, func(ctx context.Context, in *struct {
+	register(a, access{who: admin, requireTenant: true}, create, func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body createClientBody

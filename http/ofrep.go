@@ -250,7 +250,7 @@ func (a *API) askOFREP(r *http.Request) (*principal, *question, error) {
 	} else if err != nil {
 		err = ofrepError{ofrepParseError, newProblem(http.StatusBadRequest, err.Error())}
 	} else {
-		err = p.choose(r.Header.Get(environmentHeader))
+		err = p.selectEnvironment(r.Header.Get(environmentHeader))
 	}
 	if err != nil {
 		q.release()

@@ -28,7 +28,7 @@ func (a *API) addPasswords() {
 		if in.Body.Email == "" {
 			return nil, invalid(map[string]string{"email": "is required"})
 		}
-		if err := together(ctx, nil); err != nil {
+		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
 		return succeeded(commands.Done{}), a.identity.ForgotPassword(ctx, in.Body.Email)
@@ -43,7 +43,7 @@ func (a *API) addPasswords() {
 			NewPassword
 		}
 	}) (*successOutput, error) {
-		if err := together(ctx, nil); err != nil {
+		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
 		done, err := a.resetPassword(ctx, in.Body.Token, in.Body.NewPassword.NewPassword)
@@ -67,7 +67,7 @@ func (a *API) addPasswords() {
 		if in.Body.Password == "" {
 			missing["password"] = "is required"
 		}
-		if err := together(ctx, wrongFields(missing)); err != nil {
+		if err := withBodyErrors(ctx, wrongFields(missing)); err != nil {
 			return nil, err
 		}
 		return succeeded(commands.Done{}), a.identity.VerifyEmail(ctx, in.Body.Token, in.Body.Password)
@@ -82,7 +82,7 @@ func (a *API) addPasswords() {
 			NewPassword
 		}
 	}) (*successOutput, error) {
-		if err := together(ctx, commands.CheckPasswordChange(in.Body.CurrentPassword, in.Body.NewPassword.NewPassword)); err != nil {
+		if err := withBodyErrors(ctx, commands.CheckPasswordChange(in.Body.CurrentPassword, in.Body.NewPassword.NewPassword)); err != nil {
 			return nil, err
 		}
 		done, err := a.updatePassword(ctx, in.Body.CurrentPassword, in.Body.NewPassword.NewPassword)
@@ -97,7 +97,7 @@ func (a *API) resetPassword(ctx context.Context, token, password string) (done c
 
 func (a *API) updatePassword(ctx context.Context, current, password string) (done commands.Done, err error) {
 	claims := principalOf(ctx).claims
-	err = a.guard(ctx, "password of "+claims.UserID, func() error {
+	err = a.limitGuesses(ctx, "password of "+claims.UserID, func() error {
 		return a.identity.UpdatePassword(ctx, claims, current, password, a.endSessions(&done))
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
@@ -109,7 +109,7 @@ func (a *API) updatePassword(ctx context.Context, current, password string) (don
 // endSessions makes it known to all nodes which of a person's sessions have ended, and notes what became of it.
 func (a *API) endSessions(done *commands.Done) commands.Ending {
 	return func(ctx context.Context, ending commands.EndSessions) (err error) {
-		_, *done, err = commands.Do(ctx, a.writer, himself(ctx, ending.UserID), ending)
+		_, *done, err = commands.Do(ctx, a.writer, requestBy(ctx, ending.UserID), ending)
 		return err
 	}
 }

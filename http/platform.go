@@ -80,7 +80,7 @@ func (a *API) addPlatform() {
 	deactivate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, onPlatform(events.SuperUser), deactivate, func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
 		if in.UserID == principalOf(ctx).claims.UserID {
-			return nil, newProblem(http.StatusConflict, "nobody can deactivate himself")
+			return nil, newProblem(http.StatusConflict, "you cannot deactivate yourself")
 		}
 		return a.writeUser(ctx, in.UserID, commands.DeactivateUser{UserRef: commands.UserRef{UserID: in.UserID}})
 	})
@@ -126,17 +126,17 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 		return nil, err
 	}
 	return a.writeUser(ctx, userID, commands.ChangePlatformRole{
-		UserRef: commands.UserRef{UserID: userID}, Role: events.PlatformRole(*role), Listed: a.maySuper(profile.Email),
+		UserRef: commands.UserRef{UserID: userID}, Role: events.PlatformRole(*role), Listed: a.onSuperUserList(profile.Email),
 	})
 }
 
-// maySuper reports whether an address is on the list of those who may be super users.
-func (a *API) maySuper(email string) bool { return a.superUsers[strings.ToLower(email)] }
+// onSuperUserList reports whether an address is on the list of those who may be super users.
+func (a *API) onSuperUserList(email string) bool { return a.superUsers[strings.ToLower(email)] }
 
 // platformRole is what a person may do on the platform. A super user is one as long as his address is on the list.
 func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 	role := a.queries.Live().User(c.UserID).PlatformRole
-	if role == events.SuperUser && (!c.EmailVerified || !a.maySuper(c.Email)) {
+	if role == events.SuperUser && (!c.EmailVerified || !a.onSuperUserList(c.Email)) {
 		return ""
 	}
 	return role
@@ -152,9 +152,9 @@ func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command
 	return &platformUserOutput{Changed: changedBy(done), Body: showPlatformUser(user)}, err
 }
 
-// becomeSuper makes a person a super user whose verified address is on the list.
-func (a *API) becomeSuper(ctx context.Context, himself commands.By, c commands.Claims) error {
-	if !a.maySuper(c.Email) || a.queries.Live().User(c.UserID).PlatformRole == events.SuperUser {
+// grantSuperUser makes a person a super user whose verified address is on the list.
+func (a *API) grantSuperUser(ctx context.Context, himself commands.By, c commands.Claims) error {
+	if !a.onSuperUserList(c.Email) || a.queries.Live().User(c.UserID).PlatformRole == events.SuperUser {
 		return nil
 	}
 	_, _, err := commands.Do(ctx, a.writer, himself, commands.ChangePlatformRole{

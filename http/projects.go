@@ -56,7 +56,7 @@ func (a *API) addProjects() {
 	reading := access{who: viewer, scope: events.ProjectsRead}
 	changing := access{who: developer, scope: events.ProjectsWrite}
 	listing := reading
-	listing.tenantHeader = true
+	listing.requireTenant = true
 	register(a, listing, operation("GET", "/api/v1/projects", "list-projects", tag, "The tenant's projects"),
 		func(ctx context.Context, in *struct {
 			TenantInput

@@ -35,7 +35,7 @@ func (a *API) addProviders() {
 			if name := strings.ToLower(in.Body.ProviderName); name != provider.name && name != provider.tokens {
 				wrong["providerName"] = "must be " + provider.name + ", as in the path"
 			}
-			if err := together(ctx, wrongFields(wrong)); err != nil {
+			if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
 				return nil, err
 			}
 			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)

@@ -164,7 +164,7 @@ func (l *limiter) look(r *http.Request) budget {
 }
 
 // payer is the tenant that a request counts for, with its plan: a machine's own; for a person the one that the request's path or header names if he is a
-// member, and else his first. One who has none pays for himself.
+// member, and else the first. A person without a tenant is counted by user id.
 func (a *API) payer(c *credential, named string) (id string, plan events.Plan) {
 	if c.machine != nil {
 		if tenant, ok := a.queries.Live().Tenant(c.machine.tenantID); ok {
@@ -207,9 +207,9 @@ func signsIn(path string) bool {
 	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")
 }
 
-// guard tries a secret for an account, unless too many wrong ones have been tried for it lately. It makes no difference whether there is such
+// limitGuesses tries a secret for an account, unless too many wrong ones have been tried for it lately. It makes no difference whether there is such
 // an account.
-func (a *API) guard(ctx context.Context, account string, try func() error) error {
+func (a *API) limitGuesses(ctx context.Context, account string, try func() error) error {
 	l := a.limiter
 	key := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(account))))
 	left := l.guesses.take(key, l.guess, l.second())

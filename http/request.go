@@ -104,13 +104,13 @@ func check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
 		if sent := r.Header.Get(correlationHeader); sent != "" {
-			if !printable(sent, maxCorrelation) {
-				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 printable characters"))
+			if !validText(sent, maxCorrelation) {
+				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 characters of UTF-8"))
 				return
 			}
 			req.correlation = sent
 		}
-		if req.reason = r.Header.Get(reasonHeader); !printable(req.reason, maxReason) {
+		if req.reason = r.Header.Get(reasonHeader); !validText(req.reason, maxReason) {
 			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": "must be at most 500 characters of UTF-8"}))
 			return
 		}
@@ -131,7 +131,7 @@ func readable(u *url.URL) bool {
 	return utf8.ValidString(u.Path) && utf8.ValidString(query) && !strings.ContainsRune(u.Path+query, 0)
 }
 
-func printable(text string, longest int) bool {
+func validText(text string, longest int) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= longest
 }
 
@@ -147,7 +147,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 				}
 				requestOf(r.Context()).log().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
 				if wrapped.Status() == 0 {
-					writeProblem(wrapped, r, newProblem(http.StatusInternalServerError, "the request could not be carried out; its id finds the reason in the log"))
+					writeProblem(wrapped, r, newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example))
 				}
 			}
 			route := chi.RouteContext(r.Context()).RoutePattern()

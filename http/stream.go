@@ -116,7 +116,7 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 	}
 	for first, beat := true, false; ; first = false {
 		news := listener.News()
-		if !a.mayStill(p, streamAccess) {
+		if !a.stillAllowed(p, streamAccess) {
 			return true
 		}
 		id := live.FormatPosition(news.Position)

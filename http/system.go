@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -17,7 +16,7 @@ type healthBody struct {
 
 // health answers 200 as long as flags are evaluated, and tells what else is out of order.
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
-	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(time.Now())}
+	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(a.now())}
 	select {
 	case <-a.queries.Live().Ready():
 		if body.Detail = a.options.Health(); len(body.Detail) > 0 {
@@ -60,7 +59,7 @@ func (a *API) addSystem() {
 		func(context.Context, *struct{}) (*versionOutput, error) {
 			out := &versionOutput{}
 			out.Body.Version, out.Body.BuildNumber = Version, a.options.Build
-			out.Body.Status, out.Body.Timestamp, out.Body.Environment = "ok", timestamp(time.Now()), a.options.Environment
+			out.Body.Status, out.Body.Timestamp, out.Body.Environment = "ok", timestamp(a.now()), a.options.Environment
 			return out, nil
 		})
 	doc := a.huma.OpenAPI()

@@ -72,7 +72,7 @@ func (a *API) addTenants() {
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, create, a.createTenant, "/api/tenants")
-	register(a, access{who: viewer, tenantHeader: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
+	register(a, access{who: viewer, requireTenant: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
 		func(ctx context.Context, in *TenantPath) (*tenantOutput, error) {
 			tenant, err := a.queries.Tenant(ctx, in.ID)
 			return &tenantOutput{Body: showTenant(tenant)}, err
@@ -121,7 +121,7 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 }) (*tenantOutput, error) {
 	email, name := in.Body.PrimaryEmail, in.Body.ContactName.text
 	update := commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Body.Name.sent}
-	if err := together(ctx, update.Check(wrongContact(email, name))); err != nil {
+	if err := withBodyErrors(ctx, update.Check(wrongContact(email, name))); err != nil {
 		return nil, err
 	}
 	state, done, err := commands.Do(ctx, a.writer, by(ctx), update)
@@ -161,7 +161,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Administered: a.administered(claims.UserID),
 		Environments: commands.FirstEnvironments(),
 	}
-	if err := together(ctx, create.Check(wrong)); err != nil {
+	if err := withBodyErrors(ctx, create.Check(wrong)); err != nil {
 		return nil, err
 	}
 	email := claims.Email

@@ -69,7 +69,7 @@ func (a *API) ticketOf(r *http.Request) (*credential, error) {
 	}
 	r.Header.Set("X-Tenant-ID", t.TenantID)
 	r.Header.Set("X-Environment", t.Environment)
-	if err := a.holds(c); err != nil {
+	if err := a.checkRevoked(c); err != nil {
 		return nil, err
 	}
 	return c, nil

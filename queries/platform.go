@@ -70,8 +70,8 @@ func (q *Queries) Invitation(ctx context.Context, id string) (Invitation, error)
 	return one[Invitation](ctx, q.db, `select `+invitationColumns+` `+invitationFrom+` where i.id = $1`, id)
 }
 
-// Invited reports whether an address has a pending invitation.
-func (q *Queries) Invited(ctx context.Context, email string) (invited bool, err error) {
+// HasPendingInvitation reports whether an address has a pending invitation.
+func (q *Queries) HasPendingInvitation(ctx context.Context, email string) (invited bool, err error) {
 	err = q.db.QueryRow(ctx, `select exists (select `+invitationFrom+` where lower(k.email) = lower($1) and `+invitationStatus+` = 'pending')`, email).Scan(&invited)
 	return invited, classify(err)
 }

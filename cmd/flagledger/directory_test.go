@@ -51,7 +51,7 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 				if token.Email != "" {
 					token.Email += domain
 				}
-				stranger, err := people.Meet(ctx, token)
+				stranger, err := people.SaveProfile(ctx, token)
 				if err != nil || stranger == met[token.UserID] {
 					t.Fatalf("%s is a stranger: %v (%v)", token.UserID, stranger, err)
 				}

@@ -82,7 +82,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	_, pending, err := directory.New(pool).Invitee(t.Context(), boss.tenant, email, uuid.NewString())
+	_, pending, err := directory.New(pool).FindOrAddPending(t.Context(), boss.tenant, email, uuid.NewString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 	s.sql(`update keep.pending_members set created_at = now() - interval '1 hour' where id = $1`, pending)
 	account{email: email}.signIn(colleague)
 	same(t, "noted in vain", s.noted(email), 0)
-	_, again, err := directory.New(pool).Invitee(t.Context(), boss.tenant, email, pending)
+	_, again, err := directory.New(pool).FindOrAddPending(t.Context(), boss.tenant, email, pending)
 	if err != nil || again != "" {
 		t.Fatalf("a person with an account is noted as %q (%v)", again, err)
 	}

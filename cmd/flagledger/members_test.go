@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"sync"
 	"testing"
 )
@@ -27,6 +28,29 @@ func TestMembers(t *testing.T) {
 			dev.tenant = me.tenant
 			dev.createFlag("by-the-colleague", nil)
 			me.call("POST", usersPath(me), map[string]any{"email": email, "role": "viewer"}).refused(409)
+		},
+		"when a member last used the tenant is shown, whichever way the tenant is named": func(t *testing.T, me *client) {
+			for _, use := range []func(*client){
+				func(dev *client) { dev.call("GET", "/api/v1/flags", nil).want(200) }, // by the header
+				func(dev *client) {
+					path := usersPath(dev)
+					dev.tenant = ""
+					dev.call("GET", path, nil).want(200)
+				},
+			} {
+				dev := me.join("developer")
+				shown := func() any {
+					list := me.call("GET", usersPath(me), nil).want(200).list()
+					return list[slices.Index(column(list, "userId"), any(dev.userID))]["lastAccessedAt"]
+				}
+				same(t, "before", shown(), nil)
+				use(dev)
+				me.s.eventually("the use is written down", func() bool { return shown() != nil })
+			}
+			dev := me.s.signUp(address())
+			me.s.eventually("signing up uses one's own tenant", func() bool {
+				return dev.call("GET", usersPath(dev), nil).want(200).list()[0]["lastAccessedAt"] != nil
+			})
 		},
 		"an address without an account is a pending member until its owner signs in": func(t *testing.T, me *client) {
 			email := address()

@@ -8,12 +8,12 @@ import (
 )
 
 // Erase drops all that the keepings know of a person: name and address, password, sessions, the address where it was invited or noted as a
-// contact, and who is the contact of the tenants that he created, which is most likely himself. Facts and read models, which hold his id alone,
-// stay as they are. It may be repeated.
-func (d *Directory) Erase(ctx context.Context, userID string, created []string) error {
+// contact, and who is the contact of the tenants that the person created, most likely the same person. Facts and read models, which hold the id
+// alone, stay as they are. It may be repeated.
+func (d *Directory) Erase(ctx context.Context, userID string, createdTenantIDs []string) error {
 	const email = `(select lower(email) from keep.people where user_id = $1)`
 	err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `update keep.tenant_contacts set contact_name = null where tenant_id = any($1)`, created); err != nil {
+		if _, err := tx.Exec(ctx, `update keep.tenant_contacts set contact_name = null where tenant_id = any($1)`, createdTenantIDs); err != nil {
 			return err
 		}
 		for _, statement := range []string{

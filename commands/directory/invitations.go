@@ -6,16 +6,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// KeepInvited notes the address of an invitation to the platform. It may be repeated.
-func (d *Directory) KeepInvited(ctx context.Context, invitationID, email string) error {
+// SaveInvitationEmail notes the address of an invitation to the platform. It may be repeated.
+func (d *Directory) SaveInvitationEmail(ctx context.Context, invitationID, email string) error {
 	if _, err := d.db.Exec(ctx, `insert into keep.invitations values ($1, $2) on conflict (id) do nothing`, invitationID, email); err != nil {
 		return unavailable(err)
 	}
 	return nil
 }
 
-// Invited reads the address of an invitation, empty where it has been erased.
-func (d *Directory) Invited(ctx context.Context, invitationID string) (email string, err error) {
+// InvitationEmail reads the address of an invitation, empty where it has been erased.
+func (d *Directory) InvitationEmail(ctx context.Context, invitationID string) (email string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.invitations where id = $1), '')`, invitationID).Scan(&email)
 	if err != nil {
 		return "", unavailable(err)
@@ -23,8 +23,8 @@ func (d *Directory) Invited(ctx context.Context, invitationID string) (email str
 	return email, nil
 }
 
-// InvitationsTo lists the invitations to an address, the newest first.
-func (d *Directory) InvitationsTo(ctx context.Context, email string) ([]string, error) {
+// PlatformInvitations lists the invitations to an address, the newest first.
+func (d *Directory) PlatformInvitations(ctx context.Context, email string) ([]string, error) {
 	rows, err := d.db.Query(ctx, `select id from keep.invitations where lower(email) = lower($1) order by id desc`, email)
 	if err != nil {
 		return nil, unavailable(err)

@@ -9,9 +9,9 @@ import (
 	"flagledger/commands"
 )
 
-// Invitee finds whom an address that is to be invited to a tenant belongs to: the person with that verified address, and the tenant's pending member
+// FindOrAddPending finds whom an address that is to be invited to a tenant belongs to: the person with that verified address, and the tenant's pending member
 // with it, either empty where there is none. Where there is neither, it notes the address for a pending member with the id newID.
-func (d *Directory) Invitee(ctx context.Context, tenantID, email, newID string) (person, pending string, err error) {
+func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID string) (person, pending string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email) = lower($1) and email_verified), ''),
 		coalesce((select id from keep.pending_members where lower(email) = lower($1) and tenant_id = $2), '')`, email, tenantID).Scan(&person, &pending)
 	if err != nil {
@@ -28,14 +28,14 @@ func (d *Directory) Invitee(ctx context.Context, tenantID, email, newID string) 
 	return "", pending, nil
 }
 
-// InvitationsOf lists the last tenants that have invited an address, so many at most, the first one first.
-func (d *Directory) InvitationsOf(ctx context.Context, email string, most int) ([]commands.Pending, error) {
+// PendingMemberships lists the last tenants that have invited an address, so many at most, the first one first.
+func (d *Directory) PendingMemberships(ctx context.Context, email string, most int) ([]commands.PendingMember, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, id from (
 		select * from keep.pending_members where lower(email) = lower($1) order by created_at desc, id desc limit $2) last order by created_at, id`, email, most)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[commands.Pending])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[commands.PendingMember])
 	if err != nil {
 		return nil, unavailable(err)
 	}

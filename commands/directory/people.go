@@ -10,9 +10,10 @@ import (
 	"flagledger/commands"
 )
 
-// Meet notes a person's name and address as the identity provider tells them. An address that has been verified stays so, whatever an older
-// token says, and is taken from anybody else who is noted with it; one that has not been verified does not take it. It reports whether he was not known before.
-func (d *Directory) Meet(ctx context.Context, c commands.Claims) (stranger bool, err error) {
+// SaveProfile notes a person's name and address as the identity provider tells them. An address that has been verified stays so, whatever an older
+// token says, and is taken from anybody else who is noted with it; one that has not been verified does not take it. It reports whether
+// the person was not known before.
+func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
 	note := func(email string) error {
 		err := d.db.QueryRow(ctx, `
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
@@ -21,7 +22,7 @@ func (d *Directory) Meet(ctx context.Context, c commands.Claims) (stranger bool,
 				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email) = lower(excluded.email), false)
 			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified
 			returning xmax = 0`, // of a row that is new
-			c.UserID, email, c.EmailVerified && email != "", c.DisplayName).Scan(&stranger)
+			c.UserID, email, c.EmailVerified && email != "", c.DisplayName).Scan(&isNew)
 		if errors.Is(err, pgx.ErrNoRows) { // nothing has changed
 			return nil
 		}
@@ -39,5 +40,5 @@ func (d *Directory) Meet(ctx context.Context, c commands.Claims) (stranger bool,
 	if err != nil {
 		return false, unavailable(err)
 	}
-	return stranger, nil
+	return isNew, nil
 }

@@ -150,7 +150,7 @@ func (p *Provider) signIn(ctx context.Context, email, password string) (*identit
 
 // Refresh trades a refresh token for a new session state, unless the session has ended. The token is good as long as its session goes on, however
 // often it is used.
-func (p *Provider) Refresh(ctx context.Context, refreshToken string, admit func(commands.Claims) error) (commands.Session, error) {
+func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error) (commands.Session, error) {
 	if err := p.withPasswords(); err != nil {
 		return commands.Session{}, err
 	}
@@ -159,7 +159,7 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string, admit func(
 	}
 	s, err := p.exchange(ctx, refreshToken)
 	if err == nil {
-		err = admit(s.Claims)
+		err = mayContinue(s.Claims)
 	}
 	if err != nil {
 		return commands.Session{}, err

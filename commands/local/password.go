@@ -16,8 +16,8 @@ import (
 	"flagledger/commands"
 )
 
-// phc is a password as it is kept: its argon2id sum (RFC 9106) with all that it takes to compute it again.
-type phc struct {
+// passwordHash is a password as it is kept: its argon2id sum (RFC 9106) with all that it takes to compute it again.
+type passwordHash struct {
 	memory uint32 // KiB
 	passes uint32
 	lanes  uint8
@@ -25,70 +25,70 @@ type phc struct {
 	sum    []byte
 }
 
-// fresh is a password yet to be summed, with the parameters that OWASP's Password Storage Cheat Sheet gives for argon2id.
-func fresh() phc {
-	p := phc{memory: 19 * 1024, passes: 2, lanes: 1, salt: make([]byte, 16), sum: make([]byte, 32)}
+// newPasswordHash is a password yet to be summed, with the parameters that OWASP's Password Storage Cheat Sheet gives for argon2id.
+func newPasswordHash() passwordHash {
+	p := passwordHash{memory: 19 * 1024, passes: 2, lanes: 1, salt: make([]byte, 16), sum: make([]byte, 32)}
 	_, _ = rand.Read(p.salt) // never fails
 	return p
 }
 
-func (p phc) of(text string) []byte {
+func (p passwordHash) sumOf(text string) []byte {
 	return argon2.IDKey([]byte(text), p.salt, p.passes, p.memory, p.lanes, uint32(len(p.sum)))
 }
 
-func hash(text string) phc {
-	p := fresh()
-	p.sum = p.of(text)
+func hash(text string) passwordHash {
+	p := newPasswordHash()
+	p.sum = p.sumOf(text)
 	return p
 }
 
-// is compares in constant time.
-func (p phc) is(text string) bool { return subtle.ConstantTimeCompare(p.of(text), p.sum) == 1 }
+// matches compares in constant time.
+func (p passwordHash) matches(text string) bool { return subtle.ConstantTimeCompare(p.sumOf(text), p.sum) == 1 }
 
 // String is the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$sum.
-func (p phc) String() string {
+func (p passwordHash) String() string {
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes, b64.EncodeToString(p.salt), b64.EncodeToString(p.sum))
 }
 
 // parse reads what String wrote, and nothing else. What it lets pass costs no more than the second recommended option of RFC 9106 in memory
 // (64 MiB), so that a bad row cannot exhaust the service.
-func parse(s string) (phc, error) {
+func parse(s string) (passwordHash, error) {
 	bad := errors.New("no argon2id hash in its PHC form, or one out of bounds")
 	part := strings.Split(s, "$")
 	if len(s) > 256 || len(part) != 6 {
-		return phc{}, bad
+		return passwordHash{}, bad
 	}
-	var p phc
+	var p passwordHash
 	if _, err := fmt.Sscanf(part[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.lanes); err != nil {
-		return phc{}, bad
+		return passwordHash{}, bad
 	}
 	var err error
 	if p.salt, err = base64.RawStdEncoding.DecodeString(part[4]); err != nil {
-		return phc{}, bad
+		return passwordHash{}, bad
 	}
 	if p.sum, err = base64.RawStdEncoding.DecodeString(part[5]); err != nil {
-		return phc{}, bad
+		return passwordHash{}, bad
 	}
 	within := p.lanes >= 1 && p.lanes <= 4 && p.passes >= 1 && p.passes <= 16 && p.memory >= 8*uint32(p.lanes) && p.memory <= 64*1024 &&
 		len(p.salt) >= 8 && len(p.salt) <= 64 && len(p.sum) >= 16 && len(p.sum) <= 64
 	if !within || p.String() != s {
-		return phc{}, bad
+		return passwordHash{}, bad
 	}
 	return p, nil
 }
 
-// turns are for what only so many may do at the same time.
-type turns chan struct{}
+// semaphore are for what only so many may do at the same time.
+type semaphore chan struct{}
 
 const turnWait = 5 * time.Second
 
 // newHashers are the turns to hash, which takes 19 MiB and a core for some 20 ms. They are as many as half the cores, and one at least: evaluation
 // must go on beside a flood of sign-ins.
-func newHashers() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
+func newHashers() semaphore { return make(semaphore, max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // run calls f when it is its turn. Who waits longer than turnWait is refused as Unavailable.
-func (t turns) run(ctx context.Context, f func()) error {
+func (t semaphore) run(ctx context.Context, f func()) error {
 	ctx, cancel := context.WithTimeout(ctx, turnWait)
 	defer cancel()
 	select {

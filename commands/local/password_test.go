@@ -17,14 +17,14 @@ const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6
 
 func TestPasswordOfTheReferenceImplementation(t *testing.T) {
 	p := must(parse(reference))(t)
-	if !p.is("password") || p.is("Password") || p.is("") {
+	if !p.matches("password") || p.matches("Password") || p.matches("") {
 		t.Error("the reference's hash does not hold")
 	}
 }
 
 func TestPasswordRoundTrip(t *testing.T) {
 	p := must(parse(hash(secret).String()))(t)
-	if !p.is(secret) || p.is(secret+" ") {
+	if !p.matches(secret) || p.matches(secret+" ") {
 		t.Error("a hash does not hold after it was kept")
 	}
 	if first, second := hash(secret), hash(secret); first.String() == second.String() {
@@ -87,7 +87,7 @@ func FuzzParse(f *testing.F) {
 
 func TestHashersAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := make(turns, 2)
+		h := make(semaphore, 2)
 		var at, most, done atomic.Int32
 		work := func() {
 			most.Store(max(most.Load(), at.Add(1)))
@@ -120,7 +120,7 @@ func TestHashersAreFew(t *testing.T) {
 
 func TestHashersHonourTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := make(turns, 1)
+		h := make(semaphore, 1)
 		h <- struct{}{}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -133,7 +133,7 @@ func TestHashersHonourTheContext(t *testing.T) {
 }
 
 func TestHashersGiveBackTheTurnOfAPanic(t *testing.T) {
-	h := make(turns, 1)
+	h := make(semaphore, 1)
 	func() {
 		defer func() { _ = recover() }()
 		_ = h.run(t.Context(), func() { panic("x") })
@@ -147,6 +147,6 @@ func BenchmarkHash(b *testing.B) {
 	b.ReportAllocs()
 	p := hash(secret)
 	for b.Loop() {
-		p.is(secret)
+		p.matches(secret)
 	}
 }

@@ -35,9 +35,9 @@ type Options struct {
 type Provider struct {
 	pool    *pgxpool.Pool
 	o       Options
-	hashers turns
-	setting turns // a new password, one at a time: it takes a connection for as long as the event store takes to answer
-	nobody  phc   // stands in for the password of an address that is not known
+	hashers semaphore
+	setting semaphore // a new password, one at a time: it takes a connection for as long as the event store takes to answer
+	nobody  passwordHash   // stands in for the password of an address that is not known
 	errands *errands.Errands
 }
 
@@ -52,7 +52,7 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Provider{
-		pool: pool, o: o, hashers: newHashers(), setting: make(turns, 1), nobody: fresh(), errands: errands.New(o.Log),
+		pool: pool, o: o, hashers: newHashers(), setting: make(semaphore, 1), nobody: newPasswordHash(), errands: errands.New(o.Log),
 	}
 }
 
@@ -101,7 +101,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		return commands.Session{}, &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
 	}
 	if err != nil {
-		return commands.Session{}, trouble("sign up", err)
+		return commands.Session{}, databaseError("sign up", err)
 	}
 	if !who.verified {
 		p.errands.Do(ctx, "mail a link", func(ctx context.Context) error { return p.mailLink(ctx, verify, who.userID, who.email) })
@@ -125,7 +125,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 		Scan(&who.userID, &who.email, &who.verified, &who.displayName, &kept)
 	known := !errors.Is(err, pgx.ErrNoRows)
 	if err != nil && known {
-		return commands.Session{}, trouble("look up an account", err)
+		return commands.Session{}, databaseError("look up an account", err)
 	}
 	against := p.nobody
 	if known {
@@ -134,7 +134,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 		}
 	}
 	var right bool
-	if err := p.hashers.run(ctx, func() { right = against.is(password) }); err != nil {
+	if err := p.hashers.run(ctx, func() { right = against.matches(password) }); err != nil {
 		return commands.Session{}, err
 	}
 	if !known || !right {
@@ -161,7 +161,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 		return err
 	})
 	if err != nil {
-		return commands.Session{}, trouble("sign in", err)
+		return commands.Session{}, databaseError("sign in", err)
 	}
 	return p.signedIn(who, s, refresh)
 }
@@ -210,14 +210,14 @@ func refuse(detail string) error {
 	return &commands.Error{Kind: commands.Unauthenticated, Detail: detail}
 }
 
-// trouble is an error of the database: Unavailable where it cannot be reached or cannot work now, a fault of ours otherwise. Refusals
+// databaseError is an error of the database: Unavailable where it cannot be reached or cannot work now, a fault of ours otherwise. Refusals
 // pass as they are.
-func trouble(doing string, err error) error {
+func databaseError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if refusal, ok := errors.AsType[*commands.Error](err); ok {
-		return refusal
+	if _, refused := errors.AsType[*commands.Error](err); refused {
+		return err
 	}
 	err = fmt.Errorf("%s: %w", doing, err)
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok {

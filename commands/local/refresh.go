@@ -25,12 +25,9 @@ type session struct {
 	authTime time.Time // of the sign-in; every refresh token of the session carries it as issued_at
 }
 
-// errUsed is the refusal of a refresh token that was used before.
-var errUsed = refuse("the refresh token has been used before: its session has ended")
-
 // Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name that the person has
 // now. A token used twice was stolen from one of the two.
-func (p *Provider) Refresh(ctx context.Context, refreshToken string, admit func(commands.Claims) error) (commands.Session, error) {
+func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error) (commands.Session, error) {
 	if len(refreshToken) != base64.RawURLEncoding.EncodedLen(tokenBits/8) {
 		return commands.Session{}, refuse("the refresh token is not valid")
 	}
@@ -56,16 +53,13 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string, admit func(
 	}
 	err := pgx.BeginFunc(ctx, p.pool, look)
 	if err == nil {
-		if err := admit(claimsOf(who, s)); err != nil {
+		if err := mayContinue(claimsOf(who, s)); err != nil {
 			return commands.Session{}, err
 		}
 		err = pgx.BeginFunc(ctx, p.pool, rotate)
 	}
-	if errors.Is(err, errUsed) {
-		return commands.Session{Claims: commands.Claims{UserID: s.userID, SessionID: s.id}}, errUsed
-	}
 	if err != nil {
-		return commands.Session{}, trouble("refresh a session", err)
+		return commands.Session{}, databaseError("refresh a session", err)
 	}
 	return p.signedIn(who, s, next)
 }
@@ -92,7 +86,7 @@ func (p *Provider) refreshable(ctx context.Context, tx pgx.Tx, kept []byte) (s s
 	case errors.Is(err, pgx.ErrNoRows):
 		err = refuse("the refresh token is not valid")
 	case err == nil && used != nil:
-		err = errUsed
+		err = &commands.ReusedTokenError{UserID: s.userID, SessionID: s.id}
 	case err == nil && !p.now().Before(expires):
 		err = refuse("the refresh token has expired")
 	}
@@ -108,7 +102,7 @@ func (p *Provider) Revoke(ctx context.Context, userID, sessionID string) error {
 		}
 		return end(ctx, tx, s)
 	})
-	return trouble("end a session", err)
+	return databaseError("end a session", err)
 }
 
 // lock lets one transaction at a time change a session. The rows' own locks would not do: who ends a session does not see the token that a

@@ -63,7 +63,7 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 			return nil
 		}
 		if err != nil {
-			return trouble("look up an account", err)
+			return databaseError("look up an account", err)
 		}
 		return p.mailLink(ctx, reset, who.userID, who.email)
 	})
@@ -81,7 +81,7 @@ func (p *Provider) mailLink(ctx context.Context, to purpose, userID, email strin
 		where not exists (select from keep.mailed_tokens where user_id = $3 and purpose = $2 and issued_at > $6)`,
 		sum(token), to, userID, now, now.Add(link.lives), now.Add(-mailAgain), pruneAtOnce)
 	if err != nil || made.RowsAffected() == 0 {
-		return trouble("note a link", err)
+		return databaseError("note a link", err)
 	}
 	url := p.o.Issuer + link.path + "?token=" + token
 	return p.o.Mailer.Send(ctx, commands.Mail{To: email, Subject: link.subject, Text: fmt.Sprintf(link.text, p.o.Issuer, url)})
@@ -93,8 +93,8 @@ func sum(token string) []byte {
 	return h[:]
 }
 
-// mailed tells whether a text can be a mailed token.
-func mailed(token string) bool { return len(token) == base64.RawURLEncoding.EncodedLen(tokenBits/8) }
+// hasTokenLength tells whether a text can be a hasTokenLength token.
+func hasTokenLength(token string) bool { return len(token) == base64.RawURLEncoding.EncodedLen(tokenBits/8) }
 
 var badLink = map[string]string{"token": "is not valid: it has been used, has expired, or never was"}
 
@@ -105,10 +105,10 @@ func invalid(fields map[string]string) error {
 // ResetPassword sets the password of whom a link was mailed to. Who could open it reads the mails to the address, which is verified with it.
 func (p *Provider) ResetPassword(ctx context.Context, token, password string, end commands.Ending) error {
 	known := false
-	if mailed(token) {
+	if hasTokenLength(token) {
 		err := p.pool.QueryRow(ctx, `select exists (select from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3)`, sum(token), reset, p.now()).Scan(&known)
 		if err != nil {
-			return trouble("look up a link", err)
+			return databaseError("look up a link", err)
 		}
 	}
 	if err := commands.CheckNewPassword(password); err != nil {
@@ -142,7 +142,7 @@ func (p *Provider) ResetPassword(ctx context.Context, token, password string, en
 		}
 		return err
 	})
-	return trouble("reset a password", err)
+	return databaseError("reset a password", err)
 }
 
 // UpdatePassword sets the password of somebody who is signed in and knows the current one.
@@ -157,7 +157,7 @@ func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, curren
 		return wrong
 	}
 	if err != nil {
-		return trouble("look up an account", err)
+		return databaseError("look up an account", err)
 	}
 	against, err := parse(before)
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, curren
 	var right bool
 	var kept string
 	err = p.hashers.run(ctx, func() {
-		if right = against.is(current); right {
+		if right = against.matches(current); right {
 			kept = hash(password).String()
 		}
 	})
@@ -183,7 +183,7 @@ func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, curren
 		}
 		return err
 	})
-	return trouble("change a password", err)
+	return databaseError("change a password", err)
 }
 
 // inTurn sets a password in a transaction.
@@ -217,7 +217,7 @@ func (p *Provider) setPassword(ctx context.Context, tx pgx.Tx, userID, before, h
 
 // VerifyEmail notes that an address is its owner's, to whom a link was mailed, and who knows the password.
 func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
-	if !mailed(token) {
+	if !hasTokenLength(token) {
 		return invalid(badLink)
 	}
 	var userID, kept string
@@ -228,7 +228,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 		return invalid(badLink)
 	}
 	if err != nil {
-		return trouble("look up a link", err)
+		return databaseError("look up a link", err)
 	}
 	if password == "" {
 		return invalid(map[string]string{"password": "is required"})
@@ -239,7 +239,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	}
 	var right bool
 	if len(password) <= commands.MaxPassword {
-		if err := p.hashers.run(ctx, func() { right = against.is(password) }); err != nil {
+		if err := p.hashers.run(ctx, func() { right = against.matches(password) }); err != nil {
 			return err
 		}
 	}
@@ -252,5 +252,5 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	if err == nil && done.RowsAffected() == 0 {
 		err = invalid(badLink)
 	}
-	return trouble("verify an address", err)
+	return databaseError("verify an address", err)
 }

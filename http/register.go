@@ -1,0 +1,141 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// register adds an operation that only those may call whom its access lets in. aliases are its old paths.
+func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error), aliases ...string) {
+	for _, path := range aliases {
+		serve(a, need, alias(op, path), handle)
+	}
+	serve(a, need, op, handle)
+}
+
+func serve[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+	if need.who == 0 || need.scope != "" && need.who < viewer {
+		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
+	}
+	op.MaxBodyBytes, op.SkipValidateBody = maxBody, true
+	if need.who != anyone {
+		op.Security = need.security()
+	}
+	g := &guard{api: a, need: need, honoursKey: need.who != anyone && op.Method != http.MethodGet, parameters: pathParameters(op.Path)}
+	if g.honoursKey {
+		op.Parameters = append(slices.Clone(op.Parameters), keyParameter)
+	}
+	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{g.serve})
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err := withBodyErrors(ctx, err); err != nil {
+			return nil, problemOf(ctx, err)
+		}
+		return out, nil
+	})
+	documented := documentedAs(a.huma.OpenAPI(), op)
+	if documented.RequestBody != nil {
+		g.body = documented.RequestBody.Content["application/json"].Schema
+	}
+	if need.requireTenant {
+		requireHeader(documented, "X-Tenant-ID")
+	}
+}
+
+// guard stands before an operation: it lets in whom its access lets in, reads the body, and answers a request that is made again with its
+// Idempotency-Key as it was answered before.
+type guard struct {
+	api        *API
+	need       access
+	body       *huma.Schema // nil where the operation takes none
+	honoursKey bool
+	parameters []string // of the path
+}
+
+func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
+	r, w := unwrap(ctx)
+	if slices.ContainsFunc(g.parameters, func(name string) bool { return ctx.Param(name) == "" }) {
+		notFound(w, r)
+		return
+	}
+	p, refusal := g.api.admit(r, g.need, ctx.Param("tenantId"))
+	unread := checkMediaType(r)
+	bearsKey := g.honoursKey && r.Header["Idempotency-Key"] != nil
+	handle := func(ctx huma.Context) { g.readBody(ctx, next) }
+	if refusal != nil && unread == nil && bearsKey && (g.need.endsAccess || g.need.endsSession) && g.api.again(ctx, g.need, refusal, handle) {
+		return
+	}
+	if err := cmp.Or(refusal, unread); err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	ctx = huma.WithValue(ctx, principalKey{}, p)
+	if bearsKey {
+		g.api.once(ctx, p, handle)
+		return
+	}
+	handle(ctx)
+}
+
+func (g *guard) readBody(ctx huma.Context, next func(huma.Context)) {
+	r, w := unwrap(ctx)
+	r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
+	if g.body != nil {
+		if err := g.api.fitBody(r, g.body); err != nil {
+			writeProblem(w, r, problemOf(r.Context(), err))
+			return
+		}
+	}
+	next(ctx)
+}
+
+// security tells the document who may call an operation.
+func (need access) security() []map[string][]string {
+	ways := []map[string][]string{{"bearer": {}}}
+	if need.scope != "" {
+		ways = append(ways, map[string][]string{"oauth": {string(need.scope)}})
+	}
+	return ways
+}
+
+// pathParameters are the names between braces in a path.
+func pathParameters(path string) (names []string) {
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
+}
+
+// documentedAs is an operation as the document has it.
+func documentedAs(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
+	all := operationsOf(doc.Paths[op.Path])
+	return all[slices.IndexFunc(all, func(o *huma.Operation) bool { return o.Method == op.Method })]
+}
+
+// requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before anything else is read.
+func requireHeader(op *huma.Operation, name string) {
+	i := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
+	if i < 0 {
+		panic("the operation " + op.Method + " " + op.Path + " does not show " + name)
+	}
+	op.Parameters[i].Required = true
+}
+
+// checkMediaType refuses bodies that are not JSON.
+func checkMediaType(r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(media), "application/json") {
+		return newProblem(http.StatusUnsupportedMediaType, "the body must be of the type application/json")
+	}
+	return nil
+}
