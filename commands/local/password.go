@@ -43,7 +43,9 @@ func hash(text string) passwordHash {
 }
 
 // matches compares in constant time.
-func (p passwordHash) matches(text string) bool { return subtle.ConstantTimeCompare(p.sumOf(text), p.sum) == 1 }
+func (p passwordHash) matches(text string) bool {
+	return subtle.ConstantTimeCompare(p.sumOf(text), p.sum) == 1
+}
 
 // String is the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$sum.
 func (p passwordHash) String() string {

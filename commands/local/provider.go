@@ -36,8 +36,8 @@ type Provider struct {
 	pool    *pgxpool.Pool
 	o       Options
 	hashers semaphore
-	setting semaphore // a new password, one at a time: it takes a connection for as long as the event store takes to answer
-	nobody  passwordHash   // stands in for the password of an address that is not known
+	setting semaphore    // a new password, one at a time: it takes a connection for as long as the event store takes to answer
+	nobody  passwordHash // stands in for the password of an address that is not known
 	errands *errands.Errands
 }
 

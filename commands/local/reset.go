@@ -94,7 +94,9 @@ func sum(token string) []byte {
 }
 
 // hasTokenLength tells whether a text can be a hasTokenLength token.
-func hasTokenLength(token string) bool { return len(token) == base64.RawURLEncoding.EncodedLen(tokenBits/8) }
+func hasTokenLength(token string) bool {
+	return len(token) == base64.RawURLEncoding.EncodedLen(tokenBits/8)
+}
 
 var badLink = map[string]string{"token": "is not valid: it has been used, has expired, or never was"}
 
