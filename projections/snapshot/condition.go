@@ -1,12 +1,9 @@
 package snapshot
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,40 +25,6 @@ func compileCondition(c events.Condition, known patterns) (condition, error) {
 		return condition{}, fmt.Errorf("the condition on %q: %s: %w", c.Attribute, c.Op, err)
 	}
 	return condition{attribute: newAttribute(c.Attribute), test: t, cost: costOf(t), negate: c.Negate}, nil
-}
-
-// effort is what an evaluation may still cost, in steps of about 5 ns. Once it is below 0 nothing more is compared, and what has been said since the
-// evaluation began is void.
-type effort int
-
-// maxEffort is what a whole evaluation may cost: some 20 ms.
-const maxEffort effort = 4_000_000
-
-// cost is what a test costs at most.
-type cost struct {
-	each    effort // for a value
-	per64   effort // for 64 bytes of a text, beside
-	longest int    // text that is tried at all
-}
-
-func costOf(t test) cost {
-	c := cost{each: 1, per64: 1, longest: math.MaxInt}
-	switch t := t.(type) {
-	case affix:
-		if c.each = effort(len(t.values)); t.op == events.Contains {
-			c.per64 = 8 * c.each
-		}
-	case matches:
-		c = cost{each: effort(len(t.patterns)), longest: maxMatched}
-		for _, p := range t.patterns {
-			c.per64 += 64 * effort(p.size)
-		}
-	case versionEqual:
-		c.each, c.per64 = 2*effort(len(t.versions)), 24
-	case versionBound, timeBound:
-		c.each, c.per64 = 4, 24
-	}
-	return c
 }
 
 func (c *condition) holds(x *Context, left *effort) bool {
@@ -112,35 +75,6 @@ func (c *condition) fitsText(text string, left *effort) bool {
 	return *left >= 0 && c.test.text(text)
 }
 
-// attribute is where in a context to look.
-type attribute struct {
-	name         string
-	path         []string // nil where the name has no dot, or where it would reach into the targeting key
-	targetingKey bool
-}
-
-func newAttribute(name string) attribute {
-	a := attribute{name: name, targetingKey: name == events.TargetingKey}
-	if path := strings.Split(name, "."); len(path) > 1 && path[0] != events.TargetingKey {
-		a.path = path
-	}
-	return a
-}
-
-// of finds the attribute, nil where it is absent. One whose own name has the dots comes before one that the path leads to.
-func (a *attribute) of(x *Context) any {
-	value, found := x.Attributes[a.name]
-	if found || a.path == nil {
-		return value
-	}
-	value = x.Attributes
-	for _, step := range a.path {
-		object, _ := value.(map[string]any)
-		value = object[step]
-	}
-	return value
-}
-
 // test is what an operator asks of a value. What is not of a type that it takes does not pass.
 type test interface {
 	text(string) bool
@@ -169,108 +103,18 @@ func compileTest(op events.Operator, values []json.RawMessage, known patterns) (
 		return numberBound{bound: newBound(orders[op], numbers, Number.compare)}, err
 	case events.Before, events.After:
 		times, err := operands(values, timeOf)
-		return timeBound{bound: newBound(orders[op], times, time.Time.Compare)}, err
+		return textBound[time.Time]{bound: newBound(orders[op], times, time.Time.Compare), parse: events.ParseTime}, err
 	case events.SemverEqual:
 		versions, err := operands(values, versionOf)
 		return versionEqual{versions: versions}, err
 	case events.SemverGreater, events.SemverAtLeast, events.SemverLess, events.SemverAtMost:
 		versions, err := operands(values, versionOf)
-		return versionBound{bound: newBound(orders[op], versions, events.SemanticVersion.Compare)}, err
+		return textBound[events.SemanticVersion]{bound: newBound(orders[op], versions, events.SemanticVersion.Compare), parse: events.ParseSemanticVersion}, err
 	case events.Exists:
 		return exists{}, nil
 	default:
 		return nil, errors.New("no such operator")
 	}
-}
-
-// operands reads the values of a condition as its operator takes them.
-func operands[T any](values []json.RawMessage, read func(json.RawMessage) (T, error)) ([]T, error) {
-	list := make([]T, len(values))
-	for i, value := range values {
-		var err error
-		if list[i], err = read(value); err != nil {
-			return nil, fmt.Errorf("values[%d] %w", i, err) // without the value: it may be about a person
-		}
-	}
-	return list, nil
-}
-
-var (
-	errNoText   = errors.New("is no string")
-	errNoRegexp = errors.New("is no regular expression that RE2 takes")
-)
-
-func textOf(value json.RawMessage) (string, error) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", errNoText
-	}
-	if within := value[1 : len(value)-1]; bytes.IndexByte(within, '\\') < 0 {
-		return string(within), nil
-	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return "", errNoText
-	}
-	return text, nil
-}
-
-// pattern is a regular expression compiled, and what of its program a text has to go through.
-type pattern struct {
-	*regexp.Regexp
-	size int
-}
-
-// patterns are regular expressions that a flag has already. Compiling is slow, and most rules of a list that is replaced stay as they were.
-type patterns map[string]*pattern
-
-func (known patterns) compile(value json.RawMessage) (*pattern, error) {
-	text, err := textOf(value)
-	if err != nil {
-		return nil, err
-	}
-	if known[text] == nil {
-		size, err := events.RegexpSize(text)
-		if err != nil {
-			return nil, errNoRegexp
-		}
-		compiled, err := regexp.Compile(text)
-		if err != nil {
-			return nil, errNoRegexp
-		}
-		known[text] = &pattern{compiled, size}
-	}
-	return known[text], nil
-}
-
-func numberOf(value json.RawMessage) (Number, error) {
-	if len(value) == 0 || value[0] != '-' && (value[0] < '0' || value[0] > '9') {
-		return Number{}, errors.New("is no number")
-	}
-	return ParseNumber(value), nil
-}
-
-func timeOf(value json.RawMessage) (time.Time, error) {
-	text, err := textOf(value)
-	if err != nil {
-		return time.Time{}, err
-	}
-	t, ok := events.ParseTime(text)
-	if !ok {
-		return time.Time{}, errors.New("is no time as RFC 3339 writes it")
-	}
-	return t, nil
-}
-
-func versionOf(value json.RawMessage) (events.SemanticVersion, error) {
-	text, err := textOf(value)
-	if err != nil {
-		return events.SemanticVersion{}, err
-	}
-	v, ok := events.ParseSemanticVersion(text)
-	if !ok {
-		return events.SemanticVersion{}, errors.New("is no version as semver 2.0.0 writes it")
-	}
-	return v, nil
 }
 
 // in passes what is one of the values. Booleans and strings are compared exactly, numbers by value.
@@ -356,9 +200,6 @@ func (t affix) text(s string) bool {
 	return false
 }
 
-// maxMatched bounds the texts that patterns are tried on, in bytes: what matching costs grows with both.
-const maxMatched = 4096
-
 // matches passes texts that one of the patterns matches somewhere.
 type matches struct {
 	never
@@ -412,25 +253,15 @@ type numberBound struct {
 
 func (t numberBound) number(n Number) bool { return t.bound.passes(n.compare(t.bound.value)) }
 
-// timeBound compares texts that are times as RFC 3339 writes them.
-type timeBound struct {
+// textBound compares texts that stand for something with an order: times, versions.
+type textBound[T interface{ Compare(T) int }] struct {
 	never
-	bound bound[time.Time]
+	bound bound[T]
+	parse func(string) (T, bool)
 }
 
-func (t timeBound) text(s string) bool {
-	at, ok := events.ParseTime(s)
-	return ok && t.bound.passes(at.Compare(t.bound.value))
-}
-
-// versionBound compares texts that are versions as semver 2.0.0 writes them.
-type versionBound struct {
-	never
-	bound bound[events.SemanticVersion]
-}
-
-func (t versionBound) text(s string) bool {
-	v, ok := events.ParseSemanticVersion(s)
+func (t textBound[T]) text(s string) bool {
+	v, ok := t.parse(s)
 	return ok && t.bound.passes(v.Compare(t.bound.value))
 }
 
