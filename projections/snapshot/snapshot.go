@@ -209,7 +209,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 
 func (s *Snapshot) addMember(t *Tenant, userID string, role events.Role) {
 	t.members.Store(userID, role)
-	u := s.user(userID)
+	u := s.User(userID)
 	u.Tenants = append(u.Tenants[:len(u.Tenants):len(u.Tenants)], t.id)
 	s.users.Store(userID, &u)
 }
@@ -218,59 +218,7 @@ func (s *Snapshot) removeMember(t *Tenant, userID string) {
 	if _, member := t.members.LoadAndDelete(userID); !member {
 		return
 	}
-	u := s.user(userID)
+	u := s.User(userID)
 	u.Tenants = slices.DeleteFunc(slices.Clone(u.Tenants), func(id string) bool { return id == t.id })
 	s.users.Store(userID, &u)
-}
-
-// user returns a copy of a person to change and store.
-func (s *Snapshot) user(id string) User {
-	if u, ok := s.users.Load(id); ok {
-		return *u
-	}
-	return User{}
-}
-
-func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
-	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
-	u := s.user(id)
-	for _, tenant := range u.Tenants {
-		s.changes.touch(s.tenant(tenant))
-	}
-	switch fact := fact.(type) {
-	case events.UserRegistered:
-		u.Registered = true
-	case events.PlatformRoleChanged:
-		u.PlatformRole = fact.To
-	case events.UserDeactivated:
-		u.Deactivated = true
-	case events.UserReactivated:
-		u.Deactivated = false
-	case events.UserErased:
-		u.Erased, u.PlatformRole = true, ""
-	case events.SessionsEnded:
-		u.endedBefore, u.endedExcept = fact.Before, fact.Except
-	case events.SessionEnded:
-		now := time.Now()
-		s.sweep(now)
-		if fact.Until.After(now) {
-			s.ended.Store(session{fact.UserID, fact.SessionID}, fact.Until)
-		}
-		return
-	}
-	s.users.Store(id, &u)
-}
-
-type session struct{ userID, id string }
-
-// sweepInterval is how often all ended sessions are looked through: of many that end, few wait for it.
-const sweepInterval = time.Minute
-
-// sweep drops the ended sessions whose tokens have expired meanwhile.
-func (s *Snapshot) sweep(now time.Time) {
-	if now.Sub(s.swept) < sweepInterval {
-		return
-	}
-	s.swept = now
-	s.ended.DeleteMatching(func(_ session, until time.Time) (bool, bool) { return until.Before(now), false })
 }

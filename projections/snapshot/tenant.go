@@ -3,7 +3,6 @@ package snapshot
 import (
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -123,28 +122,4 @@ func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
 		return 0, false
 	}
 	return int(p.flags.Load()), true
-}
-
-// User is what requests ask of a person.
-type User struct {
-	Registered   bool
-	Tenants      []string // that the person is a member of, the first one first
-	PlatformRole events.PlatformRole
-	Deactivated  bool
-	Erased       bool
-
-	endedBefore time.Time // sessions that began before have ended
-	endedExcept string    // but this one
-}
-
-// User finds a person. One who never signed in has no tenants.
-func (s *Snapshot) User(id string) User { return s.user(id) }
-
-// SessionEnded reports whether a session of a person has ended that began at an instant: he has signed out of it, or has another password since.
-func (s *Snapshot) SessionEnded(userID, sessionID string, began time.Time) bool {
-	if u, ok := s.users.Load(userID); ok && began.Before(u.endedBefore) && sessionID != u.endedExcept {
-		return true
-	}
-	_, ended := s.ended.Load(session{userID, sessionID})
-	return ended
 }
