@@ -80,7 +80,7 @@ func start(ctx context.Context, o Options, from sources) (_ *Postgres, err error
 	}
 	p.cluster = filepath.Join(p.dir, "postgres")
 
-	p.lock, err = lockFolder(p.dir)
+	p.lock, err = lockFolder(ctx, p.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func TestConnectWaitsForTheStart(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	must(t, os.MkdirAll(dir, 0o755))
-	lock, err := lockFolder(dir)
+	lock, err := lockFolder(t.Context(), dir)
 	must(t, err)
 	defer lock.release()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -319,7 +319,7 @@ func TestClusterOfAnotherVersion(t *testing.T) {
 	fakePostgres(t, filepath.Join(filepath.Dir(dir), "15/bin"), "15.18")
 	_, err = start(t.Context(), Options{Dir: dir}, s)
 	mentions(t, err, "13", "15", dir)
-	if _, err := lockFolder(dir); err != nil {
+	if _, err := lockFolder(t.Context(), dir); err != nil {
 		t.Error("the lock is still held: ", err)
 	}
 }

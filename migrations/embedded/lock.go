@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,17 +28,21 @@ type lockState struct {
 	ready bool // the server accepts connections
 }
 
-func lockFolder(dir string) (*folderLock, error) {
+func lockFolder(ctx context.Context, dir string) (*folderLock, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock data folder %s: %w", dir, cause(err))
 	}
 	// Connect holds the lock for an instant to see whether it is free, and so
 	// does a child between fork and exec: a refusal counts when it lasts.
-	for deadline := time.Now().Add(300 * time.Millisecond); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(300 * time.Millisecond); ; {
 		err = flock(f, syscall.LOCK_EX)
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
 			break
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			_ = f.Close()
+			return nil, err
 		}
 	}
 	s := parseLock(f)
