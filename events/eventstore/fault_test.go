@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -215,7 +216,7 @@ func revive(t *testing.T, server *esdbtest.Server) {
 	t.Helper()
 	_, dialed := server.Connections()
 	server.Start()
-	gone := holdsIn(time.Second, func() bool {
+	gone := esdbtest.HoldsIn(time.Second, func() bool {
 		open, ever := server.Connections()
 		return open == 0 && ever > dialed
 	})
@@ -243,11 +244,14 @@ func TestCloseDuringAnOutage(t *testing.T) {
 	for range 20 {
 		s := open(t)
 		s.server.Stop()
+		const callers = 16
+		var begun atomic.Int32
 		var calls sync.WaitGroup
-		for range 16 {
+		for range callers {
 			calls.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
+				begun.Add(1)
 				for ctx.Err() == nil {
 					if _, err := s.Append(ctx, "project-1", 0, []events.Event{renamed("a")}); !errors.Is(err, events.ErrUnavailable) {
 						t.Errorf("append: %v, want ErrUnavailable", err)
@@ -255,7 +259,9 @@ func TestCloseDuringAnOutage(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(10 * time.Millisecond)
+		if !esdbtest.HoldsIn(time.Second, func() bool { return begun.Load() == callers }) {
+			t.Error("not all callers have begun")
+		}
 		s.Close()
 		calls.Wait()
 		revive(t, s.server)
@@ -358,7 +364,7 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	}
 	// The client leaves a connection behind where one breaks while it is still looking, three goroutines and more; that is seldom. Were each of the
 	// reconnects to leave one, it would be sixty.
-	settled := holdsIn(10*time.Second, func() bool {
+	settled := esdbtest.HoldsIn(10*time.Second, func() bool {
 		connections, _ := s.server.Connections()
 		return connections <= 2 && runtime.NumGoroutine() <= before+reconnects
 	})
@@ -366,21 +372,6 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 		connections, _ := s.server.Connections()
 		t.Errorf("%d goroutines and %d connections after %d reconnects, %d before", runtime.NumGoroutine(), connections, reconnects, before)
 	}
-}
-
-// holdsIn waits for a condition, and reports whether it came to hold in time.
-func holdsIn(limit time.Duration, holds func() bool) bool {
-	deadline := time.After(limit)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			return false
-		}
-	}
-	return true
 }
 
 func TestUnavailableServerLeavesNothingBehind(t *testing.T) {
@@ -405,7 +396,7 @@ func TestUnavailableServerLeavesNothingBehind(t *testing.T) {
 	s.server.Start()
 	// Calls that the client hangs in end with the client, which is replaced.
 	persist(t, s, "project-2", 0, renamed("b"))
-	if !holdsIn(20*time.Second, func() bool { return runtime.NumGoroutine() <= before+20 }) {
+	if !esdbtest.HoldsIn(20*time.Second, func() bool { return runtime.NumGoroutine() <= before+20 }) {
 		t.Errorf("%d goroutines after 1000 appends without a server, %d before", runtime.NumGoroutine(), before)
 	}
 }

@@ -1,11 +1,13 @@
 package eventstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +18,22 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
+// searches is a log that notices when the client has gone on looking for a server beyond the ten attempts that are its default.
+type searches struct{ long atomic.Bool }
+
+func (s *searches) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("discovery attempt 11/")) {
+		s.long.Store(true)
+	}
+	return len(line), nil
+}
+
 // A client that has lost its server looks for it within each call, and minds no context meanwhile. So calls that are already on their way to it when
 // that happens have to be left behind; they end once the server is back.
 func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	server := esdbtest.New(t)
-	s, err := Open(t.Context(), server.URL(), slog.New(slog.DiscardHandler))
+	said := &searches{}
+	s, err := Open(t.Context(), server.URL(), slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +86,9 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 		}
 	}
 	calls.Wait()
-	time.Sleep(1500 * time.Millisecond) // longer than the client looks for a server by default
+	if !esdbtest.HoldsIn(10*time.Second, said.long.Load) {
+		t.Error("the client does not look for a server for longer than it would by default")
+	}
 	server.Start()
 	s.release(c, nil)
 	if _, err := s.Head(t.Context()); err != nil {
@@ -81,13 +96,11 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	}
 	const left = 6 // the client leaves its broken connection behind, with a few goroutines; each of the calls would be one more
 	after := 0
-	for range 100 {
-		if after = runtime.NumGoroutine(); after <= before+left {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
+	gone := func() bool {
+		after = runtime.NumGoroutine()
+		return after <= before+left
 	}
-	if after > before+left {
+	if !esdbtest.HoldsIn(2*time.Second, gone) {
 		buf := make([]byte, 1<<20)
 		t.Errorf("%d goroutines once the server is back, %d before\n%s", after, before, buf[:runtime.Stack(buf, true)])
 	}

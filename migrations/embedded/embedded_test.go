@@ -350,17 +350,18 @@ func TestCancelledStart(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { // while initdb works
-		for {
-			if left, _ := filepath.Glob(filepath.Join(dir, "postgres.new-*/PG_VERSION")); len(left) > 0 {
-				cancel()
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
+	defer cancel()
+	started := make(chan error, 1)
+	go func() {
+		_, err := Start(ctx, Options{Dir: dir})
+		started <- err
 	}()
-	_, err := Start(ctx, Options{Dir: dir})
-	mentions(t, err, "canceled")
+	within(t, 30*time.Second, "initdb works", func() bool {
+		list, _ := filepath.Glob(filepath.Join(dir, "postgres.new-*/PG_VERSION"))
+		return len(list) > 0
+	})
+	cancel()
+	mentions(t, <-started, "canceled")
 	if left, _ := filepath.Glob(filepath.Join(dir, "postgres*")); len(left) > 1 { // the password
 		t.Errorf("left behind: %v", left)
 	}

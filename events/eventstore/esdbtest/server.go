@@ -58,13 +58,11 @@ func (s *Server) Start() {
 	}
 	var listener net.Listener
 	var err error
-	for range 50 { // the port is free again only when its last connection is gone
-		if listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address); err == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
+	listens := func() bool {
+		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
+		return err == nil
 	}
-	if err != nil {
+	if !HoldsIn(time.Second, listens) { // the port is free again only when its last connection is gone
 		s.t.Errorf("esdbtest: %v", err)
 		return
 	}
