@@ -291,7 +291,7 @@ func ofrepReason(r *snapshot.Result) string {
 		return "SPLIT"
 	case r.Reason == snapshot.RuleMatch:
 		return "TARGETING_MATCH"
-	case r.Ruled:
+	case r.HasRules:
 		return "DEFAULT"
 	default:
 		return "STATIC"

@@ -115,17 +115,17 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 		unknown = !ok
 	}
 	for first, beat := true, false; ; first = false {
-		news := listener.News()
+		update := listener.Next()
 		if !a.stillAllowed(p, streamAccess) {
 			return true
 		}
-		id := live.FormatPosition(news.Position)
+		id := live.FormatPosition(update.Position)
 		switch {
-		case unknown || news.Gap:
+		case unknown || update.Gap:
 			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name})
-		case len(news.Changes) > 0:
-			last := live.FormatPosition(news.Changes[len(news.Changes)-1].Position)
-			s.event(last, refetch(last, p.environment.Name, news.Changes))
+		case len(update.Changes) > 0:
+			last := live.FormatPosition(update.Changes[len(update.Changes)-1].Position)
+			s.event(last, refetch(last, p.environment.Name, update.Changes))
 		case beat:
 			s.heartbeat(id)
 		}
@@ -137,7 +137,7 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 		}
 		unknown, beat = false, false
 		select {
-		case <-news.More:
+		case <-update.More:
 		case <-heartbeat.C:
 			beat = true
 		case <-end.C:

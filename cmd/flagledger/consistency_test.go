@@ -432,7 +432,7 @@ func evaluated(f commands.Flag, environmentID, unit string) (snapshot.Result, er
 		r.Reason = snapshot.Off
 		return r, nil
 	}
-	r.Enabled, r.Reason, r.Ruled = true, snapshot.Fallthrough, len(f.Rules[environmentID]) > 0
+	r.Enabled, r.Reason, r.HasRules = true, snapshot.Fallthrough, len(f.Rules[environmentID]) > 0
 	for _, rule := range f.Rules[environmentID] {
 		if !slices.ContainsFunc(rule.Conditions, func(c events.Condition) bool { return !holds(c, unit) }) {
 			r.Reason, r.RuleID = snapshot.RuleMatch, rule.ID

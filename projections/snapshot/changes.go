@@ -27,16 +27,16 @@ const maxChanges = 1 << 15
 
 // changes remembers the latest changes and wakes who listens for them.
 type changes struct {
-	mu        sync.RWMutex
-	size      int             // that ring may grow to
-	ring      []numbered      // change n stands at (n-1) % size
-	count     uint64          // of all changes so far, which is the number of the last one
-	forgotten events.Position // the last change that is no longer in the ring
-	position  events.Position // up to which listeners have been told
+	mu              sync.RWMutex
+	size            int             // that ring may grow to
+	ring            []numbered      // change n stands at (n-1) % size
+	count           uint64          // of all changes so far, which is the number of the last one
+	evictedPosition events.Position // the last change that is no longer in the ring
+	position        events.Position // up to which listeners have been told
 
 	// What the page that is being taken in brings. It is Run's own.
-	noted   []notedChange
-	touched []*Tenant
+	pending       []pendingChange
+	accessChanged []*Tenant
 }
 
 // numbered is a change with the number of the one before it in its tenant, 0 for the first.
@@ -45,22 +45,22 @@ type numbered struct {
 	before uint64
 }
 
-type notedChange struct {
+type pendingChange struct {
 	Change
 	tenant *Tenant
 }
 
-// hearing is what changes keeps of a tenant.
-type hearing struct {
+// tenantFeed is what changes keeps of a tenant.
+type tenantFeed struct {
 	last      uint64 // the number of the tenant's last change
 	listeners int
-	news      chan struct{} // closed at the next change; nil while nobody listens
+	more      chan struct{} // closed at the next change; nil while nobody listens
 }
 
 // note takes down what an event did to a flag.
 func (c *changes) note(t *Tenant, key string, e events.Recorded, fact events.FlagFact) {
 	environment, deleted := concerns(fact)
-	c.noted = append(c.noted, notedChange{Change{e.Position, e.Time, key, e.Revision, environment, deleted}, t})
+	c.pending = append(c.pending, pendingChange{Change{e.Position, e.Time, key, e.Revision, environment, deleted}, t})
 }
 
 // concerns tells which environment a fact is about, none where it is about the whole flag, and whether it ends the flag.
@@ -81,39 +81,39 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 	return "", false
 }
 
-// touch takes down that something else than a flag changed in a tenant: who may listen to it is to be asked again.
-func (c *changes) touch(t *Tenant) { c.touched = append(c.touched, t) }
+// notifyAccess takes down that something else than a flag changed in a tenant: who may listen to it is to be asked again.
+func (c *changes) notifyAccess(t *Tenant) { c.accessChanged = append(c.accessChanged, t) }
 
 // publish tells the listeners what was taken down, all of which the snapshot holds by now. It waits for none of them.
 func (c *changes) publish(position events.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.noted {
-		n := &c.noted[i]
-		entry := numbered{n.Change, n.tenant.hearing.last}
+	for i := range c.pending {
+		n := &c.pending[i]
+		entry := numbered{n.Change, n.tenant.feed.last}
 		if len(c.ring) < c.size {
 			c.ring = append(c.ring, entry)
 		} else {
 			at := &c.ring[c.count%uint64(c.size)]
-			c.forgotten, *at = at.Position, entry
+			c.evictedPosition, *at = at.Position, entry
 		}
 		c.count++
-		n.tenant.hearing.last = c.count
-		n.tenant.hearing.wake()
+		n.tenant.feed.last = c.count
+		n.tenant.feed.wake()
 	}
-	for _, t := range c.touched {
-		t.hearing.wake()
+	for _, t := range c.accessChanged {
+		t.feed.wake()
 	}
 	c.position = position
-	clear(c.noted)
-	clear(c.touched)
-	c.noted, c.touched = c.noted[:0], c.touched[:0]
+	clear(c.pending)
+	clear(c.accessChanged)
+	c.pending, c.accessChanged = c.pending[:0], c.accessChanged[:0]
 }
 
-func (h *hearing) wake() {
-	if h.listeners > 0 {
-		close(h.news)
-		h.news = make(chan struct{})
+func (f *tenantFeed) wake() {
+	if f.listeners > 0 {
+		close(f.more)
+		f.more = make(chan struct{})
 	}
 }
 
@@ -131,12 +131,12 @@ func (s *Snapshot) Listen(t *Tenant, environmentID string, most int) *Listener {
 	c := &s.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := &t.hearing
-	if h.listeners >= most {
+	f := &t.feed
+	if f.listeners >= most {
 		return nil
 	}
-	if h.listeners++; h.listeners == 1 {
-		h.news = make(chan struct{})
+	if f.listeners++; f.listeners == 1 {
+		f.more = make(chan struct{})
 	}
 	return &Listener{changes: c, tenant: t, environment: environmentID, position: c.position}
 }
@@ -145,32 +145,32 @@ func (s *Snapshot) Listen(t *Tenant, environmentID string, most int) *Listener {
 func (l *Listener) Close() {
 	l.changes.mu.Lock()
 	defer l.changes.mu.Unlock()
-	if l.tenant.hearing.listeners--; l.tenant.hearing.listeners == 0 {
-		l.tenant.hearing.news = nil
+	if l.tenant.feed.listeners--; l.tenant.feed.listeners == 0 {
+		l.tenant.feed.more = nil
 	}
 }
 
-// Resume lets the next News begin after a position instead of at the time of Listen.
+// Resume lets the next Update begin after a position instead of at the time of Listen.
 func (l *Listener) Resume(after events.Position) { l.position = after }
 
-// News is what a listener hears.
-type News struct {
+// Update is what a listener hears.
+type Update struct {
 	Changes  []Change // in order
 	Gap      bool     // there may have been further changes, before these
 	Position events.Position
 	More     <-chan struct{} // closed when there is more to hear, or when who may listen may have changed
 }
 
-// News tells what changed since the last time. The position that a listener resumed from leaves a gap where it is too old, and where the
+// Next tells what changed since the last time. The position that a listener resumed from leaves a gap where it is too old, and where the
 // snapshot has not come that far: it is another node's, or none at all.
-func (l *Listener) News() News {
+func (l *Listener) Next() Update {
 	c := l.changes
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	news := News{Position: c.position, More: l.tenant.hearing.news, Gap: l.position.Compare(c.position) > 0}
-	for n := l.tenant.hearing.last; n > 0; {
+	update := Update{Position: c.position, More: l.tenant.feed.more, Gap: l.position.Compare(c.position) > 0}
+	for n := l.tenant.feed.last; n > 0; {
 		if n+uint64(len(c.ring)) <= c.count {
-			news.Gap = news.Gap || l.position.Compare(c.forgotten) < 0
+			update.Gap = update.Gap || l.position.Compare(c.evictedPosition) < 0
 			break
 		}
 		entry := &c.ring[(n-1)%uint64(c.size)]
@@ -178,13 +178,13 @@ func (l *Listener) News() News {
 			break
 		}
 		if entry.Environment == "" || entry.Environment == l.environment {
-			news.Changes = append(news.Changes, entry.Change)
+			update.Changes = append(update.Changes, entry.Change)
 		}
 		n = entry.before
 	}
-	slices.Reverse(news.Changes)
+	slices.Reverse(update.Changes)
 	l.position = c.position
-	return news
+	return update
 }
 
 // Await waits until the snapshot holds a change of a tenant that stands at a position, as another node has told, or until ctx ends.
@@ -192,12 +192,12 @@ func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Positio
 	l := s.Listen(t, "", math.MaxInt)
 	defer l.Close()
 	for {
-		news := l.News()
-		if news.Position.Compare(position) >= 0 {
+		update := l.Next()
+		if update.Position.Compare(position) >= 0 {
 			return
 		}
 		select {
-		case <-news.More:
+		case <-update.More:
 		case <-ctx.Done():
 			return
 		}
@@ -212,8 +212,8 @@ func (s *Snapshot) ParsePosition(text string) (events.Position, bool) {
 	engine, numbers, _ := strings.Cut(text, ":")
 	commit, prepare, _ := strings.Cut(numbers, "/")
 	var p events.Position
-	var errs [2]error
-	p.Commit, errs[0] = strconv.ParseUint(commit, 10, 64)
-	p.Prepare, errs[1] = strconv.ParseUint(prepare, 10, 64)
-	return p, engine == s.engine && errs[0] == nil && errs[1] == nil
+	var commitErr, prepareErr error
+	p.Commit, commitErr = strconv.ParseUint(commit, 10, 64)
+	p.Prepare, prepareErr = strconv.ParseUint(prepare, 10, 64)
+	return p, engine == s.engine && commitErr == nil && prepareErr == nil
 }

@@ -48,14 +48,14 @@ func (s *scribe) listen(tenant, environment string) *Listener {
 	return s.Listen(t, environment, 10)
 }
 
-// heard is the news in short: the keys of what changed, and ? first for a gap.
+// heard is an update in short: the keys of what changed, and ? first for a gap.
 func heard(l *Listener) string {
-	news := l.News()
+	update := l.Next()
 	var keys []string
-	if news.Gap {
+	if update.Gap {
 		keys = append(keys, "?")
 	}
-	for _, c := range news.Changes {
+	for _, c := range update.Changes {
 		keys = append(keys, c.Key)
 	}
 	return strings.Join(keys, ",")
@@ -95,10 +95,10 @@ func TestAListenerHearsOfItsTenantAndEnvironment(t *testing.T) {
 
 	l.Resume(events.Position{})
 	s.flag("t", "a", events.FlagDeleted{})
-	news := l.News()
-	last := news.Changes[len(news.Changes)-1]
-	if last.Key != "a" || !last.Deleted || last.Position != s.at || news.Position != s.at || last.Version != 1 {
-		t.Errorf("of a flag that is deleted it hears %+v at %v", last, news.Position)
+	update := l.Next()
+	last := update.Changes[len(update.Changes)-1]
+	if last.Key != "a" || !last.Deleted || last.Position != s.at || update.Position != s.at || last.Version != 1 {
+		t.Errorf("of a flag that is deleted it hears %+v at %v", last, update.Position)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestAListenerIsWoken(t *testing.T) {
 			s.page("user-m", events.SessionEnded{UserID: "m", SessionID: "s", Until: time.Now().Add(time.Hour)})
 		},
 	} {
-		more := l.News().More
+		more := l.Next().More
 		if woken(more) {
 			t.Errorf("%s: woken before", what)
 		}
@@ -122,7 +122,7 @@ func TestAListenerIsWoken(t *testing.T) {
 			t.Errorf("%s: not woken", what)
 		}
 	}
-	more := l.News().More
+	more := l.Next().More
 	s.flag("u", "k", made(events.BooleanFlag, "false"))
 	s.page("tenant-u", events.TenantUpdated{})
 	s.page("user-n", events.UserRegistered{ID: "n"})
@@ -188,7 +188,7 @@ func TestResume(t *testing.T) {
 		l := s.listen("t", production.ID)
 		defer l.Close()
 		l.Resume(after)
-		news := l.News()
+		update := l.Next()
 
 		held := max(0, len(log)-s.changes.size)
 		var missed, forgotten []string
@@ -202,13 +202,13 @@ func TestResume(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, c := range news.Changes {
+		for _, c := range update.Changes {
 			got = append(got, c.Key)
 		}
-		if len(forgotten) > 0 && !news.Gap {
+		if len(forgotten) > 0 && !update.Gap {
 			t.Fatalf("%v are not heard of, and no gap", forgotten)
 		}
-		if complete := held == 0 || log[held-1].at.Compare(after) <= 0; complete && news.Gap {
+		if complete := held == 0 || log[held-1].at.Compare(after) <= 0; complete && update.Gap {
 			t.Fatal("a gap although the ring holds all")
 		}
 		if fmt.Sprint(got) != fmt.Sprint(missed) {

@@ -27,7 +27,7 @@ type Result struct {
 	VariationName string
 	RuleID        string // empty where no rule matched
 	Split         bool   // the unit was bucketed
-	Ruled         bool   // the environment has rules, whether or not one matched; false where the flag is off
+	HasRules      bool   // the environment has rules, whether or not one matched; false where the flag is off
 	Version       events.Revision
 }
 
@@ -70,7 +70,7 @@ func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	}
 	r.Enabled, r.Reason = true, Fallthrough
 	if t := e.targeting; t != nil {
-		r.Ruled = len(t.rules) > 0
+		r.HasRules = len(t.rules) > 0
 		left := maxEffort
 		for i := range t.rules {
 			rule := &t.rules[i]
@@ -83,8 +83,8 @@ func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 				return r.serve(&rule.serve, c)
 			}
 		}
-		if t.rest != nil {
-			return r.serve(t.rest, c)
+		if t.fallthroughServe != nil {
+			return r.serve(t.fallthroughServe, c)
 		}
 	}
 	switch {

@@ -94,15 +94,15 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		}
 		f.target(fact.Environment, func(t *targeting) { t.rules = rules })
 	case events.FallthroughChanged:
-		var rest *serve
+		var served *serve
 		if fact.To != nil {
 			s, err := f.compileServe(*fact.To, f.salt)
 			if err != nil {
 				return before, fmt.Errorf("the fallthrough: %w", err)
 			}
-			rest = &s
+			served = &s
 		}
-		f.target(fact.Environment, func(t *targeting) { t.rest = rest })
+		f.target(fact.Environment, func(t *targeting) { t.fallthroughServe = served })
 	case events.FlagDeleted:
 		return nil, nil
 	}
@@ -194,7 +194,7 @@ func (f *Flag) target(ref events.EnvironmentRef, change func(*targeting)) {
 		t = *e.targeting
 	}
 	change(&t)
-	if e.targeting = &t; len(t.rules) == 0 && t.rest == nil {
+	if e.targeting = &t; len(t.rules) == 0 && t.fallthroughServe == nil {
 		e.targeting = nil
 	}
 }

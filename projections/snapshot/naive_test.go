@@ -205,7 +205,7 @@ func (n *naive) evaluate(environment, key string, attributes object) (Result, st
 		return r, ""
 	}
 	r.Enabled = true
-	r.Ruled = len(n.rules[environment]) > 0
+	r.HasRules = len(n.rules[environment]) > 0
 	for _, rule := range n.rules[environment] {
 		rule := rule.(object)
 		all := true

@@ -11,8 +11,8 @@ import (
 
 // targeting is what an environment serves to whom.
 type targeting struct {
-	rules []rule
-	rest  *serve // to those whom no rule matches; nil leaves that to the flag
+	rules            []rule
+	fallthroughServe *serve // to those whom no rule matches; nil leaves that to the flag
 }
 
 // rule is a rule compiled.
@@ -174,7 +174,7 @@ func (r *rollout) pick(x *Context) (*variation, bool) {
 
 // serves reports whether a variation is served for a rule or in place of one.
 func (t *targeting) serves(v *variation) bool {
-	return t.rest != nil && t.rest.serves(v) || slices.ContainsFunc(t.rules, func(r rule) bool { return r.serve.serves(v) })
+	return t.fallthroughServe != nil && t.fallthroughServe.serves(v) || slices.ContainsFunc(t.rules, func(r rule) bool { return r.serve.serves(v) })
 }
 
 func (s *serve) serves(v *variation) bool {
@@ -190,8 +190,8 @@ func (t *targeting) replace(from, to *variation) *targeting {
 	for i := range next.rules {
 		next.rules[i].serve = next.rules[i].serve.replace(from, to)
 	}
-	if t.rest != nil {
-		next.rest = new(t.rest.replace(from, to))
+	if t.fallthroughServe != nil {
+		next.fallthroughServe = new(t.fallthroughServe.replace(from, to))
 	}
 	return next
 }

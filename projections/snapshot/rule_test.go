@@ -38,8 +38,8 @@ func TestRules(t *testing.T) {
 	pro := &Context{TargetingKey: "u", Attributes: attributes(`{"plan":"pro","company":{"id":42},"empty":""}`)}
 	elsewhere := events.RulesChanged{Environment: events.EnvironmentRef{ID: "e2", Name: "development"}, To: []events.Rule{when("r", "pro", toA)}}
 	all := events.Rule{ID: "all", Serve: toB}
-	a := Result{Enabled: true, Value: []byte("1"), Reason: RuleMatch, RuleID: "r", VariationID: "a", VariationName: "name of a", Ruled: true}
-	b := Result{Enabled: true, Value: []byte("2"), Reason: RuleMatch, RuleID: "r", VariationID: "b", VariationName: "name of b", Ruled: true}
+	a := Result{Enabled: true, Value: []byte("1"), Reason: RuleMatch, RuleID: "r", VariationID: "a", VariationName: "name of a", HasRules: true}
+	b := Result{Enabled: true, Value: []byte("2"), Reason: RuleMatch, RuleID: "r", VariationID: "b", VariationName: "name of b", HasRules: true}
 	with := func(r Result, change func(*Result)) Result {
 		change(&r)
 		return r
@@ -52,7 +52,7 @@ func TestRules(t *testing.T) {
 		"a rule that matches":         {[]events.Fact{three, on, rules(when("r", "pro", toA))}, a},
 		"the first one":               {[]events.Fact{three, on, rules(when("q", "free", toB), when("r", "pro", toA), when("s", "pro", toB))}, a},
 		"one without conditions":      {[]events.Fact{three, on, rules(when("q", "free", toA), all)}, with(b, func(r *Result) { r.RuleID = "all" })},
-		"one that serves a value":     {[]events.Fact{three, on, rules(when("r", "pro", seven))}, Result{Enabled: true, Value: []byte("7"), Reason: RuleMatch, RuleID: "r", Ruled: true}},
+		"one that serves a value":     {[]events.Fact{three, on, rules(when("r", "pro", seven))}, Result{Enabled: true, Value: []byte("7"), Reason: RuleMatch, RuleID: "r", HasRules: true}},
 		"rules before the switch":     {[]events.Fact{three, rules(when("r", "pro", toA)), on}, a},
 		"rules of a flag that is off": {[]events.Fact{three, rules(when("r", "pro", toA))}, Result{Value: []byte("0"), Reason: Off}},
 		"rules outlive the switch":    {[]events.Fact{three, on, rules(when("r", "pro", toA)), events.FlagDisabled{Environment: production}, on}, a},
@@ -63,16 +63,16 @@ func TestRules(t *testing.T) {
 		"rules replaced":               {[]events.Fact{three, on, rules(when("q", "pro", toB)), rules(when("r", "pro", toA))}, a},
 		"rules dropped":                {[]events.Fact{three, on, rules(when("r", "pro", toA)), rules()}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
 		"no rule matches": {
-			[]events.Fact{three, on, rules(when("r", "free", toA))}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough, Ruled: true},
+			[]events.Fact{three, on, rules(when("r", "free", toA))}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough, HasRules: true},
 		},
 		"then the fallthrough":              {[]events.Fact{three, on, otherwise(toB), rules(when("r", "free", toA))}, rest},
-		"a fallthrough without rules":       {[]events.Fact{three, otherwise(toB), on}, with(rest, func(r *Result) { r.Ruled = false })},
+		"a fallthrough without rules":       {[]events.Fact{three, otherwise(toB), on}, with(rest, func(r *Result) { r.HasRules = false })},
 		"a fallthrough that serves a value": {[]events.Fact{three, otherwise(seven), on}, Result{Enabled: true, Value: []byte("7"), Reason: Fallthrough}},
 		"a fallthrough unset": {
 			[]events.Fact{three, on, otherwise(toB), events.FallthroughChanged{Environment: production}}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough},
 		},
 		"a fallthrough comes before weights": {
-			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 5), choice("b", "2", 0)), on, otherwise(toB)}, with(rest, func(r *Result) { r.Ruled = false }),
+			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 5), choice("b", "2", 0)), on, otherwise(toB)}, with(rest, func(r *Result) { r.HasRules = false }),
 		},
 		"a fallthrough unset leaves rules": {[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(toB), events.FallthroughChanged{Environment: production}}, a},
 		"a variation updated": {

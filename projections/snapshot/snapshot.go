@@ -131,7 +131,7 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact, log *slog.
 		t.flags.Store(strings.Clone(key), after) // the key is a part of the stream's name, which would stay with it
 	}
 	if before == nil || after == nil {
-		t.births.Add(1)
+		t.keysGeneration.Add(1)
 	}
 	s.changes.note(t, key, e, fact)
 }
@@ -204,7 +204,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 		s.applyClient(t, e)
 	}
 	t.state.Store(&next)
-	s.changes.touch(t)
+	s.changes.notifyAccess(t)
 }
 
 func (s *Snapshot) addMember(t *Tenant, userID string, role events.Role) {

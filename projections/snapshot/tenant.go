@@ -11,15 +11,15 @@ import (
 
 // Tenant is what requests ask of a tenant.
 type Tenant struct {
-	id       string
-	state    atomic.Pointer[tenantState]
-	flags    *xsync.Map[string, *Flag]
-	births   atomic.Uint64 // and deaths of flags
-	keys     atomic.Pointer[flagKeys]
-	members  *xsync.Map[string, events.Role]
-	projects *xsync.Map[string, *project]
-	clients  []string // the ids of the OAuth clients; apply alone uses it
-	hearing  hearing
+	id             string
+	state          atomic.Pointer[tenantState]
+	flags          *xsync.Map[string, *Flag]
+	keysGeneration atomic.Uint64 // counts the flags that came or went
+	keys           atomic.Pointer[flagKeys]
+	members        *xsync.Map[string, events.Role]
+	projects       *xsync.Map[string, *project]
+	clients        []string // the ids of the OAuth clients; apply alone uses it
+	feed           tenantFeed
 }
 
 // tenantState is what seldom changes; it is replaced whole.
@@ -30,10 +30,10 @@ type tenantState struct {
 	environments []events.EnvironmentRef
 }
 
-// flagKeys are the keys of a tenant's flags in order, after so many births and deaths.
+// flagKeys are the keys of a tenant's flags in order, as of a generation.
 type flagKeys struct {
-	births uint64
-	keys   []string
+	generation uint64
+	keys       []string
 }
 
 type project struct{ flags atomic.Int64 }
@@ -98,8 +98,8 @@ func (t *Tenant) Flag(key string) (*Flag, bool) { return t.flags.Load(key) }
 
 // FlagKeys are the keys of the tenant's flags, in order. The caller must not change them.
 func (t *Tenant) FlagKeys() []string {
-	births := t.births.Load()
-	if last := t.keys.Load(); last != nil && last.births == births {
+	generation := t.keysGeneration.Load()
+	if last := t.keys.Load(); last != nil && last.generation == generation {
 		return last.keys
 	}
 	keys := make([]string, 0, t.flags.Size())
@@ -108,7 +108,7 @@ func (t *Tenant) FlagKeys() []string {
 		return true
 	})
 	slices.Sort(keys)
-	t.keys.Store(&flagKeys{births, keys})
+	t.keys.Store(&flagKeys{generation, keys})
 	return keys
 }
 

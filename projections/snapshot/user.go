@@ -42,7 +42,7 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	u := s.User(id)
 	for _, tenant := range u.Tenants {
-		s.changes.touch(s.tenant(tenant))
+		s.changes.notifyAccess(s.tenant(tenant))
 	}
 	switch fact := fact.(type) {
 	case events.UserRegistered:
