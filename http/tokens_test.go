@@ -18,7 +18,6 @@ import (
 	"flagledger/commands/local"
 	"flagledger/events"
 	"flagledger/events/postgres"
-	"flagledger/migrations"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
@@ -29,14 +28,13 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // benchAPI is an interface with a person and an OAuth client, each of whom has a token.
 func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	b.Helper()
-	ctx, log, url := b.Context(), slog.New(slog.DiscardHandler), pgtest.URL(b)
+	ctx, log, url := b.Context(), slog.New(slog.DiscardHandler), pgtest.Migrated(b)
 	must := func(err error) {
 		b.Helper()
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	must(migrations.Apply(ctx, url, log))
 	pool, err := pgxpool.New(ctx, url)
 	must(err)
 	b.Cleanup(pool.Close)

@@ -18,7 +18,6 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/postgres"
-	"flagledger/migrations"
 	"flagledger/migrations/pgtest"
 )
 
@@ -55,14 +54,11 @@ func (l *logbook) has(text string) bool {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, url: pgtest.URL(t), progress: NewProgress()}
+	w := &world{t: t, url: pgtest.Migrated(t), progress: NewProgress()}
 	w.progress.SnapshotReached(events.Position{Commit: math.MaxUint64}) // there is none to wait for
 	w.log = slog.New(slog.NewTextHandler(&w.logged, nil))
 	if os.Getenv("FLAGLEDGER_TEST_LOG") != "" {
 		w.log = slog.New(slog.NewTextHandler(io.MultiWriter(&w.logged, t.Output()), nil))
-	}
-	if err := migrations.Apply(t.Context(), w.url, w.log); err != nil {
-		t.Fatal(err)
 	}
 	var err error
 	if w.store, err = postgres.Open(t.Context(), w.url, w.log); err != nil {

@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"log/slog"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"flagledger/commands"
-	"flagledger/migrations"
 	"flagledger/migrations/pgtest"
 )
 
@@ -23,17 +19,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // newKeys are keys in a database of their own, by a clock that stands.
 func newKeys(t testing.TB) (k *Requests, clock *time.Time) {
 	t.Helper()
-	url := pgtest.URL(t)
-	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.New(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
 	clock = new(time.Date(2026, 3, 14, 15, 9, 26, 535_897_932, time.UTC))
-	k = New(pool)
+	k = New(pgtest.Pool(t))
 	k.Now = func() time.Time { return *clock }
 	return k, clock
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
-	"flagledger/migrations"
 	"flagledger/migrations/pgtest"
 )
 
@@ -47,20 +46,6 @@ func (c *clock) add(d time.Duration) {
 	c.Lock()
 	defer c.Unlock()
 	c.t = c.t.Add(d)
-}
-
-func database(t testing.TB) *pgxpool.Pool {
-	t.Helper()
-	url := pgtest.URL(t)
-	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.New(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 func open(t testing.TB, pool *pgxpool.Pool, c *clock) *Keys {
@@ -176,7 +161,7 @@ func forged(t testing.TB) string {
 
 func TestNodesThatStartAtOnceShareOneKey(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	nodes := make([]*Keys, 4)
 	errs := make([]error, len(nodes))
 	var all sync.WaitGroup
@@ -203,7 +188,7 @@ func TestNodesThatStartAtOnceShareOneKey(t *testing.T) {
 // Two nodes look after the keys for three months, each in its own rhythm, and a third does nothing but verify.
 func TestKeysTakeTurns(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	nodes := []*Keys{open(t, pool, c), open(t, pool, c)}
 	bystander := open(t, pool, c)
 	began := c.now()
@@ -258,7 +243,7 @@ func TestKeysTakeTurns(t *testing.T) {
 
 func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	k := open(t, pool, c)
 	first := published(k)
 	turn := func(after time.Duration) []string {
@@ -289,7 +274,7 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 // A service that was down when the next key was due publishes it late, and still a day before it signs.
 func TestANextKeyThatIsLateIsPublishedFirst(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	first := published(open(t, pool, c))
 	c.add(3 * signsFor)
 	k := open(t, pool, c)
@@ -301,7 +286,7 @@ func TestANextKeyThatIsLateIsPublishedFirst(t *testing.T) {
 
 func TestNodesThatPublishAtOncePublishOneKey(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	nodes := make([]*Keys, 4)
 	for i := range nodes {
 		nodes[i] = open(t, pool, c)
@@ -324,7 +309,7 @@ func TestNodesThatPublishAtOncePublishOneKey(t *testing.T) {
 
 func TestAKeyOfAnotherNodeIsFound(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	before := open(t, pool, c)
 	old := sign(t, before)
 
@@ -351,14 +336,14 @@ func TestAKeyOfAnotherNodeIsFound(t *testing.T) {
 
 func TestAClockThatIsSetBackFindsAKey(t *testing.T) {
 	c := newClock()
-	k := open(t, database(t), c)
+	k := open(t, pgtest.Pool(t), c)
 	c.add(-48 * time.Hour)
 	accepts(t, k, sign(t, k))
 }
 
 func TestUnknownKeysDoNotFloodTheDatabase(t *testing.T) {
 	c := newClock()
-	k := open(t, database(t), c)
+	k := open(t, pgtest.Pool(t), c)
 	loads := countLoads(k)
 	tokens := make([]string, 20)
 	for i := range tokens {
@@ -392,7 +377,7 @@ func TestUnknownKeysDoNotFloodTheDatabase(t *testing.T) {
 
 // A caller who goes away must not fail the read that others wait for.
 func TestReadOfKeysOutlivesItsCaller(t *testing.T) {
-	k := open(t, database(t), newClock())
+	k := open(t, pgtest.Pool(t), newClock())
 	begun, proceed := make(chan struct{}), make(chan struct{})
 	held := k.held.Load()
 	k.load = func(ctx context.Context) (*set, error) {
@@ -413,7 +398,7 @@ func TestReadOfKeysOutlivesItsCaller(t *testing.T) {
 
 func TestWhileTheDatabaseIsDown(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	k := open(t, pool, c)
 	token := sign(t, k)
 	loads := countLoads(k)
@@ -442,7 +427,7 @@ func TestWhileTheDatabaseIsDown(t *testing.T) {
 // A standby is read from after a failover: a key that is due then is published later.
 func TestADatabaseThatIsReadOnly(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	token := sign(t, open(t, pool, c))
 	name := pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()
 	if _, err := pool.Exec(t.Context(), `alter database `+name+` set default_transaction_read_only = on`); err != nil {
@@ -457,7 +442,7 @@ func TestADatabaseThatIsReadOnly(t *testing.T) {
 
 func TestKeysThatCannotBeUsed(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	k := open(t, pool, c)
 	token := sign(t, k)
 	if _, err := pool.Exec(t.Context(), `delete from keep.signing_keys`); err != nil {
@@ -486,7 +471,7 @@ var ed25519 = append([]byte("\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x0
 
 func TestJWKSTellsPublicKeysAlone(t *testing.T) {
 	c := newClock()
-	k := open(t, database(t), c)
+	k := open(t, pgtest.Pool(t), c)
 	c.add(signsFor)
 	if err := k.Turn(t.Context()); err != nil {
 		t.Fatal(err)
@@ -510,7 +495,7 @@ func TestJWKSTellsPublicKeysAlone(t *testing.T) {
 func TestTheLogTellsOfEachTurnAndOfNoKey(t *testing.T) {
 	var log bytes.Buffer
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	k := must(Open(t.Context(), pool, c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
 	for range 4 {
 		c.add(signsFor)
@@ -531,7 +516,7 @@ func TestTheLogTellsOfEachTurnAndOfNoKey(t *testing.T) {
 }
 
 func TestTypeOf(t *testing.T) {
-	k := open(t, database(t), newClock())
+	k := open(t, pgtest.Pool(t), newClock())
 	for text, want := range map[string]string{
 		sign(t, k): "JWT", forged(t): "", "": "", ".": "", "e30.e30.": "", "!.": "", strings.Repeat("A", maxToken+1) + ".": "", "W10": "", "eyJ0eXAiOjF9": "",
 	} {

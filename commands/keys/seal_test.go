@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"flagledger/migrations/pgtest"
 )
 
 type sealed struct {
@@ -17,7 +19,7 @@ func seal(t testing.TB, k *Keys, expires time.Time, said any) string {
 
 func TestWhatOneNodeSealsAllRead(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	first, second := open(t, pool, c), open(t, pool, c)
 	expires := c.now().Add(time.Minute)
 	text := seal(t, first, expires, sealed{"t"})
@@ -33,7 +35,7 @@ func TestWhatOneNodeSealsAllRead(t *testing.T) {
 
 func TestWhatIsSealedOutlivesItsKeysTurn(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	k := open(t, pool, c)
 	text := seal(t, k, c.now().Add(time.Hour), sealed{"t"})
 	addKey(t, pool, c.now().Add(time.Minute))
@@ -51,7 +53,7 @@ func TestWhatIsSealedOutlivesItsKeysTurn(t *testing.T) {
 
 func TestWhatIsNotSealedIsRefused(t *testing.T) {
 	c := newClock()
-	k := open(t, database(t), c)
+	k := open(t, pgtest.Pool(t), c)
 	text := seal(t, k, c.now().Add(time.Minute), sealed{"t"})
 	parts := strings.Split(text, ".")
 	other := kind
@@ -77,7 +79,7 @@ func TestWhatIsNotSealedIsRefused(t *testing.T) {
 }
 
 func BenchmarkSeal(b *testing.B) {
-	k := open(b, database(b), newClock())
+	k := open(b, pgtest.Pool(b), newClock())
 	expires := time.Now().Add(time.Hour)
 	b.ReportAllocs()
 	for b.Loop() {

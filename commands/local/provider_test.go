@@ -18,7 +18,6 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keys"
-	"flagledger/migrations"
 	"flagledger/migrations/pgtest"
 )
 
@@ -44,20 +43,6 @@ func (c *clock) add(d time.Duration) {
 	c.Lock()
 	defer c.Unlock()
 	c.t = c.t.Add(d)
-}
-
-func database(t testing.TB) *pgxpool.Pool {
-	t.Helper()
-	url := pgtest.URL(t)
-	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.New(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 func options(c *clock) Options {
@@ -108,7 +93,7 @@ func wantKind(t testing.TB, err error, kind commands.Kind) {
 
 func TestSignUpThenSignIn(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(c))
 
 	up := must(p.SignUp(t.Context(), " Ada@Example.com\n", secret, "Ada <Lovelace>"))(t)
@@ -149,7 +134,7 @@ func TestSignUpThenSignIn(t *testing.T) {
 }
 
 func TestAddressesCountAsVerifiedInDevelopmentAlone(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	o := options(newClock())
 	o.VerifiedEmails = false
 	production, development := start(t, pool, o), start(t, pool, options(newClock()))
@@ -164,7 +149,7 @@ func TestAddressesCountAsVerifiedInDevelopmentAlone(t *testing.T) {
 }
 
 func TestSignUpNamesEveryBadField(t *testing.T) {
-	p := start(t, database(t), options(newClock()))
+	p := start(t, pgtest.Pool(t), options(newClock()))
 	const (
 		noEmail = "must be an e-mail address"
 		short   = "must be at least 8 characters"
@@ -199,7 +184,7 @@ func TestSignUpNamesEveryBadField(t *testing.T) {
 }
 
 func TestLongestFieldsMakeATokenThatVerifies(t *testing.T) {
-	p := start(t, database(t), options(newClock()))
+	p := start(t, pgtest.Pool(t), options(newClock()))
 	email := strings.Repeat("&", 242) + "@example.com"
 	up := must(p.SignUp(t.Context(), email, strings.Repeat("x", 1024), strings.Repeat("\u2028", 200)))(t)
 	must(p.Verify(t.Context(), up.IDToken))(t)
@@ -208,7 +193,7 @@ func TestLongestFieldsMakeATokenThatVerifies(t *testing.T) {
 }
 
 func TestSignUpsOfOneAddressAtOnceMakeOnePerson(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	nodes := []*Provider{start(t, pool, options(newClock())), start(t, pool, options(newClock()))}
 	errs := make([]error, 8)
 	var all sync.WaitGroup
@@ -237,7 +222,7 @@ func TestSignUpsOfOneAddressAtOnceMakeOnePerson(t *testing.T) {
 }
 
 func TestSignInDoesNotTellWhatIsWrong(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	// Somebody who is in the directory through another provider has no password here.
@@ -275,7 +260,7 @@ func TestSignInDoesNotTellWhatIsWrong(t *testing.T) {
 }
 
 func TestPasswordThatCannotBeReadIsAFault(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	if _, err := pool.Exec(t.Context(), `update keep.passwords set hash = '$argon2id$v=19$m=4294967295,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA'`); err != nil {
@@ -288,7 +273,7 @@ func TestPasswordThatCannotBeReadIsAFault(t *testing.T) {
 }
 
 func TestDatabaseTrouble(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 
@@ -324,7 +309,7 @@ func TestDatabaseTrouble(t *testing.T) {
 
 func TestErrorsAndLogTellNoSecrets(t *testing.T) {
 	var log bytes.Buffer
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	o := options(newClock())
 	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p := start(t, pool, o)

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
+	"flagledger/migrations/pgtest"
 )
 
 // refresh is for sessions that nothing speaks against.
@@ -31,7 +32,7 @@ func count(t testing.TB, pool *pgxpool.Pool, where string, args ...any) (n int) 
 
 func TestRefresh(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(c))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, "Ada"))(t)
 	signedUp := c.now()
@@ -67,7 +68,7 @@ func TestRefresh(t *testing.T) {
 }
 
 func TestRefreshTokenUsedTwiceEndsItsSessionAlone(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	first := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	other := must(p.SignIn(t.Context(), "ada@example.com", secret))(t)
@@ -95,7 +96,7 @@ func TestRefreshTokenUsedTwiceEndsItsSessionAlone(t *testing.T) {
 }
 
 func TestRefreshesOfOneTokenAtOnce(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	nodes := []*Provider{start(t, pool, options(newClock())), start(t, pool, options(newClock()))}
 	for range 10 {
 		if _, err := pool.Exec(t.Context(), `truncate keep.people, keep.passwords`); err != nil {
@@ -128,7 +129,7 @@ func TestRefreshesOfOneTokenAtOnce(t *testing.T) {
 
 // Whoever ends a session must also end the token that a refresh, not yet committed, has added to it.
 func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	s := session{id: up.SessionID, userID: up.UserID, authTime: p.now()}
@@ -161,7 +162,7 @@ func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
-	p := start(t, database(t), options(newClock()))
+	p := start(t, pgtest.Pool(t), options(newClock()))
 	ctx := t.Context()
 	ended := must(p.SignUp(ctx, "ada@example.com", secret, ""))(t)
 	other := must(p.SignIn(ctx, "ada@example.com", secret))(t)
@@ -188,7 +189,7 @@ func TestRevoke(t *testing.T) {
 }
 
 func TestRefreshTokensAreKeptAsHashesAlone(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	sum := sha256.Sum256([]byte(up.RefreshToken))
@@ -201,7 +202,7 @@ func TestRefreshTokensAreKeptAsHashesAlone(t *testing.T) {
 }
 
 func TestRefreshRefusesGarbage(t *testing.T) {
-	p := start(t, database(t), options(newClock()))
+	p := start(t, pgtest.Pool(t), options(newClock()))
 	for _, garbage := range []string{"", "x", strings.Repeat("A", 43), strings.Repeat("\x00", 43), strings.Repeat("A", 1<<20)} {
 		_, err := p.refresh(t.Context(), garbage)
 		wantKind(t, err, commands.Unauthenticated)
@@ -209,7 +210,7 @@ func TestRefreshRefusesGarbage(t *testing.T) {
 }
 
 func TestRefreshOfAnErasedPerson(t *testing.T) {
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	if _, err := pool.Exec(t.Context(), `update keep.people set email = null, display_name = ''`); err != nil {
@@ -223,7 +224,7 @@ func TestRefreshOfAnErasedPerson(t *testing.T) {
 
 func TestExpiredTokensAreRemovedAFewAtATime(t *testing.T) {
 	c := newClock()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	p := start(t, pool, options(c))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	_, err := pool.Exec(t.Context(), `
@@ -244,7 +245,7 @@ func TestExpiredTokensAreRemovedAFewAtATime(t *testing.T) {
 }
 
 func TestRefreshThatFailsUsesNothingUp(t *testing.T) {
-	p := start(t, database(t), options(newClock()))
+	p := start(t, pgtest.Pool(t), options(newClock()))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

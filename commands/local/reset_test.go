@@ -13,6 +13,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/identitytest"
+	"flagledger/migrations/pgtest"
 )
 
 // mailing is a provider whose errands are run, with the mails that it sends.
@@ -25,7 +26,7 @@ type mailing struct {
 
 func withMail(t *testing.T, verified bool) mailing {
 	t.Helper()
-	m := mailing{c: newClock(), pool: database(t), sent: make(letters, 100)}
+	m := mailing{c: newClock(), pool: pgtest.Pool(t), sent: make(letters, 100)}
 	o := options(m.c)
 	o.VerifiedEmails, o.Mailer = verified, m.sent
 	m.Provider = start(t, m.pool, o)
@@ -318,7 +319,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 }
 
 func TestErrandsAreDoneBeforeTheEnd(t *testing.T) {
-	m := mailing{c: newClock(), pool: database(t), sent: make(letters, 100)}
+	m := mailing{c: newClock(), pool: pgtest.Pool(t), sent: make(letters, 100)}
 	o := options(m.c)
 	o.Mailer = m.sent
 	m.Provider = start(t, m.pool, o)

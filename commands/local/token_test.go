@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/commands"
+	"flagledger/migrations/pgtest"
 )
 
 var testKey = sync.OnceValue(func() *rsa.PrivateKey {
@@ -32,7 +33,7 @@ var testKey = sync.OnceValue(func() *rsa.PrivateKey {
 // withKey is a provider that has one key, k1, which the tests know.
 func withKey(t testing.TB, c *clock) *Provider {
 	t.Helper()
-	pool := database(t)
+	pool := pgtest.Pool(t)
 	der := must(x509.MarshalPKCS8PrivateKey(testKey()))(t)
 	if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ('k1', $1, $2, $2)`, der, c.now()); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/commands"
-	"flagledger/migrations"
 	"flagledger/migrations/pgtest"
 )
 
@@ -32,12 +31,8 @@ type cluster struct {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	url := pgtest.URL(t)
-	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
 	c := &cluster{t: t, clock: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), connections: map[net.Conn]bool{}}
-	config, err := pgxpool.ParseConfig(url)
+	config, err := pgxpool.ParseConfig(pgtest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"flagledger/events"
 	"flagledger/events/eventstest"
 	"flagledger/events/postgres"
-	"flagledger/migrations"
 	"flagledger/migrations/pgtest"
 )
 
@@ -29,12 +28,8 @@ type testStore struct {
 
 func open(t testing.TB) testStore {
 	t.Helper()
-	url := pgtest.URL(t)
-	log := slog.New(slog.DiscardHandler)
-	if err := migrations.Apply(t.Context(), url, log); err != nil {
-		t.Fatal(err)
-	}
-	store, err := postgres.Open(t.Context(), url, log)
+	url := pgtest.Migrated(t)
+	store, err := postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,7 +26,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"flagledger/migrations"
 	"flagledger/migrations/embedded"
 )
 
@@ -85,6 +88,27 @@ func URL(t testing.TB) string {
 	})
 	u.Path = "/" + name
 	return u.String()
+}
+
+// Migrated is URL for a database at the newest schema.
+func Migrated(t testing.TB) string {
+	t.Helper()
+	url := URL(t)
+	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return url
+}
+
+// Pool gives connections to a Migrated database until the test ends.
+func Pool(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), Migrated(t))
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 func serverURL(t testing.TB) string {
