@@ -152,7 +152,7 @@ type GrantInvited struct {
 }
 
 func (c GrantInvited) decide(u User) ([]events.Fact, error) {
-	if rank(c.Role) <= rank(u.PlatformRole) || !u.roleSince.Before(c.AcceptedAt) {
+	if u.PlatformRole.Includes(c.Role) || !u.roleSince.Before(c.AcceptedAt) {
 		return nil, c.admit(u)
 	}
 	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.decide(u)
@@ -210,19 +210,6 @@ func Accept(ctx context.Context, w *Writer, by By, who InvitationTaker, now time
 		}
 	}
 	return Invitation{}, Done{}, refuse(NotFound, "there is no pending invitation to the caller's verified address")
-}
-
-// rank orders the platform roles.
-func rank(role events.PlatformRole) int {
-	switch role {
-	case events.SuperUser:
-		return 3
-	case events.PlatformAdmin:
-		return 2
-	case events.PlatformViewer:
-		return 1
-	}
-	return 0
 }
 
 func list[T ~string](words []T) string {

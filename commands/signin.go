@@ -15,7 +15,7 @@ var personalTenants = uuid.MustParse("5b2d2f1c-5d5b-5d0e-9a57-0b1f4c1f9a3e")
 // FirstEnvironments are the environments of a new tenant. Their ids are new at each call.
 func FirstEnvironments() []events.EnvironmentRef {
 	return []events.EnvironmentRef{
-		{ID: NewID(), Name: defaultEnvironment},
+		{ID: NewID(), Name: events.DefaultEnvironment},
 		{ID: NewID(), Name: "development"},
 	}
 }

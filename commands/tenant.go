@@ -162,9 +162,6 @@ func (c DeleteTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.TenantDeleted{}}, nil
 }
 
-// defaultEnvironment is the environment that every tenant has.
-const defaultEnvironment = "production"
-
 const maxEnvironments = 100
 
 var environmentPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -208,8 +205,8 @@ func (c DeleteEnvironment) decide(t Tenant) ([]events.Fact, error) {
 	switch {
 	case environment == nil:
 		return nil, refuse(NotFound, "the tenant has no environment %q", c.Name)
-	case c.Name == defaultEnvironment:
-		return nil, refuse(Conflict, "the environment %s cannot be deleted", defaultEnvironment)
+	case c.Name == events.DefaultEnvironment:
+		return nil, refuse(Conflict, "the environment %s cannot be deleted", events.DefaultEnvironment)
 	}
 	return []events.Fact{events.EnvironmentDeleted{Environment: *environment}}, nil
 }

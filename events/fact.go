@@ -17,6 +17,9 @@ type Change[T any] struct {
 	To   T `json:"to"`
 }
 
+// DefaultEnvironment is the environment that every tenant has, and that a call is about where it names none.
+const DefaultEnvironment = "production"
+
 // EnvironmentRef names an environment of a tenant. The id is never used again, so an environment that is deleted and added again
 // starts clean; the name is the one it had then.
 type EnvironmentRef struct {

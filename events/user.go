@@ -1,6 +1,9 @@
 package events
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const userStreams = "user-"
 
@@ -16,6 +19,15 @@ const (
 	PlatformAdmin  PlatformRole = "admin"
 	PlatformViewer PlatformRole = "viewer"
 )
+
+// platformRoles are the roles in their order, each after those that it includes.
+var platformRoles = []PlatformRole{"", PlatformViewer, PlatformAdmin, SuperUser}
+
+// Includes reports whether a role may do all that another one may. A role that does not exist includes none and is included by none.
+func (r PlatformRole) Includes(other PlatformRole) bool {
+	rank := slices.Index(platformRoles, other)
+	return rank >= 0 && slices.Index(platformRoles, r) >= rank
+}
 
 // UserFact is a fact of a person's stream.
 //

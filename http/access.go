@@ -137,7 +137,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 // checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase him. Who did so on another node just now may
 // call at once what is about no tenant: that node has waited for the read models, but not for the snapshot here.
 func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
-	if p.machine != nil || a.queries.Live().User(p.claims.UserID).Registered {
+	if p.machine != nil || a.queries.Snapshot().User(p.claims.UserID).Registered {
 		return nil
 	}
 	if need.who == person {
@@ -163,7 +163,7 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 // checkRevoked tells whether what a token proves has been revoked.
 func (a *API) checkRevoked(c *credential) error {
 	if c.machine != nil {
-		if client, ok := a.queries.Live().Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
+		if client, ok := a.queries.Snapshot().Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
 			return newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
 		}
 		return nil
@@ -182,7 +182,7 @@ func (a *API) stillAllowed(p *principal, need access) bool {
 
 // checkSession refuses a session that has ended, and whoever has been shut out.
 func (a *API) checkSession(c commands.Claims) error {
-	if a.queries.Live().SessionEnded(c.UserID, c.SessionID, c.AuthTime) {
+	if a.queries.Snapshot().SessionEnded(c.UserID, c.SessionID, c.AuthTime) {
 		return newProblem(http.StatusUnauthorized, "the session has ended")
 	}
 	return a.checkActive(c.UserID)
@@ -190,18 +190,15 @@ func (a *API) checkSession(c commands.Claims) error {
 
 // checkActive refuses whoever has been deactivated or erased.
 func (a *API) checkActive(userID string) error {
-	if u := a.queries.Live().User(userID); u.Deactivated || u.Erased {
+	if u := a.queries.Snapshot().User(userID); u.Deactivated || u.Erased {
 		return newProblem(http.StatusForbidden, "the account has been deactivated")
 	}
 	return nil
 }
 
-// platformRanks orders the platform roles.
-var platformRanks = map[events.PlatformRole]int{events.PlatformViewer: 1, events.PlatformAdmin: 2, events.SuperUser: 3}
-
 // authorizeOnPlatform lets a person at what he needs a role on the platform for.
 func (a *API) authorizeOnPlatform(p *principal, need events.PlatformRole) error {
-	if platformRanks[a.platformRole(p.claims)] < platformRanks[need] {
+	if !a.platformRole(p.claims).Includes(need) {
 		return newProblem(http.StatusForbidden, "it needs the platform role "+string(need))
 	}
 	return nil
@@ -225,13 +222,13 @@ func (a *API) authorize(p *principal, need access, id string) error {
 // one that does not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if id == "" {
-		tenants := a.queries.Live().User(p.claims.UserID).Tenants
+		tenants := a.queries.Snapshot().User(p.claims.UserID).Tenants
 		if len(tenants) == 0 {
 			return newProblem(http.StatusForbidden, "the caller is a member of no tenant")
 		}
 		id = tenants[0]
 	}
-	tenant, ok := a.queries.Live().Tenant(id)
+	tenant, ok := a.queries.Snapshot().Tenant(id)
 	if ok {
 		p.role, ok = tenant.Role(p.claims.UserID)
 	}
@@ -247,7 +244,7 @@ func (a *API) authorizePerson(p *principal, need access, id string) error {
 
 // authorizeMachine lets a machine into its own tenant, for what its token has the scope of.
 func (a *API) authorizeMachine(p *principal, need access, id string) error {
-	tenant, ok := a.queries.Live().Tenant(p.machine.tenantID)
+	tenant, ok := a.queries.Snapshot().Tenant(p.machine.tenantID)
 	switch {
 	case !ok:
 		return newProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")
@@ -264,12 +261,10 @@ func (a *API) authorizeMachine(p *principal, need access, id string) error {
 	return nil
 }
 
-const defaultEnvironment = "production"
-
 // selectEnvironment finds the environment of a call; an empty name stands for production.
 func (p *principal) selectEnvironment(name string) error {
 	if name == "" {
-		name = defaultEnvironment
+		name = events.DefaultEnvironment
 	}
 	environment, ok := p.tenant.Environment(name)
 	if !ok {

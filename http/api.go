@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"flagledger/commands"
+	"flagledger/commands/background"
 	"flagledger/commands/directory"
-	"flagledger/commands/errands"
 	"flagledger/commands/idempotency"
 	"flagledger/commands/keys"
 	"flagledger/commands/metering"
@@ -60,11 +60,11 @@ type Options struct {
 	Origins []string       // of the web pages that may call the interface, or "*"
 
 	Mailer      commands.Mailer
-	Errands     *errands.Errands // that mails are sent as
-	SuperUsers  []string         // addresses of those who may be super users
-	PublicURL   string           // without a slash at its end
-	Environment string           // development or production
-	Build       string           // the build's number
+	Background  *background.Queue // that mails are sent as
+	SuperUsers  []string          // addresses of those who may be super users
+	PublicURL   string            // without a slash at its end
+	Environment string            // development or production
+	Build       string            // the build's number
 }
 
 // API serves the interface.

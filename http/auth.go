@@ -158,7 +158,7 @@ func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error
 		return session.Claims, err
 	}
 	claims, err := a.claimsOf(ctx, in.IDToken)
-	if err == nil && a.queries.Live().User(claims.UserID).Registered {
+	if err == nil && a.queries.Snapshot().User(claims.UserID).Registered {
 		return claims, newProblem(http.StatusConflict, "the person has signed up already")
 	}
 	return claims, err
@@ -203,7 +203,7 @@ func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 		return err
 	}
 	by := requestBy(ctx, c.UserID)
-	if user := a.queries.Live().User(c.UserID); isNew || !user.Registered || len(user.Tenants) == 0 {
+	if user := a.queries.Snapshot().User(c.UserID); isNew || !user.Registered || len(user.Tenants) == 0 {
 		err := commands.Welcome(ctx, a.writer, by, c)
 		if commands.KindOf(err) == commands.Forbidden { // he was erased just now, and is not to be known again
 			return cmp.Or(a.directory.Erase(ctx, c.UserID, nil), err)
@@ -242,19 +242,19 @@ func (a *API) activeTenant(ctx context.Context, c commands.Claims) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if tenant, ok := a.queries.Live().Tenant(last); ok {
+	if tenant, ok := a.queries.Snapshot().Tenant(last); ok {
 		if _, member := tenant.Role(c.UserID); member {
 			return last, nil
 		}
 	}
-	if tenants := a.queries.Live().User(c.UserID).Tenants; len(tenants) > 0 {
+	if tenants := a.queries.Snapshot().User(c.UserID).Tenants; len(tenants) > 0 {
 		return tenants[0], nil
 	}
 	return "", nil
 }
 
 func (a *API) roleIn(tenantID, userID string) string {
-	if tenant, ok := a.queries.Live().Tenant(tenantID); ok {
+	if tenant, ok := a.queries.Snapshot().Tenant(tenantID); ok {
 		role, _ := tenant.Role(userID)
 		return string(role)
 	}
@@ -271,8 +271,8 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	data.ActiveTenantID, data.ActiveTenantRole = active, a.roleIn(active, c.UserID)
 	data.User.UID, data.User.Email = c.UserID, c.Email
 	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
-	for _, id := range a.queries.Live().User(c.UserID).Tenants {
-		tenant, ok := a.queries.Live().Tenant(id)
+	for _, id := range a.queries.Snapshot().User(c.UserID).Tenants {
+		tenant, ok := a.queries.Snapshot().Tenant(id)
 		if !ok {
 			continue
 		}

@@ -58,7 +58,7 @@ func (a *API) mail(ctx context.Context, m commands.Mail) {
 		requestOf(ctx).log().Warn("a mail was not sent: its address has got too many within the hour", "subject", m.Subject)
 		return
 	}
-	a.options.Errands.Do(ctx, "send a mail", func(ctx context.Context) error {
+	a.options.Background.Enqueue(ctx, "send a mail", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 		defer cancel()
 		return a.options.Mailer.Send(ctx, m)

@@ -136,7 +136,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	if add.Pending && !profile.Known {
 		profile.Email, profile.Known = body.Email, true
 	}
-	if live, ok := a.queries.Live().Tenant(tenantID); ok && add.Pending {
+	if live, ok := a.queries.Snapshot().Tenant(tenantID); ok && add.Pending {
 		a.mailMember(ctx, body.Email, live.Name(), add.Role)
 	}
 	return &memberOutput{

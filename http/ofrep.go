@@ -223,7 +223,7 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	if r.URL.RawQuery == "" {
 		return
 	}
-	live := a.queries.Live()
+	live := a.queries.Snapshot()
 	if position, ok := live.ParsePosition(r.URL.Query().Get("flagConfigEtag")); ok && live.Position().Compare(position) < 0 {
 		ctx, cancel := context.WithTimeout(r.Context(), catchUpTime)
 		defer cancel()

@@ -167,18 +167,18 @@ func (l *limiter) look(r *http.Request) budget {
 // member, and else the first. A person without a tenant is counted by user id.
 func (a *API) payer(c *credential, named string) (id string, plan events.Plan) {
 	if c.machine != nil {
-		if tenant, ok := a.queries.Live().Tenant(c.machine.tenantID); ok {
+		if tenant, ok := a.queries.Snapshot().Tenant(c.machine.tenantID); ok {
 			plan = tenant.Plan()
 		}
 		return c.machine.tenantID, plan
 	}
-	if tenant, ok := a.queries.Live().Tenant(named); ok {
+	if tenant, ok := a.queries.Snapshot().Tenant(named); ok {
 		if _, member := tenant.Role(c.claims.UserID); member {
 			return named, tenant.Plan()
 		}
 	}
-	for _, id := range a.queries.Live().User(c.claims.UserID).Tenants {
-		if tenant, ok := a.queries.Live().Tenant(id); ok {
+	for _, id := range a.queries.Snapshot().User(c.claims.UserID).Tenants {
+		if tenant, ok := a.queries.Snapshot().Tenant(id); ok {
 			return id, tenant.Plan()
 		}
 	}

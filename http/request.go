@@ -235,7 +235,7 @@ func statusClass(status int) string {
 func (a *API) started(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-a.queries.Live().Ready():
+		case <-a.queries.Snapshot().Ready():
 			next.ServeHTTP(w, r)
 		default:
 			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, "the service is starting"))

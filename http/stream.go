@@ -82,7 +82,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	listener := a.queries.Live().Listen(p.tenant, p.environment.ID, a.options.Streams.PerTenant)
+	listener := a.queries.Snapshot().Listen(p.tenant, p.environment.ID, a.options.Streams.PerTenant)
 	if listener == nil {
 		h.Del("Cache-Control")
 		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.options.Streams.PerTenant)))
@@ -101,7 +101,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 // tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It returns false once
 // the client no longer reads.
 func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, p *principal, lastEventID string) bool {
-	live := a.queries.Live()
+	live := a.queries.Snapshot()
 	heartbeat := time.NewTicker(a.options.Streams.Heartbeat)
 	defer heartbeat.Stop()
 	end := time.NewTimer(min(p.expires.Sub(a.now()), a.options.Streams.Life))

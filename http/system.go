@@ -18,7 +18,7 @@ type healthBody struct {
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(a.now())}
 	select {
-	case <-a.queries.Live().Ready():
+	case <-a.queries.Snapshot().Ready():
 		if body.Detail = a.options.Health(); len(body.Detail) > 0 {
 			body.Status = "degraded"
 		}

@@ -140,8 +140,8 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 
 // administered counts the tenants that a person is admin of.
 func (a *API) administered(userID string) (n int) {
-	for _, id := range a.queries.Live().User(userID).Tenants {
-		if tenant, ok := a.queries.Live().Tenant(id); ok {
+	for _, id := range a.queries.Snapshot().User(userID).Tenants {
+		if tenant, ok := a.queries.Snapshot().Tenant(id); ok {
 			if role, _ := tenant.Role(userID); role == events.AdminRole {
 				n++
 			}

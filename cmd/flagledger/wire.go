@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"flagledger/commands"
+	"flagledger/commands/background"
 	"flagledger/commands/directory"
-	"flagledger/commands/errands"
 	"flagledger/commands/idempotency"
 	"flagledger/commands/keys"
 	"flagledger/commands/metering"
@@ -71,11 +71,11 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	}
 	meter := metering.New(pool)
 	requests := idempotency.New(pool)
-	chores := errands.New(log)
+	later := background.New(log)
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
 
-	cleanup = append(cleanup, background(ctx,
+	cleanup = append(cleanup, runAll(ctx,
 		func(ctx context.Context) { live.Run(ctx, store, progress.SnapshotReached, log) },
 		func(ctx context.Context) { progress.Listen(ctx, databaseURL, store.Engine(), log) },
 		func(ctx context.Context) {
@@ -87,7 +87,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		func(ctx context.Context) { meter.Run(ctx, log) },
 		func(ctx context.Context) { requests.Run(ctx, log) },
 		identity.Run,
-		chores.Run,
+		later.Run,
 		signing.Run,
 		monitor.run,
 	))
@@ -96,13 +96,13 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		Queries:  reads,
 		Identity: identity, Keys: signing, Now: c.now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.limits, Proxies: c.proxies, Origins: c.Origins, Streams: c.streams,
-		Mailer: mailer, Errands: chores, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
+		Mailer: mailer, Background: later, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: build,
 	})
 	return &node{api: api, ready: live.Ready(), stop: stop}, nil
 }
 
-// background runs the parts of a node beyond the end of ctx. stop ends them and waits for it.
-func background(ctx context.Context, parts ...func(context.Context)) (stop func()) {
+// runAll runs the parts of a node beyond the end of ctx. stop ends them and waits for it.
+func runAll(ctx context.Context, parts ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	for _, run := range parts {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/api/option"
 
 	"flagledger/commands"
-	"flagledger/commands/errands"
+	"flagledger/commands/background"
 )
 
 // Options are the settings of a Provider. The Admin SDK itself reads GOOGLE_APPLICATION_CREDENTIALS and FIREBASE_AUTH_EMULATOR_HOST.
@@ -38,13 +38,13 @@ type Options struct {
 
 // Provider is Firebase Authentication.
 type Provider struct {
-	o       Options
-	auth    *auth.Client
-	toolkit *identitytoolkit.Service
-	refresh *oauth2.Config
-	keys    *googleKeys
-	seen    *xsync.Map[string, sighting]
-	errands *errands.Errands
+	o          Options
+	auth       *auth.Client
+	toolkit    *identitytoolkit.Service
+	refresh    *oauth2.Config
+	keys       *googleKeys
+	seen       *xsync.Map[string, sighting]
+	background *background.Queue
 }
 
 var _ commands.Identity = (*Provider)(nil)
@@ -63,7 +63,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = 5 * time.Minute
 	}
-	p := &Provider{o: o, keys: newGoogleKeys(o.Now, o.Log), seen: xsync.NewMap[string, sighting](), errands: errands.New(o.Log)}
+	p := &Provider{o: o, keys: newGoogleKeys(o.Now, o.Log), seen: xsync.NewMap[string, sighting](), background: background.New(o.Log)}
 	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: o.ProjectID})
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	if err != nil {
 		return commands.Session{}, refusal(err, signingUp)
 	}
-	p.errands.Do(ctx, "have an address verified", func(ctx context.Context) error {
+	p.background.Enqueue(ctx, "have an address verified", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, callTakes)
 		defer cancel()
 		_, err := p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
@@ -232,7 +232,7 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 		return err
 	}
 	email = strings.TrimSpace(email)
-	p.errands.Do(ctx, "have a link to a new password mailed", func(ctx context.Context) error {
+	p.background.Enqueue(ctx, "have a link to a new password mailed", func(ctx context.Context) error {
 		if !commands.PlainEmail(email) {
 			return nil
 		}
@@ -366,7 +366,7 @@ func (p *Provider) Run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.errands.Run(ctx)
+		p.background.Run(ctx)
 	}()
 	if p.o.Emulator == "" {
 		keysDone := make(chan struct{})

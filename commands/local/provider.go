@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
-	"flagledger/commands/errands"
+	"flagledger/commands/background"
 	"flagledger/commands/keys"
 )
 
@@ -33,12 +33,12 @@ type Options struct {
 
 // Provider is the local identity provider.
 type Provider struct {
-	pool    *pgxpool.Pool
-	o       Options
-	hashers semaphore
-	setting semaphore    // a new password, one at a time: it takes a connection for as long as the event store takes to answer
-	nobody  passwordHash // stands in for the password of an address that is not known
-	errands *errands.Errands
+	pool       *pgxpool.Pool
+	o          Options
+	hashers    semaphore
+	setting    semaphore    // a new password, one at a time: it takes a connection for as long as the event store takes to answer
+	nobody     passwordHash // stands in for the password of an address that is not known
+	background *background.Queue
 }
 
 var _ commands.Identity = (*Provider)(nil)
@@ -52,12 +52,12 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Provider{
-		pool: pool, o: o, hashers: newHashers(), setting: make(semaphore, 1), nobody: newPasswordHash(), errands: errands.New(o.Log),
+		pool: pool, o: o, hashers: newHashers(), setting: make(semaphore, 1), nobody: newPasswordHash(), background: background.New(o.Log),
 	}
 }
 
 // Run mails what is to be mailed, until ctx ends.
-func (p *Provider) Run(ctx context.Context) { p.errands.Run(ctx) }
+func (p *Provider) Run(ctx context.Context) { p.background.Run(ctx) }
 
 // person is what the directory says of somebody who has a password here.
 type person struct {
@@ -104,7 +104,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		return commands.Session{}, databaseError("sign up", err)
 	}
 	if !who.verified {
-		p.errands.Do(ctx, "mail a link", func(ctx context.Context) error { return p.mailLink(ctx, verify, who.userID, who.email) })
+		p.background.Enqueue(ctx, "mail a link", func(ctx context.Context) error { return p.mailLink(ctx, verify, who.userID, who.email) })
 	}
 	return p.signedIn(who, s, refresh)
 }

@@ -52,7 +52,7 @@ var links = map[purpose]struct {
 // ForgotPassword mails a link that sets a new password, one a minute at most, if the address is known. Nobody waits for it.
 func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	email = strings.TrimSpace(email)
-	p.errands.Do(ctx, "mail a link", func(ctx context.Context) error {
+	p.background.Enqueue(ctx, "mail a link", func(ctx context.Context) error {
 		if !commands.PlainEmail(email) {
 			return nil
 		}

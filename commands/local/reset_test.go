@@ -16,7 +16,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// mailing is a provider whose errands are run, with the mails that it sends.
+// mailing is a provider whose queue is worked off, with the mails that it sends.
 type mailing struct {
 	*Provider
 	c    *clock
@@ -48,7 +48,7 @@ var link = regexp.MustCompile(`http://localhost:8080(/[a-z-]+)\?token=([A-Za-z0-
 // token gives that of the one mail that was sent, which must be to an address and lead to a page.
 func (m mailing) token(t *testing.T, to, page string) string {
 	t.Helper()
-	m.errands.Settle()
+	m.background.Settle()
 	if len(m.sent) != 1 {
 		t.Fatalf("%d mails", len(m.sent))
 	}
@@ -141,7 +141,7 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 	if err := m.ForgotPassword(ctx, "ada@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	m.errands.Settle()
+	m.background.Settle()
 	if len(m.sent) != 0 {
 		t.Error("two mails went out within a minute")
 	}
@@ -193,7 +193,7 @@ func TestNobodyGetsAResetMailWithoutAnAccount(t *testing.T) {
 			t.Errorf("%q: %v", email, err)
 		}
 	}
-	m.errands.Settle()
+	m.background.Settle()
 	if len(m.sent) != 0 {
 		t.Errorf("got %+v", <-m.sent)
 	}
@@ -318,7 +318,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 	}
 }
 
-func TestErrandsAreDoneBeforeTheEnd(t *testing.T) {
+func TestWhatIsQueuedIsDoneBeforeTheEnd(t *testing.T) {
 	m := mailing{c: newClock(), pool: pgtest.Pool(t), sent: make(letters, 100)}
 	o := options(m.c)
 	o.Mailer = m.sent

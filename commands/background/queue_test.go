@@ -1,4 +1,4 @@
-package errands
+package background
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// running are errands that are run until end is called; it returns how long they then take.
-func running() (e *Errands, end func() time.Duration) {
+// running is a queue that is worked off until end is called; it returns how long they then take.
+func running() (e *Queue, end func() time.Duration) {
 	e = New(slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -29,9 +29,9 @@ func running() (e *Errands, end func() time.Duration) {
 func TestWhatIsBegunOrWaitsIsDoneAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, end := running()
-		done := make(chan error, 3*atOnce)
+		done := make(chan error, 3*workers)
 		for range cap(done) {
-			e.Do(t.Context(), "wait", func(ctx context.Context) error {
+			e.Enqueue(t.Context(), "wait", func(ctx context.Context) error {
 				select {
 				case <-time.After(time.Second):
 				case <-ctx.Done():
@@ -55,14 +55,14 @@ func TestWhatIsBegunOrWaitsIsDoneAtTheEnd(t *testing.T) {
 func TestTheEndTakesFiveSecondsAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, end := running()
-		for range 2 * atOnce {
-			e.Do(t.Context(), "wait", func(ctx context.Context) error {
+		for range 2 * workers {
+			e.Enqueue(t.Context(), "wait", func(ctx context.Context) error {
 				<-ctx.Done()
 				return ctx.Err()
 			})
 		}
 		synctest.Wait()
-		if took := end(); took != endTakes {
+		if took := end(); took != drainTimeout {
 			t.Errorf("it took %v", took)
 		}
 	})
@@ -71,10 +71,10 @@ func TestTheEndTakesFiveSecondsAtMost(t *testing.T) {
 func TestNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(slog.New(slog.DiscardHandler))
-		for range 2 * maxWaiting {
-			e.Do(t.Context(), "do nothing", func(context.Context) error { return nil })
+		for range 2 * maxQueued {
+			e.Enqueue(t.Context(), "do nothing", func(context.Context) error { return nil })
 		}
-		if len(e.waiting) != maxWaiting {
+		if len(e.waiting) != maxQueued {
 			t.Errorf("%d wait", len(e.waiting))
 		}
 	})
