@@ -13,6 +13,7 @@ import (
 	"github.com/open-feature/go-sdk-contrib/providers/ofrep"
 	"github.com/open-feature/go-sdk/openfeature"
 
+	"flagledger/commands/npmtest"
 	flagledgerhttp "flagledger/http"
 	"flagledger/migrations/pgtest"
 )
@@ -154,7 +155,8 @@ func TestOpenFeatureForGo(t *testing.T) {
 
 func TestOpenFeatureForJavaScript(t *testing.T) {
 	poor := limited(t, 20, 1_000_000, 1_000_000).signUp("poor@example.com")
-	folder := nodePackages(t, "testdata/openfeature")
+	folder, err := npmtest.Install("openfeature", os.DirFS("testdata/openfeature"))
+	npmtest.Check(t, err)
 	me := serviceWith(t, pgtest.URL(t), config{
 		EventStoreURL: engineURL(t), Environment: "development", streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
 	}, testLog(t)).signUp("me@example.com").newTenant("stage")

@@ -5,12 +5,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,9 +18,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"flagledger/commands/npmtest"
 )
 
 //go:embed testdata/package.json testdata/package-lock.json testdata/serve.js
@@ -29,10 +30,7 @@ var files embed.FS
 // Project is the id of the emulator's project, which people of all tests are in.
 const Project = "demo-flagledger"
 
-const (
-	installTakes = 10 * time.Minute // at most, as does the start on a machine that is busy
-	startTakes   = 3 * time.Minute
-)
+const startTakes = 3 * time.Minute // at most, on a machine that is busy
 
 // Emulator is a running emulator. It ends with the test's process.
 type Emulator struct {
@@ -41,13 +39,12 @@ type Emulator struct {
 	input io.Closer // with which it ends
 }
 
-// errNoNPM says that the emulator cannot be had here.
-var errNoNPM = errors.New("npm cannot be reached")
-
-const notTested = "NOT TESTED AGAINST FIREBASE'S EMULATOR"
-
 var start = sync.OnceValues(func() (*Emulator, error) {
-	folder, err := install()
+	tools, err := fs.Sub(files, "testdata")
+	if err != nil {
+		return nil, err
+	}
+	folder, err := npmtest.Install("firebase-emulator", tools)
 	if err != nil {
 		return nil, err
 	}
@@ -81,83 +78,9 @@ var start = sync.OnceValues(func() (*Emulator, error) {
 func Start(t testing.TB) *Emulator {
 	t.Helper()
 	e, err := start()
-	switch {
-	case errors.Is(err, errNoNPM) && os.Getenv("CI") == "":
-		t.Skipf("%s: %v", notTested, err)
-	case err != nil:
-		t.Fatal(err)
-	}
+	npmtest.Check(t, err)
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", e.Host)
 	return e
-}
-
-// install puts firebase-tools into a folder beside the other tools, once for each version of its lock file.
-func install() (folder string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), installTakes)
-	defer cancel()
-	root, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", err
-	}
-	lockfile, err := files.ReadFile("testdata/package-lock.json")
-	if err != nil {
-		return "", err
-	}
-	tools := filepath.Join(filepath.Dir(strings.TrimSpace(string(root))), ".tools")
-	folder = filepath.Join(tools, fmt.Sprintf("firebase-emulator-%x", sha256.Sum256(lockfile))[:32])
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return "", err
-	}
-	one, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = one.Close() }()
-	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil { // other packages' tests install it too
-		return "", err
-	}
-	for _, name := range []string{"package.json", "package-lock.json", "serve.js"} {
-		text, err := files.ReadFile("testdata/" + name)
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			return "", err
-		}
-	}
-	installed := filepath.Join(folder, "installed")
-	if _, err := os.Stat(installed); err == nil {
-		return folder, nil
-	}
-	warning := filepath.Join(tools, "not-tested") // a file, for go test does not show what tests say that do not fail
-	if err := npm(ctx, folder); err != nil {
-		if errors.Is(err, errNoNPM) {
-			err = errors.Join(err, os.WriteFile(warning, fmt.Appendf(nil, "%s: %v\n", notTested, err), 0o600))
-		}
-		return "", err
-	}
-	if err := os.Remove(warning); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	return folder, os.WriteFile(installed, nil, 0o600)
-}
-
-// npm installs what a folder's lock file says. The error is errNoNPM where npm or its registry cannot be reached, and not where it can.
-func npm(ctx context.Context, folder string) error {
-	run := func(arguments ...string) ([]byte, error) {
-		command := exec.CommandContext(ctx, "npm", arguments...)
-		command.Dir = folder
-		return command.CombinedOutput()
-	}
-	said, err := run("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("npm ci: %w: %s", err, bytes.TrimSpace(said))
-	if _, unreachable := run("view", "firebase-tools", "version", "--prefer-online", "--fetch-retries=0"); unreachable != nil {
-		return fmt.Errorf("%w: %w", errNoNPM, err)
-	}
-	return err
 }
 
 // Code is the oobCode of the last link that was mailed to an address: requestType is PASSWORD_RESET or VERIFY_EMAIL. It waits until there is

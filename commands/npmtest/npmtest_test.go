@@ -1,4 +1,4 @@
-package emulator
+package npmtest
 
 import (
 	"errors"
@@ -27,8 +27,8 @@ func TestNPMThatFails(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err := npm(t.Context(), folder)
-			if (err == nil) != c.ok || errors.Is(err, errNoNPM) != c.skipped {
+			err := ci(t.Context(), folder)
+			if (err == nil) != c.ok || errors.Is(err, ErrUnreachable) != c.skipped {
 				t.Errorf("got %v", err)
 			}
 		})
