@@ -19,10 +19,10 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/background"
-	"flagledger/commands/directory"
-	"flagledger/commands/idempotency"
-	"flagledger/commands/keys"
-	"flagledger/commands/metering"
+	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/idempotency"
+	"flagledger/commands/keep/keys"
+	"flagledger/commands/keep/metering"
 	"flagledger/queries"
 )
 

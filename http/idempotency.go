@@ -14,7 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"flagledger/commands"
-	"flagledger/commands/idempotency"
+	"flagledger/commands/keep/idempotency"
 )
 
 // Changes of whoever has signed in honour an Idempotency-Key. Operations that anyone may call do not: their answers hold tokens, and

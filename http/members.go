@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"flagledger/commands"
-	"flagledger/commands/directory"
+	"flagledger/commands/keep/directory"
 	"flagledger/events"
 	"flagledger/queries"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 	"flagledger/commands/oauth"
 	"flagledger/events"
 	"flagledger/projections/snapshot"

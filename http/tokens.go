@@ -9,7 +9,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/commands"
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 	"flagledger/commands/oauth"
 )
 

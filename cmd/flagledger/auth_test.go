@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"flagledger/commands"
-	"flagledger/commands/keys"
-	"flagledger/commands/local"
+	"flagledger/commands/keep/keys"
+	"flagledger/commands/identity/local"
 )
 
 // account is what a legacy sign-up or sign-in gave.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
-	"flagledger/commands/directory"
+	"flagledger/commands/keep/directory"
 	"flagledger/migrations/pgtest"
 )
 

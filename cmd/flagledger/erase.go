@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
-	"flagledger/commands/directory"
-	"flagledger/commands/firebase"
+	"flagledger/commands/keep/directory"
+	"flagledger/commands/identity/firebase"
 	"flagledger/events"
 	"flagledger/queries"
 )

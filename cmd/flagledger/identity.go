@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
-	"flagledger/commands/firebase"
-	"flagledger/commands/keys"
-	"flagledger/commands/local"
+	"flagledger/commands/identity/firebase"
+	"flagledger/commands/keep/keys"
+	"flagledger/commands/identity/local"
 	"flagledger/events"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/commands/directory"
+	"flagledger/commands/keep/directory"
 	"flagledger/events"
 	"flagledger/migrations/pgtest"
 )

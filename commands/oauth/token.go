@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"flagledger/commands"
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 	"flagledger/events"
 )
 

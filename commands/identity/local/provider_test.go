@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 	"flagledger/migrations/pgtest"
 )
 

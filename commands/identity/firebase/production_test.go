@@ -31,7 +31,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/commands"
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 )
 
 // google stands in for Google's servers: those that publish keys, give access tokens and know people.

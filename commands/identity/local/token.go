@@ -7,7 +7,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"flagledger/commands"
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 )
 
 const provider = "password"

@@ -11,7 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"flagledger/commands"
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 )
 
 // said is what an ID token of Firebase says beside what every token does.

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/api/googleapi"
 
 	"flagledger/commands"
-	"flagledger/commands/firebase/emulator"
-	"flagledger/commands/identitytest"
+	"flagledger/commands/identity/firebase/emulator"
+	"flagledger/commands/identity/identitytest"
 )
 
 // running is a provider on the emulator that ends with the test, and the sessions that it says have ended: all of somebody who is gone.

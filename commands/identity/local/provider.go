@@ -17,7 +17,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/background"
-	"flagledger/commands/keys"
+	"flagledger/commands/keep/keys"
 )
 
 // Options are the settings of a Provider.

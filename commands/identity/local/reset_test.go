@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
-	"flagledger/commands/identitytest"
+	"flagledger/commands/identity/identitytest"
 	"flagledger/migrations/pgtest"
 )
 
