@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/commands"
-	"flagledger/commands/keep/keys"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/keys"
 	"flagledger/events"
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"flagledger/commands"
-	"flagledger/commands/keep/keys"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/keys"
 )
 
 // account is what a legacy sign-up or sign-in gave.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
-	"flagledger/commands/keep/directory"
 	"flagledger/commands/identity/firebase"
+	"flagledger/commands/keep/directory"
 	"flagledger/events"
 	"flagledger/queries"
 )

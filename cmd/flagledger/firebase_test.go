@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/commands/keep/directory"
 	"flagledger/commands/identity/firebase/emulator"
+	"flagledger/commands/keep/directory"
 	"flagledger/migrations/pgtest"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/identity/firebase"
-	"flagledger/commands/keep/keys"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/keys"
 	"flagledger/events"
 )
 
