@@ -1,5 +1,5 @@
-// Package migrations holds the schema of the facts and the keepings, as SQL files, and applies it. Read models are not part of it: their
-// projections create them.
+// Package migrations holds the schema of the facts and the keepings, as SQL files, and applies it, along with River's schema of the jobs. Read
+// models are not part of it: their projections create them.
 package migrations
 
 import (
@@ -26,7 +26,10 @@ func Apply(ctx context.Context, url string, log *slog.Logger) error {
 	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
-	return apply(ctx, db, log)
+	if err := apply(ctx, db, log); err != nil {
+		return err
+	}
+	return applyJobs(ctx, url, log)
 }
 
 func apply(ctx context.Context, db *sql.DB, log *slog.Logger) error {

@@ -1,0 +1,43 @@
+package migrations_test
+
+import (
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/migrations"
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// Several nodes that start at once bring a database to the newest schema between them, and a later one finds nothing to do.
+func TestSeveralNodesMigrateAtOnce(t *testing.T) {
+	url := pgtest.URL(t)
+	var nodes sync.WaitGroup
+	for range 4 {
+		nodes.Go(func() {
+			if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	nodes.Wait()
+	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	var versions, distinct, jobs int
+	if err := conn.QueryRow(t.Context(), `select count(*), count(distinct version), (select count(*) from jobs.river_job) from jobs.river_migration`).Scan(&versions, &distinct, &jobs); err != nil {
+		t.Fatal(err)
+	}
+	if versions == 0 || versions != distinct || jobs != 0 {
+		t.Errorf("%d versions are noted, %d of them distinct; there are %d jobs", versions, distinct, jobs)
+	}
+}
