@@ -60,7 +60,7 @@ type accepting struct {
 
 func newAccepting(t *testing.T, once bool) *accepting {
 	store := &memory{streams: map[string][]events.Recorded{}, lives: 1_000}
-	a := &accepting{t: t, store: store, w: &Writer{Store: store, Await: func(context.Context, events.Position) bool { return true }}, once: once, invitations: []string{"i"}}
+	a := &accepting{t: t, store: store, w: &Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}, once: once, invitations: []string{"i"}}
 	a.do("root", events.UserStream("u"), events.UserRegistered{ID: "u"})
 	a.do("root", events.InvitationStream("i"), events.InvitationCreated{ID: "i", Role: events.PlatformAdmin, ExpiresAt: time.Now().Add(time.Hour)})
 	return a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,8 +28,9 @@ type state[S any] interface {
 // Writer carries out commands on a store.
 type Writer struct {
 	Store events.Store
-	// Await waits until the read models and the snapshot of this node hold a position. It returns false where that takes too long.
-	Await func(ctx context.Context, position events.Position) bool
+	// Await waits until what shows facts of the given stored names, the snapshot of this node and some read models, holds a position. A name may
+	// be the beginning of several, such as "flag.". It returns false where that takes too long.
+	Await func(ctx context.Context, position events.Position, names []string) bool
 }
 
 // By says on whose behalf a command runs, and for which request. It becomes the metadata of its events.
@@ -77,7 +79,7 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 			return s, Done{}, unavailable(err)
 		}
 		if done {
-			return s, Done{Position: last.Position, Async: !w.Await(ctx, last.Position), Repeated: true}, nil
+			return s, Done{Position: last.Position, Async: !w.awaitAll(ctx, last), Repeated: true}, nil
 		}
 		if by.Refusal != nil {
 			return s, Done{}, by.Refusal
@@ -85,7 +87,7 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 		facts, err := cmd.decide(s)
 		err = Together(by.Wrong, err)
 		if err != nil || len(facts) == 0 {
-			return s, Done{Async: last.Revision > 0 && !w.Await(ctx, last.Position)}, err
+			return s, Done{Async: last.Revision > 0 && !w.awaitAll(ctx, last)}, err
 		}
 		batch := make([]events.Event, len(facts))
 		for i, fact := range facts {
@@ -113,11 +115,19 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 		case err != nil:
 			return s, Done{}, unavailable(err)
 		}
+		names := make([]string, len(batch))
 		for i, e := range batch {
-			P(&s).evolve(events.Recorded{Event: e, Stream: cmd.stream(), Revision: last.Revision + events.Revision(i) + 1, Name: e.Fact.StoredName()})
+			names[i] = e.Fact.StoredName()
+			P(&s).evolve(events.Recorded{Event: e, Stream: cmd.stream(), Revision: last.Revision + events.Revision(i) + 1, Name: names[i]})
 		}
-		return s, Done{Position: position, Async: !w.Await(ctx, position)}, nil
+		return s, Done{Position: position, Async: !w.Await(ctx, position, names)}, nil
 	}
+}
+
+// awaitAll waits until all that a stream holds up to an event is shown, of whichever facts it consists.
+func (w *Writer) awaitAll(ctx context.Context, last events.Recorded) bool {
+	kind, _, _ := strings.Cut(last.Name, ".")
+	return w.Await(ctx, last.Position, []string{kind + "."})
 }
 
 // load folds a stream. last is its last event, the zero Recorded where it has none. Where the stream holds events with the given ids, it is

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,19 +17,28 @@ import (
 const progressChannel = "flagledger_projections"
 
 // Progress knows how far the read models are, whichever node carries them on, and the snapshot of this node, so that a command can be
-// answered once they all show it.
+// answered once those that it concerns show it.
 type Progress struct {
 	mu        sync.Mutex
-	positions map[string]events.Position // of all that is waited for
+	positions map[string]events.Position // of the read models and the snapshot
+	prefixes  map[string][]string        // of the names of facts that each of them follows
 	changed   chan struct{}              // closed and replaced when a position moves
 }
 
 const snapshotName = "snapshot"
 
+// snapshotPrefixes are what the names of the facts that the snapshot follows begin with.
+var snapshotPrefixes = []string{"flag.", "project.", "tenant.", "user."}
+
 // NewProgress returns a Progress for all read models and one snapshot, at the beginning of the log.
 func NewProgress() *Progress {
-	p := &Progress{positions: map[string]events.Position{snapshotName: {}}, changed: make(chan struct{})}
+	p := &Progress{
+		positions: map[string]events.Position{snapshotName: {}},
+		prefixes:  map[string][]string{snapshotName: snapshotPrefixes},
+		changed:   make(chan struct{}),
+	}
 	for _, projection := range All() {
+		p.prefixes[projection.Name] = projection.factPrefixes
 		p.positions[projection.Name] = events.Position{}
 	}
 	return p
@@ -39,13 +50,14 @@ func (p *Progress) SnapshotReached(position events.Position) { p.reached(snapsho
 // waitTimeout is the longest that a command waits until it can be read.
 const waitTimeout = 2 * time.Second
 
-// Wait returns true once all hold a position, and false when that takes over 2 s or ctx ends before.
-func (p *Progress) Wait(ctx context.Context, position events.Position) bool {
+// Wait returns true once all that show facts of the given names hold a position, and false when that takes over 2 s or ctx ends before. A name
+// may be the beginning of several, such as "flag.".
+func (p *Progress) Wait(ctx context.Context, position events.Position, names []string) bool {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for {
 		p.mu.Lock()
-		held, changed := p.held(position), p.changed
+		held, changed := p.held(position, names), p.changed
 		p.mu.Unlock()
 		if held {
 			return true
@@ -58,13 +70,23 @@ func (p *Progress) Wait(ctx context.Context, position events.Position) bool {
 	}
 }
 
-func (p *Progress) held(position events.Position) bool {
-	for _, reached := range p.positions {
-		if reached.Compare(position) < 0 {
+func (p *Progress) held(position events.Position, names []string) bool {
+	for reader, reached := range p.positions {
+		if reached.Compare(position) < 0 && affected(p.prefixes[reader], names) {
 			return false
 		}
 	}
 	return true
+}
+
+// affected tells whether one who follows facts by prefixes of their names shows any of the named ones.
+func affected(prefixes, names []string) bool {
+	for _, name := range names {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // reached notes a position. Positions only grow: a read model that is rebuilt is switched to when it is as far as the old one.

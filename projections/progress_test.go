@@ -2,12 +2,16 @@ package projections
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"flagledger/events"
 )
+
+// all is the names of all facts.
+var all = []string{""}
 
 func at(commit uint64) events.Position { return events.Position{Commit: commit, Prepare: commit} }
 
@@ -35,7 +39,7 @@ func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 			}
 			reach(p, at(6))
 			held := make(chan bool, 1)
-			go func() { held <- p.Wait(t.Context(), at(7)) }()
+			go func() { held <- p.Wait(t.Context(), at(7), all) }()
 			time.Sleep(waitTimeout / 2)
 			if len(held) > 0 {
 				t.Errorf("it did not wait for %s", name)
@@ -48,13 +52,43 @@ func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatShowsAFactIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		names string
+		want  []string
+	}{
+		{"flag.enabled", []string{"flags", "history", "snapshot"}},
+		{"tenant.updated", []string{"tenants", "snapshot"}},
+		{"tenant.oauth_client_created", []string{"tenants", "oauth_clients", "snapshot"}},
+		{"tenant.", []string{"tenants", "oauth_clients", "snapshot"}},
+		{"invitation.created", []string{"invitations"}},
+		{"invitation.accepted tenant.member_added", []string{"invitations", "tenants", "snapshot"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			names := strings.Fields(test.names)
+			p := NewProgress()
+			for _, reader := range test.want[1:] {
+				p.reached(reader, at(7))
+			}
+			if p.Wait(t.Context(), at(7), names) {
+				t.Errorf("for %s, %s is not waited for", test.names, test.want[0])
+			}
+			p.reached(test.want[0], at(7))
+			if began := time.Now(); !p.Wait(t.Context(), at(7), names) || time.Since(began) > 0 {
+				t.Errorf("for %s others than %s are waited for", test.names, test.want)
+			}
+		})
+	}
+}
+
 func TestWaitEndsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewProgress()
 		everywhere(p, at(6))
 		began := time.Now()
-		if p.Wait(t.Context(), at(7)) {
+		if p.Wait(t.Context(), at(7), all) {
 			t.Error("nothing holds the position, and it says yes")
 		}
 		if took := time.Since(began); took != waitTimeout {
@@ -63,10 +97,10 @@ func TestWaitEndsInTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		began = time.Now()
-		if p.Wait(ctx, at(7)) || time.Since(began) != time.Millisecond {
+		if p.Wait(ctx, at(7), all) || time.Since(began) != time.Millisecond {
 			t.Errorf("it waited %v for a caller who had gone after 1 ms", time.Since(began))
 		}
-		if began = time.Now(); !p.Wait(ctx, at(6)) || time.Since(began) != 0 {
+		if began = time.Now(); !p.Wait(ctx, at(6), all) || time.Since(began) != 0 {
 			t.Error("what is held is held, at once and whether or not the caller has gone")
 		}
 	})
@@ -79,7 +113,7 @@ func TestProgressDoesNotGoBack(t *testing.T) {
 		everywhere(p, at(7))
 		everywhere(p, at(3)) // a read model that is rebuilt by hand, or notifications out of order
 		p.reached("one that is not known here", at(1))
-		if !p.Wait(t.Context(), at(7)) {
+		if !p.Wait(t.Context(), at(7), all) {
 			t.Error("a position that was held is held no more")
 		}
 	})
@@ -95,22 +129,22 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 	stop := w.carryOn()
 	w.settle()
 	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.store.Engine(), w.log) })
-	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1)) })
-	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b"))) {
+	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1), all) })
+	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b")), all) {
 		t.Error("it did not hear of a commit")
 	}
-	if other.Wait(t.Context(), at(3)) {
+	if other.Wait(t.Context(), at(3), all) {
 		t.Error("it heard of what has not happened")
 	}
 
 	w.breakConnections()
 	position := w.append("flag-t.c", 0, newFlag("c"))
-	w.eventually("it listens again, and knows what it missed", func() bool { return other.Wait(t.Context(), position) })
+	w.eventually("it listens again, and knows what it missed", func() bool { return other.Wait(t.Context(), position, all) })
 
 	stop()
 	position = w.append("flag-t.d", 0, newFlag("d"))
 	w.rebuild(All()...)
-	if !other.Wait(t.Context(), position) {
+	if !other.Wait(t.Context(), position, all) {
 		t.Error("it did not hear that a rebuild took the read models further")
 	}
 }

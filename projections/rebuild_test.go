@@ -89,7 +89,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 					t.Errorf("append: %v", err)
 					return
 				}
-				if w.progress.Wait(context.Background(), position) {
+				if w.progress.Wait(context.Background(), position, all) {
 					written[writer].Store(int64(i + 1))
 				} else {
 					async.Add(1)
@@ -161,7 +161,7 @@ func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 		t.Fatalf("the rebuild ended with %v", err)
 	}
 	position := w.append("flag-t.c", 0, newFlag("c"))
-	if !w.progress.Wait(t.Context(), position) {
+	if !w.progress.Wait(t.Context(), position, all) {
 		t.Fatal("the read models do not follow any more")
 	}
 	w.sameFromScratch()

@@ -66,7 +66,7 @@ func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("durable/writers=%d", writers), func(b *testing.B) {
 			_, store := benchStore(b)
-			benchCommands(b, &commands.Writer{Store: store, Await: func(context.Context, events.Position) bool { return true }}, writers)
+			benchCommands(b, &commands.Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}, writers)
 		})
 		b.Run(fmt.Sprintf("readable/writers=%d", writers), func(b *testing.B) {
 			url, store := benchStore(b)

@@ -43,7 +43,7 @@ func newViews(t *testing.T) views {
 	t.Cleanup(pool.Close)
 	v := views{store: api.s.store(), progress: projections.NewProgress(), live: snapshot.New(), api: api}
 	v.read = queries.New(pool, v.live)
-	v.writer = &commands.Writer{Store: v.store, Await: func(context.Context, events.Position) bool { return true }} // the test waits once in a while
+	v.writer = &commands.Writer{Store: v.store, Await: func(context.Context, events.Position, []string) bool { return true }} // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
 	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store.Engine(), log) })
 	create := commands.CreateTenant{ID: "t", Name: "Tenant", Creator: api.userID, Environments: environments}
@@ -72,7 +72,7 @@ func run(t *testing.T, part func(context.Context)) {
 // wait waits until the read models and the snapshot hold a position.
 func (v views) wait(t rapid.TB, position events.Position) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !v.progress.Wait(context.Background(), position); {
+	for deadline := time.Now().Add(30 * time.Second); !v.progress.Wait(context.Background(), position, []string{""}); {
 		if time.Now().After(deadline) {
 			t.Fatalf("position %s is not shown", position)
 		}

@@ -36,7 +36,7 @@ func eraseUser(ctx context.Context, c config, databaseURL string, store events.S
 		return err
 	}
 	defer pool.Close()
-	w := &commands.Writer{Store: store, Await: func(context.Context, events.Position) bool { return true }}
+	w := &commands.Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}
 	if err := erasing(w, directory.New(pool), queries.New(pool, nil))(ctx, userID); err != nil {
 		return err
 	}
