@@ -2,7 +2,6 @@
 package http
 
 import (
-	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -23,6 +22,7 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
+	"flagledger/http/limit"
 	"flagledger/queries"
 )
 
@@ -51,10 +51,10 @@ type Options struct {
 	Metrics   *prometheus.Registry
 	Log       *slog.Logger
 
-	// Health tells what is out of order beyond evaluation, which goes on: nothing where all is well.
+	// Health lists what is wrong although evaluation goes on; it is empty when all is well.
 	Health func() []string
 
-	Limits  Limits
+	Limits  limit.Limits
 	Streams StreamLimits
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
 	Origins []string       // of the web pages that may call the interface, or "*"
@@ -77,8 +77,7 @@ type API struct {
 	meter      *metering.Meter
 	requests   *idempotency.Requests
 	tokens     *tokens
-	limiter    *limiter
-	mails      *windows[[sha256.Size]byte] // by address
+	limiter    *limit.Limiter
 	now        func() time.Time
 	superUsers map[string]bool // addresses in lower case
 	router     *chi.Mux
@@ -98,7 +97,7 @@ func New(o Options) *API {
 	}
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
-		tokens: newTokens(o), now: o.Now, limiter: newLimiter(o.Limits, o.Proxies), mails: newWindows[[sha256.Size]byte](mailWindow), superUsers: map[string]bool{}, router: chi.NewMux(),
+		tokens: newTokens(o), now: o.Now, limiter: limit.New(o.Limits, o.Proxies, o.Now), superUsers: map[string]bool{}, router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

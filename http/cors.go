@@ -31,7 +31,7 @@ func (a *API) crossOrigin(next http.Handler) http.Handler {
 	}).Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if preflight(r) {
-			a.limiter.look(r).show(requestOf(r.Context()).answer)
+			a.limiter.Peek(r).Show(requestOf(r.Context()).answer)
 		}
 		answer.ServeHTTP(w, r)
 	})

@@ -2,9 +2,7 @@ package http
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"strings"
 	"time"
 
 	"flagledger/commands"
@@ -13,12 +11,8 @@ import (
 
 const (
 	mailTimeout = time.Minute // of a mail with all attempts to send it
-	mailWindow  = 60 * 60     // seconds
 	shownName   = 60          // characters
 )
-
-// mailRate is how many invitations an address is mailed within the window, from each node.
-var mailRate = newRate(5)
 
 const platformMail = `You have been invited to help run the feature flags at %s, as %s.
 
@@ -53,8 +47,7 @@ func (a *API) mailMember(ctx context.Context, email, tenant string, role events.
 
 // mail sends a mail that nobody waits for, unless its address has got too many of late. What is not sent is logged, without what it says and to whom.
 func (a *API) mail(ctx context.Context, m commands.Mail) {
-	address := sha256.Sum256([]byte(strings.ToLower(m.To)))
-	if a.mails.take(address, mailRate, a.limiter.second()).exceeded {
+	if a.limiter.Mail(m.To).Exceeded {
 		requestOf(ctx).log().Warn("a mail was not sent: its address has got too many within the hour", "subject", m.Subject)
 		return
 	}

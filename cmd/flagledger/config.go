@@ -16,6 +16,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"flagledger/http"
+	"flagledger/http/limit"
 )
 
 // config is the settings, each an environment variable.
@@ -34,7 +35,7 @@ type config struct {
 	Mail          mailSettings
 	Firebase      firebaseSettings
 
-	limits  http.Limits
+	limits  limit.Limits
 	proxies []netip.Prefix
 	now     func() time.Time // time.Now where nil; tests move it
 	streams http.StreamLimits
@@ -84,10 +85,10 @@ func loadConfig() (config, error) {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	var err error
-	if c.limits, err = http.ParseLimits(c.RateLimits); err != nil {
+	if c.limits, err = limit.Parse(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
-	if c.proxies, err = http.ParseProxies(c.Proxies); err != nil {
+	if c.proxies, err = limit.ParseProxies(c.Proxies); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
 	return c, nil

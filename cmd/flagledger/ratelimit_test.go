@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"flagledger/events"
-	flagledgerhttp "flagledger/http"
+	"flagledger/http/limit"
 	"flagledger/migrations/pgtest"
 )
 
@@ -17,7 +17,7 @@ func limited(t *testing.T, free, anonymous, auth int) *service {
 	t.Parallel()
 	return serviceWith(t, pgtest.URL(t), config{
 		EventStoreURL: engineURL(t), Environment: "development", proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		limits: flagledgerhttp.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
+		limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
 	}, testLog(t))
 }
 
@@ -130,7 +130,7 @@ func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 	t.Parallel()
 	s := serviceWith(t, pgtest.URL(t), config{
 		EventStoreURL: engineURL(t), Environment: "development",
-		limits: flagledgerhttp.Limits{
+		limits: limit.Limits{
 			Plans: map[events.Plan]int{events.FreePlan: 1000, events.SandboxPlan: 5}, Anonymous: 1_000_000, Auth: 1_000_000,
 		},
 	}, testLog(t))

@@ -23,6 +23,7 @@ import (
 	"flagledger/events"
 	"flagledger/events/eventstore/esdbtest"
 	flagledgerhttp "flagledger/http"
+	"flagledger/http/limit"
 	"flagledger/migrations/pgtest"
 )
 
@@ -74,7 +75,7 @@ func engineURL(t testing.TB) string {
 }
 
 // generous limits stop no test.
-var generous = flagledgerhttp.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
+var generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
 // serviceWith starts a service over a database and an event store that may have been used before.
 func serviceWith(t testing.TB, databaseURL string, c config, log *slog.Logger) *service {

@@ -1,4 +1,4 @@
-package http
+package limit
 
 import (
 	"net/http"
@@ -17,27 +17,21 @@ type rate struct {
 
 func newRate(n int) rate { return rate{n, []string{strconv.Itoa(n)}} }
 
-// budget is what is left of a rate in its window.
-type budget struct {
+// Budget is what is left of a limit in the current window.
+type Budget struct {
 	rate
-	remaining int
-	reset     int // seconds left of the window, at least 1
-	exceeded  bool
+	Remaining int
+	Reset     int // seconds until the next window, at least 1
+	Exceeded  bool
 }
 
-// show writes a budget into the headers of an answer, in the spelling of the interface.
-func (b budget) show(h http.Header) {
-	values := &[2]string{strconv.Itoa(b.remaining), strconv.Itoa(b.reset)}
+// Show sets the headers RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, in this spelling.
+func (b Budget) Show(h http.Header) {
+	values := &[2]string{strconv.Itoa(b.Remaining), strconv.Itoa(b.Reset)}
 	h["RateLimit-Limit"], h["RateLimit-Remaining"], h["RateLimit-Reset"] = b.header, values[0:1:1], values[1:2:2]
 }
 
-func (b budget) problem() *problem {
-	p := newProblem(http.StatusTooManyRequests, "the rate limit is exceeded; try again later, in "+strconv.Itoa(b.reset)+" s")
-	p.headers.Set("Retry-After", strconv.Itoa(b.reset))
-	return p
-}
-
-// windows counts by key, each in windows of its own that begin with its first request.
+// windows counts by key. Each key has fixed windows of its own, the first of which begins with its first request.
 type windows[K comparable] struct {
 	seconds  uint32
 	byKey    *xsync.Map[K, *window]
@@ -52,7 +46,7 @@ func newWindows[K comparable](seconds uint32) *windows[K] {
 }
 
 // take counts one more, unless the limit is reached.
-func (ws *windows[K]) take(key K, allowed rate, now uint32) budget {
+func (ws *windows[K]) take(key K, allowed rate, now uint32) Budget {
 	w, ok := ws.byKey.Load(key)
 	if !ok {
 		if ws.byKey.Size() >= maxWindows {
@@ -70,7 +64,7 @@ func (ws *windows[K]) giveBack(key K) {
 	}
 }
 
-// sweep drops the windows that are over. Where most are not, all begin anew: more clients than can be counted are let pass.
+// sweep drops the windows that have ended. If most have not, it drops all: when there are more clients than can be counted, they are let through.
 func (ws *windows[K]) sweep(now uint32) {
 	if !ws.sweeping.TryLock() {
 		return
@@ -85,28 +79,28 @@ func (ws *windows[K]) sweep(now uint32) {
 	}
 }
 
-// window is the second in which a window began, and how many it has counted, in one word.
+// window is the second in which a window began, and its count, in one word.
 type window struct{ state atomic.Uint64 }
 
 func split(state uint64) (began, count uint32) { return uint32(state >> 32), uint32(state) }
 
-func (w *window) take(allowed rate, now, seconds uint32) budget {
+func (w *window) take(allowed rate, now, seconds uint32) Budget {
 	for {
 		state := w.state.Load()
 		began, count := split(state)
 		switch {
 		case count == 0 || int32(now-began) >= int32(seconds):
 			began, count = now, 0
-		case int32(now-began) < 0: // another request looked at the clock later and was here first
+		case int32(now-began) < 0: // a request that read the clock later was faster
 			now = began
 		}
-		b := budget{rate: allowed, reset: int(began + seconds - now)}
+		b := Budget{rate: allowed, Reset: int(began + seconds - now)}
 		if int(count) >= allowed.max {
-			b.exceeded = true
+			b.Exceeded = true
 			return b
 		}
 		if w.state.CompareAndSwap(state, uint64(began)<<32|uint64(count+1)) {
-			b.remaining = allowed.max - int(count) - 1
+			b.Remaining = allowed.max - int(count) - 1
 			return b
 		}
 	}

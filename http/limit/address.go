@@ -1,4 +1,4 @@
-package http
+package limit
 
 import (
 	"fmt"
@@ -26,13 +26,13 @@ func ParseProxies(text string) (proxies []netip.Prefix, err error) {
 	return proxies, nil
 }
 
-// client is the address that a request is counted for: that of the connection, or, where a trusted proxy holds that, the right-most one in
-// X-Forwarded-For that is no proxy's. The zero address stands for what cannot be read.
-func (l *limiter) client(r *http.Request) netip.Addr {
+// clientAddress is the address that a request is counted for: that of the connection or, if a trusted proxy holds the connection, the right-most
+// address in X-Forwarded-For that is no proxy's. It is the zero address if it cannot be read.
+func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	address := parseAddress(r.RemoteAddr)
 	for i := len(r.Header["X-Forwarded-For"]) - 1; i >= 0; i-- {
 		list := r.Header["X-Forwarded-For"][i]
-		for list != "" && l.trusts(address) {
+		for list != "" && contain(proxies, address) {
 			comma := strings.LastIndexByte(list, ',')
 			further := parseAddress(strings.TrimSpace(list[comma+1:]))
 			if !further.IsValid() {
@@ -44,8 +44,8 @@ func (l *limiter) client(r *http.Request) netip.Addr {
 	return network(address)
 }
 
-func (l *limiter) trusts(address netip.Addr) bool {
-	return slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+func contain(networks []netip.Prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
 }
 
 // parseAddress reads an address with a port or without.
@@ -60,7 +60,7 @@ func parseAddress(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// network is the address itself in IPv4, and its /64 in IPv6, which one client has for itself.
+// network is the address itself in IPv4. In IPv6 it is the /64, all of which usually belongs to one client.
 func network(address netip.Addr) netip.Addr {
 	if address.Is6() {
 		return netip.PrefixFrom(address, 64).Masked().Addr()

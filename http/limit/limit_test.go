@@ -1,0 +1,228 @@
+package limit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// newLimiter returns a limiter for clients without a token, with a clock that the test moves.
+func newLimiter(anonymous int) (*Limiter, *time.Time) {
+	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	return New(Limits{Anonymous: anonymous, Auth: anonymous}, nil, func() time.Time { return *clock }), clock
+}
+
+// from is a request from an address.
+func from(address string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.RemoteAddr = address
+	return r
+}
+
+func TestTheAddressThatIsCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		remote, forwarded, want string
+	}{
+		"an address":                              {"192.0.2.1:4711", "", "192.0.2.1"},
+		"whom nobody trusts":                      {"192.0.2.1:4711", "198.51.100.1", "192.0.2.1"},
+		"behind a proxy":                          {"10.0.0.1:4711", "198.51.100.1", "198.51.100.1"},
+		"behind two":                              {"10.0.0.1:4711", "198.51.100.1, 10.9.9.9", "198.51.100.1"},
+		"what a client claims of itself":          {"10.0.0.1:4711", "203.0.113.1, 198.51.100.1,10.9.9.9", "198.51.100.1"},
+		"several headers":                         {"10.0.0.1:4711", "203.0.113.1\n198.51.100.1\n10.9.9.9", "198.51.100.1"},
+		"a proxy that calls by itself":            {"10.0.0.1:4711", "", "10.0.0.1"},
+		"proxies alone":                           {"10.0.0.1:4711", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
+		"an unreadable one":                       {"10.0.0.1:4711", "198.51.100.1, unknown", "10.0.0.1"},
+		"an unreadable one behind a proxy":        {"10.0.0.1:4711", "unknown,10.0.0.2", "10.0.0.2"},
+		"an empty one":                            {"10.0.0.1:4711", "198.51.100.1,", "10.0.0.1"},
+		"a port":                                  {"10.0.0.1:4711", "198.51.100.1:80", "198.51.100.1"},
+		"IPv6":                                    {"[2001:db8:1:2:3:4:5:6]:4711", "", "2001:db8:1:2::"},
+		"IPv6 with a zone":                        {"[fe80::1%eth0]:4711", "", "fe80::"},
+		"IPv6 behind a proxy, in brackets":        {"[2001:db8:ffff::1]:4711", "[2001:db8:1:2::9]:443", "2001:db8:1:2::"},
+		"IPv6 behind a proxy, in bare brackets":   {"[2001:db8:ffff::1]:4711", "[2001:db8:1:2::9]", "2001:db8:1:2::"},
+		"IPv4 in IPv6":                            {"[::ffff:192.0.2.1]:4711", "", "192.0.2.1"},
+		"IPv4 in IPv6, of a proxy":                {"[::ffff:10.0.0.1]:4711", "::ffff:198.51.100.1", "198.51.100.1"},
+		"a connection that comes from no address": {"@", "", "invalid IP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxies, err := ParseProxies("10.0.0.0/8, 2001:db8:ffff::1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.RemoteAddr = c.remote
+			for line := range strings.SplitSeq(c.forwarded, "\n") {
+				if line != "" {
+					r.Header.Add("X-Forwarded-For", line)
+				}
+			}
+			if got := clientAddress(r, proxies).String(); got != c.want {
+				t.Errorf("%s is counted, want %s", got, c.want)
+			}
+		})
+	}
+	t.Run("a client whose address cannot be read is let through", func(t *testing.T) {
+		l, _ := newLimiter(1)
+		for range 3 {
+			if left := l.Address(from("@")); left.Exceeded || left.Remaining != 1 || left.Reset != 60 {
+				t.Errorf("what is left: %+v", left)
+			}
+		}
+	})
+}
+
+func TestSettingLimits(t *testing.T) {
+	limits, err := Parse(" free=5, enterprise = 7 ,auth=3,")
+	want := Default()
+	want.Plans[events.FreePlan], want.Plans["enterprise"], want.Auth = 5, 7, 3
+	if err != nil || fmt.Sprint(limits) != fmt.Sprint(want) {
+		t.Errorf("%v, %v", limits, err)
+	}
+	for _, text := range []string{"free", "free=x", "free=0", "gold=1", "=1", "free=5;auth=3"} {
+		if _, err := Parse(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// However many requests come at once, a window lets as many through as its limit.
+func TestCountingAtOnce(t *testing.T) {
+	ws := newWindows[string](60)
+	for round := range uint32(3) {
+		var passed atomic.Int64
+		var callers sync.WaitGroup
+		for caller := range uint32(8) {
+			callers.Go(func() {
+				now := round*60 + caller%2 // some read the clock later than others
+				for range 1000 {
+					if !ws.take("k", newRate(500), now).Exceeded {
+						passed.Add(1)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if n := passed.Load(); n != 500 {
+			t.Errorf("%d passed in window %d, want 500", n, round)
+		}
+	}
+}
+
+func TestAFloodOfAddresses(t *testing.T) {
+	l, clock := newLimiter(3)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	count := func(i int) Budget {
+		r.RemoteAddr = fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>16, i&0xffff)
+		return l.Address(r)
+	}
+	for i := range 3 * maxWindows {
+		if count(i).Exceeded {
+			t.Fatal("a first request is refused")
+		}
+		if n := l.addresses.byKey.Size(); n > maxWindows {
+			t.Fatalf("%d addresses are kept", n)
+		}
+	}
+	t.Run("an address over its limit is still refused after the flood", func(t *testing.T) {
+		for range 4 {
+			count(1 << 20)
+		}
+		*clock = clock.Add(59 * time.Second)
+		for i := range maxWindows / 4 {
+			count(i)
+		}
+		if !count(1 << 20).Exceeded {
+			t.Error("it was forgotten")
+		}
+	})
+}
+
+func TestGuesses(t *testing.T) {
+	l, clock := newLimiter(1)
+	for range 100 {
+		l.Guess("person me@example.com")
+		l.GuessedRight("Person me@example.com")
+	}
+	for i := range maxGuesses {
+		if left := l.Guess("person Me@Example.com "); left.Exceeded || left.Remaining != maxGuesses-i-1 {
+			t.Fatalf("guess %d: %+v", i, left)
+		}
+	}
+	*clock = clock.Add(14 * time.Minute)
+	if left := l.Guess("person me@example.com"); !left.Exceeded || left.Reset != 60 {
+		t.Errorf("one guess more: %+v", left)
+	}
+	if l.Guess("person you@example.com").Exceeded {
+		t.Error("another account is refused")
+	}
+	*clock = clock.Add(time.Minute)
+	if l.Guess("person me@example.com").Exceeded {
+		t.Error("refused in the next window")
+	}
+}
+
+func TestMailsToAnAddress(t *testing.T) {
+	l, clock := newLimiter(1)
+	for range maxMails {
+		if l.Mail("me@example.com").Exceeded {
+			t.Fatal("refused too early")
+		}
+	}
+	if !l.Mail("ME@example.com").Exceeded || l.Mail("you@example.com").Exceeded {
+		t.Error("not limited by address")
+	}
+	*clock = clock.Add(time.Hour)
+	if l.Mail("me@example.com").Exceeded {
+		t.Error("refused in the next hour")
+	}
+}
+
+func TestPeekDoesNotCount(t *testing.T) {
+	l, _ := newLimiter(2)
+	r := from("192.0.2.1:1")
+	for _, remaining := range []int{2, 1, 0} {
+		for range 2 {
+			if left := l.Peek(r); left.Remaining != remaining || left.Exceeded != (remaining == 0) {
+				t.Errorf("%d left: %+v", remaining, left)
+			}
+		}
+		l.Address(r)
+	}
+}
+
+func BenchmarkLimiter(b *testing.B) {
+	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: maxLimit}, Anonymous: maxLimit}, nil, time.Now)
+	tenants := make([]string, 1000)
+	for i := range tenants {
+		tenants[i] = uuid.NewString()
+	}
+	for name, tenants := range map[string][]string{"tenants": tenants, "one tenant": tenants[:1]} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				h := http.Header{}
+				for pb.Next() {
+					l.Tenant(tenants[rand.IntN(len(tenants))], events.FreePlan).Show(h)
+				}
+			})
+		})
+	}
+	b.Run("address", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			r, h := from("192.0.2.1:1"), http.Header{}
+			for pb.Next() {
+				l.Address(r).Show(h)
+			}
+		})
+	})
+}

@@ -1,0 +1,59 @@
+package limit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"flagledger/events"
+)
+
+// Limits is how many requests a minute are answered. Each node counts by itself, in memory.
+type Limits struct {
+	Plans     map[events.Plan]int // of a tenant with that plan
+	Anonymous int                 // of a client address, without a valid token
+	Auth      int                 // of those, to sign in
+}
+
+// Default is the limits where none are set.
+func Default() Limits {
+	return Limits{
+		Plans: map[events.Plan]int{
+			events.FreePlan: 1_200, events.SandboxPlan: 1_200, "standard": 6_000, "premium": 60_000, "enhanced": 60_000, "enterprise": 600_000,
+		},
+		Anonymous: 300,
+		Auth:      60,
+	}
+}
+
+const maxLimit = 1_000_000_000
+
+// Parse reads limits such as "free=1200,anonymous=300,auth=60". Those that it does not name keep their defaults.
+func Parse(text string) (Limits, error) {
+	limits := Default()
+	for entry := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, number, _ := strings.Cut(entry, "=")
+		name = strings.TrimSpace(name)
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if err != nil || n < 1 || n > maxLimit {
+			return limits, fmt.Errorf("%q must be a name, = and a whole number from 1 to %d", entry, maxLimit)
+		}
+		_, plan := limits.Plans[events.Plan(name)]
+		switch {
+		case name == "anonymous":
+			limits.Anonymous = n
+		case name == "auth":
+			limits.Auth = n
+		case plan:
+			limits.Plans[events.Plan(name)] = n
+		default:
+			return limits, fmt.Errorf("%q is neither anonymous nor auth nor a plan, %s", name, slices.Sorted(maps.Keys(limits.Plans)))
+		}
+	}
+	return limits, nil
+}
