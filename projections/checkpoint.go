@@ -55,16 +55,16 @@ type querier interface {
 // readCheckpoint finds where a read model stands: errNoReadModel where there is none that this program can go on with.
 func (p Projection) readCheckpoint(ctx context.Context, db querier, schema, engine string) (c checkpoint, err error) {
 	var tables int
-	err = db.QueryRow(ctx, `select count(*) from pg_tables where schemaname = $1 and tablename = any($2)`, schema, append(p.tables, "checkpoints")).Scan(&tables)
+	err = db.QueryRow(ctx, `select count(*) from pg_tables where schemaname = $1 and tablename = any($2)`, schema, append(p.Tables, "checkpoints")).Scan(&tables)
 	if err != nil {
 		return c, err
 	}
-	if tables <= len(p.tables) {
+	if tables <= len(p.Tables) {
 		return c, errNoReadModel
 	}
 	err = db.QueryRow(ctx, `select version, engine, commit, prepare, to_regclass($2)::oid from `+schema+`.checkpoints where projection = $1`,
-		p.Name, schema+"."+p.tables[0]).Scan(&c.version, &c.engine, &c.position.Commit, &c.position.Prepare, &c.table)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && (c.version != p.version || c.engine != engine) {
+		p.Name, schema+"."+p.Tables[0]).Scan(&c.version, &c.engine, &c.position.Commit, &c.position.Prepare, &c.table)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && (c.version != p.Version || c.engine != engine) {
 		return c, errNoReadModel
 	}
 	return c, err
@@ -79,20 +79,20 @@ func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine s
 		if err := p.drop(ctx, tx, schema); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, p.schema); err != nil {
+		if _, err := tx.Exec(ctx, p.Schema); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `delete from keep.parked where projection = $1 and building = $2`, p.Name, schema == buildingSchema); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `insert into `+schema+`.checkpoints (projection, version, engine, commit, prepare, updated_at) values ($1, $2, $3, 0, 0, now())`,
-			p.Name, p.version, engine)
+			p.Name, p.Version, engine)
 		return err
 	})
 }
 
 func (p Projection) drop(ctx context.Context, db execer, schema string) error {
-	for _, table := range p.tables {
+	for _, table := range p.Tables {
 		if _, err := db.Exec(ctx, `drop table if exists `+schema+`.`+table); err != nil {
 			return err
 		}

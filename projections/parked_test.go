@@ -1,4 +1,4 @@
-package projections
+package projections_test
 
 import (
 	"crypto/rand"
@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections/models"
 )
 
 // parkedStreams tells which streams a read model has parked, and at which revision.
@@ -101,7 +102,7 @@ func TestAFactThatCannotBeAppliedParksItsStreamAlone(t *testing.T) {
 
 	since := w.statuses()["flags"].Parked[0].At
 	before := w.dump()
-	w.rebuild(All()...)
+	w.rebuild(models.All()...)
 	w.same("a rebuild", before)
 	check("after a rebuild")
 	if !w.statuses()["flags"].Parked[0].At.After(since) {
@@ -123,8 +124,8 @@ func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 			w := newWorld(t)
 			var repaired atomic.Bool
 			p := tally(1, "event")
-			apply := p.apply
-			p.apply = func(b *pgx.Batch, e events.Recorded) error {
+			apply := p.Apply
+			p.Apply = func(b *pgx.Batch, e events.Recorded) error {
 				if err := apply(b, e); err != nil || repaired.Load() || e.Stream != "flag-t.bad" || e.Revision < 2 {
 					return err
 				}
@@ -170,8 +171,8 @@ func TestAFailedAttemptLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := tally(1, "event")
-	apply, attempts := p.apply, 0
-	p.apply = func(b *pgx.Batch, e events.Recorded) error {
+	apply, attempts := p.Apply, 0
+	p.Apply = func(b *pgx.Batch, e events.Recorded) error {
 		if err := apply(b, e); err != nil {
 			return err
 		}

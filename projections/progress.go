@@ -30,15 +30,15 @@ const snapshotName = "snapshot"
 // snapshotPrefixes are what the names of the facts that the snapshot follows begin with.
 var snapshotPrefixes = []string{"flag.", "project.", "tenant.", "user."}
 
-// NewProgress returns a Progress for all read models and one snapshot, at the beginning of the log.
-func NewProgress() *Progress {
+// NewProgress returns a Progress for the given read models and one snapshot, at the beginning of the log.
+func NewProgress(list []Projection) *Progress {
 	p := &Progress{
 		positions: map[string]events.Position{snapshotName: {}},
 		prefixes:  map[string][]string{snapshotName: snapshotPrefixes},
 		changed:   make(chan struct{}),
 	}
-	for _, projection := range All() {
-		p.prefixes[projection.Name] = projection.factPrefixes
+	for _, projection := range list {
+		p.prefixes[projection.Name] = projection.FactPrefixes
 		p.positions[projection.Name] = events.Position{}
 	}
 	return p

@@ -1,4 +1,4 @@
-package projections
+package projections_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
 // all is the names of all facts.
@@ -15,23 +17,23 @@ var all = []string{""}
 
 func at(commit uint64) events.Position { return events.Position{Commit: commit, Prepare: commit} }
 
-// everywhere tells Progress that the read models and the snapshot are at a position.
-func everywhere(p *Progress, position events.Position) {
-	for _, projection := range All() {
-		p.reached(projection.Name, position)
+// everywhere tells projections.Progress that the read models and the snapshot are at a position.
+func everywhere(p *projections.Progress, position events.Position) {
+	for _, projection := range models.All() {
+		p.Reached(projection.Name, position)
 	}
 	p.SnapshotReached(position)
 }
 
 func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 	t.Parallel()
-	last := map[string]func(*Progress, events.Position){"the snapshot": (*Progress).SnapshotReached}
-	for _, projection := range All() {
-		last[projection.Name] = func(p *Progress, position events.Position) { p.reached(projection.Name, position) }
+	last := map[string]func(*projections.Progress, events.Position){"the snapshot": (*projections.Progress).SnapshotReached}
+	for _, projection := range models.All() {
+		last[projection.Name] = func(p *projections.Progress, position events.Position) { p.Reached(projection.Name, position) }
 	}
 	for name, reach := range last {
 		synctest.Test(t, func(t *testing.T) {
-			p := NewProgress()
+			p := projections.NewProgress(models.All())
 			for other, reach := range last {
 				if other != name {
 					reach(p, at(7))
@@ -40,7 +42,7 @@ func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 			reach(p, at(6))
 			held := make(chan bool, 1)
 			go func() { held <- p.Wait(t.Context(), at(7), all) }()
-			time.Sleep(waitTimeout / 2)
+			time.Sleep(projections.WaitTimeout / 2)
 			if len(held) > 0 {
 				t.Errorf("it did not wait for %s", name)
 			}
@@ -67,14 +69,14 @@ func TestOnlyWhatShowsAFactIsWaitedFor(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			names := strings.Fields(test.names)
-			p := NewProgress()
+			p := projections.NewProgress(models.All())
 			for _, reader := range test.want[1:] {
-				p.reached(reader, at(7))
+				p.Reached(reader, at(7))
 			}
 			if p.Wait(t.Context(), at(7), names) {
 				t.Errorf("for %s, %s is not waited for", test.names, test.want[0])
 			}
-			p.reached(test.want[0], at(7))
+			p.Reached(test.want[0], at(7))
 			if began := time.Now(); !p.Wait(t.Context(), at(7), names) || time.Since(began) > 0 {
 				t.Errorf("for %s others than %s are waited for", test.names, test.want)
 			}
@@ -85,14 +87,14 @@ func TestOnlyWhatShowsAFactIsWaitedFor(t *testing.T) {
 func TestWaitEndsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewProgress()
+		p := projections.NewProgress(models.All())
 		everywhere(p, at(6))
 		began := time.Now()
 		if p.Wait(t.Context(), at(7), all) {
 			t.Error("nothing holds the position, and it says yes")
 		}
-		if took := time.Since(began); took != waitTimeout {
-			t.Errorf("it waited %v, want %v", took, waitTimeout)
+		if took := time.Since(began); took != projections.WaitTimeout {
+			t.Errorf("it waited %v, want %v", took, projections.WaitTimeout)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -109,10 +111,10 @@ func TestWaitEndsInTime(t *testing.T) {
 func TestProgressDoesNotGoBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewProgress()
+		p := projections.NewProgress(models.All())
 		everywhere(p, at(7))
 		everywhere(p, at(3)) // a read model that is rebuilt by hand, or notifications out of order
-		p.reached("one that is not known here", at(1))
+		p.Reached("one that is not known here", at(1))
 		if !p.Wait(t.Context(), at(7), all) {
 			t.Error("a position that was held is held no more")
 		}
@@ -123,7 +125,7 @@ func TestProgressDoesNotGoBack(t *testing.T) {
 func TestProgressHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	other := NewProgress()
+	other := projections.NewProgress(models.All())
 	other.SnapshotReached(at(1 << 60))
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOn()
@@ -143,7 +145,7 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 
 	stop()
 	position = w.append("flag-t.d", 0, newFlag("d"))
-	w.rebuild(All()...)
+	w.rebuild(models.All()...)
 	if !other.Wait(t.Context(), position, all) {
 		t.Error("it did not hear that a rebuild took the read models further")
 	}

@@ -1,8 +1,8 @@
-// Package projections builds the read models: tables in Postgres that follow the log and can be dropped and rebuilt at any time.
+// Package projections builds the read models: tables in Postgres that follow the log and can be dropped and rebuilt at any time. It is the machinery;
+// package models says what each read model is.
 package projections
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,41 +15,18 @@ import (
 // events say.
 type Projection struct {
 	Name string
-	// version is part of what the read model is: a change of its tables or of what it makes of facts needs the next one, and the service then
+	// Version is part of what the read model is: a change of its tables or of what it makes of facts needs the next one, and the service then
 	// rebuilds it by itself.
-	version int
-	tables  []string
-	// schema creates the tables. They are named without their schema, here and in apply: it is the connection's search_path.
-	schema string
-	// factPrefixes are what the names of the facts that it follows begin with.
-	factPrefixes []string
-	apply        func(b *pgx.Batch, e events.Recorded) error
-}
-
-// All lists the read models of the service.
-func All() []Projection {
-	return []Projection{flags, history, oauthClients, projects, tenants, users, invitations}
-}
-
-// ByName finds read models by their names. The error names one that does not exist, and those that do.
-func ByName(names []string) ([]Projection, error) {
-	var found []Projection
-	for _, name := range names {
-		before := len(found)
-		var known []string
-		for _, p := range All() {
-			known = append(known, p.Name)
-			if p.Name == name {
-				found = append(found, p)
-			}
-		}
-		if len(found) == before {
-			return nil, fmt.Errorf("no projection is named %q; there are %s", name, strings.Join(known, ", "))
-		}
-	}
-	return found, nil
+	Version int
+	Tables  []string
+	// Schema is the SQL that creates the tables. They are named without their schema, here and in Apply: it is the connection's search_path.
+	Schema string
+	// FactPrefixes are what the names of the facts that it follows begin with.
+	FactPrefixes []string
+	// Apply queues the statements that take in one event. It is called for the events of a stream in their order, and again where an attempt failed.
+	Apply func(b *pgx.Batch, e events.Recorded) error
 }
 
 func (p Projection) follows(name string) bool {
-	return slices.ContainsFunc(p.factPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc(p.FactPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

@@ -127,7 +127,7 @@ func (b *build) switchOver(ctx context.Context, reached events.Position) error {
 	if err := b.projection.drop(ctx, b.tx, liveSchema); err != nil {
 		return err
 	}
-	for _, table := range b.projection.tables {
+	for _, table := range b.projection.Tables {
 		if _, err := b.tx.Exec(ctx, `alter table `+buildingSchema+`.`+table+` set schema `+liveSchema); err != nil {
 			return err
 		}

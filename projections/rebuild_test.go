@@ -1,4 +1,4 @@
-package projections
+package projections_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
+	"flagledger/projections/models"
 	"flagledger/queries"
 )
 
@@ -29,7 +31,7 @@ func (w *world) sameFromScratch() {
 	w.t.Helper()
 	before := w.dump()
 	w.exec(`drop schema read cascade`)
-	w.rebuild(All()...)
+	w.rebuild(models.All()...)
 	w.same("dropping all and a rebuild", before)
 }
 
@@ -40,8 +42,8 @@ func TestARebuildGivesTheSameRows(t *testing.T) {
 	w.fill(4, 250) // the read models follow page by page meanwhile
 	w.settle()
 	before := w.dump()
-	for _, p := range All() {
-		for _, table := range p.tables {
+	for _, p := range models.All() {
+		for _, table := range p.Tables {
 			if len(before[table]) == 0 {
 				t.Errorf("the workload leaves no rows in %s", table)
 			}
@@ -52,7 +54,7 @@ func TestARebuildGivesTheSameRows(t *testing.T) {
 			t.Errorf("%s has parked %v", name, s.Parked)
 		}
 	}
-	w.rebuild(All()...)
+	w.rebuild(models.All()...)
 	w.same("a rebuild beside a projector", before)
 
 	stop()
@@ -115,7 +117,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	for range 4 {
 		before := written[0].Load()
 		w.eventually("some more is written", func() bool { return written[0].Load() > before+10 || t.Failed() })
-		w.rebuild(All()...)
+		w.rebuild(models.All()...)
 	}
 	for _, stop := range stops {
 		stop()
@@ -157,7 +159,7 @@ func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 	w.append("flag-t.b", 0, newFlag("b"))
 	w.carryOn()
 	w.settle()
-	if err := Rebuild(t.Context(), w.url, brokenStore{w.store}, All(), nil, w.log); !errors.Is(err, errBroken) {
+	if err := projections.Rebuild(t.Context(), w.url, brokenStore{w.store}, models.All(), nil, w.log); !errors.Is(err, errBroken) {
 		t.Fatalf("the rebuild ended with %v", err)
 	}
 	position := w.append("flag-t.c", 0, newFlag("c"))
@@ -176,7 +178,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOnOne(p, nil)
 	w.eventually("the table stands", func() bool {
-		_, err := p.readCheckpoint(t.Context(), w.pool, liveSchema, "postgres")
+		err := p.HasReadModel(t.Context(), w.pool, "postgres")
 		return err == nil
 	})
 	stop()
@@ -184,17 +186,12 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	w.carryOnOne(p, func(position events.Position) { reached.Store(position.Commit) }) // over a new connection, which has prepared nothing
 	w.eventually("the projector is back", func() bool { return reached.Load() == 1 })
 
-	conn, err := connect(t.Context(), w.url, buildingSchema)
+	b, err := projections.NewBuild(t.Context(), p, w.url, w.store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer disconnect(conn)
-	if err := p.create(t.Context(), conn, buildingSchema, "postgres"); err != nil {
-		t.Fatal(err)
-	}
-	b := &build{projection: p, url: w.url, store: w.store}
-	defer b.release()
-	if err := b.lockLive(t.Context()); err != nil {
+	defer b.Release()
+	if err := b.LockLive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.append("flag-t.b", 0, newFlag("b"))
@@ -203,19 +200,19 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 		return len(column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid)
 			where datname = current_database() and not granted and waitstart < clock_timestamp() - interval '1200 ms'`)) > 0
 	})
-	if done, err := b.finish(t.Context(), b.live); done || err != nil {
+	if done, err := b.Finish(t.Context()); done || err != nil {
 		t.Errorf("finish: %v, %v, want another attempt once the new table is as far as the live one now is", done, err)
 	}
-	b.release()
+	b.Release()
 	w.eventually("the projector follows", func() bool { return reached.Load() == 2 })
 }
 
 // tally is a read model that has a row for each event, as often as it was applied.
-func tally(version int, column string) Projection {
-	return Projection{
-		Name: "tally", version: version, tables: []string{"tally"}, factPrefixes: []string{""},
-		schema: `create table tally (n bigint generated always as identity, ` + column + ` text not null)`,
-		apply: func(b *pgx.Batch, e events.Recorded) error {
+func tally(version int, column string) projections.Projection {
+	return projections.Projection{
+		Name: "tally", Version: version, Tables: []string{"tally"}, FactPrefixes: []string{""},
+		Schema: `create table tally (n bigint generated always as identity, ` + column + ` text not null)`,
+		Apply: func(b *pgx.Batch, e events.Recorded) error {
 			b.Queue(`insert into tally (`+column+`) values ($1)`, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
 			return nil
 		},
@@ -230,8 +227,8 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 		w.append(fmt.Sprintf("flag-t.%d", i), 0, newFlag("f"))
 		want = append(want, fmt.Sprintf("flag-t.%d@1", i))
 	}
-	rowsOf := func(p Projection, named string) ([]string, error) {
-		if _, err := p.readCheckpoint(t.Context(), w.pool, liveSchema, w.store.Engine()); err != nil {
+	rowsOf := func(p projections.Projection, named string) ([]string, error) {
+		if err := p.HasReadModel(t.Context(), w.pool, w.store.Engine()); err != nil {
 			return nil, err
 		}
 		return column[string](w, `select `+named+` from read.tally order by n`), nil
@@ -244,9 +241,9 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	// The new version cannot get past its first event until it may, and what is read stays the old one meanwhile.
 	release := make(chan struct{})
 	held := next
-	held.apply = func(b *pgx.Batch, e events.Recorded) error {
+	held.Apply = func(b *pgx.Batch, e events.Recorded) error {
 		<-release
-		return next.apply(b, e)
+		return next.Apply(b, e)
 	}
 	w.carryOnOne(held, nil)
 	w.eventually("the new version's table stands", func() bool {
@@ -255,7 +252,7 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	if rows, err := rowsOf(old, "event"); err != nil || !slices.Equal(rows, want) {
 		t.Errorf("while the new version is built, the old one has %v, %v", rows, err)
 	}
-	if _, err := rowsOf(next, "fact"); !errors.Is(err, errNoReadModel) {
+	if _, err := rowsOf(next, "fact"); !errors.Is(err, projections.ErrNoReadModel) {
 		t.Errorf("while the new version is built, it is said to stand: %v", err)
 	}
 	close(release)

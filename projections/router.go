@@ -13,10 +13,10 @@ import (
 	"flagledger/events"
 )
 
-// Run carries on all projections until ctx ends, as far as no other node does. Trouble with the database or the store is logged and waited out.
-func Run(ctx context.Context, url string, store events.Store, progress *Progress, log *slog.Logger) error {
+// Run carries on projections until ctx ends, as far as no other node does. Trouble with the database or the store is logged and waited out.
+func Run(ctx context.Context, url string, store events.Store, list []Projection, progress *Progress, log *slog.Logger) error {
 	var subscribers []*subscriber
-	for _, p := range All() {
+	for _, p := range list {
 		subscribers = append(subscribers, &subscriber{
 			projection: p, schema: liveSchema, url: url, store: store, log: log,
 			committed: func(position events.Position) { progress.reached(p.Name, position) },
@@ -54,7 +54,7 @@ func handler(p Projection) message.NoPublishHandlerFunc {
 			}
 		}()
 		if w.err = w.event.Err; w.err == nil {
-			w.err = p.apply(w.batch, w.event)
+			w.err = p.Apply(w.batch, w.event)
 		}
 		return w.err
 	}

@@ -30,11 +30,11 @@ type Parked struct {
 	At       time.Time
 }
 
-// Statuses tells how all read models stand.
-func Statuses(ctx context.Context, db *pgxpool.Pool, store events.Store) ([]Status, error) {
+// Statuses tells how read models stand.
+func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, store events.Store) ([]Status, error) {
 	var list []Status
-	for _, p := range All() {
-		s := Status{Name: p.Name, Version: p.version}
+	for _, p := range projections {
+		s := Status{Name: p.Name, Version: p.Version}
 		c, err := p.readCheckpoint(ctx, db, liveSchema, store.Engine())
 		if err != nil && !errors.Is(err, errNoReadModel) {
 			return nil, err

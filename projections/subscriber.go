@@ -98,7 +98,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	c, err := s.projection.readCheckpoint(ctx, conn, s.schema, s.store.Engine())
 	if errors.Is(err, errNoReadModel) {
 		// Nothing can be read yet, or no longer: what is built now is switched to when it is whole.
-		s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.version)
+		s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.Version)
 		if err := s.builder().run(ctx, messages); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (s *subscriber) commit(ctx context.Context, conn *pgx.Conn, messages chan<-
 func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Position, c *checkpoint) {
 	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now()
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8`,
-		s.projection.Name, next.Commit, next.Prepare, c.version, c.position.Commit, c.position.Prepare, s.schema+"."+s.projection.tables[0], c.table)
+		s.projection.Name, next.Commit, next.Prepare, c.version, c.position.Commit, c.position.Prepare, s.schema+"."+s.projection.Tables[0], c.table)
 	if s.schema == liveSchema {
 		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next))
 	}

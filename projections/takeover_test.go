@@ -1,4 +1,4 @@
-package projections
+package projections_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
 // breakConnections ends all connections to the database in the middle of whatever they do.
@@ -22,7 +24,7 @@ func (w *world) breakConnections() {
 		w.t.Error(err)
 		return
 	}
-	defer disconnect(conn)
+	defer projections.Disconnect(conn)
 	if _, err := conn.Exec(w.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`); err != nil {
 		w.t.Error(err)
 	}
@@ -30,10 +32,10 @@ func (w *world) breakConnections() {
 }
 
 // holder is the connection that carries on a projection, 0 where there is none.
-func (w *world) holder(p Projection) int32 {
+func (w *world) holder(p projections.Projection) int32 {
 	w.t.Helper()
 	pids := column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid) where datname = current_database() and granted
-		and locktype = 'advisory' and classid = hashtext('flagledger projection')::oid and objid = hashtext($1)::oid`, liveSchema+"."+p.Name)
+		and locktype = 'advisory' and classid = hashtext('flagledger projection')::oid and objid = hashtext($1)::oid`, projections.LiveSchema+"."+p.Name)
 	if len(pids) > 1 {
 		w.t.Errorf("connections %v carry on one projection", pids)
 	}
@@ -111,7 +113,9 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	w.carryOn()
 	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.store.Engine(), w.log) })
 	// A second node, which takes over now and then.
-	w.background(func(ctx context.Context) { _ = Run(ctx, w.url, w.store, NewProgress(), w.log) })
+	w.background(func(ctx context.Context) {
+		_ = projections.Run(ctx, w.url, w.store, models.All(), projections.NewProgress(models.All()), w.log)
+	})
 	w.settle()
 
 	writer := &commands.Writer{Store: &forgetfulStore{Store: w.store}, Await: w.progress.Wait}
@@ -166,6 +170,6 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 		}
 	}
 	before := w.dump()
-	w.rebuild(All()...)
+	w.rebuild(models.All()...)
 	w.same("a rebuild", before)
 }

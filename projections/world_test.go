@@ -1,4 +1,4 @@
-package projections
+package projections_test
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"flagledger/events"
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
+	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -28,8 +30,8 @@ type world struct {
 	t        *testing.T
 	url      string
 	store    *postgres.Store
-	pool     *pgxpool.Pool // as queries have it
-	progress *Progress     // of what carryOn runs
+	pool     *pgxpool.Pool         // as queries have it
+	progress *projections.Progress // of what carryOn runs
 	log      *slog.Logger
 	logged   logbook
 }
@@ -54,7 +56,7 @@ func (l *logbook) has(text string) bool {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, url: pgtest.Migrated(t), progress: NewProgress()}
+	w := &world{t: t, url: pgtest.Migrated(t), progress: projections.NewProgress(models.All())}
 	w.progress.SnapshotReached(events.Position{Commit: math.MaxUint64}) // there is none to wait for
 	w.log = slog.New(slog.NewTextHandler(&w.logged, nil))
 	if os.Getenv("FLAGLEDGER_TEST_LOG") != "" {
@@ -93,28 +95,28 @@ func (w *world) background(run func(ctx context.Context)) (stop func()) {
 // carryOn keeps all read models current, as a server does.
 func (w *world) carryOn() (stop func()) {
 	return w.background(func(ctx context.Context) {
-		if err := Run(ctx, w.url, w.store, w.progress, w.log); err != nil {
+		if err := projections.Run(ctx, w.url, w.store, models.All(), w.progress, w.log); err != nil {
 			w.t.Error(err)
 		}
 	})
 }
 
 // carryOnOne keeps one read model current, which need not be one of the service's. committed may be nil.
-func (w *world) carryOnOne(p Projection, committed func(events.Position)) (stop func()) {
+func (w *world) carryOnOne(p projections.Projection, committed func(events.Position)) (stop func()) {
 	if committed == nil {
 		committed = func(events.Position) {}
 	}
 	return w.background(func(ctx context.Context) {
-		err := route(ctx, &subscriber{projection: p, schema: liveSchema, url: w.url, store: w.store, log: w.log, committed: committed})
+		err := projections.CarryOn(ctx, p, w.url, w.store, w.log, committed)
 		if err != nil {
 			w.t.Error(err)
 		}
 	})
 }
 
-func (w *world) rebuild(list ...Projection) {
+func (w *world) rebuild(list ...projections.Projection) {
 	w.t.Helper()
-	if err := Rebuild(w.t.Context(), w.url, w.store, list, nil, w.log); err != nil {
+	if err := projections.Rebuild(w.t.Context(), w.url, w.store, list, nil, w.log); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -147,13 +149,13 @@ func (w *world) settle() {
 	})
 }
 
-func (w *world) statuses() map[string]Status {
+func (w *world) statuses() map[string]projections.Status {
 	w.t.Helper()
-	list, err := Statuses(w.t.Context(), w.pool, w.store)
+	list, err := projections.Statuses(w.t.Context(), w.pool, models.All(), w.store)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	byName := map[string]Status{}
+	byName := map[string]projections.Status{}
 	for _, s := range list {
 		byName[s.Name] = s
 	}

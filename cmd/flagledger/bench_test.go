@@ -20,6 +20,7 @@ import (
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections"
+	"flagledger/projections/models"
 	"flagledger/projections/snapshot"
 )
 
@@ -71,10 +72,10 @@ func BenchmarkCommand(b *testing.B) {
 		b.Run(fmt.Sprintf("readable/writers=%d", writers), func(b *testing.B) {
 			url, store := benchStore(b)
 			ctx, cancel := context.WithCancel(b.Context())
-			progress, live := projections.NewProgress(), snapshot.New()
+			progress, live := projections.NewProgress(models.All()), snapshot.New()
 			var parts sync.WaitGroup
 			parts.Go(func() { live.Run(ctx, store, progress.SnapshotReached, testLog(b)) })
-			parts.Go(func() { _ = projections.Run(ctx, url, store, progress, testLog(b)) })
+			parts.Go(func() { _ = projections.Run(ctx, url, store, models.All(), progress, testLog(b)) })
 			w := &commands.Writer{Store: store, Await: progress.Wait}
 			switchOn(b, w, "warm")
 			benchCommands(b, w, writers)
@@ -181,10 +182,10 @@ func BenchmarkRebuild(b *testing.B) {
 			b.ReportMetric(float64(<-heap)/(1<<20), "heap-MB")
 		}
 	}
-	for _, p := range projections.All() {
+	for _, p := range models.All() {
 		b.Run(p.Name, rebuild(p))
 	}
-	b.Run("all", rebuild(projections.All()...))
+	b.Run("all", rebuild(models.All()...))
 }
 
 func largestHeap(stop <-chan struct{}) (largest uint64) {

@@ -17,6 +17,7 @@ import (
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/projections"
+	"flagledger/projections/models"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -41,7 +42,7 @@ func newViews(t *testing.T) views {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	v := views{store: api.s.store(), progress: projections.NewProgress(), live: snapshot.New(), api: api}
+	v := views{store: api.s.store(), progress: projections.NewProgress(models.All()), live: snapshot.New(), api: api}
 	v.read = queries.New(pool, v.live)
 	v.writer = &commands.Writer{Store: v.store, Await: func(context.Context, events.Position, []string) bool { return true }} // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
@@ -132,7 +133,7 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 	anew := v
 	anew.live = snapshot.New()
 	run(t, func(ctx context.Context) { anew.live.Run(ctx, v.store, func(events.Position) {}, testLog(t)) })
-	if err := projections.Rebuild(t.Context(), v.api.s.databaseURL, v.store, projections.All(), nil, testLog(t)); err != nil {
+	if err := projections.Rebuild(t.Context(), v.api.s.databaseURL, v.store, models.All(), nil, testLog(t)); err != nil {
 		t.Fatal(err)
 	}
 	<-anew.live.Ready()

@@ -12,6 +12,7 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
 // serviceOnEventStore starts a service whose facts stand in a server with switches for its faults.
@@ -172,7 +173,7 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
-	if err := projections.Rebuild(ctx, s.databaseURL, store, projections.All(), nil, testLog(t)); err != nil {
+	if err := projections.Rebuild(ctx, s.databaseURL, store, models.All(), nil, testLog(t)); err != nil {
 		t.Error(err)
 	}
 	if ctx.Err() != nil {

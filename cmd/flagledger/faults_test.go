@@ -24,6 +24,7 @@ import (
 	"flagledger/events/postgres"
 	"flagledger/migrations/embedded"
 	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
 // dataFolder is a data folder for a private Postgres, which may have to run as another user.
@@ -511,7 +512,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := projections.Rebuild(t.Context(), p.URL(), store, projections.All(), nil, testLog(t)); err != nil {
+	if err := projections.Rebuild(t.Context(), p.URL(), store, models.All(), nil, testLog(t)); err != nil {
 		t.Fatal(err)
 	}
 	sameReadModels(t, before, readModels(t, p.URL()))

@@ -11,6 +11,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/projections"
+	"flagledger/projections/models"
 	"flagledger/projections/snapshot"
 )
 
@@ -70,7 +71,7 @@ func (m *monitor) observe(ctx context.Context) {
 	if err == nil && m.snapshot.Position().Compare(head) >= 0 {
 		o.upToDate = time.Now()
 	}
-	statuses, statusErr := projections.Statuses(ctx, m.pool, m.store)
+	statuses, statusErr := projections.Statuses(ctx, m.pool, models.All(), m.store)
 	if statusErr == nil {
 		o.statuses = statuses
 	}

@@ -11,13 +11,14 @@ import (
 
 	"flagledger/events"
 	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
 type listCommand struct{}
 
 // Run names the read models.
 func (listCommand) Run() error {
-	for _, p := range projections.All() {
+	for _, p := range models.All() {
 		fmt.Println(p.Name)
 	}
 	return nil
@@ -33,7 +34,7 @@ func (statusCommand) Run(ctx context.Context) error {
 			return err
 		}
 		defer pool.Close()
-		statuses, err := projections.Statuses(ctx, pool, store)
+		statuses, err := projections.Statuses(ctx, pool, models.All(), store)
 		if err != nil {
 			return err
 		}
@@ -68,10 +69,10 @@ func (r rebuildCommand) Run(ctx context.Context) error {
 	if r.All == (len(r.Names) > 0) {
 		return errors.New("projections rebuild: name the read models, or --all")
 	}
-	list := projections.All()
+	list := models.All()
 	if !r.All {
 		var err error
-		if list, err = projections.ByName(r.Names); err != nil {
+		if list, err = models.ByName(r.Names); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"flagledger/commands/keep/metering"
 	"flagledger/http"
 	"flagledger/projections"
+	"flagledger/projections/models"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -62,7 +63,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	store := measure(facts, metrics)
 	live := snapshot.New()
-	progress := projections.NewProgress()
+	progress := projections.NewProgress(models.All())
 	writer := &commands.Writer{Store: store, Await: progress.Wait}
 	people, reads := directory.New(pool), queries.New(pool, live)
 	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), erasing(writer, people, reads), log)
@@ -79,7 +80,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		func(ctx context.Context) { live.Run(ctx, store, progress.SnapshotReached, log) },
 		func(ctx context.Context) { progress.Listen(ctx, databaseURL, store.Engine(), log) },
 		func(ctx context.Context) {
-			if err := projections.Run(ctx, databaseURL, store, progress, log); err != nil && ctx.Err() == nil {
+			if err := projections.Run(ctx, databaseURL, store, models.All(), progress, log); err != nil && ctx.Err() == nil {
 				log.Error("projections ended", "err", err)
 			}
 		},

@@ -1,4 +1,4 @@
-package projections
+package models
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
 )
 
-var projects = Projection{
+var projects = projections.Projection{
 	Name:    "projects",
-	version: 1,
-	tables:  []string{"projects"},
-	schema: `
+	Version: 1,
+	Tables:  []string{"projects"},
+	Schema: `
 create table projects (
     id          text        primary key,
     tenant_id   text        not null,
@@ -24,8 +25,8 @@ create table projects (
     updated_at  timestamptz not null
 );
 create index on projects (tenant_id, created_at);`,
-	factPrefixes: []string{"project."},
-	apply:        applyProject,
+	FactPrefixes: []string{"project."},
+	Apply:        applyProject,
 }
 
 func applyProject(b *pgx.Batch, e events.Recorded) error {

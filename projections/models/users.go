@@ -1,4 +1,4 @@
-package projections
+package models
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
 )
 
-var users = Projection{
+var users = projections.Projection{
 	Name:    "users",
-	version: 1,
-	tables:  []string{"users"},
-	schema: `
+	Version: 1,
+	Tables:  []string{"users"},
+	Schema: `
 create table users (
     id            text        primary key,
     platform_role text        not null, -- empty for most
@@ -21,8 +22,8 @@ create table users (
     erased        boolean     not null,
     created_at    timestamptz not null
 );`,
-	factPrefixes: []string{"user."},
-	apply:        applyUser,
+	FactPrefixes: []string{"user."},
+	Apply:        applyUser,
 }
 
 func applyUser(b *pgx.Batch, e events.Recorded) error {

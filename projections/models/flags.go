@@ -1,4 +1,4 @@
-package projections
+package models
 
 import (
 	"encoding/json"
@@ -7,15 +7,16 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
 )
 
 var flagTables = []string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}
 
-var flags = Projection{
+var flags = projections.Projection{
 	Name:    "flags",
-	version: 2, // with rules and fallthroughs
-	tables:  flagTables,
-	schema: `
+	Version: 2, // with rules and fallthroughs
+	Tables:  flagTables,
+	Schema: `
 create table flags (
     tenant_id     text        not null,
     key           text        not null,
@@ -65,8 +66,8 @@ create table flag_fallthroughs (
     serve          json not null, -- as facts hold it
     primary key (tenant_id, key, environment_id)
 );`,
-	factPrefixes: []string{"flag."},
-	apply:        applyFlag,
+	FactPrefixes: []string{"flag."},
+	Apply:        applyFlag,
 }
 
 func applyFlag(b *pgx.Batch, e events.Recorded) error {

@@ -1,4 +1,4 @@
-package projections
+package models
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
 )
 
-var invitations = Projection{
+var invitations = projections.Projection{
 	Name:    "invitations",
-	version: 1,
-	tables:  []string{"invitations"},
-	schema: `
+	Version: 1,
+	Tables:  []string{"invitations"},
+	Schema: `
 create table invitations (
     id         text        primary key,
     role       text        not null,
@@ -22,8 +23,8 @@ create table invitations (
     created_at timestamptz not null,
     expires_at timestamptz not null
 );`,
-	factPrefixes: []string{"invitation."},
-	apply:        applyInvitation,
+	FactPrefixes: []string{"invitation."},
+	Apply:        applyInvitation,
 }
 
 func applyInvitation(b *pgx.Batch, e events.Recorded) error {

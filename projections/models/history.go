@@ -1,4 +1,4 @@
-package projections
+package models
 
 import (
 	"encoding/json"
@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
 )
 
-var history = Projection{
+var history = projections.Projection{
 	Name:    "history",
-	version: 1,
-	tables:  []string{"history"},
-	schema: `
+	Version: 1,
+	Tables:  []string{"history"},
+	Schema: `
 create table history (
     tenant_id   text        not null,
     key         text        not null,
@@ -29,8 +30,8 @@ create table history (
     at          timestamptz not null,
     primary key (tenant_id, key, version)
 );`,
-	factPrefixes: []string{"flag."},
-	apply:        applyHistory,
+	FactPrefixes: []string{"flag."},
+	Apply:        applyHistory,
 }
 
 // difference is what an entry of the history says of one field.

@@ -1,4 +1,4 @@
-package projections
+package models
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
 )
 
-var oauthClients = Projection{
+var oauthClients = projections.Projection{
 	Name:    "oauth_clients",
-	version: 1,
-	tables:  []string{"oauth_clients"},
-	schema: `
+	Version: 1,
+	Tables:  []string{"oauth_clients"},
+	Schema: `
 create table oauth_clients (
     id         text        primary key,
     tenant_id  text        not null,
@@ -23,8 +24,8 @@ create table oauth_clients (
     created_at timestamptz not null
 );
 create index on oauth_clients (tenant_id, created_at);`,
-	factPrefixes: []string{"tenant.oauth_"},
-	apply:        applyOAuthClient,
+	FactPrefixes: []string{"tenant.oauth_"},
+	Apply:        applyOAuthClient,
 }
 
 func applyOAuthClient(b *pgx.Batch, e events.Recorded) error {

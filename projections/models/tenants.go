@@ -1,4 +1,4 @@
-package projections
+package models
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/projections"
 )
 
-var tenants = Projection{
+var tenants = projections.Projection{
 	Name:    "tenants",
-	version: 2, // with pending members and tenants that are deleted
-	tables:  []string{"tenants", "environments", "members"},
-	schema: `
+	Version: 2, // with pending members and tenants that are deleted
+	Tables:  []string{"tenants", "environments", "members"},
+	Schema: `
 create table tenants (
     id         text        primary key,
     name       text        not null,
@@ -42,8 +43,8 @@ create table members (
     primary key (user_id, tenant_id)
 );
 create index on members (tenant_id);`,
-	factPrefixes: []string{"tenant."},
-	apply:        applyTenant,
+	FactPrefixes: []string{"tenant."},
+	Apply:        applyTenant,
 }
 
 func applyTenant(b *pgx.Batch, e events.Recorded) error {
