@@ -90,7 +90,7 @@ func (a *accepting) accept() error {
 }
 
 func (a *accepting) role() events.PlatformRole {
-	user, _, _, err := load[User](a.t.Context(), a.store, events.UserStream("u"), nil)
+	user, _, _, err := load[User](a.t.Context(), a.w, &retry{}, events.UserStream("u"), nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}

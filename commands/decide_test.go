@@ -20,7 +20,7 @@ type scenario[S any] struct {
 	err   error
 }
 
-func stateOf[S any, P state[S]](facts []events.Fact) S {
+func stateOf[S any, P State[S]](facts []events.Fact) S {
 	var s S
 	for i, fact := range facts {
 		P(&s).evolve(events.Recorded{
@@ -31,7 +31,7 @@ func stateOf[S any, P state[S]](facts []events.Fact) S {
 	return s
 }
 
-func when[S any, P state[S]](t *testing.T, given []events.Fact, cmd Command[S]) scenario[S] {
+func when[S any, P State[S]](t *testing.T, given []events.Fact, cmd Command[S]) scenario[S] {
 	t.Helper()
 	facts, err := cmd.decide(stateOf[S, P](given))
 	return scenario[S]{t, facts, err}

@@ -65,10 +65,10 @@ func (f fields) check(ok bool, field, format string, args ...any) {
 	}
 }
 
-// Together is the refusal of a request of which something is known to be wrong, by field, together with what err says is wrong with its fields. Of a
-// field that is wrong as a whole nothing more is said of its parts. An err that goes before what the request says stays as it is: that what it is about
-// is not there, or not for the caller, or has changed. Where nothing is known to be wrong it is err.
-func Together(wrong map[string]string, err error) error {
+// MergeFieldErrors adds the fields that are known to be wrong with a request to a refusal of it, err; either may be nil. Of a field that is wrong as a
+// whole nothing is said of its parts. An Invalid err gets them beside its own; a nil or Conflict err gives way to them; any other err stays as it is,
+// for it says that what the request is about is not there, or not for the caller, or has changed.
+func MergeFieldErrors(wrong map[string]string, err error) error {
 	if len(wrong) == 0 {
 		return err
 	}

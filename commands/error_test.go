@@ -26,7 +26,7 @@ func TestWhatIsWrongIsToldTogether(t *testing.T) {
 		"parts of what is wrong are not wrong too": {shape, ofRules, map[string]string{"rules[0]": "expected object", "x": "unexpected property", "rules[01].serve": "is required", "rulesets": "is required", "y": "is bad", "y.z": "is bad"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Together(c.wrong, c.err)
+			got := MergeFieldErrors(c.wrong, c.err)
 			if c.want == nil {
 				if !errors.Is(got, c.err) {
 					t.Errorf("got %v, want %v", got, c.err)

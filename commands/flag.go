@@ -87,7 +87,13 @@ func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {
 
 func equal[T comparable](a, b T) bool { return a == b }
 
-func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
+// changedValue is changed for JSON, which is kept without white space.
+func changedValue(from, to json.RawMessage) *events.Change[json.RawMessage] {
+	if to = compact(to); len(to) == 0 || bytes.Equal(from, to) {
+		return nil
+	}
+	return &events.Change[json.RawMessage]{From: from, To: to}
+}
 
 func (f *Flag) variation(id string) *events.Variation {
 	for i := range f.Variations {
@@ -124,7 +130,7 @@ type CreateFlag struct {
 	ID             string // new
 	Name           *string
 	Type           events.FlagType
-	DefaultValue   json.RawMessage // nil: the zero value of the type
+	DefaultValue   json.RawMessage `json:",omitempty"` // nil: the zero value of the type
 	Description    string
 	Tags           []string
 	ProjectID      string
@@ -138,7 +144,7 @@ type CreateFlag struct {
 type NewVariation struct {
 	ID          string // new
 	Name        string
-	Value       json.RawMessage
+	Value       json.RawMessage `json:",omitempty"`
 	Description string
 	Weight      events.Weight
 }
@@ -200,8 +206,8 @@ type FlagRef struct {
 	Key      string
 	// ProjectID, if set, is the project that the flag must belong to; one of another is not found.
 	ProjectID string
-	// IfVersion, if set, is asked for the flag's version; false refuses with PreconditionFailed.
-	IfVersion func(events.Revision) bool
+	// IfVersions, if not nil, are the versions of which the flag must have one, else PreconditionFailed. An empty list refuses any.
+	IfVersions []events.Revision
 }
 
 func (r FlagRef) stream() string { return events.FlagStream(r.TenantID, r.Key) }
@@ -211,7 +217,7 @@ func (r FlagRef) admit(f Flag) error {
 	if !f.Exists || r.ProjectID != "" && f.ProjectID != r.ProjectID {
 		return refuse(NotFound, "no flag has the key %q", r.Key)
 	}
-	if r.IfVersion != nil && !r.IfVersion(f.Version) {
+	if r.IfVersions != nil && !slices.Contains(r.IfVersions, f.Version) {
 		return &Error{Kind: PreconditionFailed, Detail: "the flag has changed: its version is " + strconv.FormatUint(uint64(f.Version), 10), Version: f.Version}
 	}
 	return nil
@@ -222,7 +228,7 @@ type UpdateFlag struct {
 	FlagRef
 	Name         *string
 	Description  *string
-	DefaultValue *json.RawMessage
+	DefaultValue json.RawMessage `json:",omitempty"`
 	Tags         *[]string
 	Status       *events.FlagStatus
 	EnabledSent  bool // which is refused: SwitchFlag changes it
@@ -241,9 +247,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 		checkText(wrong, "description", *c.Description, 0, maxDescription)
 	}
 	if c.DefaultValue != nil {
-		checkValue(wrong, "defaultValue", f.Type, *c.DefaultValue)
-		value := compact(*c.DefaultValue)
-		c.DefaultValue = &value
+		checkValue(wrong, "defaultValue", f.Type, c.DefaultValue)
 	}
 	if c.Tags != nil {
 		wrong.check(*c.Tags != nil, "tags", "must be a list: an empty one removes all tags")
@@ -262,7 +266,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 	updated := events.FlagUpdated{
 		Name:         changed(f.Name, c.Name, equal),
 		Description:  changed(f.Description, c.Description, equal),
-		DefaultValue: changed(f.DefaultValue, c.DefaultValue, sameJSON),
+		DefaultValue: changedValue(f.DefaultValue, c.DefaultValue),
 		Tags:         changed(f.Tags, c.Tags, sameTags),
 	}
 	if updated != (events.FlagUpdated{}) {
@@ -331,7 +335,7 @@ type UpdateVariation struct {
 	FlagRef
 	ID          string
 	Name        *string
-	Value       *json.RawMessage
+	Value       json.RawMessage `json:",omitempty"`
 	Description *string
 	Weight      *events.Weight
 }
@@ -344,13 +348,11 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	if v == nil {
 		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
 	}
-	if c.Value != nil {
-		value := compact(*c.Value)
-		c.Value = &value
-	}
 	next := *v
 	assign(&next.Name, c.Name)
-	assign(&next.Value, c.Value)
+	if c.Value != nil {
+		next.Value = compact(c.Value)
+	}
 	assign(&next.Description, c.Description)
 	assign(&next.Weight, c.Weight)
 	wrong := fields{}
@@ -361,7 +363,7 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	updated := events.VariationUpdated{
 		ID:          c.ID,
 		Name:        changed(v.Name, c.Name, equal),
-		Value:       changed(v.Value, c.Value, sameJSON),
+		Value:       changedValue(v.Value, c.Value),
 		Description: changed(v.Description, c.Description, equal),
 		Weight:      changed(v.Weight, c.Weight, equal),
 	}

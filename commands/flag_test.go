@@ -113,7 +113,7 @@ func TestUpdateFlag(t *testing.T) {
 	given := []events.Fact{created(func(f *events.FlagCreated) { f.Tags = []string{"a"} })}
 	t.Run("what changes is told with what was", func(t *testing.T) {
 		when(t, given, UpdateFlag{
-			FlagRef: theFlag, Name: new("n"), Description: new("d"), DefaultValue: new(raw(" 7 ")), Tags: &[]string{"b", "b"}, Status: new(events.ArchivedFlag),
+			FlagRef: theFlag, Name: new("n"), Description: new("d"), DefaultValue: raw(" 7 "), Tags: &[]string{"b", "b"}, Status: new(events.ArchivedFlag),
 		}).then(
 			events.FlagUpdated{
 				Name: &events.Change[string]{From: "k", To: "n"}, Description: &events.Change[string]{To: "d"},
@@ -124,7 +124,7 @@ func TestUpdateFlag(t *testing.T) {
 	})
 	t.Run("what is so already is no change", func(t *testing.T) {
 		when(t, given, UpdateFlag{
-			FlagRef: theFlag, Name: new("k"), Description: new(""), DefaultValue: new(raw("0")), Tags: &[]string{"a"}, Status: new(events.ActiveFlag),
+			FlagRef: theFlag, Name: new("k"), Description: new(""), DefaultValue: raw("0"), Tags: &[]string{"a"}, Status: new(events.ActiveFlag),
 		}).then()
 	})
 	t.Run("any status follows any", func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestUpdateFlag(t *testing.T) {
 			then(events.FlagStatusChanged{From: events.ArchivedFlag, To: events.InactiveFlag})
 	})
 	t.Run("all that is wrong is named", func(t *testing.T) {
-		when(t, given, UpdateFlag{FlagRef: theFlag, Name: new(""), DefaultValue: new(raw("true")), Tags: &[]string{""}, Status: new(events.FlagStatus("x"))}).
+		when(t, given, UpdateFlag{FlagRef: theFlag, Name: new(""), DefaultValue: raw("true"), Tags: &[]string{""}, Status: new(events.FlagStatus("x"))}).
 			refused(Invalid, "name", "defaultValue", "tags[0]", "status")
 	})
 	t.Run("of no flag", func(t *testing.T) { when(t, nil, UpdateFlag{FlagRef: theFlag}).refused(NotFound) })
@@ -145,7 +145,7 @@ func TestUpdateFlag(t *testing.T) {
 func TestAChangeMayExpectAVersion(t *testing.T) {
 	given := []events.Fact{created(), events.FlagEnabled{Environment: production}}
 	at := func(version events.Revision) FlagRef {
-		return FlagRef{TenantID: "t", Key: "k", IfVersion: func(v events.Revision) bool { return v == version }}
+		return FlagRef{TenantID: "t", Key: "k", IfVersions: []events.Revision{9, version}}
 	}
 	for name, cmd := range map[string]func(FlagRef) Command[Flag]{
 		"update": func(r FlagRef) Command[Flag] { return UpdateFlag{FlagRef: r, Name: new("n")} },
@@ -172,7 +172,6 @@ func TestAChangeMayExpectAVersion(t *testing.T) {
 
 func TestAChangeMayExpectAProject(t *testing.T) {
 	inProject := created(func(f *events.FlagCreated) { f.ProjectID = "p" })
-	never := func(events.Revision) bool { return false }
 	for name, c := range map[string]struct {
 		given []events.Fact
 		found bool
@@ -190,7 +189,7 @@ func TestAChangeMayExpectAProject(t *testing.T) {
 				return
 			}
 			update.refused(NotFound)
-			ref.IfVersion = never
+			ref.IfVersions = []events.Revision{}
 			when(t, c.given, DeleteFlag{FlagRef: ref}).refused(NotFound)
 		})
 	}
@@ -244,12 +243,12 @@ func TestVariations(t *testing.T) {
 		when(t, full, AddVariation{theFlag, high}).refused(Conflict)
 	})
 	t.Run("update", func(t *testing.T) {
-		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("lower"), Value: new(raw("0.5")), Description: new("d"), Weight: new(events.Weight(1))}).
+		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("lower"), Value: raw("0.5"), Description: new("d"), Weight: new(events.Weight(1))}).
 			then(events.VariationUpdated{
 				ID: "v1", Name: &events.Change[string]{From: "low", To: "lower"}, Value: &events.Change[json.RawMessage]{From: raw("1"), To: raw("0.5")},
 				Description: &events.Change[string]{To: "d"}, Weight: &events.Change[events.Weight]{From: 1000, To: 1},
 			})
-		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("low"), Value: new(raw(" 1 ")), Weight: new(events.Weight(1000))}).then()
+		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("low"), Value: raw(" 1 "), Weight: new(events.Weight(1000))}).then()
 		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v9"}).refused(NotFound)
 		two := append(given, events.VariationAdded{Variation: high.variation()})
 		when(t, two, UpdateVariation{FlagRef: theFlag, ID: "v2", Name: new("low")}).refused(Invalid, "name")

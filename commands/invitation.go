@@ -64,19 +64,14 @@ type CreateInvitation struct {
 
 func (c CreateInvitation) stream() string { return events.InvitationStream(c.ID) }
 
-// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
-func (c CreateInvitation) Check(found map[string]string) error {
-	wrong := fields(found)
+func (c CreateInvitation) decide(i Invitation) ([]events.Fact, error) {
+	wrong := fields{}
 	known := []events.PlatformRole{events.PlatformViewer, events.PlatformAdmin}
 	if c.Legacy {
 		known = append(known, events.SuperUser)
 	}
 	checkPlatformRole(wrong, c.Role, c.Listed, known...)
-	return wrong.err()
-}
-
-func (c CreateInvitation) decide(i Invitation) ([]events.Fact, error) {
-	if err := c.Check(map[string]string{}); err != nil {
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	if c.AlreadyPending || i.ID != "" {
@@ -142,8 +137,8 @@ func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
 }
 
-// GrantInvited gives a person the role of an invitation that he has accepted. One that is higher already stays, and so does whatever his role was
-// changed to since he accepted, by the clocks of the nodes: it may be repeated at any time.
+// GrantInvited gives a person the role of an invitation that they have accepted. One that is higher already stays, and so does whatever their role was
+// changed to since they accepted, by the clocks of the nodes: it may be repeated at any time.
 type GrantInvited struct {
 	UserRef
 	Role       events.PlatformRole
@@ -161,30 +156,26 @@ func (c GrantInvited) decide(u User) ([]events.Fact, error) {
 // InvitationTaker is somebody who accepts an invitation.
 type InvitationTaker struct {
 	UserID      string
-	Invitations []string // to his verified address, by id
-	Listed      bool     // his address is on the list of those who may be super users
+	Invitations []string // to their verified address, by id
+	Listed      bool     // their address is on the list of those who may be super users
 }
 
-// Accept gives a person the role of the first of his invitations that is pending; a role that is higher already stays. The invitation is accepted
+// Accept gives a person the role of the first of their invitations that is pending; a role that is higher already stays. The invitation is accepted
 // first, so that no other ever gives a role; an accepted one whose role was not given, because the node died in between, counts as pending. The
 // error is NotFound where there is none.
 func Accept(ctx context.Context, w *Writer, by By, who InvitationTaker, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accept := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
-		found, _, _, err := load[Invitation](ctx, w.Store, accept.stream(), nil)
+		found, _, _, err := load[Invitation](ctx, w, &retry{}, accept.stream(), nil)
 		if err != nil {
-			return Invitation{}, Done{}, unavailable(err)
+			return Invitation{}, Done{}, err
 		}
 		grant := GrantInvited{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed, AcceptedAt: now}
 		if found.acceptedBy != who.UserID {
 			if accept.admit(found, "pending") != nil {
 				continue
 			}
-			user, _, _, err := load[User](ctx, w.Store, grant.stream(), nil)
-			if err != nil {
-				return Invitation{}, Done{}, unavailable(err)
-			}
-			if _, err := grant.decide(user); err != nil {
+			if _, err := Check(ctx, w, By{}, grant); err != nil {
 				return Invitation{}, Done{}, err
 			}
 		}

@@ -23,21 +23,16 @@ type AddMember struct {
 	UserID  string // of the person, or of the pending member
 	Pending bool
 	Role    events.Role
-	Awaited string // the id under which the person has been invited before, empty where he has not
-}
-
-// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
-func (c AddMember) Check(found map[string]string) error {
-	wrong := fields(found)
-	checkRole(wrong, c.Role)
-	return wrong.err()
+	Awaited string // the id under which the person has been invited before, empty where they have not
 }
 
 func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	if err := c.Check(map[string]string{}); err != nil {
+	wrong := fields{}
+	checkRole(wrong, c.Role)
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	_, member := t.Members[c.UserID]
@@ -69,16 +64,15 @@ func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
 }
 
-// ShutOut tells who cannot sign in: has been deactivated or erased. It is looked up in the snapshot, so it may miss one who is shut out at the same
-// moment, and nothing keeps the last admin from being shut out later: a tenant may be left without one who can sign in until he is let in again.
-type ShutOut func(userID string) bool
-
 // ChangeRole gives a member another role. The last admin who can sign in stays one.
 type ChangeRole struct {
 	TenantRef
 	UserID string
 	Role   events.Role
-	ShutOut
+	// ShutOut are those of the tenant's admins who have been deactivated or erased, and so cannot sign in. The caller looks them up in the snapshot,
+	// which may miss one who is shut out, or becomes an admin, at the same moment. Nothing keeps the last admin from being shut out later: the tenant
+	// then has none who can sign in until they are let in again.
+	ShutOut []string
 }
 
 func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
@@ -106,7 +100,8 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 type RemoveMember struct {
 	TenantRef
 	UserID string
-	ShutOut
+	// ShutOut is as in ChangeRole.
+	ShutOut []string
 }
 
 func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
@@ -131,12 +126,12 @@ func (t *Tenant) member(userID string) (Member, error) {
 }
 
 // lastAdmin reports whether a member is an admin beside whom there is none who can sign in.
-func (t *Tenant) lastAdmin(userID string, shutOut ShutOut) bool {
+func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
 	if m := t.Members[userID]; m.Role != events.AdminRole || m.Pending {
 		return false
 	}
 	for id, m := range t.Members {
-		if id != userID && m.Role == events.AdminRole && !m.Pending && !shutOut(id) {
+		if id != userID && m.Role == events.AdminRole && !m.Pending && !slices.Contains(shutOut, id) {
 			return false
 		}
 	}

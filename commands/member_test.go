@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"slices"
 	"testing"
 
 	"flagledger/events"
@@ -48,10 +47,10 @@ func TestMembers(t *testing.T) {
 		}
 	})
 	change := func(userID string, role events.Role, shutOut ...string) ChangeRole {
-		return ChangeRole{ref, userID, role, func(id string) bool { return slices.Contains(shutOut, id) }}
+		return ChangeRole{ref, userID, role, shutOut}
 	}
 	remove := func(userID string, shutOut ...string) RemoveMember {
-		return RemoveMember{ref, userID, func(id string) bool { return slices.Contains(shutOut, id) }}
+		return RemoveMember{ref, userID, shutOut}
 	}
 	t.Run("change a role", func(t *testing.T) {
 		when(t, and(second), change("boss", events.ViewerRole)).then(events.MemberRoleChanged{UserID: "boss", From: events.AdminRole, To: events.ViewerRole})

@@ -33,8 +33,18 @@ func (o *Once) next(purpose string) (id uuid.UUID, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.used[purpose]++
-	n = o.used[purpose]
-	return uuid.NewSHA1(o.seed, binary.BigEndian.AppendUint32([]byte(purpose+"\x00"), uint32(n))), n
+	return o.nth(purpose, o.used[purpose]), o.used[purpose]
+}
+
+// peek is the id that next returns next.
+func (o *Once) peek(purpose string) uuid.UUID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.nth(purpose, o.used[purpose]+1)
+}
+
+func (o *Once) nth(purpose string, n int) uuid.UUID {
+	return uuid.NewSHA1(o.seed, binary.BigEndian.AppendUint32([]byte(purpose+"\x00"), uint32(n)))
 }
 
 // NewID is like the function of that name; the nth call returns the same id each time that the request is made.
@@ -56,5 +66,17 @@ func (o *Once) eventIDs(stream, command string) func(i int) uuid.UUID {
 		return nil
 	}
 	seed, _ := o.next(stream + "\x00" + command)
+	return idsFrom(seed)
+}
+
+// peekEventIDs is what eventIDs returns next.
+func (o *Once) peekEventIDs(stream, command string) func(i int) uuid.UUID {
+	if o == nil {
+		return nil
+	}
+	return idsFrom(o.peek(stream + "\x00" + command))
+}
+
+func idsFrom(seed uuid.UUID) func(i int) uuid.UUID {
 	return func(i int) uuid.UUID { return uuid.NewSHA1(seed, binary.BigEndian.AppendUint32(nil, uint32(i))) }
 }

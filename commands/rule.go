@@ -72,7 +72,7 @@ type NewRule struct {
 // NewServe is what is to be served: exactly one of a variation, a value and a rollout. What was not sent is nil.
 type NewServe struct {
 	VariationID *string
-	Value       json.RawMessage
+	Value       json.RawMessage `json:",omitempty"`
 	Rollout     []events.Share
 	BucketBy    *string
 }

@@ -372,7 +372,7 @@ func TestAVariationThatIsServedStays(t *testing.T) {
 		})
 	}
 	t.Run("and can be updated", func(t *testing.T) {
-		when(t, []events.Fact{split, inProduction}, UpdateVariation{FlagRef: theFlag, ID: "v1", Value: new(raw("9"))}).
+		when(t, []events.Fact{split, inProduction}, UpdateVariation{FlagRef: theFlag, ID: "v1", Value: raw("9")}).
 			then(events.VariationUpdated{ID: "v1", Value: &events.Change[json.RawMessage]{From: raw("1"), To: raw("9")}})
 	})
 }

@@ -79,15 +79,10 @@ type CreateTenant struct {
 
 func (c CreateTenant) stream() string { return events.TenantStream(c.ID) }
 
-// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
-func (c CreateTenant) Check(found map[string]string) error {
-	wrong := fields(found)
-	checkText(wrong, "name", c.Name, 1, maxName)
-	return wrong.err()
-}
-
 func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
-	if err := c.Check(map[string]string{}); err != nil {
+	wrong := fields{}
+	checkText(wrong, "name", c.Name, 1, maxName)
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	if t.taken {
@@ -129,20 +124,15 @@ type UpdateTenant struct {
 	Name *string
 }
 
-// Check adds to what is found wrong with a request what is wrong with the command, and refuses it if anything is.
-func (c UpdateTenant) Check(found map[string]string) error {
-	wrong := fields(found)
-	if c.Name != nil {
-		checkText(wrong, "name", *c.Name, 1, maxName)
-	}
-	return wrong.err()
-}
-
 func (c UpdateTenant) decide(t Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	if err := c.Check(map[string]string{}); err != nil {
+	wrong := fields{}
+	if c.Name != nil {
+		checkText(wrong, "name", *c.Name, 1, maxName)
+	}
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	name := changed(t.Name, c.Name, equal)

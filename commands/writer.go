@@ -19,8 +19,8 @@ type Command[S any] interface {
 	decide(state S) ([]events.Fact, error)
 }
 
-// state is what a command decides from. evolve takes in one event and never fails: what happened, happened.
-type state[S any] interface {
+// State is what a command decides from. evolve takes in one event and never fails: what happened, happened.
+type State[S any] interface {
 	*S
 	evolve(events.Recorded)
 }
@@ -39,9 +39,7 @@ type By struct {
 	RequestID     string
 	CorrelationID string
 	Reason        string
-	Once          *Once             // nil where the request is not made again
-	Wrong         map[string]string // what is wrong with the request as it is, by field: the command is refused with it
-	Refusal       error             // why the caller may not make the change any more: it is only found where the request made it before
+	Once          *Once // nil where the request is not repeated
 }
 
 // Done tells what became of a command.
@@ -53,41 +51,34 @@ type Done struct {
 
 const (
 	writeTimeout = 5 * time.Second
-	// outageTimeout is how long a write tries on after the store was first found to be gone: long enough for a lost connection, short
+	// outageTimeout is how long a command goes on trying after the store was first found to be gone: long enough for a lost connection, short
 	// enough to answer within a second.
 	outageTimeout = 700 * time.Millisecond
-	firstWait     = 10 * time.Millisecond
-	maxWait       = 100 * time.Millisecond
+	firstRetry    = 10 * time.Millisecond
+	maxRetry      = 100 * time.Millisecond
 )
 
 // Do carries out a command and returns the state that it leaves. It reads the stream, decides, appends, and waits until the change can be
 // read; where there is nothing to do, or the command is refused, until what made it so can be read, which another caller may have done just
 // now. A lost race is decided again; an append of unknown outcome is repeated, which applies it once. Where the request has been made before
 // and the command was carried out then, nothing is decided: the state is the one that it left. Its errors are *Error.
-func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
+func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	attempts := attempts{wait: firstWait}
-	ids := by.Once.eventIDs(cmd.stream(), fmt.Sprintf("%T", cmd))
+	var retry retry
+	ids := by.Once.eventIDs(cmd.stream(), typeName(cmd))
 	for {
-		s, last, done, err := load[S, P](ctx, w.Store, cmd.stream(), ids)
+		s, last, done, err := load[S, P](ctx, w, &retry, cmd.stream(), ids)
 		if err != nil {
-			if attempts.again(ctx, err) {
-				continue
-			}
-			return s, Done{}, unavailable(err)
+			return s, Done{}, err
 		}
 		if done {
-			return s, Done{Position: last.Position, Async: !w.awaitAll(ctx, last), Repeated: true}, nil
-		}
-		if by.Refusal != nil {
-			return s, Done{}, by.Refusal
+			return s, Done{Position: last.Position, Async: !w.awaitLast(ctx, last), Repeated: true}, nil
 		}
 		facts, err := cmd.decide(s)
-		err = Together(by.Wrong, err)
 		if err != nil || len(facts) == 0 {
-			return s, Done{Async: last.Revision > 0 && !w.awaitAll(ctx, last)}, err
+			return s, Done{Async: !w.awaitLast(ctx, last)}, err
 		}
 		batch := make([]events.Event, len(facts))
 		for i, fact := range facts {
@@ -102,7 +93,7 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 			}
 		}
 		position, err := w.Store.Append(ctx, cmd.stream(), last.Revision, batch)
-		for err != nil && attempts.again(ctx, err) {
+		for err != nil && retry.wait(ctx, err) {
 			position, err = w.Store.Append(ctx, cmd.stream(), last.Revision, batch)
 		}
 		switch {
@@ -124,15 +115,62 @@ func Do[S any, P state[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	}
 }
 
-// awaitAll waits until all that a stream holds up to an event is shown, of whichever facts it consists.
-func (w *Writer) awaitAll(ctx context.Context, last events.Recorded) bool {
+// Check decides a command as Do would, and appends nothing: it returns the state as it is, and why the command would be refused. Nothing is refused
+// that the request has done before. Where it is refused, it waits as Do does. Its errors are *Error.
+func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	s, last, done, err := load[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
+	if err != nil || done {
+		return s, err
+	}
+	if _, err = cmd.decide(s); err != nil {
+		w.awaitLast(ctx, last)
+	}
+	return s, err
+}
+
+// Find looks for what the request did with a command when it was made before, and changes nothing: what Do would return without deciding. It reports
+// false where the request did nothing then, or bears no Idempotency-Key. Its errors are *Error.
+func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, done Done, found bool, err error) {
+	if by.Once == nil {
+		return s, Done{}, false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	s, last, found, err := load[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
+	if err != nil || !found {
+		return s, Done{}, false, err
+	}
+	return s, Done{Position: last.Position, Async: !w.awaitLast(ctx, last), Repeated: true}, true, nil
+}
+
+// awaitLast waits until all that a stream holds up to its last event can be read, of whichever facts it consists.
+func (w *Writer) awaitLast(ctx context.Context, last events.Recorded) bool {
+	if last.Revision == 0 {
+		return true
+	}
 	kind, _, _ := strings.Cut(last.Name, ".")
 	return w.Await(ctx, last.Position, []string{kind + "."})
 }
 
-// load folds a stream. last is its last event, the zero Recorded where it has none. Where the stream holds events with the given ids, it is
-// folded no further than the last of these, and done is true.
-func load[S any, P state[S]](ctx context.Context, store events.Store, stream string, ids func(i int) uuid.UUID) (s S, last events.Recorded, done bool, err error) {
+func typeName(cmd any) string { return fmt.Sprintf("%T", cmd) }
+
+// load folds a stream, and tries again while the store cannot be reached. last is its last event, the zero Recorded where it has none. Where the stream
+// holds events with the given ids, it is folded no further than the last of these, and done is true. Its errors are *Error.
+func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string, ids func(i int) uuid.UUID) (s S, last events.Recorded, done bool, err error) {
+	for {
+		s, last, done, err = fold[S, P](ctx, w.Store, stream, ids)
+		if err == nil {
+			return s, last, done, nil
+		}
+		if !retry.wait(ctx, err) {
+			return s, last, false, unavailable(err)
+		}
+	}
+}
+
+func fold[S any, P State[S]](ctx context.Context, store events.Store, stream string, ids func(i int) uuid.UUID) (s S, last events.Recorded, done bool, err error) {
 	own := 0
 	for r, err := range store.Read(ctx, stream, 0) {
 		if err != nil {
@@ -152,29 +190,29 @@ func load[S any, P state[S]](ctx context.Context, store events.Store, stream str
 	return s, last, own > 0, nil
 }
 
-// attempts bounds how long a command tries to reach a store.
-type attempts struct {
-	wait     time.Duration
+// retry bounds how long a command goes on trying to reach a store. The zero retry has not failed yet.
+type retry struct {
+	delay    time.Duration
 	deadline time.Time
 }
 
-// again waits before the next attempt, and reports whether there is one.
-func (a *attempts) again(ctx context.Context, err error) bool {
+// wait waits before the next attempt, and reports whether there is one: err is ErrUnavailable and the time is not over.
+func (r *retry) wait(ctx context.Context, err error) bool {
 	if !errors.Is(err, events.ErrUnavailable) {
 		return false
 	}
-	if a.deadline.IsZero() {
-		a.deadline = time.Now().Add(outageTimeout)
+	if r.deadline.IsZero() {
+		r.delay, r.deadline = firstRetry, time.Now().Add(outageTimeout)
 	}
-	if time.Now().Add(a.wait).After(a.deadline) {
+	if time.Now().Add(r.delay).After(r.deadline) {
 		return false
 	}
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(a.wait):
+	case <-time.After(r.delay):
 	}
-	a.wait = min(2*a.wait, maxWait)
+	r.delay = min(2*r.delay, maxRetry)
 	return true
 }
 

@@ -309,7 +309,7 @@ func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
 	if err := a.identity.Revoke(ctx, claims.UserID, claims.SessionID); err != nil {
 		return nil, err
 	}
-	_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.EndSession{
+	_, done, err := do(ctx, a.writer, commands.EndSession{
 		UserID: claims.UserID, SessionID: claims.SessionID, Until: a.now().Add(maxTokenLife),
 	})
 	return succeeded(done), err

@@ -31,14 +31,16 @@ func wholeBody(r *http.Request) ([]byte, error) {
 
 // bodyErrors is the refusal of what of a request's body does not fit its schema; nil where all fits. What changes anything other than by a command
 // asks for it before.
-func bodyErrors(ctx context.Context) error { return commands.Together(requestOf(ctx).wrong, nil) }
+func bodyErrors(ctx context.Context) error {
+	return commands.MergeFieldErrors(requestOf(ctx).wrong, nil)
+}
 
 // withBodyErrors adds what of a request's body does not fit its schema to what err says of it; it is nil where nothing is wrong.
 func withBodyErrors(ctx context.Context, err error) error {
 	if p, ok := errors.AsType[*problem](err); ok && p.Errors != nil {
 		err = &commands.Error{Kind: commands.Invalid, Detail: p.Detail, Fields: p.Errors}
 	}
-	return commands.Together(requestOf(ctx).wrong, err)
+	return commands.MergeFieldErrors(requestOf(ctx).wrong, err)
 }
 
 // wrongFields is the refusal of a request for what is wrong with it, by field: nil where nothing is.

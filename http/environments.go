@@ -40,7 +40,7 @@ func (a *API) addEnvironments() {
 		TenantChange
 		Body environmentBody
 	}) (*environmentOutput, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.AddEnvironment{
+		_, done, err := do(ctx, a.writer, commands.AddEnvironment{
 			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment},
 		})
 		return &environmentOutput{
@@ -54,7 +54,7 @@ func (a *API) addEnvironments() {
 		TenantChange
 		Environment string `path:"environment" example:"staging"`
 	}) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
+		_, done, err := do(ctx, a.writer, commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
 		return &noContent{changedBy(done)}, err
 	})
 }

@@ -10,19 +10,23 @@ import (
 // etag is the entity tag of a flag's version.
 func etag(v events.Revision) string { return `"` + strconv.FormatUint(uint64(v), 10) + `"` }
 
-// ifMatch reads an If-Match header into the condition that commands take: nil where there is none. Weak tags never match, as RFC 9110 has it.
-func ifMatch(header string) func(events.Revision) bool {
+// ifMatch reads an If-Match header into the versions that commands take: nil, which is any, where there is none or it has a *. Tags that are weak, which
+// never match as RFC 9110 has it, or of no version are left out.
+func ifMatch(header string) []events.Revision {
 	if header == "" {
 		return nil
 	}
-	return func(v events.Revision) bool {
-		for tag := range strings.SplitSeq(header, ",") {
-			if tag = strings.TrimSpace(tag); tag == "*" || tag == etag(v) {
-				return true
-			}
+	versions := []events.Revision{}
+	for tag := range strings.SplitSeq(header, ",") {
+		tag = strings.TrimSpace(tag)
+		if tag == "*" {
+			return nil
 		}
-		return false
+		if v, err := strconv.ParseUint(strings.Trim(tag, `"`), 10, 64); err == nil && tag == etag(events.Revision(v)) {
+			versions = append(versions, events.Revision(v))
+		}
 	}
+	return versions
 }
 
 // noneMatch reports whether an If-None-Match header names a tag. Weak tags match too, as RFC 9110 has it.

@@ -91,7 +91,7 @@ type FlagChange struct {
 }
 
 func (f FlagChange) ref(ctx context.Context) commands.FlagRef {
-	return commands.FlagRef{TenantID: principalOf(ctx).tenant.ID(), Key: f.Key, ProjectID: f.ProjectID, IfVersion: ifMatch(f.IfMatch)}
+	return commands.FlagRef{TenantID: principalOf(ctx).tenant.ID(), Key: f.Key, ProjectID: f.ProjectID, IfVersions: ifMatch(f.IfMatch)}
 }
 
 // NewFlag is what a flag is made of.
@@ -184,13 +184,13 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history stays")
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, changeFlags, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteFlag{FlagRef: in.ref(ctx)})
+		_, done, err := do(ctx, a.writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	}, at.alias)
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
 		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*switchOutput, error) {
-				flag, done, err := commands.Do(ctx, a.writer, by(ctx), commands.SwitchFlag{
+				flag, done, err := do(ctx, a.writer, commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
 				})
 				return &switchOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: success{true}}, err
@@ -268,13 +268,13 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	Body updateFlagBody
 }) (*flagOutput, error) {
 	return a.writeFlag(ctx, commands.UpdateFlag{
-		FlagRef: in.ref(ctx), Name: in.Body.Name.sent, Description: in.Body.Description.text, DefaultValue: in.Body.DefaultValue.raw(), Tags: in.Body.Tags.sent,
+		FlagRef: in.ref(ctx), Name: in.Body.Name.sent, Description: in.Body.Description.text, DefaultValue: json.RawMessage(in.Body.DefaultValue), Tags: in.Body.Tags.sent,
 		Status: (*events.FlagStatus)(in.Body.Status.sent), EnabledSent: in.Body.Enabled != nil,
 	})
 }
 
 func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]) (*flagOutput, error) {
-	flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	flag, done, err := do(ctx, a.writer, cmd)
 	if err != nil {
 		return nil, err
 	}

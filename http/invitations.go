@@ -73,8 +73,8 @@ func (a *API) addInvitations() {
 		ChangeInput
 		Body newInvitationBody
 	}) (*invitationOutput, error) {
-		create := commands.CreateInvitation{Role: events.PlatformRole(in.Body.Role), Listed: a.onSuperUserList(in.Body.Email)}
-		if err := withBodyErrors(ctx, create.Check(wrongAddress(in.Body.Email))); err != nil {
+		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.onSuperUserList(in.Body.Email)}
+		if err := checkCommand(ctx, a.writer, wrongAddress(in.Body.Email), create); err != nil {
 			return nil, err
 		}
 		return a.invite(ctx, in.Body.Email, create)
@@ -99,14 +99,14 @@ func (a *API) addInvitations() {
 	revoke.DefaultStatus = http.StatusNoContent
 	revoke.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, revoke, func(ctx context.Context, in *InvitationPath) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
+		_, done, err := do(ctx, a.writer, commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
 		return &noContent{changedBy(done)}, err
 	})
 	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag, "Mail an invitation once more; it expires later")
 	resend.Description = "An address is mailed five invitations an hour at most."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
-		invitation, done, err := commands.Do(ctx, a.writer, by(ctx), commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+		invitation, done, err := do(ctx, a.writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	if err != nil {
 		return nil, err
 	}
-	create.ID, create.Now = newID(ctx), a.now()
+	create.Now = a.now()
 	if create.AlreadyPending, err = a.queries.HasPendingInvitation(ctx, email); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 			return nil, err
 		}
 	}
-	invitation, done, err := commands.Do(ctx, a.writer, by(ctx), create)
+	invitation, done, err := do(ctx, a.writer, create)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -123,15 +122,6 @@ func (v *value) UnmarshalJSON(data []byte) error {
 // Schema implements huma.SchemaProvider.
 func (value) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "A value of the flag's type. Numbers keep their spelling.", Examples: []any{true}}
-}
-
-// raw is nil where the value was not sent.
-func (v value) raw() *json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	raw := json.RawMessage(v)
-	return &raw
 }
 
 // optional is a member that may be left out. sent is nil where it was left out; null is read as the zero value, which commands refuse together

@@ -88,7 +88,7 @@ func (a *API) addLegacyPlatform() {
 			return nil, err
 		}
 		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{
-			Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.onSuperUserList(in.Body.Email),
+			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.onSuperUserList(in.Body.Email),
 		})
 		if err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (a *API) legacyInvite(ctx context.Context, in *struct {
 		if err := wrongFields(wrong); err != nil {
 			return nil, err
 		}
-		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{Role: events.PlatformAdmin})
+		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformAdmin})
 		if err != nil {
 			return nil, err
 		}

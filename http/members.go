@@ -80,15 +80,15 @@ func (a *API) addMembers() {
 		Body memberRoleBody
 	}) (*memberOutput, error) {
 		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{
-			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role), ShutOut: a.isShutOut,
+			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role), ShutOut: a.shutOutAdmins(in.ID),
 		})
 	}, old+"/{userId}")
 	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveMember{
-			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.isShutOut,
+		_, done, err := do(ctx, a.writer, commands.RemoveMember{
+			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID),
 		})
 		if err == nil {
 			err = a.directory.Forget(ctx, in.UserID)
@@ -97,8 +97,19 @@ func (a *API) addMembers() {
 	}, old+"/{userId}")
 }
 
-// isShutOut reports whether somebody has been deactivated or erased.
-func (a *API) isShutOut(userID string) bool { return a.checkActive(userID) != nil }
+// shutOutAdmins are the admins of a tenant who have been deactivated or erased, as the snapshot knows them.
+func (a *API) shutOutAdmins(tenantID string) (ids []string) {
+	tenant, ok := a.queries.Snapshot().Tenant(tenantID)
+	if !ok {
+		return nil
+	}
+	for _, id := range tenant.Admins() {
+		if a.checkActive(id) != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
 func (a *API) addMember(ctx context.Context, in *struct {
 	TenantPath
@@ -111,7 +122,7 @@ func (a *API) addMember(ctx context.Context, in *struct {
 // inviteMember notes the address of a pending member, which is no fact, before the fact: a pending member is never without it.
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
 	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
-	if err := withBodyErrors(ctx, add.Check(wrongAddress(body.Email))); err != nil {
+	if err := checkCommand(ctx, a.writer, wrongAddress(body.Email), add); err != nil {
 		return nil, err
 	}
 	id := newID(ctx)
@@ -122,12 +133,12 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	if add.UserID, add.Awaited = person, pending; person == "" {
 		add.UserID, add.Pending = pending, true
 	}
-	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), add)
+	tenant, done, err := do(ctx, a.writer, add)
 	if err != nil {
 		return nil, err
 	}
 	if _, again := tenant.Members[id]; again {
-		add.UserID, add.Pending = id, true // the request invited him when it was made before; he may have signed in since
+		add.UserID, add.Pending = id, true // the request invited them when it was made before; they may have signed in since
 	}
 	profile, err := a.directory.Profile(ctx, tenantID, add.UserID)
 	if err != nil {
@@ -173,7 +184,7 @@ func (a *API) joinTenants(ctx context.Context, himself commands.By, c commands.C
 }
 
 func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant]) (*memberOutput, error) {
-	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	tenant, done, err := do(ctx, a.writer, cmd)
 	if err != nil {
 		return nil, err
 	}

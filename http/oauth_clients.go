@@ -83,7 +83,7 @@ func (a *API) addOAuth() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteClient{ClientRef: in.ref(ctx)})
+		_, done, err := do(ctx, a.writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	}, alias+"/{clientId}")
 	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another 24 hours")
@@ -97,7 +97,7 @@ func (a *API) addOAuth() {
 // writeClient answers with a client as a command leaves it and its new secret, this once. Where the answer with the secret was lost and the
 // request is made again, the client gets another one.
 func (a *API) writeClient(ctx context.Context, cmd commands.Command[commands.Tenant], id, secret string) (*clientOutput, error) {
-	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	tenant, done, err := do(ctx, a.writer, cmd)
 	if err == nil && done.Repeated {
 		anew := by(ctx)
 		anew.Once = nil

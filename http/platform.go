@@ -143,7 +143,7 @@ func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 }
 
 func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command[commands.User]) (*platformUserOutput, error) {
-	state, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	state, done, err := do(ctx, a.writer, cmd)
 	if err != nil {
 		return nil, err
 	}

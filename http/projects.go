@@ -111,7 +111,7 @@ func (a *API) addProjects() {
 		if err != nil && !errors.Is(err, queries.ErrNotFound) {
 			return nil, err
 		}
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
+		_, done, err := do(ctx, a.writer, commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
 		return &noContent{changedBy(done)}, err
 	}, "/api/projects/{projectId}")
 }
@@ -135,7 +135,7 @@ func projectRef(ctx context.Context, id string) commands.ProjectRef {
 }
 
 func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Project]) (*projectOutput, error) {
-	p, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	p, done, err := do(ctx, a.writer, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -233,7 +233,7 @@ func (a *API) addRules() {
 		if in.Body.Fallthrough.sent {
 			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
 		}
-		flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+		flag, done, err := do(ctx, a.writer, cmd)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +249,7 @@ func (a *API) addRules() {
 			Body fallthroughBody
 		}) (*fallthroughOutput, error) {
 			cmd := in.Body.Serve.command(ctx, in.FlagChange)
-			flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+			flag, done, err := do(ctx, a.writer, cmd)
 			if err != nil {
 				return nil, err
 			}

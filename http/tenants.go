@@ -83,7 +83,7 @@ func (a *API) addTenants() {
 	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
+		_, done, err := do(ctx, a.writer, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
 		if err == nil {
 			err = a.directory.ForgetTenant(ctx, in.ID)
 		}
@@ -121,10 +121,10 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 }) (*tenantOutput, error) {
 	email, name := in.Body.PrimaryEmail, in.Body.ContactName.text
 	update := commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Body.Name.sent}
-	if err := withBodyErrors(ctx, update.Check(wrongContact(email, name))); err != nil {
+	if err := checkCommand(ctx, a.writer, wrongContact(email, name), update); err != nil {
 		return nil, err
 	}
-	state, done, err := commands.Do(ctx, a.writer, by(ctx), update)
+	state, done, err := do(ctx, a.writer, update)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Administered: a.administered(claims.UserID),
 		Environments: commands.FirstEnvironments(),
 	}
-	if err := withBodyErrors(ctx, create.Check(wrong)); err != nil {
+	if err := checkCommand(ctx, a.writer, wrong, create); err != nil {
 		return nil, err
 	}
 	email := claims.Email
@@ -173,7 +173,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
-	tenant, done, err := commands.Do(ctx, a.writer, by(ctx), create)
+	tenant, done, err := do(ctx, a.writer, create)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (a *API) addVariations() {
 			Body updateVariationBody
 		}) (*variationOutput, error) {
 			update := commands.UpdateVariation{
-				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name.sent, Value: in.Body.Value.raw(), Description: in.Body.Description.text,
+				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name.sent, Value: json.RawMessage(in.Body.Value), Description: in.Body.Description.text,
 			}
 			if in.Body.Weight != nil {
 				update.Weight = new(in.Body.Weight.weight())
@@ -110,7 +110,7 @@ func (a *API) addVariations() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = append(remove.Errors, http.StatusConflict)
 	register(a, changeFlags, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
-		_, done, err := commands.Do(ctx, a.writer, by(ctx), commands.RemoveVariation{
+		_, done, err := do(ctx, a.writer, commands.RemoveVariation{
 			FlagRef: in.ref(ctx), ID: in.ID, Environments: principalOf(ctx).tenant.Environments(),
 		})
 		return &noContent{changedBy(done)}, err
@@ -118,7 +118,7 @@ func (a *API) addVariations() {
 }
 
 func (a *API) writeVariation(ctx context.Context, cmd commands.Command[commands.Flag], id string) (*variationOutput, error) {
-	flag, done, err := commands.Do(ctx, a.writer, by(ctx), cmd)
+	flag, done, err := do(ctx, a.writer, cmd)
 	if err != nil {
 		return nil, err
 	}

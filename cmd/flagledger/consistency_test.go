@@ -153,9 +153,7 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 	if !f.Exists && rapid.IntRange(0, 9).Draw(t, "create") > 0 {
 		create := commands.CreateFlag{
 			TenantID: "t", Key: key, ID: commands.NewID(), Type: kind, Name: maybe(t, drawText), Description: drawText(t), Tags: drawTags(t), Salt: commands.NewSalt(),
-		}
-		if value := maybe(t, drawValue(kind)); value != nil {
-			create.DefaultValue = *value
+			DefaultValue: maybeValue(t, kind),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "variations") {
 			create.Variations = append(create.Variations, drawVariation(t, kind))
@@ -172,7 +170,7 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 	switch rapid.SampledFrom(all).Draw(t, "command") {
 	case "update":
 		return commands.UpdateFlag{
-			FlagRef: ref, Name: maybe(t, drawText), Description: maybe(t, drawText), DefaultValue: maybe(t, drawValue(kind)), Tags: maybe(t, drawTags),
+			FlagRef: ref, Name: maybe(t, drawText), Description: maybe(t, drawText), DefaultValue: maybeValue(t, kind), Tags: maybe(t, drawTags),
 			Status: maybe(t, func(t *rapid.T) events.FlagStatus {
 				return rapid.SampledFrom([]events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}).Draw(t, "status")
 			}),
@@ -183,7 +181,7 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 		return commands.AddVariation{FlagRef: ref, Variation: drawVariation(t, kind)}
 	case "change":
 		return commands.UpdateVariation{
-			FlagRef: ref, ID: variation, Name: maybe(t, drawText), Value: maybe(t, drawValue(kind)), Description: maybe(t, drawText), Weight: maybe(t, drawWeight),
+			FlagRef: ref, ID: variation, Name: maybe(t, drawText), Value: maybeValue(t, kind), Description: maybe(t, drawText), Weight: maybe(t, drawWeight),
 		}
 	case "remove":
 		return commands.RemoveVariation{FlagRef: ref, ID: variation, Environments: environments}
@@ -205,6 +203,13 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 func maybe[T any](t *rapid.T, draw func(*rapid.T) T) *T {
 	if rapid.Bool().Draw(t, "sent") {
 		return new(draw(t))
+	}
+	return nil
+}
+
+func maybeValue(t *rapid.T, kind events.FlagType) json.RawMessage {
+	if rapid.Bool().Draw(t, "sent") {
+		return drawValue(kind)(t)
 	}
 	return nil
 }

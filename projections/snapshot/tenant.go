@@ -93,6 +93,17 @@ func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().
 // Role tells what a person may do in the tenant; false for one who is no member.
 func (t *Tenant) Role(userID string) (events.Role, bool) { return t.members.Load(userID) }
 
+// Admins are the ids of those who may do anything in the tenant, in no order.
+func (t *Tenant) Admins() (ids []string) {
+	t.members.Range(func(id string, role events.Role) bool {
+		if role == events.AdminRole {
+			ids = append(ids, id)
+		}
+		return true
+	})
+	return ids
+}
+
 // Flag finds a flag by its key.
 func (t *Tenant) Flag(key string) (*Flag, bool) { return t.flags.Load(key) }
 

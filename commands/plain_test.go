@@ -1,0 +1,150 @@
+package commands
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flagledger/events"
+)
+
+// oneOfEach is a command of each type, with what JSON could lose: values that are null, lists that are empty or not sent.
+func oneOfEach() []any {
+	ref := FlagRef{TenantID: "t", Key: "k", ProjectID: "p", IfVersions: []events.Revision{}}
+	tenant, user, now := TenantRef{"t"}, UserRef{"u"}, time.Date(2026, 3, 14, 15, 9, 26, 535_000_000, time.UTC)
+	serve := &NewServe{Value: raw("null")}
+	rollout := &NewServe{Rollout: []events.Share{{VariationID: "v", Weight: 1}}, BucketBy: new("company.id")}
+	fallthroughs := SetFallthrough{FlagRef: ref, Environment: production, Serve: rollout}
+	return []any{
+		CreateFlag{TenantID: "t", Key: "k", Name: new(""), Flags: 7, Variations: []NewVariation{{ID: "v", Value: raw("null"), Weight: 1}}},
+		CreateFlag{TenantID: "t", Key: "k", DefaultValue: raw("null"), ProjectMissing: true},
+		UpdateFlag{FlagRef: ref, DefaultValue: raw("null"), Tags: &[]string{}, Status: new(events.ArchivedFlag), EnabledSent: true},
+		UpdateFlag{FlagRef: FlagRef{TenantID: "t", Key: "k"}},
+		SwitchFlag{FlagRef: ref, Environment: production, On: true},
+		DeleteFlag{FlagRef: ref},
+		AddVariation{FlagRef: ref, Variation: NewVariation{ID: "v", Name: "n", Value: raw("1.50"), Weight: 1500}},
+		UpdateVariation{FlagRef: ref, ID: "v", Name: new("n"), Value: raw("null"), Weight: new(events.Weight(1500))},
+		UpdateVariation{FlagRef: ref, ID: "v"},
+		RemoveVariation{FlagRef: ref, ID: "v", Environments: []events.EnvironmentRef{production}},
+		SetRules{FlagRef: ref, Environment: production},
+		SetRules{FlagRef: ref, Environment: production, Fallthrough: &fallthroughs, Rules: []NewRule{
+			{ID: new("r"), Conditions: []events.Condition{}, Serve: serve},
+			{NewID: "r", Salt: "s", Conditions: []events.Condition{{Attribute: "a", Op: events.In, Values: []json.RawMessage{raw("1")}}}},
+		}},
+		fallthroughs,
+		SetFallthrough{FlagRef: ref, Environment: production, Unset: true},
+		CreateProject{ID: "p", TenantID: "t", Name: "n", Color: new("#000000")},
+		UpdateProject{ProjectRef: ProjectRef{"t", "p"}, Name: new("n")},
+		DeleteProject{ProjectRef: ProjectRef{"t", "p"}, FlagCount: 1},
+		CreateTenant{ID: "t", Name: "n", Sandbox: true, Creator: "u", Administered: 3, Environments: []events.EnvironmentRef{production}},
+		UpdateTenant{TenantRef: tenant, Name: new("n")},
+		DeleteTenant{TenantRef: tenant},
+		AddEnvironment{TenantRef: tenant, Environment: production},
+		DeleteEnvironment{TenantRef: tenant, Name: "production"},
+		AddMember{TenantRef: tenant, UserID: "u", Pending: true, Role: events.ViewerRole, Awaited: "p"},
+		JoinTenant{TenantRef: tenant, ID: "p", UserID: "u"},
+		ChangeRole{TenantRef: tenant, UserID: "u", Role: events.ViewerRole, ShutOut: []string{"v"}},
+		RemoveMember{TenantRef: tenant, UserID: "u", ShutOut: []string{"v"}},
+		CreateClient{TenantRef: tenant, ID: "c", Name: "n", Scopes: []string{"flags:read"}, SecretHash: []byte{1, 2}},
+		RotateSecret{ClientRef: ClientRef{tenant, "c"}, SecretHash: []byte{1, 2}, Now: now},
+		DeleteClient{ClientRef: ClientRef{tenant, "c"}},
+		RegisterUser{ID: "u", Provider: "password"},
+		EndSession{UserID: "u", SessionID: "s", Until: now},
+		EndSessions{UserID: "u", Before: now, Except: "s"},
+		ChangePlatformRole{UserRef: user, Role: events.SuperUser, Listed: true},
+		DeactivateUser{UserRef: user},
+		ReactivateUser{UserRef: user},
+		EraseUser{UserRef: user, Known: true},
+		CreateInvitation{ID: "i", Role: events.PlatformAdmin, Listed: true, Legacy: true, Now: now, AlreadyPending: true},
+		ResendInvitation{InvitationRef{"i", now}},
+		RevokeInvitation{InvitationRef{"i", now}},
+		AcceptInvitation{InvitationRef{"i", now}, "u"},
+		GrantInvited{UserRef: user, Role: events.PlatformAdmin, Listed: true, AcceptedAt: now},
+	}
+}
+
+// Commands can be kept as JSON, and are the same when they are read again.
+func TestCommandsArePlainData(t *testing.T) {
+	missing := commandTypes(t)
+	for _, cmd := range oneOfEach() {
+		kind := reflect.TypeOf(cmd)
+		delete(missing, kind.Name())
+		t.Run(kind.Name(), func(t *testing.T) {
+			stored, err := json.Marshal(cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := reflect.New(kind)
+			if err := json.Unmarshal(stored, read.Interface()); err != nil {
+				t.Fatalf("%s cannot be read: %v", stored, err)
+			}
+			if diff := cmp.Diff(cmd, read.Elem().Interface()); diff != "" {
+				t.Errorf("read from %s it differs (-stored +read):\n%s", stored, diff)
+			}
+			checkPlain(t, kind, kind.Name())
+		})
+	}
+	for name := range missing {
+		t.Errorf("%s is not tested", name)
+	}
+}
+
+// checkPlain checks that a type holds neither functions nor fields that JSON leaves out.
+func checkPlain(t *testing.T, kind reflect.Type, place string) {
+	t.Helper()
+	switch kind.Kind() {
+	case reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
+		t.Errorf("%s is of the type %s", place, kind)
+	case reflect.Pointer, reflect.Slice:
+		checkPlain(t, kind.Elem(), place)
+	case reflect.Struct:
+		if kind == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for field := range kind.Fields() {
+			if !field.IsExported() {
+				t.Errorf("%s.%s is not exported", place, field.Name)
+			}
+			checkPlain(t, field.Type, place+"."+field.Name)
+		}
+	default:
+	}
+}
+
+// commandTypes are the names of the types that decide.
+func commandTypes(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "decide" && f.Recv != nil {
+				if receiver, ok := f.Recv.List[0].Type.(*ast.Ident); ok {
+					names[receiver.Name] = true
+				}
+			}
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("no command was found")
+	}
+	return names
+}

@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"flagledger/events"
+)
+
+func newMemory() (*memory, *Writer) {
+	store := &memory{streams: map[string][]events.Recorded{}, lives: 1_000_000}
+	return store, &Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}
+}
+
+// A repeated request is the one with the same identity and beginning.
+func request(key string) By { return By{Once: NewOnce([]byte(key), time.UnixMilli(0))} }
+
+func TestCheckAndFind(t *testing.T) {
+	store, w := newMemory()
+	stream := events.FlagStream("t", "k")
+	create := CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag}
+	find := func(by By) (Flag, bool) {
+		t.Helper()
+		flag, done, found, err := Find(t.Context(), w, by, create)
+		if err != nil || done.Repeated != found {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		return flag, found
+	}
+	if _, err := Check(t.Context(), w, request("a"), create); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Check(t.Context(), w, request("a"), CreateFlag{TenantID: "t", Key: "k"}); KindOf(err) != Invalid {
+		t.Errorf("a flag without a type: %v", err)
+	}
+	if _, found := find(request("a")); found || len(store.streams[stream]) > 0 {
+		t.Fatalf("before anything is done, %v is there", store.streams[stream])
+	}
+	// In the request that makes the flag, what is checked or looked for before does not change the ids.
+	by := request("a")
+	if _, err := Check(t.Context(), w, by, create); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := find(by); found {
+		t.Error("it is found before it was done")
+	}
+	if _, done, err := Do(t.Context(), w, by, create); err != nil || done.Repeated {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if _, _, err := Do(t.Context(), w, request("b"), SwitchFlag{FlagRef: theFlag, Environment: production, On: true}); err != nil {
+		t.Fatal(err)
+	}
+	if flag, found := find(request("a")); !found || flag.Version != 1 || len(flag.Enabled) > 0 {
+		t.Errorf("the repeated request finds %+v", flag)
+	}
+	if _, err := Check(t.Context(), w, request("a"), create); err != nil {
+		t.Errorf("the repeated request would be refused: %v", err)
+	}
+	for name, by := range map[string]By{"another request": request("c"), "one without a key": {}} {
+		if flag, err := Check(t.Context(), w, by, create); KindOf(err) != Conflict || flag.Version != 2 {
+			t.Errorf("%s may create it: %+v, %v", name, flag, err)
+		}
+		if _, found := find(by); found {
+			t.Errorf("%s finds what it did not do", name)
+		}
+	}
+	if len(store.streams[stream]) != 2 {
+		t.Errorf("the stream holds %v", store.streams[stream])
+	}
+}

@@ -1,0 +1,33 @@
+package http
+
+import (
+	"context"
+
+	"flagledger/commands"
+)
+
+// do carries out the command of a call. Where the body does not fit its schema, the command is only checked, so that all that is wrong is told at once.
+// Where the caller has lost access since they made the call for the first time, what it did then is looked for, and nothing is changed.
+func do[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, cmd commands.Command[S]) (S, commands.Done, error) {
+	req := requestOf(ctx)
+	switch {
+	case req.refusal != nil:
+		state, done, found, err := commands.Find[S, P](ctx, w, by(ctx), cmd)
+		if err == nil && !found {
+			err = req.refusal
+		}
+		return state, done, err
+	case len(req.wrong) > 0:
+		state, err := commands.Check[S, P](ctx, w, by(ctx), cmd)
+		return state, commands.Done{}, withBodyErrors(ctx, err)
+	default:
+		return commands.Do[S, P](ctx, w, by(ctx), cmd)
+	}
+}
+
+// checkCommand refuses a call for all that is wrong with it, before it changes anything: wrong, by field, what does not fit the body's schema, and what the
+// command would be refused for.
+func checkCommand[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, wrong map[string]string, cmd commands.Command[S]) error {
+	_, err := commands.Check[S, P](ctx, w, by(ctx), cmd)
+	return withBodyErrors(ctx, commands.MergeFieldErrors(wrong, err))
+}
