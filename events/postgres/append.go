@@ -13,8 +13,8 @@ import (
 
 const (
 	groupSize     = 128             // appends in one transaction
-	groupBytes    = 4 << 20         // of their JSON, beyond which a group takes no more
-	commitTimeout = 5 * time.Second // for one group
+	groupBytes    = 4 << 20         // of JSON: a group that has reached it takes no more appends
+	commitTimeout = 5 * time.Second // of one group
 )
 
 // pending is an append that waits for the committer.
@@ -23,7 +23,7 @@ type pending struct {
 	expected events.Revision
 	events   []events.Stored
 	bytes    int
-	done     chan outcome // buffered: the committer never waits for whom gave up
+	done     chan outcome // buffered: the committer never waits for a caller who gave up
 }
 
 type outcome struct {
@@ -60,7 +60,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 	}
 }
 
-// commit is the committer: it takes an append, joins to it what else waits by then, and applies them all, until the Store closes.
+// commit is the committer: until the Store closes, it takes all appends that wait and applies them together.
 func (s *Store) commit() {
 	defer close(s.finished)
 	for {
@@ -86,8 +86,8 @@ func (s *Store) commit() {
 	}
 }
 
-// apply commits a group and tells each append its outcome. Where the server refuses the statement, the appends are tried one by one, so
-// that only the one at fault fails.
+// apply commits a group and sends each append its outcome. When the server refuses the group, the appends are tried one by one, so that
+// only those at fault fail.
 func (s *Store) apply(group []*pending) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
@@ -110,6 +110,7 @@ func (s *Store) apply(group []*pending) {
 	}
 }
 
+// applyInOne commits a group in one transaction. Position i is that of append i's last event, nil where its stream is at another revision.
 func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, error) {
 	var (
 		streams        []string
@@ -146,6 +147,7 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, er
 		}
 		positions = append(positions, position)
 	}
+	// The rows come before the commit: only now it is known whether that succeeded.
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}

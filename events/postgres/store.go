@@ -18,21 +18,21 @@ import (
 	"flagledger/events"
 )
 
-// Store is an events.Store over the table events.event, which package migrations creates. All of its methods may be used at once.
+// Store is an events.Store over the table events.event, which package migrations creates. It is safe for concurrent use.
 type Store struct {
-	pool     *pgxpool.Pool // to read
-	writing  *pgxpool.Pool // the committer's one connection, which no reader keeps it waiting for
-	log      *slog.Logger
-	appends  chan *pending
-	closing  chan struct{}
-	finished chan struct{}
+	pool         *pgxpool.Pool // for reads
+	writing      *pgxpool.Pool // the committer's one connection: reads never keep it waiting
+	log          *slog.Logger
+	pollInterval time.Duration
+	appends      chan *pending
+	closing      chan struct{}
+	finished     chan struct{}
 }
 
-// readers is how many connections there are for streams that commands read. Subscriptions bring their own.
+// readers is how many connections read streams. Each subscription has one of its own besides.
 const readers = 7
 
-// Open connects to the database at url and checks that an acknowledged append will be on disk: it refuses a server that
-// runs with fsync or synchronous_commit off.
+// Open connects to the database at url. It refuses one with fsync or synchronous_commit off, which could lose acknowledged appends.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -44,33 +44,37 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
-	if err := checkDurable(ctx, pool); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("event store: %w", err)
-	}
 	config = config.Copy()
 	config.MinConns, config.MaxConns = 0, 1
+	config.AfterConnect = checkDurable // a role's or a database's settings may change between two connections
 	writing, err := pgxpool.NewWithConfig(ctx, config)
+	if err == nil {
+		if err = writing.Ping(ctx); err != nil {
+			writing.Close()
+		}
+	}
 	if err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("event store: %w", err)
 	}
 	s := &Store{
-		pool:     pool,
-		writing:  writing,
-		log:      log,
-		appends:  make(chan *pending),
-		closing:  make(chan struct{}),
-		finished: make(chan struct{}),
+		pool:         pool,
+		writing:      writing,
+		log:          log,
+		pollInterval: pollInterval,
+		appends:      make(chan *pending),
+		closing:      make(chan struct{}),
+		finished:     make(chan struct{}),
 	}
 	go s.commit()
 	return s, nil
 }
 
-func checkDurable(ctx context.Context, pool *pgxpool.Pool) error {
+// checkDurable refuses a connection whose commits may be lost in a crash.
+func checkDurable(ctx context.Context, conn *pgx.Conn) error {
 	for _, setting := range []string{"fsync", "synchronous_commit"} {
 		var value string
-		if err := pool.QueryRow(ctx, "select current_setting($1)", setting).Scan(&value); err != nil {
+		if err := conn.QueryRow(ctx, "select current_setting($1)", setting).Scan(&value); err != nil {
 			return err
 		}
 		if value == "off" {
@@ -80,7 +84,7 @@ func checkDurable(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// Close lets appends under way finish and disconnects. The Store must not be used afterwards.
+// Close waits for the appends under way and disconnects. The Store must not be used afterwards.
 func (s *Store) Close() {
 	close(s.closing)
 	<-s.finished
@@ -135,7 +139,7 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 
 const columns = "position, stream, revision, id, name, version, data, metadata"
 
-// scan reads a row of columns and tells the size of its JSON in bytes.
+// scan reads a row of columns, and returns the size of its JSON in bytes too.
 func scan(rows pgx.Rows) (events.Recorded, int, error) {
 	var (
 		stored   events.Stored
@@ -155,8 +159,7 @@ func scan(rows pgx.Rows) (events.Recorded, int, error) {
 
 func at(position uint64) events.Position { return events.Position{Commit: position, Prepare: position} }
 
-// classify marks the errors of a connection or a server that is going away as events.ErrUnavailable. What the server says of a statement
-// itself stays as it is.
+// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable. Errors of a statement itself stay as they are.
 func classify(err error) error {
 	if transient(err) {
 		return fmt.Errorf("%w: %w", events.ErrUnavailable, err)
@@ -180,12 +183,12 @@ func transient(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	// What is left of pgx's own errors is a connection that was refused or broke off.
+	// What is left of pgx's own errors are connections that were refused or broke.
 	_, connect := errors.AsType[*pgconn.ConnectError](err)
 	return connect || pgconn.SafeToRetry(err) || isBroken(err)
 }
 
-// isBroken reports a connection that ended in the middle of something.
+// isBroken reports whether a connection ended in the middle of a call.
 func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || err.Error() == "conn closed"
 }

@@ -81,18 +81,6 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-func TestOpenRefusesADatabaseThatMayLoseWrites(t *testing.T) {
-	url := pgtest.URL(t)
-	conn := connect(t, url)
-	if _, err := conn.Exec(t.Context(), fmt.Sprintf("alter database %s set synchronous_commit = off", conn.Config().Database)); err != nil {
-		t.Fatal(err)
-	}
-	_, err := postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
-	if err == nil || !strings.Contains(err.Error(), "synchronous_commit off") {
-		t.Errorf("open: %v, want a refusal that names synchronous_commit", err)
-	}
-}
-
 func TestFactsCannotBeChanged(t *testing.T) {
 	s := open(t)
 	conn := connect(t, s.url)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
@@ -14,10 +15,8 @@ import (
 const (
 	pageSize  = 500
 	pageBytes = 8 << 20
-	// pollInterval is the longest that an event waits whose notification was lost.
+	// pollInterval is how long an event waits at most when its notification was lost.
 	pollInterval = 2 * time.Second
-	retryWait    = 100 * time.Millisecond
-	maxRetryWait = time.Second
 )
 
 type delivery struct {
@@ -25,7 +24,7 @@ type delivery struct {
 	err  error
 }
 
-// Subscribe implements events.Store. It reads one page ahead of whom it delivers to.
+// Subscribe implements events.Store. It reads the next page while the caller works on the last one.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -41,10 +40,10 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 	}
 }
 
-// follow sends pages until ctx ends or the log turns out to be broken, over as many connections as it takes.
+// follow sends pages until ctx ends or the log cannot be read. After a broken connection it goes on over a new one.
 func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) {
 	defer close(pages)
-	wait := retryWait
+	waits := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}
 	for ctx.Err() == nil {
 		began := last
 		err := s.followOnce(ctx, &last, pages)
@@ -59,18 +58,18 @@ func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) 
 			return
 		}
 		if last > began {
-			wait = retryWait
+			waits.Reset()
 		}
-		s.log.Warn("subscription lost its connection; it tries again", "after", last, "in", wait, "err", err)
+		wait := waits.NextBackOff()
+		s.log.Warn("a subscription lost its connection and reconnects", "after", last, "in", wait, "err", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 		}
-		wait = min(2*wait, maxRetryWait)
 	}
 }
 
-// followOnce follows the log over one connection and moves last along.
+// followOnce follows the log over one connection. It sets last to where the pages sent so far end.
 func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- delivery) error {
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
@@ -81,7 +80,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	// Listening comes first: what is appended from now on is either on a page or notified.
+	// Listen first: what is appended from now on is either on a page or notified.
 	if _, err := conn.Exec(ctx, "listen flagledger_events"); err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 	if *last > end {
 		return fmt.Errorf("position %d is past the end of the log, %d: it was taken from another log", *last, end)
 	}
-	live := false // has been told
+	live := false // the last page sent was live
 	for {
 		for {
 			page, err := readPage(ctx, conn, *last)
@@ -111,7 +110,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 				break
 			}
 		}
-		waiting, cancel := context.WithTimeout(ctx, pollInterval)
+		waiting, cancel := context.WithTimeout(ctx, s.pollInterval)
 		_, err := conn.WaitForNotification(waiting)
 		cancel()
 		if err != nil && (ctx.Err() != nil || waiting.Err() == nil) {
@@ -120,7 +119,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 	}
 }
 
-// readPage reads the events after last. Positions have no gaps, so a page that has one is refused.
+// readPage reads the events after last. Positions have no gaps: a page with one is an error.
 func readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
 	page := events.Page{Next: at(last), Live: true}
 	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2", last, pageSize)

@@ -1,0 +1,28 @@
+package postgres
+
+import (
+	"time"
+
+	"flagledger/events"
+)
+
+// SetPollInterval sets how long a subscription waits for a notification before it looks by itself.
+func (s *Store) SetPollInterval(d time.Duration) { s.pollInterval = d }
+
+// AppendGroup appends one event to each of several new streams, as the committer does with appends that wait together, and returns their errors.
+func (s *Store) AppendGroup(streams []string, e func() events.Event) ([]error, error) {
+	var group []*pending
+	for _, stream := range streams {
+		stored, err := events.Encode(e())
+		if err != nil {
+			return nil, err
+		}
+		group = append(group, &pending{stream: stream, events: []events.Stored{stored}, done: make(chan outcome, 1)})
+	}
+	s.apply(group)
+	errs := make([]error, len(group))
+	for i, p := range group {
+		errs[i] = (<-p.done).err
+	}
+	return errs, nil
+}
