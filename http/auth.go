@@ -206,7 +206,7 @@ func (a *API) welcome(ctx context.Context, c commands.Claims) error {
 	if user := a.queries.Snapshot().User(c.UserID); isNew || !user.Registered || len(user.Tenants) == 0 {
 		err := commands.Welcome(ctx, a.writer, by, c)
 		if commands.KindOf(err) == commands.Forbidden { // he was erased just now, and is not to be known again
-			return cmp.Or(a.directory.Erase(ctx, c.UserID, nil), err)
+			return cmp.Or(a.directory.Erase(ctx, c.UserID), err)
 		}
 		if err != nil {
 			return err

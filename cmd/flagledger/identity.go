@@ -70,17 +70,7 @@ func openIdentity(
 			Keys: signing, Issuer: c.PublicURL, Audience: audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.now, Log: log,
 		}), nil
 	}
-	gone := func(ctx context.Context, userID string) error {
-		err := erase(ctx, userID)
-		if commands.KindOf(err) == commands.NotFound {
-			return nil // who never began to use the service
-		}
-		if err == nil {
-			log.Info("a person whose account was deleted at Firebase is erased", "user", userID)
-		}
-		return err
-	}
-	return openFirebase(ctx, c, firebase.Options{End: end, Gone: gone, Log: log})
+	return openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Log: log})
 }
 
 // openFirebase opens Firebase as the settings say.

@@ -66,7 +66,7 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	progress := projections.NewProgress(models.All())
 	writer := &commands.Writer{Store: store, Await: progress.Wait}
 	people, reads := directory.New(pool), queries.New(pool, live)
-	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), erasing(writer, people, reads), log)
+	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), newEraser(writer, pool, people, reads).Erase, log)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	Emulator  string // host and port of an emulator, as FIREBASE_AUTH_EMULATOR_HOST has them; empty for Firebase
 	// End is told which sessions have ended at Firebase.
 	End commands.Ending
-	// Gone is told whose account was deleted at Firebase.
+	// Gone is told whose account was deleted at Firebase. NotFound says that the service never knew them.
 	Gone       func(ctx context.Context, userID string) error
 	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
 	Now        func() time.Time // time.Now where nil

@@ -99,7 +99,10 @@ func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error 
 		if !ok {
 			continue
 		}
-		if err := p.o.Gone(ctx, id.UID); err != nil {
+		switch err := p.o.Gone(ctx, id.UID); {
+		case err == nil:
+			p.o.Log.Info("a person whose account was deleted at Firebase is erased", "user", id.UID)
+		case commands.KindOf(err) != commands.NotFound: // as of somebody who never began to use the service
 			return err
 		}
 		p.seen.Delete(id.UID)

@@ -1,0 +1,195 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+	"flagledger/commands/identity/local"
+	"flagledger/events"
+)
+
+// tablesWith are the tables of schema keep in which a text stands in any column, in whatever case. They are found through the catalog, so that a
+// new table is looked through as well.
+func (w *world) tablesWith(t *testing.T, texts ...string) (found []string) {
+	t.Helper()
+	rows, err := w.pool.Query(t.Context(), `select table_name from information_schema.tables where table_schema = 'keep' order by table_name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) < 8 {
+		t.Fatalf("found the tables %v: %v", tables, err)
+	}
+	for _, table := range tables {
+		var there bool
+		err := w.pool.QueryRow(t.Context(), `select exists (select from `+pgx.Identifier{"keep", table}.Sanitize()+` r, unnest($1::text[]) part
+			where strpos(lower(r::text), lower(part)) > 0)`, texts).Scan(&there)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there {
+			found = append(found, table)
+		}
+	}
+	return found
+}
+
+// person is somebody of whom every keeping holds something.
+type person struct{ id, email, tenant string }
+
+var keptOfAPerson = []string{"invitations", "mailed_tokens", "passwords", "pending_members", "people", "refresh_tokens", "tenant_contacts", "tenant_use"}
+
+// known makes a person of whom every keeping holds something.
+func (w *world) known(t *testing.T) person {
+	t.Helper()
+	p := person{email: "ada-" + uuid.NewString() + "@example.com", tenant: uuid.NewString()}
+	p.id = w.signUp(t, p.email).UserID
+	shouted := strings.ToUpper(p.email)
+	_, pending, err := w.directory.FindOrAddPending(t.Context(), uuid.NewString(), shouted, uuid.NewString())
+	if err != nil || pending == "" {
+		t.Fatalf("the pending member is %q: %v", pending, err)
+	}
+	w.directory.NoteUse(p.id, p.tenant)
+	_, err = w.directory.LastTenant(t.Context(), p.id) // writes the use down
+	err = errors.Join(err,
+		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
+		w.directory.SetContact(t.Context(), uuid.NewString(), &shouted, nil),
+		w.directory.SetContact(t.Context(), p.tenant, nil, &p.email),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, uuid.NewString(), p.id); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(keptOfAPerson, w.tablesWith(t, p.id, p.email)); diff != "" {
+		t.Fatalf("what is kept of a person (-want +got):\n%s", diff)
+	}
+	return p
+}
+
+// stepEraser is what erasing calls, each call a step.
+type stepEraser struct {
+	*steps
+	keeping commands.PersonalData
+	name    string
+	w       *world
+	tenant  string
+}
+
+func (e stepEraser) Knows(ctx context.Context, userID string) (bool, error) {
+	if err := e.take("ask " + e.name); err != nil {
+		return false, err
+	}
+	return e.keeping.Knows(ctx, userID)
+}
+
+func (e stepEraser) Erase(ctx context.Context, userID string) error {
+	if err := e.take("erase " + e.name); err != nil {
+		return err
+	}
+	return e.keeping.Erase(ctx, userID)
+}
+
+func (e stepEraser) CreatedBy(context.Context, string) ([]string, error) {
+	return []string{e.tenant}, e.take("tenants created")
+}
+
+func (e stepEraser) ForgetContactNames(ctx context.Context, tenantIDs []string) error {
+	if err := e.take("forget contacts"); err != nil {
+		return err
+	}
+	return e.w.directory.ForgetContactNames(ctx, tenantIDs)
+}
+
+func (e stepEraser) Delete(context.Context, string) error { return e.take("delete account") }
+
+func (w *world) eraser(tenant string) *commands.Eraser {
+	outside := stepEraser{steps: w.steps, w: w, tenant: tenant}
+	return &commands.Eraser{
+		Writer: w.writer, Tenants: outside, Contacts: outside, Account: outside, Keepings: []commands.PersonalData{
+			stepEraser{steps: w.steps, keeping: local.NewAccounts(w.pool), name: "accounts"},
+			stepEraser{steps: w.steps, keeping: w.directory, name: "directory"},
+		},
+	}
+}
+
+var erasing = []string{
+	"ask accounts", "ask directory", "append user.erased", "tenants created", "forget contacts", "erase accounts", "erase directory", "delete account",
+}
+
+func TestErasingLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	bystander, gone := w.known(t), w.known(t)
+	w.directory.NoteUse(gone.id, gone.tenant) // that this node has not written down yet
+	if err := w.eraser(gone.tenant).Erase(t.Context(), gone.id); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(erasing, w.taken); diff != "" {
+		t.Errorf("the steps (-want +got):\n%s", diff)
+	}
+	if _, err := w.directory.LastTenant(t.Context(), gone.id); err != nil { // which writes down what this node has noted
+		t.Fatal(err)
+	}
+	if left := w.tablesWith(t, gone.id, gone.email); len(left) > 0 {
+		t.Errorf("something of the person is left in %v", left)
+	}
+	if diff := cmp.Diff(keptOfAPerson, w.tablesWith(t, bystander.id, bystander.email)); diff != "" {
+		t.Errorf("what is kept of somebody else (-want +got):\n%s", diff)
+	}
+}
+
+// Whichever step fails, erasing again ends as if none had.
+func TestErasingIsRepeated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n, step := range erasing {
+		t.Run(step, func(t *testing.T) {
+			p := w.known(t)
+			*w.steps = steps{failing: n + 1}
+			if err := w.eraser(p.tenant).Erase(t.Context(), p.id); !errors.Is(err, errStep) {
+				t.Fatalf("got %v", err)
+			}
+			if diff := cmp.Diff(erasing[:n+1], w.taken); diff != "" {
+				t.Errorf("the steps (-want +got):\n%s", diff)
+			}
+			facts, left := w.facts(t, events.UserStream(p.id)), w.tablesWith(t, p.id, p.email)
+			if shutOut := slices.Contains(facts, "user.erased"); !shutOut && !slices.Equal(left, keptOfAPerson) {
+				t.Errorf("of somebody who is still let in there is only %v", left)
+			}
+			*w.steps = steps{}
+			for range 2 {
+				if err := w.eraser(p.tenant).Erase(t.Context(), p.id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if left := w.tablesWith(t, p.id, p.email); len(left) > 0 {
+				t.Errorf("something of the person is left in %v", left)
+			}
+			if facts := w.facts(t, events.UserStream(p.id)); !slices.Equal(facts, []string{"user.erased"}) {
+				t.Errorf("the facts are %v", facts)
+			}
+		})
+	}
+}
+
+func TestErasingNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := uuid.NewString()
+	if err := w.eraser("").Erase(t.Context(), id); commands.KindOf(err) != commands.NotFound {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]string{"ask accounts", "ask directory"}, w.taken); diff != "" {
+		t.Errorf("the steps (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,106 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/keys"
+	"flagledger/events"
+	"flagledger/events/postgres"
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var errStep = errors.New("the step fails")
+
+// steps counts what a use case does outside of itself, and fails one of it.
+type steps struct {
+	failing int // the first is 1; 0 fails none
+	taken   []string
+}
+
+func (s *steps) take(name string) error {
+	s.taken = append(s.taken, name)
+	if len(s.taken) == s.failing {
+		return errStep
+	}
+	return nil
+}
+
+// stepping is a store whose appends are steps.
+type stepping struct {
+	events.Store
+	*steps
+}
+
+func (s stepping) Append(ctx context.Context, stream string, expected events.Revision, list []events.Event) (events.Position, error) {
+	if err := s.take("append " + list[0].Fact.StoredName()); err != nil {
+		return events.Position{}, err
+	}
+	return s.Store.Append(ctx, stream, expected, list)
+}
+
+// world is what use cases work with: the real parts over a database of the test's own.
+type world struct {
+	*steps
+	pool      *pgxpool.Pool
+	store     events.Store
+	writer    *commands.Writer
+	directory *directory.Directory
+	identity  *local.Provider
+	mailed    chan commands.Mail
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	pool, log := pgtest.Pool(t), slog.New(slog.DiscardHandler)
+	store, err := postgres.Open(t.Context(), pool.Config().ConnString(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	signing, err := keys.Open(t.Context(), pool, nil, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool), mailed: make(chan commands.Mail, 100)}
+	w.writer = &commands.Writer{Store: stepping{store, w.steps}, Await: func(context.Context, events.Position, []string) bool { return true }}
+	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Mailer: w})
+	return w
+}
+
+// Send implements commands.Mailer.
+func (w *world) Send(_ context.Context, m commands.Mail) error {
+	w.mailed <- m
+	return nil
+}
+
+// facts are the stored names of the facts of a stream.
+func (w *world) facts(t *testing.T, stream string) (names []string) {
+	t.Helper()
+	for r, err := range w.store.Read(t.Context(), stream, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// signUp makes a person with an account.
+func (w *world) signUp(t *testing.T, email string) commands.Session {
+	t.Helper()
+	session, err := w.identity.SignUp(t.Context(), email, "correct horse battery", "Ada Lovelace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
