@@ -10,6 +10,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/background"
+	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/keys"
@@ -72,6 +73,10 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 	}
 	meter := metering.New(pool)
 	requests := idempotency.New(pool)
+	work, err := jobs.Open(pool)
+	if err != nil {
+		return nil, err
+	}
 	later := background.New(log)
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
@@ -86,7 +91,11 @@ func start(ctx context.Context, c config, databaseURL string, log *slog.Logger) 
 		},
 		func(ctx context.Context) { people.Run(ctx, log) },
 		func(ctx context.Context) { meter.Run(ctx, log) },
-		func(ctx context.Context) { requests.Run(ctx, log) },
+		func(ctx context.Context) {
+			if err := work.Run(ctx, jobs.Work{Upkeep: upkeep(requests, meter, pool, c.now), Log: log}); err != nil {
+				log.Error("no jobs are worked", "err", err)
+			}
+		},
 		identity.Run,
 		later.Run,
 		signing.Run,

@@ -15,7 +15,6 @@ import (
 const (
 	tokenBits    = 256
 	refreshLives = 30 * 24 * time.Hour
-	pruneAtOnce  = 100 // expired rows
 )
 
 // session is one sign-in. Its refresh tokens make a family: each but the last has been used.
@@ -123,13 +122,11 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// grant adds a refresh token to a session. Only its SHA-256 is kept. On the way it removes some that have expired, of whomever.
+// grant adds a refresh token to a session. Only its SHA-256 is kept.
 func grant(ctx context.Context, tx pgx.Tx, s session, now time.Time) (string, error) {
 	text := newToken()
 	_, err := tx.Exec(ctx, `
-		with expired as (select hash from keep.refresh_tokens where expires_at <= $5 limit $7 for update skip locked),
-		     pruned  as (delete from keep.refresh_tokens where hash in (select hash from expired))
 		insert into keep.refresh_tokens (hash, family, user_id, session_id, issued_at, expires_at)
-		values ($1, $2::text::uuid, $3, $2::text, $4, $6)`, sum(text), s.id, s.userID, s.authTime, now, now.Add(refreshLives), pruneAtOnce)
+		values ($1, $2::text::uuid, $3, $2::text, $4, $5)`, sum(text), s.id, s.userID, s.authTime, now.Add(refreshLives))
 	return text, err
 }

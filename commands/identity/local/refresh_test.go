@@ -222,28 +222,6 @@ func TestRefreshOfAnErasedPerson(t *testing.T) {
 	wantKind(t, err, commands.Unauthenticated)
 }
 
-func TestExpiredTokensAreRemovedAFewAtATime(t *testing.T) {
-	c := newClock()
-	pool := pgtest.Pool(t)
-	p := start(t, pool, options(c))
-	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
-	_, err := pool.Exec(t.Context(), `
-		insert into keep.refresh_tokens (hash, family, user_id, session_id, issued_at, expires_at)
-		select sha256(n::text::bytea), gen_random_uuid(), 'u', 's', $1, $1 from generate_series(1, 250) n`, c.now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, left := range []int{150, 50, 0, 0} {
-		up = must(p.refresh(t.Context(), up.RefreshToken))(t)
-		if n := count(t, pool, "user_id = 'u'"); n != left {
-			t.Errorf("%d expired tokens are left, want %d", n, left)
-		}
-	}
-	if n := count(t, pool, "user_id = $1", up.UserID); n != 5 {
-		t.Errorf("%d tokens of the live session, want 5", n)
-	}
-}
-
 func TestRefreshThatFailsUsesNothingUp(t *testing.T) {
 	p := start(t, pgtest.Pool(t), options(newClock()))
 	up := must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)

@@ -74,12 +74,10 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 func (p *Provider) mailLink(ctx context.Context, to purpose, userID, email string) error {
 	link, now, token := links[to], p.now(), newToken()
 	made, err := p.pool.Exec(ctx, `
-		with expired as (select hash from keep.mailed_tokens where expires_at <= $4 limit $7 for update skip locked),
-		     pruned  as (delete from keep.mailed_tokens where hash in (select hash from expired))
 		insert into keep.mailed_tokens (hash, purpose, user_id, issued_at, expires_at)
 		select $1::bytea, $2::text, $3::text, $4::timestamptz, $5::timestamptz
 		where not exists (select from keep.mailed_tokens where user_id = $3 and purpose = $2 and issued_at > $6)`,
-		sum(token), to, userID, now, now.Add(link.lives), now.Add(-mailAgain), pruneAtOnce)
+		sum(token), to, userID, now, now.Add(link.lives), now.Add(-mailAgain))
 	if err != nil || made.RowsAffected() == 0 {
 		return databaseError("note a link", err)
 	}

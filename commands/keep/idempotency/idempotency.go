@@ -8,7 +8,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,9 +21,8 @@ const (
 	// Lives is how long a key is remembered.
 	Lives = 24 * time.Hour
 	// lease is how long a request is waited for whose node may have died.
-	lease         = 30 * time.Second
-	timeout       = 2 * time.Second
-	sweepInterval = 10 * time.Minute
+	lease   = 30 * time.Second
+	timeout = 2 * time.Second
 )
 
 // Requests remembers requests that bear a key, in a database.
@@ -170,23 +168,8 @@ func unavailable(err error) error {
 	return &commands.Error{Kind: commands.Unavailable, Detail: "the Idempotency-Key cannot be honoured at the moment: the database cannot be reached", Err: err}
 }
 
-// Run forgets keys whose time is over, until ctx ends.
-func (rs *Requests) Run(ctx context.Context, log *slog.Logger) {
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
-	for {
-		if err := rs.sweep(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("old Idempotency-Keys could not be removed; they will be with the next attempt", "err", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (rs *Requests) sweep(ctx context.Context) error {
+// RemoveOld forgets the keys whose time is over.
+func (rs *Requests) RemoveOld(ctx context.Context) error {
 	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.Now().Add(-Lives))
 	return err
 }

@@ -147,7 +147,7 @@ func TestAKeyExpires(t *testing.T) {
 	other.Scope = "other"
 	begin(t, k, other, "attempt")
 	*clock = clock.Add(time.Millisecond)
-	if err := k.sweep(t.Context()); err != nil {
+	if err := k.RemoveOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var left int

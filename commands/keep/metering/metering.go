@@ -22,8 +22,6 @@ type Meter struct {
 	db     *pgxpool.Pool
 	run    uuid.UUID // of this process
 	counts *xsync.Map[slot, *count]
-
-	addedUp int // the month in which earlier ones were added up; Run's alone
 }
 
 // slot is what is counted apart.
@@ -90,11 +88,7 @@ func (m *Meter) Run(ctx context.Context, log *slog.Logger) {
 	for {
 		select {
 		case <-tick.C:
-			err := m.flush(ctx, flushTimeout)
-			if err == nil {
-				err = m.addUp(ctx)
-			}
-			if err != nil && ctx.Err() == nil {
+			if err := m.flush(ctx, flushTimeout); err != nil && ctx.Err() == nil {
 				log.Warn("evaluations could not be written down; they are kept for the next attempt", "err", err)
 			}
 		case <-ctx.Done():
@@ -142,22 +136,15 @@ func (m *Meter) flush(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// addUp makes one row of all that runs have counted for a tenant in a month that has been over for a month. Should a run write down more of it
-// even later, that comes on top.
-func (m *Meter) addUp(ctx context.Context) error {
-	month := monthOf(m.Now())
-	if month == m.addedUp {
-		return nil
-	}
+// AddUp makes one row of all that runs have counted for a tenant in a month that has been over for a month. Should a run write down more of it
+// even later, that comes on top. It may be repeated.
+func (m *Meter) AddUp(ctx context.Context) error {
 	_, err := m.db.Exec(ctx, `with parts as (
 			delete from keep.evaluations where month < $1 and run <> $2 returning tenant_id, month, count
 		)
 		insert into keep.evaluations (tenant_id, month, run, count)
 		select tenant_id, month, $2, sum(count) from parts group by tenant_id, month
 		on conflict (tenant_id, month, run) do update set count = evaluations.count + excluded.count`,
-		firstDay(month-1), uuid.Nil)
-	if err == nil {
-		m.addedUp = month
-	}
+		firstDay(monthOf(m.Now())-1), uuid.Nil)
 	return err
 }

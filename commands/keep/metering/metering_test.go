@@ -183,10 +183,9 @@ func TestAMonthsEnd(t *testing.T) {
 	for _, step := range []struct{ month, rows int }{{2, 6}, {3, 5}, {4, 4}, {4, 4}, {5, 4}} {
 		c.clock = time.Date(2026, time.Month(step.month), 1, 0, 0, 1, 0, time.UTC)
 		for range 2 {
-			if err := m.addUp(t.Context()); err != nil {
+			if err := m.AddUp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			m.addedUp = 0
 		}
 		if n := rows(); n != step.rows {
 			t.Errorf("in month %d there are %d rows, want %d", step.month, n, step.rows)

@@ -1,0 +1,147 @@
+// Package jobs does what follows from a fact or a request, once, also after a crash. A job is inserted in the transaction of what causes it, and stands
+// in Postgres until it is done: the tables are River's, in the schema jobs.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"flagledger/migrations"
+)
+
+// Client inserts jobs, and shows them to the operator. Run works them.
+type Client struct {
+	pool  *pgxpool.Pool
+	river *river.Client[pgx.Tx]
+}
+
+// Open returns a client on a database whose schema is the newest.
+func Open(pool *pgxpool.Pool) (*Client, error) {
+	c, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Schema: migrations.JobsSchema, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	return &Client{pool, c}, nil
+}
+
+const (
+	upkeepQueue = "upkeep"
+
+	upkeepWorkers = 1
+
+	jobTimeout   = 30 * time.Second
+	rescueAfter  = time.Minute // after which a job counts as one of a node that died
+	stopTimeout  = 5 * time.Second
+	startRetry   = time.Second
+	keptComplete = 24 * time.Hour
+	keptFailed   = 7 * 24 * time.Hour
+)
+
+// Work is what a node does as jobs.
+type Work struct {
+	Upkeep []Task
+	// Attempted, if set, is told how each attempt at a job went.
+	Attempted func(kind string, outcome Outcome)
+	Log       *slog.Logger
+}
+
+// Outcome is how an attempt at a job went.
+type Outcome string
+
+// The outcomes of an attempt. One that failed is made once more, as long as the kind of job allows.
+const (
+	Completed   Outcome = "completed"
+	Failed      Outcome = "failed"
+	Interrupted Outcome = "interrupted" // the node stopped, which counts as no attempt, or an operator cancelled the job
+)
+
+// Run works jobs until ctx ends. Those under way then have five seconds to finish; what does not is done by another node, or after the next start.
+func (c *Client) Run(ctx context.Context, w Work) error {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, w.upkeepWorker())
+	node, err := river.NewClient(riverpgxv5.New(c.pool), &river.Config{
+		Schema:  migrations.JobsSchema,
+		Workers: workers,
+		Queues: map[string]river.QueueConfig{
+			upkeepQueue: {MaxWorkers: upkeepWorkers},
+		},
+		PeriodicJobs:                w.periodic(),
+		Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(w.observe)},
+		JobTimeout:                  jobTimeout,
+		RescueStuckJobsAfter:        rescueAfter,
+		SoftStopTimeout:             stopTimeout,
+		CompletedJobRetentionPeriod: keptComplete,
+		CancelledJobRetentionPeriod: keptFailed,
+		DiscardedJobRetentionPeriod: keptFailed,
+		Logger:                      slog.New(warnings{w.Log.Handler()}),
+	})
+	if err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	for {
+		err := node.Start(ctx)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		w.Log.Warn("jobs are not worked yet", "again in", startRetry, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(startRetry):
+		}
+	}
+	<-ctx.Done()
+	select {
+	case <-node.Stopped():
+	case <-time.After(2 * stopTimeout): // the database is gone: what became of the last jobs cannot be written down
+	}
+	return nil
+}
+
+// observe logs what fails, and tells how each attempt went.
+func (w Work) observe(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) (err error) {
+	outcome := Failed
+	defer func() {
+		if w.Attempted != nil {
+			w.Attempted(job.Kind, outcome)
+		}
+	}()
+	err = work(ctx)
+	switch {
+	case err == nil:
+		outcome = Completed
+	case errors.Is(ctx.Err(), context.Canceled):
+		outcome = Interrupted
+	default:
+		w.Log.WarnContext(ctx, "a job failed", "job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "of", job.MaxAttempts, "err", err)
+	}
+	return err
+}
+
+// warnings leaves out what River says of its daily business.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (h warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (h warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h warnings) WithGroup(name string) slog.Handler { return warnings{h.Handler.WithGroup(name)} }

@@ -1,0 +1,53 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+)
+
+// Task is what one of the nodes does at regular times, for all of them.
+type Task struct {
+	Name  string // permanent: it stands in the jobs
+	Every time.Duration
+	Do    func(context.Context) error
+}
+
+// upkeep is the job of one run of a task.
+type upkeep struct {
+	Task string `json:"task"`
+}
+
+// Kind implements river.JobArgs.
+func (upkeep) Kind() string { return "upkeep" }
+
+// upkeepAttempts are few: the next run does what one that failed has left.
+const upkeepAttempts = 3
+
+// periodic are the tasks as River's leader inserts them. It begins with all of them, and another leader does so too: a task that has been run within
+// its interval is not run for it.
+func (w Work) periodic() []*river.PeriodicJob {
+	var list []*river.PeriodicJob
+	for _, task := range w.Upkeep {
+		insert := func() (river.JobArgs, *river.InsertOpts) {
+			return upkeep{task.Name}, &river.InsertOpts{
+				Queue: upkeepQueue, MaxAttempts: upkeepAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: task.Every},
+			}
+		}
+		list = append(list, river.NewPeriodicJob(river.PeriodicInterval(task.Every), insert, &river.PeriodicJobOpts{RunOnStart: true}))
+	}
+	return list
+}
+
+func (w Work) upkeepWorker() river.Worker[upkeep] {
+	return river.WorkFunc(func(ctx context.Context, job *river.Job[upkeep]) error {
+		for _, task := range w.Upkeep {
+			if task.Name == job.Args.Task {
+				return task.Do(ctx)
+			}
+		}
+		return river.JobCancel(fmt.Errorf("there is no task %q: the job is of another version", job.Args.Task))
+	})
+}
