@@ -59,7 +59,7 @@ func (f *Flag) evolve(r events.Recorded) {
 	case events.VariationRemoved:
 		f.Variations = slices.DeleteFunc(f.Variations, func(v events.Variation) bool { return v.ID == fact.Variation.ID })
 	case events.RulesChanged:
-		f.Rules[fact.Environment.ID] = fact.To
+		f.Rules[fact.Environment.ID] = applyRules(f.Rules[fact.Environment.ID], fact)
 	case events.FallthroughChanged:
 		if fact.To == nil {
 			delete(f.Fallthrough, fact.Environment.ID)

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,7 +18,7 @@ const (
 	maxAttribute  = 200
 	maxRegexp     = 1000
 	maxRegexps    = 10_000 // the sum of events.RegexpSize: one or two MB, and what they may cost an evaluation
-	// maxServed leaves room in an event for what is replaced, what replaces it, and metadata: what fits once can be changed.
+	// maxServed leaves room in one event for all rules before and after a change, their order, and metadata: what fits once can always be changed.
 	maxServed = (events.MaxEventBytes - 16<<10) / 2
 )
 
@@ -91,16 +90,22 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 	}
 	check.size("rules", after)
 	if c.Fallthrough != nil {
-		same := alike(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
+		same := events.StoredEqual(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
 		check.wrong.check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
 	}
 	if err := check.wrong.err(); err != nil {
 		return nil, err
 	}
-	if len(before)+len(after) == 0 || alike(before, after) {
+	change := events.ChangeRules(c.Environment, before, after)
+	if change.Empty() {
 		return nil, nil
 	}
-	return []events.Fact{events.RulesChanged{Environment: c.Environment, From: before, To: after}}, nil
+	return []events.Fact{change}, nil
+}
+
+// applyRules makes the list of rules that a change leaves.
+func applyRules(before []events.Rule, change events.RulesChanged) []events.Rule {
+	return events.ApplyRules(before, change, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
 }
 
 // SetFallthrough sets what a flag serves in an environment to those whom no rule matches, or unsets it.
@@ -121,7 +126,7 @@ func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
 	if err := check.wrong.err(); err != nil {
 		return nil, err
 	}
-	if alike(before, after) {
+	if events.StoredEqual(before, after) {
 		return nil, nil
 	}
 	return []events.Fact{events.FallthroughChanged{Environment: c.Environment, From: before, To: after}}, nil
@@ -154,13 +159,6 @@ func (f *Flag) servedIn(environments []events.EnvironmentRef, variationID string
 		}
 	}
 	return places
-}
-
-// alike reports whether two lists or serves would be stored alike.
-func alike[T any](a, b T) bool {
-	x, errX := events.Marshal(a)
-	y, errY := events.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

@@ -1,9 +1,16 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
 
 	"flagledger/events"
 )
@@ -40,9 +47,12 @@ func sentRule(id string, change ...func(*NewRule)) NewRule {
 	return r
 }
 
+// ruled gives production its first rules.
 func ruled(rules ...events.Rule) events.RulesChanged {
-	return events.RulesChanged{Environment: production, To: rules}
+	return events.ChangeRules(production, nil, rules)
 }
+
+func orderOf(ids ...string) []string { return append([]string{}, ids...) }
 
 func setting(rules ...NewRule) SetRules {
 	return SetRules{FlagRef: theFlag, Environment: production, Rules: append([]NewRule{}, rules...)}
@@ -53,29 +63,34 @@ func TestSetRules(t *testing.T) {
 	given := []events.Fact{split, ruled(r1, r2)}
 	t.Run("the first ones", func(t *testing.T) {
 		fresh := events.Rule{ID: "new", Name: "n", Salt: "new salt", Conditions: onPlan(`"pro"`), Serve: events.Serve{VariationID: "v1"}}
-		when(t, []events.Fact{split}, setting(sentRule(""))).then(events.RulesChanged{Environment: production, To: []events.Rule{fresh}})
+		when(t, []events.Fact{split}, setting(sentRule(""))).then(events.RulesChanged{Environment: production, Added: []events.Rule{fresh}, Order: &events.Change[[]string]{From: orderOf(), To: orderOf("new")}})
 	})
 	t.Run("that are there already", func(t *testing.T) {
 		when(t, given, setting(sentRule("r1"), sentRule("r2"))).then()
 		when(t, []events.Fact{split}, setting()).then()
-		when(t, append(given, events.RulesChanged{Environment: production, To: []events.Rule{}}), setting()).then()
+		when(t, append(given, events.ChangeRules(production, []events.Rule{r1, r2}, nil)), setting()).then()
 	})
 	t.Run("none", func(t *testing.T) {
-		when(t, given, setting()).then(events.RulesChanged{Environment: production, From: []events.Rule{r1, r2}, To: []events.Rule{}})
+		when(t, given, setting()).then(events.RulesChanged{Environment: production, Removed: []events.Rule{r1, r2}, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf()}})
 	})
 	t.Run("that move keep their salt", func(t *testing.T) {
 		when(t, given, setting(sentRule("r2"), sentRule("r1"))).
-			then(events.RulesChanged{Environment: production, From: []events.Rule{r1, r2}, To: []events.Rule{r2, r1}})
+			then(events.RulesChanged{Environment: production, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf("r2", "r1")}})
 	})
 	t.Run("that change keep their salt", func(t *testing.T) {
 		changed := r2
 		changed.Name, changed.Conditions, changed.Serve = "", []events.Condition{}, events.Serve{Value: raw("7.0")}
-		when(t, given, setting(sentRule("r2", func(r *NewRule) {
+		sent := sentRule("r2", func(r *NewRule) {
 			r.Name, r.Conditions, r.Serve = "", []events.Condition{}, &NewServe{Value: raw(" 7.0 ")}
-		}))).then(events.RulesChanged{Environment: production, From: []events.Rule{r1, r2}, To: []events.Rule{changed}})
+		})
+		changes := []events.Change[events.Rule]{{From: r2, To: changed}}
+		when(t, given, setting(sentRule("r1"), sent)).then(events.RulesChanged{Environment: production, Changed: changes})
+		when(t, given, setting(sent)).then(events.RulesChanged{
+			Environment: production, Removed: []events.Rule{r1}, Changed: changes, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf("r2")},
+		})
 	})
 	t.Run("that were there once are new", func(t *testing.T) {
-		when(t, append(given, events.RulesChanged{Environment: production, From: []events.Rule{r1, r2}, To: []events.Rule{r1}}), setting(sentRule("r1"), sentRule("r2"))).
+		when(t, append(given, events.ChangeRules(production, []events.Rule{r1, r2}, []events.Rule{r1})), setting(sentRule("r1"), sentRule("r2"))).
 			refused(Invalid, "rules[1].id")
 	})
 	t.Run("of another environment", func(t *testing.T) {
@@ -85,7 +100,7 @@ func TestSetRules(t *testing.T) {
 		elsewhere.Rules[0].ID = nil
 		fresh := r1
 		fresh.ID, fresh.Salt = "new", "new salt"
-		when(t, given, elsewhere).then(events.RulesChanged{Environment: development, To: []events.Rule{fresh}})
+		when(t, given, elsewhere).then(events.RulesChanged{Environment: development, Added: []events.Rule{fresh}, Order: &events.Change[[]string]{From: orderOf(), To: orderOf("new")}})
 	})
 	t.Run("with one id twice", func(t *testing.T) {
 		when(t, given, setting(sentRule("r1"), sentRule("r2"), sentRule("r1"))).refused(Invalid, "rules[2].id")
@@ -93,7 +108,7 @@ func TestSetRules(t *testing.T) {
 	})
 	t.Run("whatever the flag's status", func(t *testing.T) {
 		archived := append(given, events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
-		when(t, archived, setting()).then(events.RulesChanged{Environment: production, From: []events.Rule{r1, r2}, To: []events.Rule{}})
+		when(t, archived, setting()).then(events.RulesChanged{Environment: production, Removed: []events.Rule{r1, r2}, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf()}})
 	})
 	t.Run("that are not sent", func(t *testing.T) {
 		when(t, given, SetRules{FlagRef: theFlag, Environment: production}).refused(Invalid, "rules")
@@ -115,18 +130,92 @@ func TestSetRules(t *testing.T) {
 	t.Run("so large that they could not be changed again", func(t *testing.T) {
 		large := raw(`"` + strings.Repeat("x", maxServed/2) + `"`)
 		fits := setting(sentRule("", func(r *NewRule) { r.Conditions[0].Values = []json.RawMessage{large} }))
-		changed := when(t, []events.Fact{split}, fits)
-		if changed.err != nil {
-			t.Fatal(changed.err)
-		}
-		change := changed.facts[0].(events.RulesChanged)
-		change.From = change.To
-		if stored, err := events.Marshal(change); err != nil || len(stored) > events.MaxEventBytes-10<<10 {
-			t.Errorf("a change of such rules takes %d bytes, %v", len(stored), err)
+		if err := when(t, []events.Fact{split}, fits).err; err != nil {
+			t.Fatal(err)
 		}
 		fits.Rules = append(fits.Rules, fits.Rules[0])
+		fits.Rules[1].NewID = "newer"
 		when(t, []events.Fact{split}, fits).refused(Invalid, "rules")
 	})
+}
+
+// The largest lists that are taken differ in every rule and in their order: the change must fit in one event, with the longest reason.
+func TestRulesThatFitOnceCanAlwaysBeChanged(t *testing.T) {
+	list := func(fill string) []events.Rule {
+		rules := make([]events.Rule, maxRules)
+		for i := range rules {
+			id := fmt.Sprintf("0198c5a1-9c51-7f3d-8b26-%012d", i)
+			rules[i] = events.Rule{ID: id, Salt: strings.Repeat("s", 26), Conditions: onPlan(`""`), Serve: events.Serve{VariationID: "v1"}}
+		}
+		stored, err := events.Marshal(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules[0].Conditions = onPlan(`"` + strings.Repeat(fill, (maxServed-len(stored)-20*len(rules))/len(rules)) + `"`)
+		for i := range rules {
+			rules[i].Conditions = rules[0].Conditions
+		}
+		rules[0].Name = "x"
+		if stored, err = events.Marshal(rules); err != nil {
+			t.Fatal(err)
+		}
+		rules[0].Name += strings.Repeat("x", maxServed-len(stored))
+		return rules
+	}
+	before, after := list("a"), list("b")
+	slices.Reverse(after)
+	for _, c := range []events.RulesChanged{
+		events.ChangeRules(production, before, after), events.ChangeRules(production, nil, after), events.ChangeRules(production, before, nil),
+	} {
+		_, err := events.Encode(events.Event{ID: uuid.New(), Fact: c, Metadata: events.Metadata{
+			Time: time.Now(), Actor: events.Actor{Kind: events.ClientActor, ID: uuid.NewString()}, RequestID: uuid.NewString(), CorrelationID: strings.Repeat("c", 200),
+			Reason: strings.Repeat("\u2028", 500), // three bytes that JSON writes as six
+		}})
+		if err != nil {
+			t.Errorf("%d changed, %d added, %d removed: %v", len(c.Changed), len(c.Added), len(c.Removed), err)
+		}
+	}
+}
+
+// However rules are set, the facts lead to the list that was decided.
+func TestSetRulesLeavesTheListThatWasSent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		given := []events.Fact{split}
+		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
+			flag := stateOf[Flag](given)
+			var sent []NewRule
+			var want []string
+			kept := rapid.Permutation(flag.Rules[production.ID]).Draw(t, "order")
+			for i := range rapid.IntRange(0, 4).Draw(t, "rules") {
+				rule := sentRule("")
+				rule.NewID = fmt.Sprintf("rule %d of step %d", i, step)
+				if len(kept) > 0 && rapid.Bool().Draw(t, "keep") {
+					rule.ID, kept = &kept[0].ID, kept[1:]
+				}
+				rule.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
+				sent, want = append(sent, rule), append(want, fmt.Sprint(cmp.Or(deref(rule.ID), rule.NewID), " ", rule.Name))
+			}
+			facts, err := setting(sent...).decide(flag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given = append(given, facts...)
+			var got []string
+			for _, r := range stateOf[Flag](given).Rules[production.ID] {
+				got = append(got, r.ID+" "+r.Name)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("the rules are %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 func TestWhatIsWrongWithARule(t *testing.T) {
@@ -245,7 +334,7 @@ func TestValuesAreOfTheKindThatTheOperatorTakes(t *testing.T) {
 					t.Errorf("%s %s: %v", op, value, decided.err)
 					continue
 				}
-				got := decided.facts[0].(events.RulesChanged).To[0].Conditions[0]
+				got := decided.facts[0].(events.RulesChanged).Added[0].Conditions[0]
 				if !got.Negate || got.Op != op || string(got.Values[0]) != value {
 					t.Errorf("%s %s is stored as %+v", op, value, got)
 				}
@@ -304,7 +393,7 @@ func TestWhatIsServed(t *testing.T) {
 				set.refused(Invalid, alone...)
 				return
 			}
-			byRule.then(events.RulesChanged{Environment: production, To: []events.Rule{{ID: "new", Name: "n", Salt: "new salt", Conditions: onPlan(`"pro"`), Serve: *c.want}}})
+			byRule.then(ruled(events.Rule{ID: "new", Name: "n", Salt: "new salt", Conditions: onPlan(`"pro"`), Serve: *c.want}))
 			set.then(events.FallthroughChanged{Environment: production, To: c.want})
 		})
 	}
@@ -343,7 +432,7 @@ func TestSetFallthrough(t *testing.T) {
 func TestAVariationThatIsServedStays(t *testing.T) {
 	rollout := storedRule("r2")
 	rollout.Name, rollout.Serve = "", events.Serve{Rollout: []events.Share{{VariationID: "v2", Weight: 1}, {VariationID: "v1", Weight: 0}}}
-	inProduction, inDevelopment := ruled(storedRule("r1"), rollout), events.RulesChanged{Environment: development, To: []events.Rule{rollout}}
+	inProduction, inDevelopment := ruled(storedRule("r1"), rollout), events.ChangeRules(development, nil, []events.Rule{rollout})
 	byFallthrough := events.FallthroughChanged{Environment: development, To: &events.Serve{VariationID: "v1"}}
 	both := []events.EnvironmentRef{production, development}
 	removed := events.VariationRemoved{Variation: split.Variations[0]}
@@ -358,7 +447,7 @@ func TestAVariationThatIsServedStays(t *testing.T) {
 		"in two environments":    {[]events.Fact{byFallthrough, inProduction, inDevelopment}, both, "the variation is still served by rule 1 (n) in production, rule 2 in production, rule 1 in development, the fallthrough in development"},
 		"in a deleted one":       {[]events.Fact{byFallthrough, inDevelopment}, []events.EnvironmentRef{production}, ""},
 		"in one added again":     {[]events.Fact{inProduction}, []events.EnvironmentRef{{ID: "e3", Name: "production"}}, ""},
-		"by rules that are gone": {[]events.Fact{inProduction, byFallthrough, ruled(), events.FallthroughChanged{Environment: development}}, both, ""},
+		"by rules that are gone": {[]events.Fact{inProduction, byFallthrough, events.RulesChanged{Environment: production, Order: &events.Change[[]string]{}}, events.FallthroughChanged{Environment: development}}, both, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			decided := when(t, append([]events.Fact{split}, c.given...), RemoveVariation{FlagRef: theFlag, ID: "v1", Environments: c.environments})

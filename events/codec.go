@@ -34,7 +34,7 @@ var kinds = map[string]kind{
 	"flag.variation_added":        {1, decode[VariationAdded], nil},
 	"flag.variation_updated":      {1, decode[VariationUpdated], nil},
 	"flag.variation_removed":      {1, decode[VariationRemoved], nil},
-	"flag.rules_changed":          {1, decode[RulesChanged], nil},
+	"flag.rules_changed":          {2, decode[RulesChanged], upcasters{1: rulesChangedV1}},
 	"flag.fallthrough_changed":    {1, decode[FallthroughChanged], nil},
 	"flag.deleted":                {1, decode[FlagDeleted], nil},
 	"project.created":             {1, decode[ProjectCreated], nil},
@@ -113,6 +113,13 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// StoredEqual reports whether two values of the same type are stored as the same JSON.
+func StoredEqual[T any](a, b T) bool {
+	x, errX := Marshal(a)
+	y, errY := Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // Decode turns a stored event into a fact of today's shape, lifting older versions step by step.

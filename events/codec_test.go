@@ -40,12 +40,18 @@ var examples = []Fact{
 	},
 	VariationRemoved{Variation{ID: "v1", Name: "low", Value: json.RawMessage(`1`)}},
 	RulesChanged{
-		Environment: EnvironmentRef{ID: "e1", Name: "production"}, From: nil,
-		To: []Rule{{
+		Environment: EnvironmentRef{ID: "e1", Name: "production"},
+		Added: []Rule{{
 			ID: "r1", Name: "beta testers", Salt: "s2",
 			Conditions: []Condition{{Attribute: "plan", Op: In, Values: []json.RawMessage{json.RawMessage(`"pro"`), json.RawMessage(`1.0`)}, Negate: true}},
 			Serve:      Serve{Rollout: []Share{{"v1", 20_000}, {"v2", 80_000}}, BucketBy: "company.id"},
-		}, {ID: "r2", Salt: "s3", Conditions: []Condition{{Attribute: "targetingKey", Op: Exists}}, Serve: Serve{Value: json.RawMessage(`1.50`)}}},
+		}},
+		Removed: []Rule{{ID: "r2", Salt: "s3", Conditions: []Condition{{Attribute: "targetingKey", Op: Exists}}, Serve: Serve{Value: json.RawMessage(`1.50`)}}},
+		Changed: []Change[Rule]{{
+			From: Rule{ID: "r3", Salt: "s4", Conditions: []Condition{}, Serve: Serve{VariationID: "v1"}},
+			To:   Rule{ID: "r3", Name: "everyone", Salt: "s4", Conditions: []Condition{}, Serve: Serve{VariationID: "v2"}},
+		}},
+		Order: &Change[[]string]{[]string{"r2", "r3"}, []string{"r3", "r1"}},
 	},
 	FallthroughChanged{Environment: EnvironmentRef{ID: "e1", Name: "production"}, From: &Serve{Value: json.RawMessage(`"<"`)}, To: &Serve{VariationID: "v1"}},
 	FlagDeleted{},

@@ -1,6 +1,9 @@
 package events
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Rule serves those who meet all of its conditions something of their own. The first rule of an environment that matches decides.
 type Rule struct {
@@ -72,11 +75,97 @@ func (s Serve) Variations() []string {
 	return ids
 }
 
-// RulesChanged replaces the rules of an environment: the lists are whole and in order.
+// RulesChanged says what changed in the rules of an environment. ApplyRules makes the list that it leaves. Version 1 held both lists whole.
 type RulesChanged struct {
 	Environment EnvironmentRef `json:"environment"`
-	From        []Rule         `json:"from"`
-	To          []Rule         `json:"to"`
+	Added       []Rule         `json:"added,omitempty"`
+	Removed     []Rule         `json:"removed,omitempty"`
+	Changed     []Change[Rule] `json:"changed,omitempty"` // From and To have the same id
+	// Order has the ids of all rules. It is nil where the same rules stand in the same order as before.
+	Order *Change[[]string] `json:"order,omitempty"`
+}
+
+// ChangeRules compares the rules that an environment has with those that it shall have. No two rules of a list may have the same id.
+func ChangeRules(environment EnvironmentRef, before, after []Rule) RulesChanged {
+	c := RulesChanged{Environment: environment}
+	was, is := rulesByID(before), rulesByID(after)
+	for _, rule := range after {
+		if old, ok := was[rule.ID]; !ok {
+			c.Added = append(c.Added, rule)
+		} else if !StoredEqual(old, rule) {
+			c.Changed = append(c.Changed, Change[Rule]{old, rule})
+		}
+	}
+	for _, rule := range before {
+		if _, ok := is[rule.ID]; !ok {
+			c.Removed = append(c.Removed, rule)
+		}
+	}
+	if from, to := ruleIDs(before), ruleIDs(after); !slices.Equal(from, to) {
+		c.Order = &Change[[]string]{from, to}
+	}
+	return c
+}
+
+// Empty reports whether the rules stay as they are.
+func (c RulesChanged) Empty() bool {
+	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && c.Order == nil
+}
+
+// ApplyRules makes the list that a change leaves. Each entry of the list stands for a rule: id tells which one, and entry makes one for a rule that is new
+// or has changed. The other entries are kept. A rule that neither the list nor the change has is left out.
+func ApplyRules[T any](before []T, c RulesChanged, id func(T) string, entry func(Rule) T) []T {
+	sent := rulesByID(c.Added)
+	for _, changed := range c.Changed {
+		sent[changed.To.ID] = changed.To
+	}
+	known := make(map[string]T, len(before))
+	order := make([]string, len(before))
+	for i, b := range before {
+		order[i] = id(b)
+		known[order[i]] = b
+	}
+	if c.Order != nil {
+		order = c.Order.To
+	}
+	after := make([]T, 0, len(order))
+	for _, ruleID := range order {
+		if rule, ok := sent[ruleID]; ok {
+			after = append(after, entry(rule))
+		} else if b, ok := known[ruleID]; ok {
+			after = append(after, b)
+		}
+	}
+	return after
+}
+
+func rulesByID(list []Rule) map[string]Rule {
+	byID := make(map[string]Rule, len(list))
+	for _, rule := range list {
+		byID[rule.ID] = rule
+	}
+	return byID
+}
+
+func ruleIDs(list []Rule) []string {
+	ids := make([]string, len(list))
+	for i, rule := range list {
+		ids[i] = rule.ID
+	}
+	return ids
+}
+
+// rulesChangedV1 keeps of both lists only what changed.
+func rulesChangedV1(data []byte) ([]byte, error) {
+	var v1 struct {
+		Environment EnvironmentRef `json:"environment"`
+		From        []Rule         `json:"from"`
+		To          []Rule         `json:"to"`
+	}
+	if err := json.Unmarshal(data, &v1); err != nil {
+		return nil, err
+	}
+	return Marshal(ChangeRules(v1.Environment, v1.From, v1.To))
 }
 
 // FallthroughChanged replaces what an environment serves to those whom no rule matches; nil leaves that to the flag.

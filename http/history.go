@@ -10,7 +10,7 @@ import (
 type historyEntry struct {
 	ID          string    `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
 	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
-	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules are shown whole, before and after" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
+	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules that were added, removed or changed are rules.<id>, whole, null where there was none; rules.order has the ids of all rules, where rules came, went or moved" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
 	UserID      string    `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	UserName    string    `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
 	Timestamp   timestamp `json:"timestamp"`

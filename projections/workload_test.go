@@ -29,6 +29,7 @@ type workload struct {
 	clients      []string // OAuth clients
 	invited      []string
 	flags        map[string]*events.FlagCreated // by key, as they now are; nil for one that is deleted
+	rules        map[string][]events.Rule       // by the flag's id and the environment's
 	seen         map[string]bool                // the stored names of the facts so far
 }
 
@@ -36,7 +37,7 @@ func newWorkload(seed byte) *workload {
 	source := rand.NewChaCha8([32]byte{seed})
 	return &workload{
 		Rand: rand.New(source), source: source, tenant: fmt.Sprintf("t%d", seed), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		revisions: map[string]events.Revision{}, flags: map[string]*events.FlagCreated{}, seen: map[string]bool{},
+		revisions: map[string]events.Revision{}, flags: map[string]*events.FlagCreated{}, rules: map[string][]events.Rule{}, seen: map[string]bool{},
 	}
 }
 
@@ -272,7 +273,7 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		flag.Variations = append(flag.Variations[:i:i], flag.Variations[i+1:]...)
 		return events.VariationRemoved{Variation: v}
 	case n == 6:
-		return events.RulesChanged{Environment: pick(l, l.environments), To: l.rules()}
+		return l.rulesChanged(flag)
 	case n == 7:
 		return events.FallthroughChanged{Environment: pick(l, l.environments), To: pick(l, []*events.Serve{nil, {Value: l.value()}})}
 	default:
@@ -284,15 +285,29 @@ func (l *workload) variation() events.Variation {
 	return events.Variation{ID: l.newID(), Name: l.text(), Value: l.value(), Description: l.text(), Weight: events.Weight(l.IntN(100_000))}
 }
 
-func (l *workload) rules() []events.Rule {
-	rules := make([]events.Rule, l.IntN(3))
-	for i := range rules {
-		rules[i] = events.Rule{
-			ID: l.newID(), Name: l.text(), Salt: l.newID(), Serve: events.Serve{Value: l.value()},
-			Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{json.RawMessage(`"<é>"`), json.RawMessage(`1.50`)}}},
+// rulesChanged keeps, changes, moves, drops and adds rules.
+func (l *workload) rulesChanged(flag *events.FlagCreated) events.Fact {
+	environment := pick(l, l.environments)
+	of := flag.ID + environment.ID
+	before := l.rules[of]
+	var after []events.Rule
+	for _, i := range l.Perm(len(before)) {
+		rule := before[i]
+		if l.sometimes(2) {
+			rule.Name, rule.Serve = l.text(), events.Serve{Value: l.value()}
+		}
+		if !l.sometimes(4) {
+			after = append(after, rule)
 		}
 	}
-	return rules
+	for range l.IntN(3) {
+		after = append(after, events.Rule{
+			ID: l.newID(), Name: l.text(), Salt: l.newID(), Serve: events.Serve{Value: l.value()},
+			Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{json.RawMessage(`"<é>"`), json.RawMessage(`1.50`)}}},
+		})
+	}
+	l.rules[of] = after
+	return events.ChangeRules(environment, before, after)
 }
 
 // maybe changes a field every other time.

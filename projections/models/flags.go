@@ -14,7 +14,7 @@ var flagTables = []string{"flags", "flag_variations", "flag_environments", "flag
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 2, // with rules and fallthroughs
+	Version: 3, // a row for each rule
 	Tables:  flagTables,
 	Schema: `
 create table flags (
@@ -56,8 +56,10 @@ create table flag_rules (
     tenant_id      text not null,
     key            text not null,
     environment_id text not null,
-    rules          json not null, -- the whole list, as facts hold it
-    primary key (tenant_id, key, environment_id)
+    id             text not null,
+    position       int  not null, -- from 1
+    rule           json not null, -- as facts hold it
+    primary key (tenant_id, key, environment_id, id)
 );
 create table flag_fallthroughs (
     tenant_id      text not null,
@@ -105,11 +107,11 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 	case events.VariationRemoved:
 		b.Queue(`delete from flag_variations where tenant_id = $1 and key = $2 and id = $3`, tenant, key, fact.Variation.ID)
 	case events.RulesChanged:
-		if err := keepJSON(b, "flag_rules", "rules", tenant, key, fact.Environment, fact.To, len(fact.To) > 0); err != nil {
+		if err := changeRules(b, tenant, key, fact); err != nil {
 			return err
 		}
 	case events.FallthroughChanged:
-		if err := keepJSON(b, "flag_fallthroughs", "serve", tenant, key, fact.Environment, fact.To, fact.To != nil); err != nil {
+		if err := setFallthrough(b, tenant, key, fact); err != nil {
 			return err
 		}
 	case events.FlagDeleted:
@@ -122,19 +124,46 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 	return nil
 }
 
-// keepJSON keeps what holds in one environment, or drops it where nothing does.
-func keepJSON(b *pgx.Batch, table, column, tenant, key string, environment events.EnvironmentRef, v any, holds bool) error {
-	if !holds {
-		b.Queue(`delete from `+table+` where tenant_id = $1 and key = $2 and environment_id = $3`, tenant, key, environment.ID)
+// changeRules does in rows what events.ApplyRules does in a list.
+func changeRules(b *pgx.Batch, tenant, key string, change events.RulesChanged) error {
+	environment := change.Environment.ID
+	if change.Order != nil {
+		b.Queue(`delete from flag_rules where tenant_id = $1 and key = $2 and environment_id = $3 and id <> all($4)`,
+			tenant, key, environment, orEmpty(change.Order.To))
+		for _, rule := range change.Added {
+			text, err := events.Marshal(rule)
+			if err != nil {
+				return err
+			}
+			b.Queue(`insert into flag_rules (tenant_id, key, environment_id, id, position, rule) values ($1, $2, $3, $4, 0, $5)
+					on conflict (tenant_id, key, environment_id, id) do update set rule = excluded.rule`, tenant, key, environment, rule.ID, text)
+		}
+		b.Queue(`update flag_rules r set position = o.position from unnest($4::text[]) with ordinality o (id, position)
+				where r.tenant_id = $1 and r.key = $2 and r.environment_id = $3 and r.id = o.id and r.position <> o.position`,
+			tenant, key, environment, orEmpty(change.Order.To))
+	}
+	for _, changed := range change.Changed {
+		text, err := events.Marshal(changed.To)
+		if err != nil {
+			return err
+		}
+		b.Queue(`update flag_rules set rule = $5 where tenant_id = $1 and key = $2 and environment_id = $3 and id = $4`,
+			tenant, key, environment, changed.To.ID, text)
+	}
+	return nil
+}
+
+func setFallthrough(b *pgx.Batch, tenant, key string, change events.FallthroughChanged) error {
+	if change.To == nil {
+		b.Queue(`delete from flag_fallthroughs where tenant_id = $1 and key = $2 and environment_id = $3`, tenant, key, change.Environment.ID)
 		return nil
 	}
-	text, err := events.Marshal(v)
+	text, err := events.Marshal(change.To)
 	if err != nil {
 		return err
 	}
-	b.Queue(`insert into `+table+` (tenant_id, key, environment_id, `+column+`) values ($1, $2, $3, $4)
-			on conflict (tenant_id, key, environment_id) do update set `+column+` = excluded.`+column,
-		tenant, key, environment.ID, text)
+	b.Queue(`insert into flag_fallthroughs (tenant_id, key, environment_id, serve) values ($1, $2, $3, $4)
+			on conflict (tenant_id, key, environment_id) do update set serve = excluded.serve`, tenant, key, change.Environment.ID, text)
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 var history = projections.Projection{
 	Name:    "history",
-	Version: 1,
+	Version: 2, // each rule that changed has its own entry
 	Tables:  []string{"history"},
 	Schema: `
 create table history (
@@ -109,7 +109,18 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 		changes.add("variations."+fact.Variation.ID, fact.Variation, nil)
 	case events.RulesChanged:
 		action, environment = "rules_changed", &fact.Environment.Name
-		changes.add("rules", shownRules(fact.From), shownRules(fact.To))
+		for _, rule := range fact.Added {
+			changes.add("rules."+rule.ID, nil, shownRuleOf(rule))
+		}
+		for _, rule := range fact.Removed {
+			changes.add("rules."+rule.ID, shownRuleOf(rule), nil)
+		}
+		for _, c := range fact.Changed {
+			changes.add("rules."+c.To.ID, shownRuleOf(c.From), shownRuleOf(c.To))
+		}
+		if c := fact.Order; c != nil {
+			changes.add("rules.order", orEmpty(c.From), orEmpty(c.To))
+		}
 	case events.FallthroughChanged:
 		action, environment = "fallthrough_changed", &fact.Environment.Name
 		changes.add("fallthrough", shownServe(fact.From), shownServe(fact.To))
@@ -142,14 +153,11 @@ type shownCondition struct {
 	Negate    bool              `json:"negate"`
 }
 
-func shownRules(rules []events.Rule) []shownRule {
-	shown := make([]shownRule, len(rules))
-	for i, r := range rules {
-		shown[i] = shownRule{ID: r.ID, Name: r.Name, Conditions: make([]shownCondition, len(r.Conditions)), Serve: shownServe(&r.Serve)}
-		for j, c := range r.Conditions {
-			c.Values = orEmpty(c.Values)
-			shown[i].Conditions[j] = shownCondition(c)
-		}
+func shownRuleOf(r events.Rule) shownRule {
+	shown := shownRule{ID: r.ID, Name: r.Name, Conditions: make([]shownCondition, len(r.Conditions)), Serve: shownServe(&r.Serve)}
+	for i, c := range r.Conditions {
+		c.Values = orEmpty(c.Values)
+		shown.Conditions[i] = shownCondition(c)
 	}
 	return shown
 }

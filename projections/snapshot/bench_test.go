@@ -172,7 +172,7 @@ func BenchmarkEvaluateMany(b *testing.B) {
 // BenchmarkPublish applies one change of a flag to a tenant of many: a switch, one rule of a condition, 100 rules of three conditions, with a regular
 // expression in some or in each, that are new or those of the list before.
 func BenchmarkPublish(b *testing.B) {
-	hundred := func(patterns, from int) events.Fact {
+	hundred := func(patterns, from int) []events.Rule {
 		list := make([]events.Rule, 100)
 		for i := range list {
 			list[i] = events.Rule{
@@ -187,16 +187,20 @@ func BenchmarkPublish(b *testing.B) {
 				list[i].Conditions[2] = events.Condition{Attribute: "email", Op: events.Matches, Values: raw(fmt.Sprintf(`["^user-%d@(example|acme)\\.com$"]`, i+from))}
 			}
 		}
-		return rules(list...)
+		return list
 	}
+	changed := hundred(100, 0)
+	changed[50].Conditions = changed[51].Conditions
 	s, log := filled(10_000), slog.New(slog.DiscardHandler)
 	for _, c := range []struct {
 		name  string
 		facts []events.Fact
 	}{
-		{"switch", []events.Fact{on}}, {"rules=1", []events.Fact{rules(when("r", "pro", toA))}}, {"rules=100", []events.Fact{hundred(0, 0)}},
-		{"rules=100,patterns=10", []events.Fact{hundred(10, 0), hundred(10, 10)}}, {"rules=100,patterns=100", []events.Fact{hundred(100, 0), hundred(100, 100)}},
-		{"rules=100,patterns=100,new=1", []events.Fact{hundred(100, 0), hundred(100, 1)}},
+		{"switch", []events.Fact{on}}, {"rules=1", []events.Fact{rules(when("r", "pro", toA))}}, {"rules=100", []events.Fact{rules(hundred(0, 0)...)}},
+		{"rules=100,patterns=10", []events.Fact{rules(hundred(10, 0)...), rules(hundred(10, 10)...)}}, {"rules=100,patterns=100", []events.Fact{rules(hundred(100, 0)...), rules(hundred(100, 100)...)}},
+		{"rules=100,patterns=100,changed=1", []events.Fact{
+			events.ChangeRules(production, hundred(100, 0), changed), events.ChangeRules(production, changed, hundred(100, 0)),
+		}},
 	} {
 		var pages []events.Page
 		for _, fact := range c.facts {
@@ -273,11 +277,11 @@ func populated(tenant, flags int) events.Page {
 		for n, e := range environments() {
 			facts = append(facts, events.FlagEnabled{Environment: e})
 			if i%20 == 0 || i%20 == 11 { // of both kinds
-				facts = append(facts, events.RulesChanged{Environment: e, To: []events.Rule{{
+				facts = append(facts, rulesIn(e, events.Rule{
 					ID: uuid('c', 2*i+n), Name: own("beta testers"), Salt: rand.Text(), Serve: serve(), Conditions: []events.Condition{
 						{Attribute: own("plan"), Op: events.In, Values: raw(`["pro","team"]`)}, {Attribute: own("company.country"), Op: events.In, Values: raw(`["DE"]`), Negate: true},
 					},
-				}}})
+				}))
 			}
 		}
 		add(events.FlagStream(id, key), facts...)

@@ -27,8 +27,8 @@ func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
 	}
 	rulesOf := func(conditions int, op events.Operator, values []json.RawMessage) events.RulesChanged {
 		var list []events.Rule
-		for range conditions {
-			list = append(list, events.Rule{Serve: toA, Conditions: []events.Condition{{Attribute: "a", Op: op, Values: values}}})
+		for i := range conditions {
+			list = append(list, events.Rule{ID: fmt.Sprint("r", i), Serve: toA, Conditions: []events.Condition{{Attribute: "a", Op: op, Values: values}}})
 		}
 		return rules(list...)
 	}

@@ -48,7 +48,8 @@ type environment struct {
 // Version is the number of the flag's last event.
 func (f *Flag) Version() events.Revision { return f.version }
 
-// evolve makes the flag that an event leaves: nil where there is none. An error says that the event cannot be compiled.
+// evolve makes the flag that an event leaves: nil where there is none. An error says that the event cannot be compiled; the flag then serves as
+// before.
 func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error) {
 	if created, ok := fact.(events.FlagCreated); ok {
 		f := &Flag{
@@ -88,11 +89,11 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(v *variation) bool { return v.id == fact.Variation.ID })
 		f.weigh()
 	case events.RulesChanged:
-		rules, err := f.compileRules(fact.To)
+		err := f.target(fact.Environment, func(t *targeting) error { return f.changeRules(t, fact) })
 		if err != nil {
-			return before, err
+			f.version = before.version
+			return &f, err
 		}
-		f.target(fact.Environment, func(t *targeting) { t.rules = rules })
 	case events.FallthroughChanged:
 		var served *serve
 		if fact.To != nil {
@@ -102,7 +103,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 			}
 			served = &s
 		}
-		f.target(fact.Environment, func(t *targeting) { t.fallthroughServe = served })
+		_ = f.target(fact.Environment, func(t *targeting) error { t.fallthroughServe = served; return nil })
 	case events.FlagDeleted:
 		return nil, nil
 	}
@@ -186,17 +187,18 @@ func (f *Flag) in(ref events.EnvironmentRef) *environment {
 	return &f.environments[len(f.environments)-1]
 }
 
-// target changes what is served to whom in an environment.
-func (f *Flag) target(ref events.EnvironmentRef, change func(*targeting)) {
+// target changes what is served to whom in an environment, and returns the error of change.
+func (f *Flag) target(ref events.EnvironmentRef, change func(*targeting) error) error {
 	var t targeting
 	e := f.in(ref)
 	if e.targeting != nil {
 		t = *e.targeting
 	}
-	change(&t)
-	if e.targeting = &t; len(t.rules) == 0 && t.fallthroughServe == nil {
+	err := change(&t)
+	if e.targeting = &t; len(t.rules) == 0 && t.fallthroughServe == nil && t.pending == nil {
 		e.targeting = nil
 	}
+	return err
 }
 
 // environment finds the state in an environment, nil where the flag was never touched there.

@@ -61,9 +61,38 @@ type naive struct {
 	variations   []object
 	removed      []object // and perhaps still served
 	enabled      map[string]bool
-	rules        map[string][]any
+	rules        map[string][]any         // that are served
+	listed       map[string][]naiveListed // that are written: other ones, while one of them cannot be compiled
 	rest         map[string]object
 	faults       int
+}
+
+type naiveListed struct {
+	rule     object
+	compiled bool // once, as it stands
+}
+
+func nextRules(before []naiveListed, fact object) (after []naiveListed) {
+	known := map[string]naiveListed{}
+	var order []any
+	for _, r := range before {
+		known[text(r.rule["id"])] = r
+		order = append(order, r.rule["id"])
+	}
+	for _, r := range list(fact["added"]) {
+		known[text(r.(object)["id"])] = naiveListed{rule: r.(object)}
+	}
+	for _, change := range list(fact["changed"]) {
+		to := change.(object)["to"].(object)
+		known[text(to["id"])] = naiveListed{rule: to}
+	}
+	if change, ok := fact["order"].(object); ok {
+		order = list(change["to"])
+	}
+	for _, id := range order {
+		after = append(after, known[text(id)])
+	}
+	return after
 }
 
 func (n *naive) apply(version int, name string, fact object) {
@@ -72,7 +101,7 @@ func (n *naive) apply(version int, name string, fact object) {
 		environment = text(e["id"])
 	}
 	if name == "flag.created" {
-		*n = naive{exists: true, version: version, created: fact, defaultValue: fact["defaultValue"], status: "active", faults: n.faults, enabled: map[string]bool{}, rules: map[string][]any{}, rest: map[string]object{}}
+		*n = naive{exists: true, version: version, created: fact, defaultValue: fact["defaultValue"], status: "active", faults: n.faults, enabled: map[string]bool{}, rules: map[string][]any{}, listed: map[string][]naiveListed{}, rest: map[string]object{}}
 		for _, v := range list(fact["variations"]) {
 			n.variations = append(n.variations, v.(object))
 		}
@@ -110,19 +139,19 @@ func (n *naive) apply(version int, name string, fact object) {
 			n.variations = slices.DeleteFunc(slices.Clone(n.variations), func(other object) bool { return other["id"] == v["id"] })
 		}
 	case "flag.rules_changed":
-		for _, r := range list(fact["to"]) {
-			good := n.canServe(r.(object)["serve"].(object))
-			for _, c := range list(r.(object)["conditions"]) {
-				for _, v := range list(c.(object)["values"]) {
-					good = good && takes(text(c.(object)["op"]), v)
-				}
-			}
-			if !good {
+		next := nextRules(n.listed[environment], fact)
+		n.listed[environment] = next
+		for _, r := range next {
+			if !r.compiled && !n.canCompile(r.rule) {
 				n.faults++
 				return
 			}
 		}
-		n.rules[environment] = list(fact["to"])
+		n.rules[environment] = nil
+		for i := range next {
+			next[i].compiled = true
+			n.rules[environment] = append(n.rules[environment], next[i].rule)
+		}
 	case "flag.fallthrough_changed":
 		to, set := fact["to"].(object)
 		if set && !n.canServe(to) {
@@ -157,6 +186,16 @@ func (n *naive) served(id any) object {
 		}
 	}
 	return n.variation(id)
+}
+
+func (n *naive) canCompile(rule object) bool {
+	good := n.canServe(rule["serve"].(object))
+	for _, c := range list(rule["conditions"]) {
+		for _, v := range list(c.(object)["values"]) {
+			good = good && takes(text(c.(object)["op"]), v)
+		}
+	}
+	return good
 }
 
 func (n *naive) canServe(serve object) bool {
@@ -534,10 +573,23 @@ func drawFlagValue(t *rapid.T) json.RawMessage {
 	return json.RawMessage(sample(t, []string{"true", "false", `"text"`, "9007199254740993", "1.50", `{"a":[1]}`, "null"}))
 }
 
-func drawRules(t *rapid.T, variations []events.Variation) []events.Rule {
+// drawRules draws the rules that come after others: some of these stay, some change, some go, and some are new.
+func drawRules(t *rapid.T, before []events.Rule, variations []events.Variation) []events.Rule {
 	list := make([]events.Rule, rapid.IntRange(0, 5).Draw(t, "rules"))
+	kept := rapid.Permutation(before).Draw(t, "order")
 	for i := range list {
-		list[i] = events.Rule{ID: fmt.Sprint("rule ", i), Salt: sample(t, theTexts), Serve: drawServe(t, variations)}
+		list[i] = events.Rule{ID: rapid.StringMatching(`r[0-9]{9}`).Draw(t, "id"), Salt: sample(t, theTexts), Serve: drawServe(t, variations)}
+		if len(kept) > 0 && oneIn(t, 2) {
+			list[i].ID = kept[0].ID
+			if oneIn(t, 2) {
+				list[i] = kept[0]
+			}
+			kept = kept[1:]
+		}
+		if list[i].Conditions != nil {
+			continue
+		}
+		list[i].Conditions = []events.Condition{}
 		for range rapid.SampledFrom([]int{0, 1, 1, 1, 2, 3}).Draw(t, "conditions") {
 			c := events.Condition{Attribute: sample(t, theAttributes), Op: sample(t, theOperators), Negate: oneIn(t, 3)}
 			for n := rapid.SampledFrom([]int{1, 1, 2, 3, 12}).Draw(t, "values"); n > 0 && c.Op != events.Exists; n-- {
@@ -550,7 +602,7 @@ func drawRules(t *rapid.T, variations []events.Variation) []events.Rule {
 }
 
 // drawFact draws what can happen to a flag of some variations, and what is left of these.
-func drawFact(t *rapid.T, variations []events.Variation) (events.Fact, []events.Variation) {
+func (b *both) drawFact(t *rapid.T, variations []events.Variation) (events.Fact, []events.Variation) {
 	environment := sample(t, theEnvironments)
 	switch kind := rapid.IntRange(0, 15).Draw(t, "fact"); {
 	case kind == 0:
@@ -574,7 +626,8 @@ func drawFact(t *rapid.T, variations []events.Variation) (events.Fact, []events.
 		v := sample(t, variations)
 		return events.VariationRemoved{Variation: v}, variations
 	case kind <= 13:
-		return events.RulesChanged{Environment: environment, To: drawRules(t, variations)}, variations
+		before := b.rules[environment.ID]
+		return events.ChangeRules(environment, before, drawRules(t, before, variations)), variations
 	case kind == 14:
 		return events.FallthroughChanged{Environment: environment}, variations
 	case oneIn(t, 5):
@@ -596,6 +649,7 @@ type both struct {
 	snapshot *Snapshot
 	naive    naive
 	facts    events.Revision
+	rules    map[string][]events.Rule // by environment id, as they are written
 }
 
 func newBoth() *both { return &both{snapshot: of()} }
@@ -611,6 +665,12 @@ func (b *both) apply(fact events.Fact) {
 		panic(err)
 	}
 	b.facts++
+	switch fact := event.Fact.(type) {
+	case events.FlagCreated:
+		b.rules = map[string][]events.Rule{}
+	case events.RulesChanged:
+		b.rules[fact.Environment.ID] = events.ApplyRules(b.rules[fact.Environment.ID], fact, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
+	}
 	e := events.Recorded{Event: event, Stream: events.FlagStream("t", "k"), Revision: b.facts, Name: stored.Name}
 	b.snapshot.apply(events.Page{Events: []events.Recorded{e}}, slog.New(slog.DiscardHandler))
 	b.naive.apply(int(b.facts), stored.Name, parse(stored.Data))
@@ -661,7 +721,7 @@ func drawFlag(t *rapid.T, after func(*both)) *both {
 		case len(next) > 0:
 			fact, next = next[0], next[1:]
 		default:
-			fact, variations = drawFact(t, variations)
+			fact, variations = b.drawFact(t, variations)
 		}
 		b.apply(fact)
 		variations = slices.DeleteFunc(slices.Clone(variations), func(v events.Variation) bool { return b.naive.exists && b.naive.variation(v.ID) == nil })

@@ -13,6 +13,8 @@ import (
 type targeting struct {
 	rules            []rule
 	fallthroughServe *serve // to those whom no rule matches; nil leaves that to the flag
+	// pending are the rules as they should be, where one of them cannot be compiled; else nil.
+	pending []pendingRule
 }
 
 // rule is a rule compiled.
@@ -52,24 +54,51 @@ type share struct {
 	weight    uint64
 }
 
-func (f *Flag) compileRules(rules []events.Rule) ([]rule, error) {
-	compiled, known := make([]rule, len(rules)), f.patterns()
-	for i, r := range rules {
-		serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
-		if err != nil {
-			return nil, fmt.Errorf("rule %s: %w", r.ID, err)
-		}
-		conditions := make([]condition, len(r.Conditions))
-		for j, c := range r.Conditions {
-			if conditions[j], err = compileCondition(c, known); err != nil {
-				return nil, fmt.Errorf("rule %s: %w", r.ID, err)
-			}
-		}
-		compiled[i] = rule{id: r.ID, conditions: conditions, serve: serve}
-	}
-	return compiled, nil
+// pendingRule is a rule of a list that is not compiled yet.
+type pendingRule struct {
+	id   string
+	sent *events.Rule // nil where the rule is the one that is served now
 }
 
+// changeRules compiles the rules that are new or have changed and keeps the others. Where one cannot be compiled, the targeting serves as before, and
+// remembers the list until a later change makes it good.
+func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
+	if t.pending == nil {
+		for _, r := range t.rules {
+			t.pending = append(t.pending, pendingRule{id: r.id})
+		}
+	}
+	t.pending = events.ApplyRules(t.pending, change, func(p pendingRule) string { return p.id }, func(r events.Rule) pendingRule { return pendingRule{r.ID, &r} })
+	compiled, known := make([]rule, len(t.pending)), f.patterns()
+	for i, p := range t.pending {
+		if p.sent == nil {
+			compiled[i] = t.rules[slices.IndexFunc(t.rules, func(r rule) bool { return r.id == p.id })]
+			continue
+		}
+		var err error
+		if compiled[i], err = f.compileRule(*p.sent, known); err != nil {
+			return fmt.Errorf("rule %s: %w", p.id, err)
+		}
+	}
+	t.rules, t.pending = compiled, nil
+	return nil
+}
+
+func (f *Flag) compileRule(r events.Rule, known patterns) (rule, error) {
+	serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
+	if err != nil {
+		return rule{}, err
+	}
+	conditions := make([]condition, len(r.Conditions))
+	for i, c := range r.Conditions {
+		if conditions[i], err = compileCondition(c, known); err != nil {
+			return rule{}, err
+		}
+	}
+	return rule{id: r.ID, conditions: conditions, serve: serve}, nil
+}
+
+// patterns are the regular expressions of all of the flag's rules.
 func (f *Flag) patterns() patterns {
 	known := patterns{}
 	for _, e := range f.environments {
@@ -186,7 +215,7 @@ func (t *targeting) replace(from, to *variation) *targeting {
 	if t == nil || !t.serves(from) {
 		return t
 	}
-	next := &targeting{rules: slices.Clone(t.rules)}
+	next := &targeting{rules: slices.Clone(t.rules), pending: t.pending}
 	for i := range next.rules {
 		next.rules[i].serve = next.rules[i].serve.replace(from, to)
 	}

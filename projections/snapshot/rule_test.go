@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
 
 	"flagledger/events"
@@ -17,8 +19,15 @@ var (
 	seven = events.Serve{Value: json.RawMessage("7")}
 )
 
-func rules(list ...events.Rule) events.RulesChanged {
-	return events.RulesChanged{Environment: production, To: list}
+// rules puts a list in the place of all rules that are there.
+func rules(list ...events.Rule) events.RulesChanged { return rulesIn(production, list...) }
+
+func rulesIn(environment events.EnvironmentRef, list ...events.Rule) events.RulesChanged {
+	c := events.ChangeRules(environment, nil, list)
+	if c.Order == nil {
+		c.Order = &events.Change[[]string]{}
+	}
+	return c
 }
 
 // when makes a rule for those of a plan.
@@ -36,7 +45,7 @@ func rolled(bucketBy string, shares ...events.Share) events.Serve {
 
 func TestRules(t *testing.T) {
 	pro := &Context{TargetingKey: "u", Attributes: attributes(`{"plan":"pro","company":{"id":42},"empty":""}`)}
-	elsewhere := events.RulesChanged{Environment: events.EnvironmentRef{ID: "e2", Name: "development"}, To: []events.Rule{when("r", "pro", toA)}}
+	elsewhere := rulesIn(events.EnvironmentRef{ID: "e2", Name: "development"}, when("r", "pro", toA))
 	all := events.Rule{ID: "all", Serve: toB}
 	a := Result{Enabled: true, Value: []byte("1"), Reason: RuleMatch, RuleID: "r", VariationID: "a", VariationName: "name of a", HasRules: true}
 	b := Result{Enabled: true, Value: []byte("2"), Reason: RuleMatch, RuleID: "r", VariationID: "b", VariationName: "name of b", HasRules: true}
@@ -143,6 +152,61 @@ func TestTheLastGoodVersionIsKept(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAChangeOfRulesCompilesOnlyTheRulesThatChanged(t *testing.T) {
+	matching := func(id, pattern string) events.Rule {
+		return events.Rule{ID: id, Serve: toA, Conditions: []events.Condition{{Attribute: "plan", Op: events.Matches, Values: raw(`["` + pattern + `"]`)}}}
+	}
+	before := []events.Rule{matching("r1", "^a"), matching("r2", "^b"), matching("r3", "^c")}
+	after := []events.Rule{matching("r3", "^c"), matching("r2", "^bb"), matching("r1", "^a"), matching("r4", "^d")}
+	s := of(three, on, rules(before...))
+	tenant, _ := s.Tenant("t")
+	flag, _ := tenant.Flag("k")
+	was := map[string]*condition{}
+	for _, r := range flag.environment(production.ID).targeting.rules {
+		was[r.id] = &r.conditions[0]
+	}
+	s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), 4, events.ChangeRules(production, before, after))}}, slog.New(slog.DiscardHandler))
+	flag, _ = tenant.Flag("k")
+	var ids []string
+	for _, r := range flag.environment(production.ID).targeting.rules {
+		ids = append(ids, r.id)
+		if kept := was[r.id] == &r.conditions[0]; kept != (r.id == "r1" || r.id == "r3") {
+			t.Errorf("%s is the one that was compiled before: %t", r.id, kept)
+		}
+	}
+	if !slices.Equal(ids, []string{"r3", "r2", "r1", "r4"}) {
+		t.Errorf("the order is %v", ids)
+	}
+}
+
+// A change says nothing of the rules that stay. So after one that cannot be compiled, a later one must still lead to the whole list.
+func TestRulesServeAgainOnceTheBadOneIsMended(t *testing.T) {
+	bad := events.Rule{ID: "bad", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: "like"}}}
+	r, q := when("r", "pro", toA), when("q", "free", toB)
+	changed := when("q", "team", events.Serve{VariationID: "c"})
+	first, second, third := []events.Rule{r}, []events.Rule{bad, r, q}, []events.Rule{bad, r, changed}
+	mended := when("bad", "x", toB)
+	facts := []events.Fact{three, on, rules(first...), events.ChangeRules(production, first, second), events.ChangeRules(production, second, third)}
+	value := func(facts []events.Fact, plan string) string {
+		tenant, _ := of(facts...).Tenant("t")
+		flag, _ := tenant.Flag("k")
+		got, err := flag.Evaluate(production.ID, &Context{Attributes: map[string]any{"plan": plan}})
+		return fmt.Sprint(string(got.Value), " ", err)
+	}
+	for plan, want := range map[string]string{"pro": "1 <nil>", "free": "0 <nil>", "team": "0 <nil>", "x": "0 <nil>"} {
+		if got := value(facts, plan); got != want {
+			t.Errorf("while a rule is bad, %s is served %s, want %s", plan, got, want)
+		}
+	}
+	for name, last := range map[string][]events.Rule{"changed": {mended, r, changed}, "removed": {r, changed}} {
+		for plan, want := range map[string]string{"pro": "1 <nil>", "free": "0 <nil>", "team": "3 <nil>"} {
+			if got := value(append(slices.Clip(facts), events.ChangeRules(production, third, last)), plan); got != want {
+				t.Errorf("after the bad rule was %s, %s is served %s, want %s", name, plan, got, want)
+			}
+		}
 	}
 }
 

@@ -120,7 +120,8 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact, log *slog.
 	after, err := evolve(before, e, fact)
 	if err != nil {
 		s.faults.Add(1)
-		log.Error("the snapshot keeps a flag as it was: an event cannot be compiled", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+		log.Error("the snapshot serves a flag as before: an event cannot be compiled", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+		t.flags.Store(strings.Clone(key), after)
 		return
 	}
 	t.count(before, -1)
