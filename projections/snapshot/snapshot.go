@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/events"
@@ -47,33 +48,31 @@ func New() *Snapshot {
 	return s
 }
 
-const (
-	retryWait    = 100 * time.Millisecond
-	maxRetryWait = 5 * time.Second
-)
-
-// Run keeps the snapshot current until ctx ends, and tells applied each position that it has reached. Whatever happens to the store,
-// what has been read stays.
+// Run keeps the snapshot current until ctx ends. It tells applied each position that the snapshot holds all events up to. When the store fails, what
+// has been read stays, and Run subscribes again from there.
 func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Position), log *slog.Logger) {
 	s.engine = store.Engine()
-	wait := retryWait
+	retry := &backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}
+	retry.Reset()
 	for ctx.Err() == nil {
+		var failure error
 		for page, err := range store.Subscribe(ctx, s.Position()) {
-			if err != nil {
-				if ctx.Err() == nil {
-					log.Error("the snapshot is no longer kept current; it tries again", "position", s.Position(), "in", wait, "err", err)
-				}
+			if failure = err; err != nil {
 				break
 			}
-			wait = retryWait
+			retry.Reset()
 			s.apply(page, log)
 			applied(page.Next)
 		}
+		if ctx.Err() != nil {
+			return
+		}
+		wait := retry.NextBackOff()
+		log.Error("the snapshot is not kept current: the event store cannot be read", "position", s.Position(), "retry in", wait, "err", failure)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
-		wait = min(2*wait, maxRetryWait)
 	}
 }
 
