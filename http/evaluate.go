@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"flagledger/events"
+	"flagledger/http/strictjson"
 	"flagledger/queries"
 )
 
@@ -67,8 +68,8 @@ type evaluationError struct {
 	Errors map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"targetingKey\":\"is required: the flag splits its traffic by it\"}"`
 }
 
-// ask finds out who asks, and reads what, for a caller who releases the question.
-func (a *API) ask(r *http.Request, need access, read func(*question) error, schema *huma.Schema) (*principal, *question, error) {
+// readEvaluation finds out who makes an evaluation, and reads its body, which the caller releases.
+func (a *API) readEvaluation(r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, need, "")
 	if err != nil {
 		return nil, nil, err
@@ -76,32 +77,32 @@ func (a *API) ask(r *http.Request, need access, read func(*question) error, sche
 	if err := checkMediaType(r); err != nil {
 		return nil, nil, err
 	}
-	q, unread := readBody(r)
+	e, unread := readEvaluationBody(r)
 	if unread != nil {
 		return nil, nil, unread
 	}
-	if err := a.understand(q, read, schema); err != nil {
-		q.release()
+	if err := a.decodeEvaluation(e, read, schema); err != nil {
+		e.release()
 		return nil, nil, err
 	}
-	environment := q.environment
+	environment := e.environment
 	if environment == "" {
 		environment = r.Header.Get(environmentHeader)
 	}
 	if err := p.selectEnvironment(environment); err != nil {
-		q.release()
+		e.release()
 		return nil, nil, err
 	}
-	return p, q, nil
+	return p, e, nil
 }
 
-func (a *API) understand(q *question, read func(*question) error, schema *huma.Schema) error {
-	err := q.decode(read)
-	if err == nil && len(q.flagKeys) > maxFlagKeys {
+func (a *API) decodeEvaluation(e *evaluationRequest, read func(*evaluationRequest) error, schema *huma.Schema) error {
+	err := e.decode(read)
+	if err == nil && len(e.flagKeys) > maxFlagKeys {
 		return invalid(map[string]string{"flagKeys": "must be at most 1,000 keys"})
 	}
-	if first, ok := errors.AsType[fieldError](err); ok {
-		return a.misfit(q.data, first, schema)
+	if first, ok := errors.AsType[strictjson.FieldError](err); ok {
+		return a.allWrongFields(e.data, first, schema)
 	}
 	if err != nil {
 		return newProblem(http.StatusBadRequest, err.Error())
@@ -109,41 +110,39 @@ func (a *API) understand(q *question, read func(*question) error, schema *huma.S
 	return nil
 }
 
-// misfit tells all that is wrong with the members of a body: reading stopped at the first.
-func (a *API) misfit(data []byte, first fieldError, schema *huma.Schema) *problem {
-	_, wrong, err := fit(data, schema, a.huma.OpenAPI().Components.Schemas)
+// allWrongFields says all that is wrong with the members of a body. Reading it stopped at the first.
+func (a *API) allWrongFields(data []byte, first strictjson.FieldError, schema *huma.Schema) *problem {
+	_, wrong, err := strictjson.Fit(data, schema, a.huma.OpenAPI().Components.Schemas)
 	if err != nil {
 		return problemOfBody(err)
 	}
 	if len(wrong) == 0 {
-		return invalid(map[string]string{first.field: first.text})
+		return invalid(map[string]string{first.Field: first.Text})
 	}
 	return invalid(wrong)
 }
 
-func readEvaluate(q *question) error {
-	return q.object(func(name string) error { return q.member(name) })
-}
+func readEvaluate(e *evaluationRequest) error { return e.Object(e.member) }
 
-func readEvaluateMany(q *question) error {
-	return q.object(func(name string) error {
+func readEvaluateMany(e *evaluationRequest) error {
+	return e.Object(func(name string) error {
 		if name != "flagKeys" {
-			return q.member(name)
+			return e.member(name)
 		}
-		return q.texts(&q.flagKeys)
+		return e.Strings(&e.flagKeys)
 	})
 }
 
-func (q *question) member(name string) error {
+func (e *evaluationRequest) member(name string) error {
 	switch name {
 	case "targetingKey":
-		return q.text(&q.TargetingKey)
+		return e.String(&e.TargetingKey)
 	case "attributes":
-		return q.attributes()
+		return e.attributes()
 	case "environment":
-		return q.text(&q.environment)
+		return e.String(&e.environment)
 	default:
-		return q.refuse("unexpected property")
+		return e.Refuse("unexpected property")
 	}
 }
 
@@ -154,13 +153,13 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*question) error, schema *huma.Schema) error {
-	p, q, err := a.ask(r, evaluateAccess, read, schema)
+func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema) error {
+	p, e, err := a.readEvaluation(r, evaluateAccess, read, schema)
 	if err != nil {
 		return err
 	}
-	defer q.release()
-	result, err := queries.Evaluate(p.tenant, p.environment, pathKey(r, "flagKey"), &q.Context)
+	defer e.release()
+	result, err := queries.Evaluate(p.tenant, p.environment, pathKey(r, "flagKey"), &e.Context)
 	if err != nil {
 		return err
 	}
@@ -174,19 +173,19 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*que
 
 // evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
-	p, q, err := a.ask(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
+	p, e, err := a.readEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
-	defer q.release()
+	defer e.release()
 	out := newOutput(w)
 	defer out.release()
 	failures, evaluated := map[string]evaluationError{}, 0
 	defer func() { a.meter.Count(p.tenant.ID(), evaluated) }()
 	out.text(`{"flags":{`)
 	separator, began := "", false
-	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, q.flagKeys, &q.Context, maxEvaluating) {
+	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, e.flagKeys, &e.Context, maxEvaluating) {
 		if errors.Is(answer.Err, queries.ErrTooSlow) {
 			late := problemOf(r.Context(), answer.Err)
 			if began {

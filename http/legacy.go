@@ -113,15 +113,15 @@ type legacyContextBody struct {
 	Environment string         `json:"environment,omitempty" doc:"Goes before X-Environment; production without either" example:"production"`
 }
 
-func readLegacyEvaluate(q *question) error {
-	return q.object(func(name string) error {
+func readLegacyEvaluate(e *evaluationRequest) error {
+	return e.Object(func(name string) error {
 		switch name {
 		case "userId":
-			return q.text(&q.TargetingKey)
+			return e.String(&e.TargetingKey)
 		case "targetingKey":
-			return q.refuse("unexpected property")
+			return e.Refuse("unexpected property")
 		default:
-			return q.member(name)
+			return e.member(name)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/oauth"
 	"flagledger/events"
+	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
 )
 
@@ -61,7 +62,7 @@ func (a *API) token(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = writeJSON(w, answer)
+	_ = strictjson.Write(w, answer)
 }
 
 func (a *API) grant(r *http.Request) (*tokenBody, error) {
@@ -93,18 +94,19 @@ func (a *API) grant(r *http.Request) (*tokenBody, error) {
 	return &tokenBody{AccessToken: text, TokenType: "Bearer", ExpiresIn: int(keys.Lives.Seconds()), Scope: oauth.Join(scopes)}, nil
 }
 
-// readForm reads the parameters of a request to the token endpoint. Those that it does not know are none of its business; one without a value
-// counts as left out.
+// readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts as left out.
 func readForm(r *http.Request) (url.Values, error) {
 	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media), formType) {
 		return nil, newProblem(http.StatusUnsupportedMediaType, "the body must be of the type "+formType)
 	}
-	c, unreadable := readBody(r)
-	if unreadable != nil {
-		return nil, unreadable
+	body, err := wholeBody(r)
+	if err != nil {
+		return nil, err
 	}
-	defer c.release()
-	form, err := url.ParseQuery(c.body.String())
+	if len(body) == 0 {
+		return nil, newProblem(http.StatusBadRequest, missingBody)
+	}
+	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return nil, oauthProblem(invalidRequest, "the form cannot be read: a name or a value is not percent-encoded as it should be")
 	}

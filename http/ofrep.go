@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/events"
+	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -142,13 +143,13 @@ func (e ofrepError) of(key string) OFREPFailure { return OFREPFailure{key, e.cod
 // ofrepEvaluate answers what a flag serves.
 func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	key := pathKey(r, "key")
-	p, q, err := a.askOFREP(r)
+	p, e, err := a.readOFREPEvaluation(r)
 	if err != nil {
 		writeOFREP(w, r, key, err)
 		return
 	}
-	defer q.release()
-	result, err := queries.Evaluate(p.tenant, p.environment, key, &q.Context)
+	defer e.release()
+	result, err := queries.Evaluate(p.tenant, p.environment, key, &e.Context)
 	if err == nil && result.Reason == snapshot.Archived {
 		err = queries.ErrNotFound
 	}
@@ -165,12 +166,12 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 
 // ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
 func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
-	p, q, err := a.askOFREP(r)
+	p, e, err := a.readOFREPEvaluation(r)
 	if err != nil {
 		writeOFREP(w, r, "", err)
 		return
 	}
-	defer q.release()
+	defer e.release()
 	a.catchUp(r, p)
 	stream, err := a.streamURL(p)
 	if err != nil {
@@ -181,7 +182,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	defer out.release()
 	out.text(`{"flags":[`)
 	separator, evaluated := "", 0
-	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, nil, &q.Context, maxEvaluating) {
+	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, nil, &e.Context, maxEvaluating) {
 		if errors.Is(answer.Err, queries.ErrTooSlow) {
 			writeOFREP(w, r, "", answer.Err)
 			return
@@ -231,8 +232,8 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	}
 }
 
-// askOFREP finds out who asks, and reads for whom, for a caller who releases the question.
-func (a *API) askOFREP(r *http.Request) (*principal, *question, error) {
+// readOFREPEvaluation finds out who makes an evaluation, and reads its body, which the caller releases.
+func (a *API) readOFREPEvaluation(r *http.Request) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, ofrepAccess, "")
 	if err != nil {
 		return nil, nil, err
@@ -240,44 +241,44 @@ func (a *API) askOFREP(r *http.Request) (*principal, *question, error) {
 	if err := checkMediaType(r); err != nil {
 		return nil, nil, err
 	}
-	q, unread := readBody(r)
+	e, unread := readEvaluationBody(r)
 	if unread != nil {
 		return nil, nil, ofrepError{ofrepParseError, unread}
 	}
-	err = q.decode(readOFREP)
-	if misfit, ok := errors.AsType[fieldError](err); ok {
-		err = ofrepError{ofrepInvalidContext, newProblem(http.StatusBadRequest, misfit.Error())}
+	err = e.decode(readOFREP)
+	if wrong, ok := errors.AsType[strictjson.FieldError](err); ok {
+		err = ofrepError{ofrepInvalidContext, newProblem(http.StatusBadRequest, wrong.Error())}
 	} else if err != nil {
 		err = ofrepError{ofrepParseError, newProblem(http.StatusBadRequest, err.Error())}
 	} else {
 		err = p.selectEnvironment(r.Header.Get(environmentHeader))
 	}
 	if err != nil {
-		q.release()
+		e.release()
 		return nil, nil, err
 	}
-	return p, q, nil
+	return p, e, nil
 }
 
 // readOFREP reads a body. Members that the protocol does not name are passed over, as it allows them.
-func readOFREP(q *question) error {
+func readOFREP(e *evaluationRequest) error {
 	sent := false
-	err := q.object(func(name string) error {
+	err := e.Object(func(name string) error {
 		if name != "context" {
-			return q.decoder.SkipValue()
+			return e.SkipValue()
 		}
 		sent = true
-		q.Attributes = q.members
-		return q.object(func(name string) (err error) {
+		e.Attributes = e.members
+		return e.Object(func(name string) (err error) {
 			if name == "targetingKey" {
-				return q.text(&q.TargetingKey)
+				return e.String(&e.TargetingKey)
 			}
-			q.Attributes[name], err = q.value()
+			e.Attributes[name], err = e.value()
 			return err
 		})
 	})
 	if err == nil && !sent {
-		return fieldError{"context", "is required"}
+		return strictjson.FieldError{Field: "context", Text: "is required"}
 	}
 	return err
 }
@@ -328,7 +329,7 @@ func (o *output) ofrep(key string, r *snapshot.Result) {
 func writeOFREP(w http.ResponseWriter, r *http.Request, key string, err error) {
 	refusal := ofrepErrorOf(r.Context(), key, err)
 	refusal.begin(w, r)
-	_ = writeJSON(w, ofrepProblem{problemBody(*refusal.problem), refusal.of(key)})
+	_ = strictjson.Write(w, ofrepProblem{problemBody(*refusal.problem), refusal.of(key)})
 }
 
 // documentOFREP describes the operations of this file.

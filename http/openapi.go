@@ -13,6 +13,7 @@ import (
 	"github.com/swaggest/swgui/v5emb"
 
 	"flagledger/events"
+	"flagledger/http/strictjson"
 )
 
 const about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
@@ -52,7 +53,8 @@ func (a *API) openAPI() huma.Config {
 	config := huma.DefaultConfig("flagledger", Version)
 	config.Info.Description, config.Tags = about, tags
 	config.CreateHooks = nil
-	config.Formats = map[string]huma.Format{"application/json": strictJSON, "json": strictJSON}
+	format := huma.Format{Marshal: strictjson.Write, Unmarshal: strictjson.Read}
+	config.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	config.DefaultFormat = "application/json"
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.RejectUnknownQueryParameters = true

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"flagledger/commands"
+	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -165,7 +166,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 		return
 	}
 	p.begin(w, r)
-	_ = writeJSON(w, p)
+	_ = strictjson.Write(w, p)
 }
 
 // begin answers with all of a problem but its body.
@@ -181,14 +182,18 @@ func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(p.Status)
 }
 
-// unreadBody is what huma says when a caller breaks off while it sends.
-const unreadBody = "cannot read request body"
+// Why a body is not read. The first two are huma's words.
+const (
+	unreadBody   = "cannot read request body" // the caller broke off
+	missingBody  = "request body is required"
+	bodyTooLarge = "the body is larger than 1 MiB"
+)
 
 // humaProblem turns what huma finds wrong with a request into a problem. It replaces huma.NewErrorWithContext.
 func humaProblem(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
-		status, detail = http.StatusBadRequest, "the body is larger than 1 MiB"
+		status, detail = http.StatusBadRequest, bodyTooLarge
 	case http.StatusRequestTimeout:
 		status = http.StatusBadRequest
 	case http.StatusInternalServerError:
@@ -215,7 +220,7 @@ func fieldsOf(errs []error) map[string]string {
 		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
 			name, text = detail.Location, detail.Message
 			if before, after, found := strings.Cut(text, ": "); found && name == "body" {
-				name, text = before, after // readJSON names the field itself
+				name, text = before, after // strictjson names the field itself
 			}
 		}
 		for _, place := range []string{"body.", "query.", "path.", "header."} {
@@ -240,7 +245,7 @@ func explain(w http.ResponseWriter, r *http.Request) {
 	for status, kind := range kinds {
 		if kind.name == chi.URLParam(r, "kind") {
 			w.Header().Set("Content-Type", "application/json")
-			_ = writeJSON(w, struct {
+			_ = strictjson.Write(w, struct {
 				Type        string `json:"type"`
 				Title       string `json:"title"`
 				Status      int    `json:"status"`

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/events"
+	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
 )
 
@@ -180,7 +181,7 @@ type sender struct {
 
 func (s *sender) event(id string, e streamEvent) {
 	fmt.Fprintf(&s.text, "id: %s\ndata: ", id)
-	_ = writeJSON(&s.text, e)
+	_ = strictjson.Write(&s.text, e)
 	s.text.WriteString("\n\n")
 }
 

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/http/strictjson"
 )
 
 type healthBody struct {
@@ -28,7 +30,7 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = writeJSON(w, body)
+	_ = strictjson.Write(w, body)
 }
 
 type nameOutput struct {

@@ -60,8 +60,8 @@ func hash(token string) [sha256.Size]byte {
 // check verifies a token of either kind.
 func (t *tokens) check(ctx context.Context, token string) (*credential, error) {
 	if keys.TypeOf(token) == oauth.Type {
-		said, err := t.machines.Verify(ctx, token)
-		return &credential{machine: &machine{said.ClientID, said.TenantID, said.Scopes}, expires: said.ExpiresAt}, err
+		claims, err := t.machines.Verify(ctx, token)
+		return &credential{machine: &machine{claims.ClientID, claims.TenantID, claims.Scopes}, expires: claims.ExpiresAt}, err
 	}
 	claims, err := t.identity.Verify(ctx, token)
 	return &credential{claims: claims, expires: claims.ExpiresAt}, err

@@ -1,4 +1,4 @@
-package http
+package strictjson
 
 import (
 	"reflect"
@@ -8,18 +8,63 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// testRules has lists and objects in each other, as bodies do.
+type testRules struct {
+	Rules []testRule `json:"rules"`
+}
+
+type testRule struct {
+	ID         string          `json:"id,omitempty"`
+	Name       string          `json:"name,omitempty"`
+	Conditions []testCondition `json:"conditions,omitempty"`
+	Serve      testServe       `json:"serve,omitzero"`
+}
+
+type testCondition struct {
+	Attribute string     `json:"attribute,omitempty"`
+	Values    []anyValue `json:"values,omitempty"`
+	Negate    bool       `json:"negate,omitempty"`
+}
+
+type testServe struct {
+	Value   anyValue     `json:"value,omitempty"`
+	Rollout []testWeight `json:"rollout,omitempty"`
+}
+
+type testWeight struct {
+	Weight string `json:"weight"`
+}
+
+// anyValue may be any JSON.
+type anyValue []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *anyValue) UnmarshalJSON(data []byte) error {
+	*v = append(anyValue{}, data...)
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (anyValue) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
+type testFlag struct {
+	Name string   `json:"name,omitempty"`
+	Tags []string `json:"tags,omitempty"`
+	On   *bool    `json:"on,omitempty"`
+}
+
 // fitterOf fits bodies to the schema of a type.
 func fitterOf[T any]() func(body string) (fits string, wrong map[string]string, err error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := schemas.Schema(reflect.TypeFor[T](), true, "")
 	return func(body string) (string, map[string]string, error) {
-		fits, wrong, err := fit([]byte(body), schema, schemas)
+		fits, wrong, err := Fit([]byte(body), schema, schemas)
 		return string(fits), wrong, err
 	}
 }
 
-func TestWhatDoesNotFitABodyIsNotedAndTakenOut(t *testing.T) {
-	fit := fitterOf[newRulesBody]()
+func TestFit(t *testing.T) {
+	fit := fitterOf[testRules]()
 	for _, c := range []struct {
 		body, fits string
 		wrong      map[string]string
@@ -54,19 +99,19 @@ func TestWhatDoesNotFitABodyIsNotedAndTakenOut(t *testing.T) {
 func FuzzFit(f *testing.F) {
 	for _, body := range []string{
 		`{"rules":[]}`, `{"rules":[{"id":1,"name":null,"conditions":[{"attribute":"a","op":"in","values":[1,{}],"negate":0}],"serve":{"rollout":[{"weight":"1"}]}}],"fallthrough":{"value":1}}`,
-		`{"rules":[[],{"x":[{}]}]}`, `{"Rules":1}`, `[]`, `{"rules":{"0":1}}`,
+		`{"rules":[[],{"x":[{}]}]}`, `{"name":1,"tags":["a",2],"weight":"1","on":null}`, `{"Rules":1}`, `[]`, `{"rules":{"0":1}}`,
 	} {
 		f.Add(body)
 	}
-	rules, flag := fitterOf[newRulesBody](), fitterOf[updateFlagBody]()
+	rules, flag := fitterOf[testRules](), fitterOf[testFlag]()
 	f.Fuzz(func(t *testing.T, body string) {
 		if fits, _, err := rules(body); err == nil {
-			if err := readJSON([]byte(fits), new(newRulesBody)); err != nil {
+			if err := Read([]byte(fits), new(testRules)); err != nil {
 				t.Errorf("%q fits of %q, and cannot be read: %v", fits, body, err)
 			}
 		}
 		if fits, _, err := flag(body); err == nil {
-			if err := readJSON([]byte(fits), new(updateFlagBody)); err != nil {
+			if err := Read([]byte(fits), new(testFlag)); err != nil {
 				t.Errorf("%q fits of %q, and cannot be read: %v", fits, body, err)
 			}
 		}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
 )
 
-// asked reads a body as an evaluation does.
-func asked(t *testing.T, body string, read func(*question) error) (q question, err error) {
+// decoded reads a body as an evaluation does.
+func decoded(t *testing.T, body string, read func(*evaluationRequest) error) (q evaluationRequest, err error) {
 	t.Helper()
-	r, unread := readBody(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
+	r, unread := readEvaluationBody(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
 	if unread != nil {
 		return q, unread
 	}
@@ -29,14 +30,14 @@ func asked(t *testing.T, body string, read func(*question) error) (q question, e
 	return q, err
 }
 
-func TestAContextIsReadWithAllThatItHolds(t *testing.T) {
+func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
 	number := func(text string) snapshot.Number { return snapshot.ParseNumber([]byte(text)) }
 	want := map[string]any{
 		"text": "a\"é🚀\n", "empty": "", "yes": true, "no": false, "nothing": nil, "exact": number("9007199254740993"), "large": number("1e999"),
 		"list": []any{number("1"), "two", nil, []any{}, map[string]any{"deep": []any{true}}}, "object": map[string]any{"a": map[string]any{}}, "": "no name",
 	}
 	for range 3 { // memory is used again
-		q, err := asked(t, ` { "targetingKey" : "u\u00e9", "attributes":{"text":"a\"\u00e9\ud83d\ude80\n","empty":"","yes":true,"no":false,"nothing":null,
+		q, err := decoded(t, ` { "targetingKey" : "u\u00e9", "attributes":{"text":"a\"\u00e9\ud83d\ude80\n","empty":"","yes":true,"no":false,"nothing":null,
 			"exact":9007199254740993,"large":1e999,"list":[1,"two",null,[],{"deep":[true]}],"object":{"a":{}},"":"no name"}, "environment":"e" } `, readEvaluate)
 		if err != nil || q.TargetingKey != "ué" || q.environment != "e" {
 			t.Errorf("read: %q %q %v", q.TargetingKey, q.environment, err)
@@ -44,18 +45,18 @@ func TestAContextIsReadWithAllThatItHolds(t *testing.T) {
 		if diff := cmp.Diff(want, q.Attributes, cmp.Comparer(func(a, b snapshot.Number) bool { return a == b })); diff != "" {
 			t.Errorf("the attributes (-want +got):\n%s", diff)
 		}
-		q, err = asked(t, `{"flagKeys":["a","b"],"targetingKey":null,"attributes":null}`, readEvaluateMany)
+		q, err = decoded(t, `{"flagKeys":["a","b"],"targetingKey":null,"attributes":null}`, readEvaluateMany)
 		if err != nil || q.TargetingKey != "" || len(q.Attributes) > 0 || !cmp.Equal(q.flagKeys, []string{"a", "b"}) {
 			t.Errorf("read: %q %v %v %v", q.TargetingKey, q.Attributes, q.flagKeys, err)
 		}
-		if q, err = asked(t, `{}`, readEvaluateMany); err != nil || q.flagKeys != nil || len(q.Attributes) > 0 {
+		if q, err = decoded(t, `{}`, readEvaluateMany); err != nil || q.flagKeys != nil || len(q.Attributes) > 0 {
 			t.Errorf("something is left of the body before: %v %v %v", q.flagKeys, q.Attributes, err)
 		}
 	}
 }
 
 // FuzzContext reads bodies token by token and by reflection: both must agree whether one is malformed, does not fit, or holds.
-func FuzzContext(f *testing.F) {
+func FuzzEvaluationRequest(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `null`, `{}`, `[]`, `{"targetingKey":"u","attributes":{"a":{"b":[true,{"c":1e400}]}},"environment":"production"}`, `{"flagKeys":["a",null]}`, `{"flagKeys":["a",["b"]]}`,
 		`{"targetingKey":5,"x":1}`, `{"targetingKey":5,"x":1`, `{"x":{"a":1,"a":2}}`, `{"attributes":{"a":1,"\u0061":2}}`, `{"attributes":{"a":"\u0000"}}`, `{"attributes":{"a":"\ud800"}}`,
@@ -67,29 +68,29 @@ func FuzzContext(f *testing.F) {
 		if body == "" {
 			return
 		}
-		_, err := asked(t, body, readEvaluateMany)
+		_, err := decoded(t, body, readEvaluateMany)
 		var plain struct {
 			TargetingKey string           `json:"targetingKey"`
 			Attributes   map[string]value `json:"attributes"`
 			Environment  string           `json:"environment"`
 			FlagKeys     []value          `json:"flagKeys"`
 		}
-		other := readJSON([]byte(body), &plain)
+		other := strictjson.Read([]byte(body), &plain)
 		for _, key := range plain.FlagKeys {
 			if other == nil && key[0] != '"' {
-				other = fieldError{"flagKeys", "is not of the right type"}
+				other = strictjson.FieldError{Field: "flagKeys", Text: "is not of the right type"}
 			}
 		}
 		if strings.TrimSpace(body) == "null" {
-			other = fieldError{"body", "is not of the right type"}
+			other = strictjson.FieldError{Field: "body", Text: "is not of the right type"}
 		}
 		// Either stops at the first fault; which one that is may differ, so that what is malformed too may only be found by one of them.
 		if (err == nil) != (other == nil) {
 			t.Errorf("%q: %v, by reflection %v", body, err, other)
 		}
-		_, misfit := errors.AsType[fieldError](err)
-		_, otherMisfit := errors.AsType[fieldError](other)
-		if err != nil && other != nil && misfit != otherMisfit && readJSON([]byte(body), new(any)) == nil {
+		_, mismatch := errors.AsType[strictjson.FieldError](err)
+		_, otherMismatch := errors.AsType[strictjson.FieldError](other)
+		if err != nil && other != nil && mismatch != otherMismatch && strictjson.Read([]byte(body), new(any)) == nil {
 			t.Errorf("%q: %v, by reflection %v", body, err, other)
 		}
 	})

@@ -1,0 +1,125 @@
+package http
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"sync"
+
+	"flagledger/http/strictjson"
+	"flagledger/projections/snapshot"
+)
+
+// evaluationRequest is the body of an evaluation. It is read token by token: reflection costs several times as much. Its memory is used again,
+// so nothing of it may be used after release.
+type evaluationRequest struct {
+	snapshot.Context
+	environment string
+	flagKeys    []string // nil asks for all
+
+	strictjson.Reader
+	body    bytes.Buffer
+	data    []byte // the whole of body
+	limit   io.LimitedReader
+	members map[string]any // memory for the attributes
+}
+
+// maxKept is the largest body and answer whose memory is kept for the next request, maxKeptMembers the most attributes.
+const (
+	maxKept        = 1 << 20
+	maxKeptMembers = 64
+)
+
+var evaluationRequests = sync.Pool{New: func() any { return &evaluationRequest{members: map[string]any{}} }}
+
+// readEvaluationBody reads a request's body. The caller decodes and releases it.
+func readEvaluationBody(r *http.Request) (*evaluationRequest, *problem) {
+	e := evaluationRequests.Get().(*evaluationRequest)
+	e.limit = io.LimitedReader{R: r.Body, N: maxBody}
+	_, err := e.body.ReadFrom(&e.limit)
+	e.data = e.body.Bytes()
+	var unread string
+	switch {
+	case err != nil:
+		unread = unreadBody
+	case len(e.data) == maxBody:
+		unread = bodyTooLarge
+	case len(e.data) == 0:
+		unread = missingBody
+	default:
+		return e, nil
+	}
+	e.release()
+	return nil, newProblem(http.StatusBadRequest, unread)
+}
+
+func (e *evaluationRequest) release() {
+	if cap(e.data) > maxKept || len(e.members) > maxKeptMembers {
+		return
+	}
+	clear(e.members)
+	e.Context, e.environment, e.flagKeys, e.data, e.limit.R = snapshot.Context{}, "", nil, nil, nil
+	e.body.Reset()
+	evaluationRequests.Put(e)
+}
+
+// decode reads the body with a function that reads one value. Its errors are those of strictjson.Read.
+func (e *evaluationRequest) decode(read func(*evaluationRequest) error) error {
+	if err := e.Begin(&e.body); err != nil {
+		return err
+	}
+	return e.End(read(e))
+}
+
+// attributes reads the attributes of a context; null is read as none.
+func (e *evaluationRequest) attributes() error {
+	if e.PeekKind() == 'n' {
+		return e.SkipValue()
+	}
+	e.Attributes = e.members
+	return e.into(e.members)
+}
+
+// into reads the members of an object.
+func (e *evaluationRequest) into(members map[string]any) error {
+	return e.Object(func(name string) (err error) {
+		members[name], err = e.value()
+		return err
+	})
+}
+
+// value reads any value as snapshot.Context holds it.
+func (e *evaluationRequest) value() (any, error) {
+	switch e.PeekKind() {
+	case '{':
+		object := map[string]any{}
+		return object, e.into(object)
+	case '[':
+		list := []any{}
+		err := e.Array(func() error {
+			element, err := e.value()
+			list = append(list, element)
+			return err
+		})
+		return list, err
+	case '0':
+		number, err := e.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		return snapshot.ParseNumber(number), nil
+	default:
+		token, err := e.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		switch token.Kind() {
+		case '"':
+			return token.String(), nil
+		case 't', 'f':
+			return token.Bool(), nil
+		default:
+			return nil, nil
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package http
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// timestamp is a time as answers show it: UTC, with milliseconds and Z.
+type timestamp time.Time
+
+// MarshalJSON implements json.Marshaler.
+func (t timestamp) MarshalJSON() ([]byte, error) {
+	return []byte(time.Time(t).UTC().Format(`"2006-01-02T15:04:05.000Z"`)), nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (timestamp) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-03-14T15:09:26.535Z"}}
+}
+
+// value is the value of a flag: any JSON, in its own spelling. It is nil where it was not sent.
+type value []byte
+
+// MarshalJSON implements json.Marshaler.
+func (v value) MarshalJSON() ([]byte, error) { return v, nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *value) UnmarshalJSON(data []byte) error {
+	*v = append(value{}, data...)
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (value) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Description: "A value of the flag's type. Numbers keep their spelling.", Examples: []any{true}}
+}
+
+// optional is a member that may be left out; sent is then nil. null is read as the zero value, which commands refuse together with all else
+// that is wrong.
+type optional[T any] struct{ sent *T }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *optional[T]) UnmarshalJSON(data []byte) error {
+	o.sent = new(T)
+	return jsonv2.Unmarshal(data, o.sent)
+}
+
+// Schema implements huma.SchemaProvider.
+func (optional[T]) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[T]())
+}
+
+// number is a JSON number that is read without rounding. It is nil where it was not sent.
+type number []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *number) UnmarshalJSON(data []byte) error {
+	*n = append(number{}, data...)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) { return n, nil }
+
+// Schema implements huma.SchemaProvider.
+func (number) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
+
+// clearable is a text that null clears. It is nil where it was not sent, and empty for null; blank says that it was sent as an empty text.
+type clearable struct {
+	text  *string
+	blank bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *clearable) UnmarshalJSON(data []byte) error {
+	c.text = new(string)
+	if string(data) == "null" {
+		return nil
+	}
+	err := jsonv2.Unmarshal(data, c.text)
+	c.blank = *c.text == ""
+	return err
+}
+
+// Schema implements huma.SchemaProvider.
+func (clearable) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Nullable: true, MaxLength: new(2000), Description: "null clears it"}
+}

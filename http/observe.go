@@ -1,0 +1,109 @@
+package http
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/puzpuzpuz/xsync/v4"
+)
+
+// observe logs each request and counts its duration by route, and turns a panic into a 500.
+func (a *API) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		wrapped := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		defer func() {
+			if cause := recover(); cause != nil {
+				if cause == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, not returned
+					panic(cause)
+				}
+				requestOf(r.Context()).log().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
+				if wrapped.Status() == 0 {
+					writeProblem(wrapped, r, newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example))
+				}
+			}
+			route := chi.RouteContext(r.Context()).RoutePattern()
+			if route == "" || wrapped.Status() == http.StatusNotFound && route == "/*" {
+				route = "unknown"
+			}
+			took := time.Since(began)
+			if route != streamRoute || wrapped.Status() != http.StatusOK { // a stream takes as long as it is wanted
+				a.durations.of(methodLabel(r.Method), route, statusClass(wrapped.Status())).Observe(took.Seconds())
+			}
+			level := slog.LevelInfo
+			if wrapped.Status() < 400 && evaluates(route) {
+				level = slog.LevelDebug // thousands a second
+			}
+			if wrapped.Status() == http.StatusTooManyRequests || preflight(r) {
+				level = slog.LevelDebug // as many as somebody sends
+			}
+			if a.options.Log.Enabled(r.Context(), level) {
+				requestOf(r.Context()).log().Log(r.Context(), level, "request",
+					"method", r.Method, "path", r.URL.Path, "status", wrapped.Status(), "took", took, "bytes", wrapped.BytesWritten())
+			}
+		}()
+		next.ServeHTTP(wrapped, r)
+	})
+}
+
+// evaluates reports whether a route is one of those that applications call all the time.
+func evaluates(route string) bool {
+	switch route {
+	case evaluateRoute, legacyEvaluateRoute, evaluateManyRoute, ofrepRoute, ofrepManyRoute:
+		return true
+	default:
+		return false
+	}
+}
+
+// durations is how long requests take, by method, route and class of status.
+type durations struct {
+	*prometheus.HistogramVec
+	known *xsync.Map[[3]string, prometheus.Observer] // found sooner than in the vector
+}
+
+func newDurations() *durations {
+	return &durations{prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "flagledger_http_request_duration_seconds",
+		Help:    "Duration of requests by method, route and class of status.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+	}, []string{"method", "route", "status"}), xsync.NewMap[[3]string, prometheus.Observer]()}
+}
+
+func (d *durations) of(method, route, status string) prometheus.Observer {
+	labels := [3]string{method, route, status}
+	o, ok := d.known.Load(labels)
+	if !ok {
+		o = d.WithLabelValues(method, route, status)
+		d.known.Store(labels, o)
+	}
+	return o
+}
+
+// methodLabel keeps callers from making series of metrics up.
+func methodLabel(method string) string {
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		return method
+	default:
+		return "other"
+	}
+}
+
+func statusClass(status int) string {
+	switch status / 100 {
+	case 2:
+		return "2xx"
+	case 3:
+		return "3xx"
+	case 4:
+		return "4xx"
+	default:
+		return "5xx"
+	}
+}

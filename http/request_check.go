@@ -1,0 +1,61 @@
+package http
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxReason      = 500
+	maxCorrelation = 128
+)
+
+// check refuses requests whose address and whose headers cannot be kept.
+func check(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req := requestOf(r.Context())
+		if sent := r.Header.Get(correlationHeader); sent != "" {
+			if !validText(sent, maxCorrelation) {
+				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 characters of UTF-8"))
+				return
+			}
+			req.correlation = sent
+		}
+		if req.reason = r.Header.Get(reasonHeader); !validText(req.reason, maxReason) {
+			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": "must be at most 500 characters of UTF-8"}))
+			return
+		}
+		if !readable(r.URL) {
+			writeProblem(w, r, newProblem(http.StatusBadRequest, "the path and the query must be percent-encoded UTF-8 without the character NUL"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// readable reports whether a URL is text that Postgres can keep. A query that is malformed in part would be read without that part.
+func readable(u *url.URL) bool {
+	query, err := url.QueryUnescape(u.RawQuery)
+	if _, malformed := url.ParseQuery(u.RawQuery); malformed != nil || err != nil {
+		return false
+	}
+	return utf8.ValidString(u.Path) && utf8.ValidString(query) && !strings.ContainsRune(u.Path+query, 0)
+}
+
+func validText(text string, longest int) bool {
+	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= longest
+}
+
+// started lets requests pass only once evaluation can be answered.
+func (a *API) started(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-a.queries.Snapshot().Ready():
+			next.ServeHTTP(w, r)
+		default:
+			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, "the service is starting"))
+		}
+	})
+}

@@ -1,0 +1,94 @@
+// Package strictjson reads JSON without the leniencies that let two readers understand one body differently: no duplicate or unknown members, no
+// trailing data, no invalid UTF-8, nothing nested deeper than 64 levels. It writes values in the spelling that they were read in.
+package strictjson
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const maxDepth = 64
+
+// Write writes a value as JSON. Its signature is that of huma.Format.
+func Write(w io.Writer, v any) error {
+	return jsonv2.MarshalWrite(w, v, jsontext.PreserveRawStrings(true))
+}
+
+// FieldError says what is wrong with a field of well-formed JSON. Field is as in rules[0].serve, and "body" for the whole.
+type FieldError struct{ Field, Text string }
+
+func (e FieldError) Error() string { return e.Field + ": " + e.Text }
+
+// Read decodes JSON into v. If the JSON is well-formed and does not fit v, the error is a FieldError. Its signature is that of huma.Format.
+func Read(data []byte, v any) error {
+	if err := checkText(data); err != nil {
+		return err
+	}
+	err := jsonv2.Unmarshal(data, v, jsonv2.RejectUnknownMembers(true))
+	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
+		if errors.Is(err, jsonv2.ErrUnknownName) {
+			return FieldError{field(semantic.JSONPointer), "unexpected property"}
+		}
+		return FieldError{field(semantic.JSONPointer), "is not of the right type"}
+	}
+	return malformed(err)
+}
+
+// errTrailing says that a second value follows.
+var errTrailing = errors.New("malformed JSON: there is something after its end")
+
+// malformed words the decoder's errors about malformed JSON.
+func malformed(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errors.New("malformed JSON: it ends too early")
+	}
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return fmt.Errorf("malformed JSON at byte %d: %w", syntactic.ByteOffset, syntactic.Err)
+	}
+	return err
+}
+
+// field writes a JSON pointer as errors name fields: rules[0].serve.
+func field(pointer jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range pointer.Tokens() {
+		switch {
+		case token != "" && strings.Trim(token, "0123456789") == "":
+			b.WriteString("[" + token + "]")
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	return b.String()
+}
+
+// checkText refuses JSON that nests too deep, and NUL in strings, which Postgres cannot store. It does not check the syntax otherwise.
+func checkText(data []byte) error {
+	depth, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			if strings.HasPrefix(string(data[i:min(i+6, len(data))]), `\u0000`) {
+				return fmt.Errorf("malformed JSON at byte %d: strings must not contain the character NUL", i)
+			}
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("malformed JSON at byte %d: nested deeper than %d levels", i, maxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
