@@ -25,21 +25,21 @@ build: ## Build bin/flagledger
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
 	$(PGRUN) $(GO) test -race -timeout 30m ./...
-	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -timeout 30m -skip 'Postgres|Kill|CommandLine|Copy' ./cmd/flagledger
+	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -timeout 30m -skip 'Postgres|Kill|CommandLine|Copy' ./http ./cmd/...
 	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (a quarter of an hour)
 	@mkdir -p bin
-	$(GO) test -run '^$$' -bench . -benchtime 300ms -count 6 ./projections/snapshot ./commands/identity/local ./http ./http/limit | tee bin/bench.txt
-	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 30m ./cmd/flagledger | tee -a bin/bench.txt
+	$(GO) test -run '^$$' -bench . -benchtime 300ms -count 6 ./projections/snapshot ./commands/identity/local ./http/limit | tee bin/bench.txt
+	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 30m ./http ./cmd/... | tee -a bin/bench.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 6 ./events/postgres ./events/eventstore | tee bin/events.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) -col pkg bin/events.txt
 
 .PHONY: bench-http
 bench-http: ## Measure what an evaluation over HTTP costs, beside a bare handler (two minutes)
-	$(PGRUN) $(GO) test -run '^$$' -bench EvaluateHTTP -benchtime 9x ./cmd/flagledger
+	$(PGRUN) $(GO) test -run '^$$' -bench EvaluateHTTP -benchtime 9x ./http
 
 .PHONY: lint
 lint: $(LINT) ## Check style and the rules of the house

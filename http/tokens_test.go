@@ -23,8 +23,6 @@ import (
 	"flagledger/queries"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
 // benchAPI is an interface with a person and an OAuth client, each of whom has a token.
 func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	b.Helper()

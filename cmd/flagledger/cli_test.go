@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/migrations/pgtest"
 )
 
@@ -29,23 +30,23 @@ type ran struct {
 }
 
 // run runs a command of the binary to its end.
-func (i *installation) run(settings []string, arguments ...string) ran {
-	i.t.Helper()
+func run(i *nodetest.Program, settings []string, arguments ...string) ran {
+	i.T.Helper()
 	var stdout, stderr bytes.Buffer
-	command := i.command(settings, arguments...)
+	command := i.Command(settings, arguments...)
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Start(); err != nil {
-		i.t.Fatal(err)
+		i.T.Fatal(err)
 	}
 	// A command that does not end fails its test by its code.
 	stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
 	defer stuck.Stop()
 	if err := command.Wait(); err != nil {
 		if _, ended := errors.AsType[*exec.ExitError](err); !ended {
-			i.t.Fatal(err)
+			i.T.Fatal(err)
 		}
 	}
-	return ran{i.t, stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
+	return ran{i.T, stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
 }
 
 // refused checks that the command ended with code 1 and one line on stderr, which has all of the words.
@@ -72,12 +73,12 @@ func (r ran) succeeded() ran {
 
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	built := install(t)
+	built := nodetest.Build(t)
 
 	t.Run("settings that are bad are named", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
-		file := filepath.Join(i.dir, "file")
+		i := built.In(t)
+		file := filepath.Join(i.Dir, "file")
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -98,25 +99,25 @@ func TestCommandLine(t *testing.T) {
 			},
 		} {
 			for _, value := range values {
-				r := i.run([]string{setting + "=" + value})
+				r := run(i, []string{setting + "=" + value})
 				if r.refused(setting); strings.Contains(r.stderr, "sesame") {
 					t.Errorf("a password is printed: %s", r.stderr)
 				}
 			}
 		}
-		i.run([]string{"FLAGLEDGER_DATA=" + file}).refused(file)
-		i.run([]string{"FLAGLEDGER_ENVIRONMENT=production", "FIREBASE_AUTH_EMULATOR_HOST=127.0.0.1:9099"}).refused("FIREBASE_AUTH_EMULATOR_HOST")
+		run(i, []string{"FLAGLEDGER_DATA=" + file}).refused(file)
+		run(i, []string{"FLAGLEDGER_ENVIRONMENT=production", "FIREBASE_AUTH_EMULATOR_HOST=127.0.0.1:9099"}).refused("FIREBASE_AUTH_EMULATOR_HOST")
 		for _, credentials := range []string{file, file + ".missing"} {
-			i.run([]string{"FIREBASE_PROJECT_ID=flags-1234", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials}).refused("GOOGLE_APPLICATION_CREDENTIALS", credentials)
+			run(i, []string{"FIREBASE_PROJECT_ID=flags-1234", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials}).refused("GOOGLE_APPLICATION_CREDENTIALS", credentials)
 		}
 		for _, arguments := range [][]string{{"migrate"}, {"projections", "status"}, {"projections", "rebuild", "--all"}, {"replay", "--tenant=t", "--flag=f"}} {
-			i.run([]string{"FLAGLEDGER_LOG=xml"}, arguments...).refused("FLAGLEDGER_LOG")
+			run(i, []string{"FLAGLEDGER_LOG=xml"}, arguments...).refused("FLAGLEDGER_LOG")
 		}
 	})
 
 	t.Run("databases that will not do are named", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
+		i := built.In(t)
 		good, err := url.Parse(pgtest.URL(t))
 		if err != nil {
 			t.Fatal(err)
@@ -125,185 +126,185 @@ func TestCommandLine(t *testing.T) {
 		wrongPassword.User = url.UserPassword(good.User.Username(), "sesame")
 		missing.Path = "/there_is_none"
 		for _, u := range []url.URL{wrongPassword, missing} {
-			r := i.run([]string{"FLAGLEDGER_DATABASE_URL=" + u.String()})
+			r := run(i, []string{"FLAGLEDGER_DATABASE_URL=" + u.String()})
 			secret, _ := u.User.Password()
 			if r.refused("FLAGLEDGER_DATABASE_URL"); strings.Contains(r.stderr, secret) {
 				t.Errorf("a password is printed: %s", r.stderr)
 			}
 		}
-		i.run([]string{"FLAGLEDGER_DATABASE_URL=" + oldServer(t)}).refused("Postgres 13", "14 or newer")
+		run(i, []string{"FLAGLEDGER_DATABASE_URL=" + oldServer(t)}).refused("Postgres 13", "14 or newer")
 
-		cluster := filepath.Join(i.dir, "postgres")
+		cluster := filepath.Join(i.Dir, "postgres")
 		if err := os.Mkdir(cluster, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(cluster, "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		i.run(nil).refused(i.dir, "Postgres 9")
+		run(i, nil).refused(i.Dir, "Postgres 9")
 	})
 
 	t.Run("mistakes on the command line", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
-		i.run(nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, oauth_clients, projects, tenants, users, invitations")
-		i.run(nil, "projections", "rebuild").refused("--all")
-		i.run(nil, "projections", "rebuild", "flags", "--all").refused("--all")
-		i.run(nil, "surf").refused("surf")
-		i.run(nil, "replay", "--tenant=t").refused("--flag")
-		if processes := i.processes(); len(processes) > 0 {
+		i := built.In(t)
+		run(i, nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, oauth_clients, projects, tenants, users, invitations")
+		run(i, nil, "projections", "rebuild").refused("--all")
+		run(i, nil, "projections", "rebuild", "flags", "--all").refused("--all")
+		run(i, nil, "surf").refused("surf")
+		run(i, nil, "replay", "--tenant=t").refused("--flag")
+		if processes := i.Processes(); len(processes) > 0 {
 			t.Errorf("processes %v were started", processes)
 		}
 	})
 
 	t.Run("commands that need no database", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
-		if got := i.run(nil, "version").succeeded().stdout; !strings.HasPrefix(got, "flagledger 1.") {
+		i := built.In(t)
+		if got := run(i, nil, "version").succeeded().stdout; !strings.HasPrefix(got, "flagledger 1.") {
 			t.Errorf("version prints %q", got)
 		}
-		if got := i.run(nil, "projections", "list").succeeded().stdout; got != "flags\nhistory\noauth_clients\nprojects\ntenants\nusers\ninvitations\n" {
+		if got := run(i, nil, "projections", "list").succeeded().stdout; got != "flags\nhistory\noauth_clients\nprojects\ntenants\nusers\ninvitations\n" {
 			t.Errorf("projections list prints %q", got)
 		}
-		if files, _ := os.ReadDir(i.dir); len(files) > 0 {
+		if files, _ := os.ReadDir(i.Dir); len(files) > 0 {
 			t.Errorf("they left %v in the data folder", files)
 		}
 	})
 
 	t.Run("beside a running server and alone", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
-		running := i.serve()
-		c := i.service().signUp("me@example.com")
-		c.createFlag("seen", nil)
-		c.call("POST", flagPath("seen", "/enable"), nil).want(200)
+		i := built.In(t)
+		running := i.Serve()
+		c := i.Service().SignUp("me@example.com")
+		c.CreateFlag("seen", nil)
+		c.Call("POST", nodetest.FlagPath("seen", "/enable"), nil).Want(200)
 
-		i.run([]string{"FLAGLEDGER_ADDR=" + freeAddress(t)}).refused(i.dir, "in use")
-		other := i.in(t)
-		other.run([]string{"FLAGLEDGER_ADDR=" + i.addr}).refused("FLAGLEDGER_ADDR", i.addr, "in use")
-		if files, _ := os.ReadDir(other.dir); len(files) > 0 {
+		run(i, []string{"FLAGLEDGER_ADDR=" + nodetest.FreeAddress(t)}).refused(i.Dir, "in use")
+		other := i.In(t)
+		run(other, []string{"FLAGLEDGER_ADDR=" + i.Addr}).refused("FLAGLEDGER_ADDR", i.Addr, "in use")
+		if files, _ := os.ReadDir(other.Dir); len(files) > 0 {
 			t.Errorf("a server without its port left %v in its data folder", files)
 		}
 
-		i.tools(c.tenant)
-		gone := i.service().signUp("gone@example.com")
+		tools(i, c.Tenant)
+		gone := i.Service().SignUp("gone@example.com")
 		for range 2 {
-			if got, want := i.run(nil, "erase-user", gone.userID).succeeded().stdout, "The user "+gone.userID+" is erased.\n"; got != want {
+			if got, want := run(i, nil, "erase-user", gone.UserID).succeeded().stdout, "The user "+gone.UserID+" is erased.\n"; got != want {
 				t.Errorf("erase-user prints %q, want %q", got, want)
 			}
 		}
-		i.service().eventually("the erased user is refused", func() bool { return gone.call("GET", "/api/v1/tenants", nil).status == 403 })
-		i.run(nil, "erase-user", "nobody").refused("nobody")
-		i.run(nil, "erase-user").refused("id")
-		c.createFlag("later", nil) // the server has not been disturbed
-		c.call("GET", flagPath("later"), nil).want(200)
-		if code := running.end(syscall.SIGTERM); code != 0 {
+		i.Service().Eventually("the erased user is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
+		run(i, nil, "erase-user", "nobody").refused("nobody")
+		run(i, nil, "erase-user").refused("id")
+		c.CreateFlag("later", nil) // the server has not been disturbed
+		c.Call("GET", nodetest.FlagPath("later"), nil).Want(200)
+		if code := running.End(syscall.SIGTERM); code != 0 {
 			t.Errorf("the server ended with code %d", code)
 		}
-		i.alone("the end of the server")
-		i.tools(c.tenant)
-		i.alone("the commands")
+		i.Alone("the end of the server")
+		tools(i, c.Tenant)
+		i.Alone("the commands")
 	})
 
 	t.Run("signals end the server in order", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
+		i := built.In(t)
 		for n, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-			running := i.serve()
-			t.Logf("start %d on the folder: healthy after %v", n+1, running.took.Round(time.Millisecond))
-			if code := running.end(signal); code != 0 {
+			running := i.Serve()
+			t.Logf("start %d on the folder: healthy after %v", n+1, running.Took.Round(time.Millisecond))
+			if code := running.End(signal); code != 0 {
 				t.Errorf("after %v it ended with code %d", signal, code)
 			}
-			i.alone(signal.String())
+			i.Alone(signal.String())
 		}
 	})
 
 	t.Run("a signal ends a start as well", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
-		starting := &server{Cmd: i.command(nil), i: i, exited: make(chan struct{})}
+		i := built.In(t)
+		starting := &nodetest.Process{Cmd: i.Command(nil), Program: i, Exited: make(chan struct{})}
 		if err := starting.Start(); err != nil {
 			t.Fatal(err)
 		}
 		go func() {
 			_ = starting.Wait()
-			close(starting.exited)
+			close(starting.Exited)
 		}()
-		t.Cleanup(starting.kill)
-		i.service().eventually("it is about to start Postgres", func() bool {
-			_, err := os.Stat(filepath.Join(i.dir, "lock"))
+		t.Cleanup(starting.Kill)
+		i.Service().Eventually("it is about to start Postgres", func() bool {
+			_, err := os.Stat(filepath.Join(i.Dir, "lock"))
 			return err == nil
 		})
-		if code := starting.end(syscall.SIGTERM); code != 0 {
+		if code := starting.End(syscall.SIGTERM); code != 0 {
 			t.Errorf("it ended with code %d", code)
 		}
-		i.alone("a start that was broken off")
-		if code := i.serve().end(syscall.SIGTERM); code != 0 {
+		i.Alone("a start that was broken off")
+		if code := i.Serve().End(syscall.SIGTERM); code != 0 {
 			t.Errorf("the next server ended with code %d", code)
 		}
 	})
 
 	t.Run("a database of the operator's own", func(t *testing.T) {
 		t.Parallel()
-		i := built.in(t)
+		i := built.In(t)
 		settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_LOG=json"}
-		running := i.serve(settings...)
-		c := i.service().signUp("me@example.com")
-		c.createFlag("seen", nil)
-		i.tools(c.tenant, settings...)
-		if code := running.end(syscall.SIGINT); code != 0 {
+		running := i.Serve(settings...)
+		c := i.Service().SignUp("me@example.com")
+		c.CreateFlag("seen", nil)
+		tools(i, c.Tenant, settings...)
+		if code := running.End(syscall.SIGINT); code != 0 {
 			t.Errorf("the server ended with code %d", code)
 		}
-		for line := range strings.Lines(running.output.String()) {
+		for line := range strings.Lines(running.Output.String()) {
 			if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
 				t.Errorf("the log has a line that is no JSON: %s", line)
 			}
 		}
-		if files, _ := os.ReadDir(i.dir); len(files) > 0 {
+		if files, _ := os.ReadDir(i.Dir); len(files) > 0 {
 			t.Errorf("it left %v in the data folder", files)
 		}
 	})
 }
 
 // tools runs the commands that look after a database in which the tenant has a flag named seen.
-func (i *installation) tools(tenant string, settings ...string) {
-	i.t.Helper()
-	i.run(settings, "migrate").succeeded()
+func tools(i *nodetest.Program, tenant string, settings ...string) {
+	i.T.Helper()
+	run(i, settings, "migrate").succeeded()
 
-	status := strings.Split(strings.TrimSpace(i.run(settings, "projections", "status").succeeded().stdout), "\n")
+	status := strings.Split(strings.TrimSpace(run(i, settings, "projections", "status").succeeded().stdout), "\n")
 	names := []string{"flags", "history", "oauth_clients", "projects", "tenants", "users", "invitations"}
 	for n, want := range append([]string{"NAME"}, names...) {
 		if len(status) != len(names)+1 || strings.Fields(status[n])[0] != want {
-			i.t.Fatalf("projections status prints %q", status)
+			i.T.Fatalf("projections status prints %q", status)
 		}
 		if fields := strings.Fields(status[n]); n > 0 && (strings.HasPrefix(fields[2], "0/") || !slices.Equal(fields[3:], []string{"0", "0s", "0"})) {
-			i.t.Errorf("projections status prints %q: want a position, and nothing behind or parked", status[n])
+			i.T.Errorf("projections status prints %q: want a position, and nothing behind or parked", status[n])
 		}
 	}
 
-	one := i.run(settings, "projections", "rebuild", "history").succeeded().stderr
+	one := run(i, settings, "projections", "rebuild", "history").succeeded().stderr
 	if !strings.Contains(one, "history") || strings.Contains(one, "tenants") {
-		i.t.Errorf("rebuilding the history says\n%s", one)
+		i.T.Errorf("rebuilding the history says\n%s", one)
 	}
-	all := i.run(settings, "projections", "rebuild", "--all").succeeded().stderr
+	all := run(i, settings, "projections", "rebuild", "--all").succeeded().stderr
 	for _, name := range names {
 		if !strings.Contains(all, name) {
-			i.t.Errorf("rebuilding all says nothing of %s:\n%s", name, all)
+			i.T.Errorf("rebuilding all says nothing of %s:\n%s", name, all)
 		}
 	}
 
-	replay := strings.Split(strings.TrimSpace(i.run(settings, "replay", "--tenant", tenant, "--flag", "seen").succeeded().stdout), "\n")
+	replay := strings.Split(strings.TrimSpace(run(i, settings, "replay", "--tenant", tenant, "--flag", "seen").succeeded().stdout), "\n")
 	for n, line := range replay {
 		var fact struct {
 			Version int
 			Fact    string
 		}
 		if err := json.Unmarshal([]byte(line), &fact); err != nil || fact.Version != n+1 || fact.Fact != []string{"flag.created", "flag.enabled"}[n] {
-			i.t.Errorf("line %d of a replay is %s", n+1, line)
+			i.T.Errorf("line %d of a replay is %s", n+1, line)
 		}
 	}
-	if r := i.run(settings, "replay", "--tenant", tenant, "--flag", "unseen"); r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, "never had a flag unseen") {
-		i.t.Errorf("the replay of a flag that never was ends with %d: %s%s", r.code, r.stderr, r.stdout)
+	if r := run(i, settings, "replay", "--tenant", tenant, "--flag", "unseen"); r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, "never had a flag unseen") {
+		i.T.Errorf("the replay of a flag that never was ends with %d: %s%s", r.code, r.stderr, r.stdout)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
 )
 
@@ -27,11 +28,11 @@ func (copyCommand) Help() string {
 
 // Run copies all facts in their order, and compares.
 func (cmd copyCommand) Run(ctx context.Context) error {
-	c, err := loadConfig()
+	c, err := node.Load()
 	if err != nil {
 		return err
 	}
-	log := c.logger()
+	log := c.Logger()
 	from, closeFrom, err := cmd.open(ctx, c, cmd.From, log)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
@@ -48,26 +49,26 @@ func (cmd copyCommand) Run(ctx context.Context) error {
 	return compareStores(ctx, from, to, log)
 }
 
-func (copyCommand) open(ctx context.Context, c config, url string, log *slog.Logger) (events.Store, func(), error) {
+func (copyCommand) open(ctx context.Context, c node.Config, url string, log *slog.Logger) (events.Store, func(), error) {
 	c.EventStoreURL, c.DatabaseURL = "", ""
 	switch {
 	case strings.HasPrefix(url, "esdb"):
 		c.EventStoreURL = url
-		if err := checkURL("the URL", url, "esdb", "esdb+discover"); err != nil {
+		if err := node.CheckURL("the URL", url, "esdb", "esdb+discover"); err != nil {
 			return nil, nil, err
 		}
-		return openStore(ctx, c, "", log)
+		return node.OpenStore(ctx, c, "", log)
 	case url != "private":
 		c.DatabaseURL = url
-		if err := checkURL("the URL", url, "postgres", "postgresql"); err != nil {
+		if err := node.CheckURL("the URL", url, "postgres", "postgresql"); err != nil {
 			return nil, nil, err
 		}
 	}
-	database, stop, err := joinDatabase(ctx, c, log)
+	database, stop, err := node.JoinDatabase(ctx, c, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, closeStore, err := openStore(ctx, c, database, log)
+	store, closeStore, err := node.OpenStore(ctx, c, database, log)
 	if err != nil {
 		stop()
 		return nil, nil, err

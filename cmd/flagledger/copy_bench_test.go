@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/events/eventstore"
 	"flagledger/events/eventstore/esdbtest"
@@ -14,21 +15,21 @@ import (
 func BenchmarkCopy(b *testing.B) {
 	const flags, each = 20_000, 5
 	for b.Loop() {
-		_, home := benchStore(b)
-		seed(b, home, flags)
-		away, err := eventstore.Open(b.Context(), esdbtest.New(b).URL(), testLog(b))
+		_, home := nodetest.BenchStore(b)
+		nodetest.Seed(b, home, flags)
+		away, err := eventstore.Open(b.Context(), esdbtest.New(b).URL(), nodetest.Log(b))
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(away.Close)
-		_, back := benchStore(b)
+		_, back := nodetest.BenchStore(b)
 		move := func(from, to events.Store, unit string) {
 			began := time.Now()
-			if err := copyEvents(b.Context(), from, to, testLog(b)); err != nil {
+			if err := copyEvents(b.Context(), from, to, nodetest.Log(b)); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(flags*each/time.Since(began).Seconds(), unit)
-			if err := compareStores(b.Context(), from, to, testLog(b)); err != nil {
+			if err := compareStores(b.Context(), from, to, nodetest.Log(b)); err != nil {
 				b.Fatal(err)
 			}
 		}

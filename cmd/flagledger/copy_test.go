@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/events/eventstore"
 	"flagledger/events/eventstore/esdbtest"
@@ -18,10 +20,10 @@ import (
 func emptyPostgres(t *testing.T) events.Store {
 	t.Helper()
 	url := pgtest.URL(t)
-	if err := prepare(t.Context(), url, testLog(t)); err != nil {
+	if err := node.Migrate(t.Context(), url, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
-	store, err := postgres.Open(t.Context(), url, testLog(t))
+	store, err := postgres.Open(t.Context(), url, nodetest.Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,7 @@ func emptyPostgres(t *testing.T) events.Store {
 
 func emptyEventStore(t *testing.T) events.Store {
 	t.Helper()
-	store, err := eventstore.Open(t.Context(), esdbtest.New(t).URL(), testLog(t))
+	store, err := eventstore.Open(t.Context(), esdbtest.New(t).URL(), nodetest.Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,17 +81,17 @@ func TestCopyMovesHouse(t *testing.T) {
 			from, to := open[0](t), open[1](t)
 			fill(t, from)
 			move := func() error {
-				if err := copyEvents(t.Context(), from, to, testLog(t)); err != nil {
+				if err := copyEvents(t.Context(), from, to, nodetest.Log(t)); err != nil {
 					return err
 				}
-				return compareStores(t.Context(), from, to, testLog(t))
+				return compareStores(t.Context(), from, to, nodetest.Log(t))
 			}
 			if err := move(); err != nil {
 				t.Fatal(err)
 			}
 			write(t, from, "flag-t.1", 2, events.FlagDeleted{})
 			write(t, from, "user-v", 0, events.UserRegistered{ID: "v"})
-			if err := compareStores(t.Context(), from, to, testLog(t)); err == nil {
+			if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil {
 				t.Error("stores that differ compare as equal")
 			}
 			if err := move(); err != nil {
@@ -133,10 +135,10 @@ func TestACopyThatWasCutOffGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := copyEvents(t.Context(), from, to, testLog(t)); err != nil {
+	if err := copyEvents(t.Context(), from, to, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := compareStores(t.Context(), from, to, testLog(t)); err != nil {
+	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -146,10 +148,10 @@ func TestCopyRefusesAStoreThatHasOtherFacts(t *testing.T) {
 	from, to := emptyPostgres(t), emptyEventStore(t)
 	write(t, from, "flag-t.a", 0, events.FlagCreated{Key: "a"}, events.FlagDeleted{})
 	write(t, to, "flag-t.a", 0, events.FlagCreated{Key: "a"})
-	if err := copyEvents(t.Context(), from, to, testLog(t)); err != nil {
+	if err := copyEvents(t.Context(), from, to, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := compareStores(t.Context(), from, to, testLog(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
+	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
 		t.Errorf("compare: %v, want the stream that differs", err)
 	}
 }

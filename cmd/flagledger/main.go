@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// cli is the command line. Settings come from the environment: see config.go.
+// cli is the command line. Settings come from the environment: see node/config.go.
 type cli struct {
 	Serve       serveCommand       `cmd:"" default:"1" help:"Serve the API (the default)."`
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database to the newest schema."`

@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"log/slog"
+
+	"flagledger/cmd/flagledger/node"
 )
 
 type migrateCommand struct{}
 
 // Run brings the database to the newest schema.
 func (migrateCommand) Run(ctx context.Context) error {
-	return withDatabase(ctx, func(_ config, databaseURL string, log *slog.Logger) error {
-		return prepare(ctx, databaseURL, log)
+	return withDatabase(ctx, func(_ node.Config, databaseURL string, log *slog.Logger) error {
+		return node.Migrate(ctx, databaseURL, log)
 	})
 }

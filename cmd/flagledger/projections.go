@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -28,8 +29,8 @@ type statusCommand struct{}
 
 // Run prints a line for each read model and for each stream that one has parked.
 func (statusCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(_ config, url string, store events.Store, _ *slog.Logger) error {
-		pool, err := openPool(ctx, url)
+	return withStore(ctx, func(_ node.Config, url string, store events.Store, _ *slog.Logger) error {
+		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (r rebuildCommand) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	return withStore(ctx, func(_ config, url string, store events.Store, log *slog.Logger) error {
+	return withStore(ctx, func(_ node.Config, url string, store events.Store, log *slog.Logger) error {
 		head, err := store.Head(ctx)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
 )
 
@@ -17,7 +18,7 @@ type replayCommand struct {
 
 // Run prints the facts of all the lives of a flag.
 func (r replayCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(_ config, _ string, store events.Store, _ *slog.Logger) error {
+	return withStore(ctx, func(_ node.Config, _ string, store events.Store, _ *slog.Logger) error {
 		out := json.NewEncoder(os.Stdout)
 		out.SetEscapeHTML(false)
 		found := false

@@ -8,6 +8,8 @@ import (
 	nethttp "net/http"
 	"os"
 	"time"
+
+	"flagledger/cmd/flagledger/node"
 )
 
 const shutdownTimeout = 10 * time.Second
@@ -16,30 +18,31 @@ type serveCommand struct{}
 
 // Run serves until ctx ends, lets calls under way finish, and stops all that it started.
 func (serveCommand) Run(ctx context.Context) error {
-	c, err := loadConfig()
+	c, err := node.Load()
 	if err != nil {
 		return err
 	}
-	log := c.logger()
+	c.Build = build
+	log := c.Logger()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return fmt.Errorf("FLAGLEDGER_ADDR: %w", err)
 	}
 	defer listener.Close()
-	url, stopDatabase, err := openDatabase(ctx, c, log)
+	url, stopDatabase, err := node.OpenDatabase(ctx, c, log)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
 	defer stopDatabase()
-	n, err := start(ctx, c, url, log)
+	n, err := node.Start(ctx, c, url, log)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
-	defer n.stop()
-	server := n.api.Server()
+	defer n.Stop()
+	server := n.API.Server()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	ready := n.ready
+	ready := n.Ready
 	for {
 		select {
 		case <-ready:

@@ -1,0 +1,135 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+
+	"flagledger/http"
+	"flagledger/http/limit"
+)
+
+// Config is the settings. Those with a name are environment variables; Load checks them.
+type Config struct {
+	Addr          string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
+	Data          string   `env:"FLAGLEDGER_DATA" envDefault:"./data"`
+	DatabaseURL   string   `env:"FLAGLEDGER_DATABASE_URL"`
+	EventStoreURL string   `env:"FLAGLEDGER_EVENTSTORE_URL"`
+	PublicURL     string   `env:"FLAGLEDGER_PUBLIC_URL"`
+	Environment   string   `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
+	Log           string   `env:"FLAGLEDGER_LOG" envDefault:"text"`
+	SuperUsers    []string `env:"FLAGLEDGER_SUPER_USERS"`
+	RateLimits    string   `env:"FLAGLEDGER_RATE_LIMITS"`
+	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
+	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
+	Mail          MailSettings
+	Firebase      FirebaseSettings
+
+	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
+	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
+	Streams       http.StreamLimits `env:"-"`
+	Now           func() time.Time  `env:"-"` // time.Now where nil; tests move it
+	Build         string            `env:"-"` // the number of the build, which /api/v1/version shows
+}
+
+// Load reads the settings. The error names the one that is bad, in one line.
+func Load() (Config, error) {
+	c := Config{Streams: http.DefaultStreamLimits()}
+	if err := env.Parse(&c); err != nil {
+		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
+	}
+	if c.Data == "" {
+		return c, errors.New("FLAGLEDGER_DATA must name a folder")
+	}
+	if err := CheckURL("FLAGLEDGER_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"); err != nil {
+		return c, err
+	}
+	if err := CheckURL("FLAGLEDGER_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover"); err != nil {
+		return c, err
+	}
+	if c.PublicURL == "" {
+		c.PublicURL = "http://" + c.Addr
+	}
+	if err := CheckURL("FLAGLEDGER_PUBLIC_URL", c.PublicURL, "http", "https"); err != nil {
+		return c, err
+	}
+	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	if c.Environment != "development" && c.Environment != "production" {
+		return c, fmt.Errorf("FLAGLEDGER_ENVIRONMENT must be development or production; it is %q", c.Environment)
+	}
+	if err := c.checkOrigins(); err != nil {
+		return c, err
+	}
+	for i, address := range c.SuperUsers {
+		c.SuperUsers[i] = strings.TrimSpace(address)
+		if parsed, err := mail.ParseAddress(c.SuperUsers[i]); err != nil || parsed.Address != c.SuperUsers[i] {
+			return c, fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses with commas between them; %q is none", address)
+		}
+	}
+	if c.Log != "text" && c.Log != "json" {
+		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
+	}
+	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment)); err != nil {
+		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	var err error
+	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
+	}
+	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
+	}
+	return c, nil
+}
+
+// originPattern is how browsers write an origin: a scheme, which for apps is one of their own, a host, and a port unless it is the usual one.
+var originPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+
+func (c *Config) checkOrigins() error {
+	for i, origin := range c.Origins {
+		origin = strings.ToLower(strings.TrimSpace(origin))
+		usualPort := strings.HasPrefix(origin, "http:") && strings.HasSuffix(origin, ":80") || strings.HasPrefix(origin, "https:") && strings.HasSuffix(origin, ":443")
+		if all := origin == "*" && len(c.Origins) == 1; !all && (!originPattern.MatchString(origin) || usualPort) {
+			return fmt.Errorf("FLAGLEDGER_CORS_ORIGINS must be * or origins as browsers send them, such as https://app.example.com, with commas between; one is %q", origin)
+		}
+		c.Origins[i] = origin
+	}
+	return nil
+}
+
+// CheckURL checks that a setting is empty or a URL of one of the schemes. The error does not repeat it: it may hold a password.
+func CheckURL(setting, value string, schemes ...string) error {
+	if value == "" {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err == nil && u.Host != "" {
+		for _, scheme := range schemes {
+			if u.Scheme == scheme {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s must be a URL that begins with %s://", setting, schemes[0])
+}
+
+// Logger writes to stderr in the form that the settings choose.
+func (c Config) Logger() *slog.Logger {
+	if c.Log == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, nil))
+}

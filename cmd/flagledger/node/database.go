@@ -1,0 +1,91 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/migrations"
+	"flagledger/migrations/embedded"
+)
+
+// OpenDatabase finds the database that the settings name, or starts the private one, and brings it to the newest schema. stop ends
+// what it started.
+func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
+	url, stop = c.DatabaseURL, func() {}
+	if url == "" {
+		private, err := embedded.Start(ctx, embedded.Options{Dir: c.Data, Log: log})
+		if err != nil {
+			return "", nil, err
+		}
+		url, stop = private.URL(), func() {
+			if err := private.Stop(); err != nil {
+				log.Error("stopping Postgres", "err", err)
+			}
+		}
+	}
+	if err := Migrate(ctx, url, log); err != nil {
+		stop()
+		if c.DatabaseURL != "" {
+			err = fmt.Errorf("FLAGLEDGER_DATABASE_URL: %w", err)
+		}
+		return "", nil, err
+	}
+	return url, stop, nil
+}
+
+// JoinDatabase is openDatabase for commands beside a running server: it uses the private database of that server if there is one.
+func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
+	if c.DatabaseURL == "" {
+		url, err := embedded.Connect(ctx, c.Data)
+		if err == nil {
+			return url, func() {}, nil
+		}
+		if !errors.Is(err, embedded.ErrNotRunning) {
+			return "", nil, err
+		}
+	}
+	return OpenDatabase(ctx, c, log)
+}
+
+// oldestPostgres is the oldest version that is supported.
+const oldestPostgres = 14
+
+func Migrate(ctx context.Context, url string, log *slog.Logger) error {
+	pool, err := OpenPool(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	var version int
+	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
+		return fmt.Errorf("the database cannot be reached: %w", err)
+	}
+	if version < oldestPostgres {
+		return fmt.Errorf("the database is Postgres %d; %d or newer is needed", version, oldestPostgres)
+	}
+	return migrations.Apply(ctx, url, log)
+}
+
+const (
+	connections    = 20
+	connectTimeout = 2 * time.Second
+	queryTimeout   = "10s"
+)
+
+// OpenPool opens connections for reads and keepings.
+func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("FLAGLEDGER_DATABASE_URL cannot be read as a Postgres URL")
+	}
+	config.MaxConns = connections
+	config.ConnConfig.ConnectTimeout = connectTimeout
+	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
+	config.ConnConfig.RuntimeParams["application_name"] = "flagledger"
+	return pgxpool.NewWithConfig(ctx, config)
+}

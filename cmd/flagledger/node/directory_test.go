@@ -1,0 +1,72 @@
+package node_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands"
+	"flagledger/commands/keep/directory"
+	"flagledger/migrations/pgtest"
+)
+
+func TestWhomTheDirectoryMeets(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	if err := node.Migrate(t.Context(), url, nodetest.Log(t)); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := node.OpenPool(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	people := directory.New(pool)
+	type noted struct {
+		email    string
+		verified bool
+	}
+	says := func(who, email string, verified bool) commands.Claims {
+		return commands.Claims{UserID: who, Email: email, EmailVerified: verified}
+	}
+	for name, c := range map[string]struct {
+		tokens []commands.Claims // in which @ stands for the domain of this case
+		want   map[string]noted
+	}{
+		"the address is gone":                      {[]commands.Claims{says("a", "a@", true), says("a", "", false)}, map[string]noted{"a": {"", false}}},
+		"a token without an address says it is":    {[]commands.Claims{says("a", "a@", true), says("a", "", true)}, map[string]noted{"a": {"", false}}},
+		"a verified address stays so":              {[]commands.Claims{says("a", "a@", true), says("a", "A@", false)}, map[string]noted{"a": {"A@", true}}},
+		"another address is not verified":          {[]commands.Claims{says("a", "a@", true), says("a", "b@", false)}, map[string]noted{"a": {"b@", false}}},
+		"an address is there again":                {[]commands.Claims{says("a", "", false), says("a", "a@", false), says("a", "a@", true)}, map[string]noted{"a": {"a@", true}}},
+		"a verified owner keeps his address":       {[]commands.Claims{says("a", "a@", true), says("b", "b@", true), says("b", "A@", false)}, map[string]noted{"a": {"a@", true}, "b": {"", false}}},
+		"whoever verifies an address gets it":      {[]commands.Claims{says("a", "a@", false), says("b", "A@", true)}, map[string]noted{"a": {"", false}, "b": {"A@", true}}},
+		"whoever verified an address later has it": {[]commands.Claims{says("a", "a@", true), says("b", "a@", true), says("a", "a@", false)}, map[string]noted{"a": {"", false}, "b": {"a@", true}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			domain, ctx := uuid.NewString()+".example", context.Background()
+			met := map[string]bool{}
+			for _, token := range c.tokens {
+				token.UserID += domain
+				if token.Email != "" {
+					token.Email += domain
+				}
+				stranger, err := people.SaveProfile(ctx, token)
+				if err != nil || stranger == met[token.UserID] {
+					t.Fatalf("%s is a stranger: %v (%v)", token.UserID, stranger, err)
+				}
+				met[token.UserID] = true
+			}
+			for who, want := range c.want {
+				var got noted
+				err := pool.QueryRow(ctx, `select coalesce(replace(email, $2, ''), ''), email_verified from keep.people where user_id = $1`, who+domain, domain).
+					Scan(&got.email, &got.verified)
+				if err != nil || got != want {
+					t.Errorf("%s is noted as %+v, want %+v (%v)", who, got, want, err)
+				}
+			}
+		})
+	}
+}

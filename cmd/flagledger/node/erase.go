@@ -1,0 +1,39 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/commands/identity/firebase"
+	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/directory"
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+// EraseUser erases a person here and at Firebase, where that is the identity provider. It may be repeated.
+func EraseUser(ctx context.Context, c Config, databaseURL string, store events.Store, userID string, log *slog.Logger) error {
+	pool, err := OpenPool(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	w := &commands.Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}
+	eraser := newEraser(w, pool, directory.New(pool), queries.New(pool, nil))
+	if c.Firebase.ProjectID != "" {
+		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
+			return err
+		}
+	}
+	return eraser.Erase(ctx, userID)
+}
+
+// newEraser erases people from all keepings that hold something of them.
+func newEraser(w *commands.Writer, pool *pgxpool.Pool, people *directory.Directory, reads *queries.Queries) *commands.Eraser {
+	return &commands.Eraser{
+		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), people},
+	}
+}

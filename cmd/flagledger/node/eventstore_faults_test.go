@@ -1,0 +1,188 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events/eventstore/esdbtest"
+	"flagledger/migrations/pgtest"
+	"flagledger/projections"
+	"flagledger/projections/models"
+)
+
+// serviceOnEventStore starts a service whose facts stand in a server with switches for its faults.
+func serviceOnEventStore(t *testing.T) (*nodetest.Service, *esdbtest.Server) {
+	t.Helper()
+	server := esdbtest.New(t)
+	return nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: server.URL(), Environment: "development"}, nodetest.Log(t)), server
+}
+
+// unavailableWithin checks that a write is answered with 503 and Retry-After, in time.
+func unavailableWithin(t *testing.T, me *nodetest.Client, key string, limit time.Duration) {
+	t.Helper()
+	began := time.Now()
+	a := me.Call("POST", "/api/v1/flags", map[string]string{"key": key, "type": "boolean"}).Refused(503)
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("a 503 without Retry-After")
+	}
+	took := time.Since(began)
+	if t.Logf("503 after %v", took.Round(time.Millisecond)); took > limit {
+		t.Errorf("a write was given up after %v, want %v", took, limit)
+	}
+}
+
+// evaluating evaluates a flag until the returned function is called, which tells how often, and fails the test if one was refused.
+func evaluating(t *testing.T, me *nodetest.Client, key string) (stop func()) {
+	t.Helper()
+	end := make(chan struct{})
+	var done sync.WaitGroup
+	var n atomic.Int64
+	done.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			if a := me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`); a.Status != http.StatusOK || a.Object()["value"] != true {
+				t.Errorf("an evaluation was refused: %d %s", a.Status, a.Body)
+				return
+			}
+			n.Add(1)
+		}
+	})
+	return func() {
+		close(end)
+		done.Wait()
+		t.Logf("%d evaluations meanwhile", n.Load())
+	}
+}
+
+func TestAnOutageOfTheEventStore(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.SignUp("me@example.com")
+	me.CreateFlag("on", nil)
+	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	stop := evaluating(t, me, "on")
+	server.Stop()
+	for i := range 3 {
+		unavailableWithin(t, me, fmt.Sprintf("lost-%d", i), time.Second)
+	}
+	if n := len(me.Call("GET", "/api/v1/flags", nil).Want(200).List()); n != 1 {
+		t.Errorf("%d flags are listed during the outage, want 1", n)
+	}
+	server.Start()
+	began := time.Now()
+	s.Eventually("writes go on", func() bool {
+		return me.Call("PATCH", nodetest.FlagPath("on"), `{"name":"after the outage"}`).Status == 200
+	})
+	t.Logf("writes go on %v after the outage", time.Since(began).Round(time.Millisecond))
+	if got := me.Call("GET", nodetest.FlagPath("on"), nil).Want(200).Object(); got["name"] != "after the outage" || got["version"] != 3.0 {
+		t.Errorf("the write after the outage is read as %v", got)
+	}
+	stop()
+}
+
+func TestASlowEventStore(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.SignUp("me@example.com")
+	me.CreateFlag("on", nil)
+	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	stop := evaluating(t, me, "on")
+	server.SetDelay(5 * time.Second)
+	unavailableWithin(t, me, "slow", 6*time.Second) // the deadline of a write is 5 s
+	server.SetDelay(0)
+	s.Eventually("writes go on", func() bool {
+		return me.Call("POST", "/api/v1/flags", map[string]string{"key": "after", "type": "boolean"}).Status == 201
+	})
+	me.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
+	stop()
+}
+
+// Connections break in the middle of appends, before and after the server has applied them: what is acknowledged is there, once.
+func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.SignUp("me@example.com")
+	const writers, each = 4, 15
+	var writing sync.WaitGroup
+	var mu sync.Mutex
+	acknowledged := map[string]bool{}
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				key := fmt.Sprintf("flag-%d-%d", w, i)
+				if me.Call("POST", "/api/v1/flags", map[string]string{"key": key, "type": "boolean"}).Status == 201 {
+					mu.Lock()
+					acknowledged[key] = true
+					mu.Unlock()
+				}
+				if i%3 == 0 {
+					server.ResetAppends(1, i%2 == 0)
+				}
+				if i%5 == 0 {
+					server.DropSubscriptions()
+				}
+			}
+		})
+	}
+	writing.Wait()
+	if len(acknowledged) < writers*each/2 {
+		t.Errorf("only %d of %d writes were acknowledged", len(acknowledged), writers*each)
+	}
+	for key := range acknowledged {
+		s.Eventually("an acknowledged flag is read", func() bool { return me.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
+		if n := len(me.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List()); n != 1 {
+			t.Errorf("%s was created %d times", key, n)
+		}
+	}
+	t.Logf("%d of %d acknowledged", len(acknowledged), writers*each)
+}
+
+// The checkpoint of a read model moves on over others' events too. A rebuild that has caught up is as far as it, though no event of ours comes any more.
+func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
+	t.Parallel()
+	s, server := serviceOnEventStore(t)
+	me := s.SignUp("me@example.com")
+	me.CreateFlag("k", nil)
+	pool, err := node.OpenPool(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	checkpoint := func() (commit int64) {
+		if err := pool.QueryRow(t.Context(), "select min(commit) from read.checkpoints").Scan(&commit); err != nil {
+			t.Fatal(err)
+		}
+		return commit
+	}
+	before := checkpoint()
+	server.Inject("others", "noise", 1500)
+	store := s.Store() // whose subscriptions meet the others' events at other places than those of the service
+	server.Inject("others", "noise", 1500)
+	s.Eventually("the checkpoints have moved over others' events", func() bool { return checkpoint() > before })
+	if _, err := pool.Exec(t.Context(), "update read.checkpoints set commit = commit + 1000000, prepare = prepare + 1000000"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	if err := projections.Rebuild(ctx, s.DatabaseURL, store, models.All(), nil, nodetest.Log(t)); err != nil {
+		t.Error(err)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the rebuild waits for an event")
+	}
+	me.CreateFlag("l", nil)
+	if got := me.FlagKeys(""); len(got) != 2 {
+		t.Errorf("after the rebuild %v are listed, want both flags", got)
+	}
+}

@@ -1,0 +1,405 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events/postgres"
+	"flagledger/projections"
+	"flagledger/projections/models"
+)
+
+// latencies collects how long calls took, from several goroutines.
+type latencies struct {
+	mu   sync.Mutex
+	list []time.Duration
+}
+
+func (l *latencies) add(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, d)
+}
+
+func (l *latencies) worst() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Max(append(l.list, 0))
+}
+
+func (l *latencies) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slices.Sort(l.list)
+	at := func(percent int) time.Duration {
+		return l.list[min(len(l.list)*percent/100, len(l.list)-1)].Round(100 * time.Microsecond)
+	}
+	if len(l.list) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d calls, p50 %v, p99 %v, worst %v", len(l.list), at(50), at(99), at(100))
+}
+
+// Not parallel, as the other tests of this file: what is measured is the service, not its competition with other tests.
+func TestAnOutageOfPostgres(t *testing.T) {
+	dir, p := nodetest.OwnPostgres(t)
+	s := nodetest.On(t, p.URL())
+	c := s.SignUp("me@example.com")
+	c.CreateFlag("on", nil)
+	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	c.CreateFlag("split", map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
+	c.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
+
+	// Evaluation and health go on all the while, before, during and after.
+	ctx, cancel := context.WithCancel(t.Context())
+	var evaluations latencies
+	var callersAtWork sync.WaitGroup
+	for key, want := range map[string]string{nodetest.FlagPath("on"): `"value":true`, nodetest.FlagPath("split"): `"value":"A"`} {
+		callersAtWork.Go(func() {
+			for ctx.Err() == nil {
+				r := c.Attempt("POST", key+"/evaluate", `{"targetingKey":"u1"}`)
+				evaluations.add(r.Took)
+				if r.Status != 200 || !strings.Contains(r.Body, want) {
+					t.Errorf("evaluation of %s: %v", key, r)
+					return
+				}
+				if r := c.Attempt("GET", "/health", ""); r.Status != 200 {
+					t.Errorf("health: %v", r)
+					return
+				}
+			}
+		})
+	}
+	stop := func() {
+		cancel()
+		callersAtWork.Wait()
+	}
+	defer stop()
+
+	end := nodetest.Outage(t, dir)
+	defer end()
+	s.Eventually("lists fail", func() bool { return c.Attempt("GET", "/api/v1/flags", "").Status == 503 })
+
+	calls := map[string][]func(i int) nodetest.Reply{
+		"writes": {
+			func(i int) nodetest.Reply {
+				return c.Attempt("POST", "/api/v1/flags", fmt.Sprintf(`{"key":"lost-%d","type":"boolean"}`, i))
+			},
+			func(i int) nodetest.Reply {
+				return c.Attempt("PATCH", nodetest.FlagPath("on"), fmt.Sprintf(`{"description":"%d"}`, i))
+			},
+			func(int) nodetest.Reply { return c.Attempt("POST", nodetest.FlagPath("on", "/disable"), "") },
+			func(int) nodetest.Reply { return c.Attempt("DELETE", nodetest.FlagPath("split"), "") },
+			func(i int) nodetest.Reply {
+				return c.Attempt("POST", "/api/v1/projects", fmt.Sprintf(`{"name":"%d"}`, i))
+			},
+		},
+		"reads": {
+			func(int) nodetest.Reply { return c.Attempt("GET", "/api/v1/flags", "") },
+			func(int) nodetest.Reply { return c.Attempt("GET", nodetest.FlagPath("on"), "") },
+			func(int) nodetest.Reply { return c.Attempt("GET", nodetest.FlagPath("on", "/history"), "") },
+			func(int) nodetest.Reply { return c.Attempt("GET", "/api/v1/projects", "") },
+			func(int) nodetest.Reply { return c.Attempt("GET", "/api/v1/tenants", "") },
+		},
+		"sign-ins": {
+			func(int) nodetest.Reply {
+				return c.Attempt("POST", "/auth/signin", fmt.Sprintf(`{"email":"me@example.com","password":%q}`, nodetest.Password))
+			},
+		},
+	}
+	took := map[string]*latencies{}
+	var calling sync.WaitGroup
+	for kind, list := range calls {
+		took[kind] = &latencies{}
+		for _, call := range list {
+			calling.Go(func() {
+				for i := range 4 {
+					r := call(i)
+					took[kind].add(r.Took)
+					if r.Status != 503 || r.Header.Get("Retry-After") == "" {
+						t.Errorf("one of the %s: %v", kind, r)
+					}
+				}
+			})
+		}
+	}
+	calling.Wait()
+	s.Eventually("health tells of it", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"degraded"`) })
+	for kind, l := range took {
+		t.Logf("%s: %v", kind, l)
+		if worst := l.worst(); worst > time.Second {
+			t.Errorf("one of the %s was answered after %v", kind, worst)
+		}
+	}
+
+	began := time.Now()
+	end()
+	s.Eventually("writes succeed", func() bool {
+		return c.Attempt("POST", "/api/v1/flags", `{"key":"back","type":"boolean"}`).Status == 201 || c.Attempt("GET", nodetest.FlagPath("back"), "").Status == 200
+	})
+	s.Eventually("lists succeed", func() bool { return c.Attempt("GET", "/api/v1/flags", "").Status == 200 })
+	t.Logf("back %v after the outage ended", time.Since(began).Round(time.Millisecond))
+	s.Eventually("health is good", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
+	s.Eventually("what is new is evaluated", func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 })
+	c.CreateFlag("after", nil)
+	c.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
+	stop()
+	t.Logf("evaluations: %v", &evaluations)
+	c.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u1"}`).Want(200)
+}
+
+// load is writers that write without pause and remember what came of each write: each is acknowledged, or nobody knows. Odd ones create a flag, even ones
+// give the writer's own flag a description that no other write gives it.
+type load struct {
+	c            *nodetest.Client
+	acknowledged atomic.Int64
+	async        atomic.Int64 // acknowledged before they could be read
+	unknown      atomic.Int64
+	outcomes     []map[int]bool // of each writer's writes: whether they were acknowledged
+	stop         func()
+}
+
+func startLoad(c *nodetest.Client, writers int) *load {
+	l := &load{c: c}
+	ctx, cancel := context.WithCancel(context.Background())
+	var working sync.WaitGroup
+	for w := range writers {
+		c.CreateFlag(ownFlag(w), nil)
+		c.SetRules(ownFlag(w), `{"rules":[{"conditions":[],"serve":{"value":true}}]}`).Want(200)
+		c.SetFallthrough(ownFlag(w), `{"serve":{"value":false}}`).Want(200)
+		outcomes := map[int]bool{}
+		l.outcomes = append(l.outcomes, outcomes)
+		working.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				r := l.write(w, n)
+				switch outcomes[n] = r.Status/100 == 2; {
+				case outcomes[n]:
+					l.acknowledged.Add(1)
+					if r.Header.Get("Preference-Applied") != "" {
+						l.async.Add(1)
+					}
+				case r.Err != nil || r.Status == 503:
+					l.unknown.Add(1)
+					select { // a pause, as a caller makes it
+					case <-time.After(10 * time.Millisecond):
+					case <-ctx.Done():
+					}
+				default:
+					c.Service.T.Errorf("write %d of writer %d: %v", n, w, r)
+				}
+			}
+		})
+	}
+	l.stop = sync.OnceFunc(func() {
+		cancel()
+		working.Wait()
+	})
+	c.Service.T.Cleanup(l.stop)
+	return l
+}
+
+func ownFlag(writer int) string { return fmt.Sprintf("own-%d", writer) }
+
+func newFlagKey(writer, n int) string { return fmt.Sprintf("new-%d-%d", writer, n) }
+
+func (l *load) write(w, n int) nodetest.Reply {
+	if n%2 == 1 {
+		return l.c.Attempt("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":"boolean"}`, newFlagKey(w, n)))
+	}
+	return l.c.Attempt("PATCH", nodetest.FlagPath(ownFlag(w)), fmt.Sprintf(`{"description":"write %d"}`, n))
+}
+
+// more waits until so many more writes have been acknowledged.
+func (l *load) more(n int64) {
+	l.c.Service.T.Helper()
+	before := l.acknowledged.Load()
+	l.c.Service.Eventually("more writes are acknowledged", func() bool { return l.acknowledged.Load() >= before+n })
+}
+
+// audit checks, once the load has stopped and the read models are current, that each acknowledged write was made once and no write twice.
+func (l *load) audit() {
+	t := l.c.Service.T
+	t.Helper()
+	flags := map[string]bool{}
+	for _, flag := range l.c.Call("GET", "/api/v1/flags", nil).Want(200).List() {
+		flags[flag["key"].(string)] = true
+	}
+	var acknowledged, unknown, applied int
+	for w, outcomes := range l.outcomes {
+		times := map[int]int{} // that a write is in the history
+		for _, entry := range l.c.Call("GET", nodetest.FlagPath(ownFlag(w), "/history"), nil).Want(200).List() {
+			change, ok := entry["changes"].(map[string]any)["description"].(map[string]any)
+			if !ok {
+				continue
+			}
+			n := -1
+			if _, err := fmt.Sscanf(change["to"].(string), "write %d", &n); err != nil {
+				t.Errorf("the history of %s tells of a change that nobody made: %v", ownFlag(w), entry)
+			}
+			times[n]++
+		}
+		for n := range outcomes {
+			if key := newFlagKey(w, n); n%2 == 1 && flags[key] {
+				times[n] = len(l.c.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List())
+			}
+		}
+		for n, acked := range outcomes {
+			switch {
+			case acked:
+				acknowledged++
+			default:
+				unknown++
+				applied += times[n]
+			}
+			if acked && times[n] == 0 {
+				t.Errorf("write %d of writer %d was acknowledged and is lost", n, w)
+			}
+			if times[n] > 1 {
+				t.Errorf("write %d of writer %d was made %d times", n, w, times[n])
+			}
+		}
+	}
+	t.Logf("%d writes acknowledged, %d of them before they could be read; %d of unknown outcome, of which %d were made", acknowledged, l.async.Load(), unknown, applied)
+}
+
+// connect opens a connection that ends with the test.
+func connect(t testing.TB, databaseURL string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// readModels is all rows of all read models, by table.
+func readModels(t testing.TB, databaseURL string) map[string][]string {
+	t.Helper()
+	conn := connect(t, databaseURL)
+	column := func(sql string) []string {
+		rows, err := conn.Query(t.Context(), sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	tables := map[string][]string{}
+	for _, table := range column(`select tablename from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`) {
+		tables[table] = column(`select t::text from read.` + table + ` t order by t::text collate "C"`)
+	}
+	return tables
+}
+
+// sameReadModels compares read models table by table, and tells of the first rows that differ.
+func sameReadModels(t testing.TB, before, after map[string][]string) {
+	t.Helper()
+	for _, table := range slices.Sorted(maps.Keys(before)) {
+		if !slices.Equal(before[table], after[table]) {
+			missing := slices.DeleteFunc(slices.Clone(after[table]), func(row string) bool { return slices.Contains(before[table], row) })
+			t.Errorf("%s had %d rows; rebuilt, it has %d, of which %d were not there before: %.500v", table, len(before[table]), len(after[table]), len(missing), missing)
+		}
+		unused := []string{"projects", "flag_variations", "flag_environments", "invitations", "oauth_clients"} // by the load
+		if len(before[table]) == 0 && !slices.Contains(unused, table) {
+			t.Errorf("%s has no rows", table)
+		}
+	}
+}
+
+// settled waits until the service is in good health and its read models hold all of the log.
+func settled(s *nodetest.Service) {
+	s.T.Helper()
+	s.Eventually("the service is well", func() bool {
+		return strings.Contains(s.Anonymous().Attempt("GET", "/health", "").Body, `"status":"ok"`)
+	})
+	conn := connect(s.T, s.DatabaseURL)
+	s.Eventually("the read models hold all of the log", func() bool {
+		var behind int
+		err := conn.QueryRow(s.T.Context(), `select count(*) from read.checkpoints, events.head where commit < position`).Scan(&behind)
+		return err == nil && behind == 0
+	})
+}
+
+// What is shown stays shown over a crash, though nothing else is written.
+func TestACrashOfPostgresHidesNothing(t *testing.T) {
+	const crashes = 3
+	dir, p := nodetest.OwnPostgres(t)
+	s := nodetest.On(t, p.URL())
+	c := s.SignUp("me@example.com")
+	for i := range crashes {
+		key := fmt.Sprintf("shown-%d", i)
+		c.CreateFlag(key, nil)
+		before := nodetest.Postmaster(dir)
+		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		s.Eventually("Postgres is started again", func() bool { pid := p.PID(); return pid != 0 && pid != before })
+		began := time.Now()
+		s.Eventually("the flag is shown again", func() bool {
+			r := c.Attempt("GET", "/api/v1/flags", "")
+			return r.Status == 200 && strings.Contains(r.Body, `"`+key+`"`)
+		})
+		t.Logf("the last flag is shown %v after Postgres is back", time.Since(began).Round(time.Millisecond))
+	}
+}
+
+func TestKillingPostgresUnderLoad(t *testing.T) {
+	const kills = 4
+	dir, p := nodetest.OwnPostgres(t)
+	s := nodetest.On(t, p.URL())
+	c := s.SignUp("me@example.com")
+	l := startLoad(c, 6)
+	for i := range kills {
+		l.more(60)
+		began, how := time.Now(), "a kill"
+		if i < kills-1 {
+			if err := syscall.Kill(nodetest.Postmaster(dir), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		} else { // long enough for writes to be given up
+			how = "an outage"
+			before, end := l.unknown.Load(), nodetest.Outage(t, dir)
+			s.Eventually("writes fail", func() bool { return l.unknown.Load() > before+6 })
+			end()
+		}
+		l.more(20)
+		t.Logf("writes go on %v after the beginning of %s", time.Since(began).Round(time.Millisecond), how)
+	}
+	l.stop()
+	settled(s)
+	l.audit()
+
+	// Nor has the snapshot missed anything.
+	for _, flag := range c.Call("GET", "/api/v1/flags", nil).Want(200).List() {
+		key := flag["key"].(string)
+		if served := c.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).Want(200).Object(); served["flagVersion"] != flag["version"] {
+			t.Errorf("%s is evaluated at version %v and listed at %v", key, served["flagVersion"], flag["version"])
+		}
+	}
+
+	before := readModels(t, p.URL())
+	store, err := postgres.Open(t.Context(), p.URL(), nodetest.Log(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := projections.Rebuild(t.Context(), p.URL(), store, models.All(), nil, nodetest.Log(t)); err != nil {
+		t.Fatal(err)
+	}
+	sameReadModels(t, before, readModels(t, p.URL()))
+}

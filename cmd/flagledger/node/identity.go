@@ -1,0 +1,93 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/commands/identity/firebase"
+	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/keys"
+	"flagledger/events"
+)
+
+// Audience is who the local identity provider's tokens are for.
+const Audience = "flagledger"
+
+// FirebaseSettings say which Firebase project the people are in; the Admin SDK reads some of them as well.
+type FirebaseSettings struct {
+	ProjectID    string `env:"FIREBASE_PROJECT_ID"`
+	APIKey       string `env:"FIREBASE_API_KEY"`
+	EmulatorHost string `env:"FIREBASE_AUTH_EMULATOR_HOST"`
+	Credentials  string `env:"GOOGLE_APPLICATION_CREDENTIALS"` // a file
+
+	CheckEvery time.Duration `env:"-"` // the provider's own where 0
+}
+
+var firebaseProject = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*$`)
+
+func (s FirebaseSettings) check(environment string) error {
+	if s.EmulatorHost != "" && environment == "production" {
+		return errors.New("FIREBASE_AUTH_EMULATOR_HOST must not be set in production: the emulator's tokens can be made up by anybody")
+	}
+	if s.ProjectID != "" && !firebaseProject.MatchString(s.ProjectID) {
+		return fmt.Errorf("FIREBASE_PROJECT_ID must be the id of a Firebase project, such as my-project-1234; it is %q", s.ProjectID)
+	}
+	if s.ProjectID != "" && s.Credentials != "" {
+		text, err := os.ReadFile(s.Credentials)
+		if err != nil {
+			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: %w", err)
+		}
+		if !json.Valid(text) {
+			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS must name the JSON file of a service account; %s is none", s.Credentials)
+		}
+	}
+	return nil
+}
+
+// provider is an identity provider that is to be run.
+type provider interface {
+	commands.Identity
+	Run(context.Context)
+}
+
+// openIdentity opens Firebase where a project is set, and the local identity provider else. end and erase are how Firebase's provider hands on
+// which sessions have ended there, and whose account was deleted.
+func openIdentity(
+	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer,
+	end commands.Ending, erase func(ctx context.Context, userID string) error, log *slog.Logger,
+) (provider, error) {
+	if c.Firebase.ProjectID == "" {
+		return local.New(pool, local.Options{
+			Keys: signing, Issuer: c.PublicURL, Audience: Audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.Now, Log: log,
+		}), nil
+	}
+	return openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Log: log})
+}
+
+// openFirebase opens Firebase as the settings say.
+func openFirebase(ctx context.Context, c Config, o firebase.Options) (*firebase.Provider, error) {
+	o.ProjectID, o.APIKey, o.Emulator = c.Firebase.ProjectID, c.Firebase.APIKey, c.Firebase.EmulatorHost
+	o.CheckEvery, o.Now = c.Firebase.CheckEvery, c.Now
+	p, err := firebase.New(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("FIREBASE_PROJECT_ID needs GOOGLE_APPLICATION_CREDENTIALS: %w", err)
+	}
+	return p, nil
+}
+
+// endSessions makes it known to all nodes which sessions have ended at the identity provider.
+func endSessions(w *commands.Writer) commands.Ending {
+	return func(ctx context.Context, ending commands.EndSessions) error {
+		_, _, err := commands.Do(ctx, w, commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "identity provider"}}, ending)
+		return err
+	}
+}

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/events"
+	"flagledger/projections"
+	"flagledger/projections/models"
+	"flagledger/projections/snapshot"
+)
+
+// monitor looks at the read models and the snapshot every two seconds, for /metrics and /health.
+type monitor struct {
+	pool     *pgxpool.Pool
+	store    events.Store
+	snapshot *snapshot.Snapshot
+	current  atomic.Pointer[observation]
+}
+
+type observation struct {
+	statuses []projections.Status
+	err      error
+	// upToDate is when the snapshot was last seen to hold all of the log.
+	upToDate time.Time
+}
+
+const (
+	monitorInterval = 2 * time.Second
+	monitorTimeout  = time.Second
+)
+
+var (
+	lagEventsDesc   = prometheus.NewDesc("flagledger_projection_lag_events", "Events that a read model has not taken in yet.", []string{"projection"}, nil)
+	lagSecondsDesc  = prometheus.NewDesc("flagledger_projection_lag_seconds", "Age of the oldest event that a read model has not taken in yet.", []string{"projection"}, nil)
+	parkedDesc      = prometheus.NewDesc("flagledger_projection_parked_streams", "Streams that a read model no longer follows.", []string{"projection"}, nil)
+	snapshotAgeDesc = prometheus.NewDesc("flagledger_snapshot_age_seconds", "Time since the snapshot was last seen to hold all of the log.", nil, nil)
+	faultsDesc      = prometheus.NewDesc("flagledger_snapshot_faults", "Events that the snapshot could not take in.", nil, nil)
+)
+
+func newMonitor(pool *pgxpool.Pool, store events.Store, s *snapshot.Snapshot) *monitor {
+	m := &monitor{pool: pool, store: store, snapshot: s}
+	m.current.Store(&observation{upToDate: time.Now()})
+	return m
+}
+
+func (m *monitor) run(ctx context.Context) {
+	tick := time.NewTicker(monitorInterval)
+	defer tick.Stop()
+	for {
+		m.observe(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (m *monitor) observe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, monitorTimeout)
+	defer cancel()
+	before := m.current.Load()
+	o := &observation{upToDate: before.upToDate, statuses: before.statuses}
+	head, err := m.store.Head(ctx)
+	if err == nil && m.snapshot.Position().Compare(head) >= 0 {
+		o.upToDate = time.Now()
+	}
+	statuses, statusErr := projections.Statuses(ctx, m.pool, models.All(), m.store)
+	if statusErr == nil {
+		o.statuses = statuses
+	}
+	if o.err = err; err == nil {
+		o.err = statusErr
+	}
+	m.current.Store(o)
+}
+
+// health tells what is out of order, to anyone: which streams are parked is in the log, and told by `flagledger projections status`.
+func (m *monitor) health() []string {
+	o := m.current.Load()
+	var list []string
+	if o.err != nil {
+		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
+	}
+	for _, s := range o.statuses {
+		if !s.Built {
+			list = append(list, fmt.Sprintf("the read model %s is being built", s.Name))
+		}
+		if n := len(s.Parked); n > 0 {
+			list = append(list, fmt.Sprintf("the read model %s has parked %d streams", s.Name, n))
+		}
+	}
+	if n := m.snapshot.Faults(); n > 0 {
+		list = append(list, fmt.Sprintf("the snapshot left out %d events", n))
+	}
+	return list
+}
+
+// Describe implements prometheus.Collector.
+func (m *monitor) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lagEventsDesc, lagSecondsDesc, parkedDesc, snapshotAgeDesc, faultsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *monitor) Collect(ch chan<- prometheus.Metric) {
+	o := m.current.Load()
+	for _, s := range o.statuses {
+		ch <- prometheus.MustNewConstMetric(lagEventsDesc, prometheus.GaugeValue, float64(s.Lag), s.Name)
+		ch <- prometheus.MustNewConstMetric(lagSecondsDesc, prometheus.GaugeValue, s.Behind.Seconds(), s.Name)
+		ch <- prometheus.MustNewConstMetric(parkedDesc, prometheus.GaugeValue, float64(len(s.Parked)), s.Name)
+	}
+	ch <- prometheus.MustNewConstMetric(snapshotAgeDesc, prometheus.GaugeValue, time.Since(o.upToDate).Seconds())
+	ch <- prometheus.MustNewConstMetric(faultsDesc, prometheus.GaugeValue, float64(m.snapshot.Faults()))
+}

@@ -1,0 +1,27 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"flagledger/events"
+	"flagledger/events/eventstore"
+	"flagledger/events/postgres"
+)
+
+// OpenStore opens the event store that the settings choose: EventStoreDB where they name one, else the database.
+func OpenStore(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (store events.Store, closeStore func(), err error) {
+	if c.EventStoreURL != "" {
+		s, err := eventstore.Open(ctx, c.EventStoreURL, log)
+		if err != nil {
+			return nil, nil, fmt.Errorf("FLAGLEDGER_EVENTSTORE_URL: %w", err)
+		}
+		return s, s.Close, nil
+	}
+	s, err := postgres.Open(ctx, databaseURL, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.Close, nil
+}

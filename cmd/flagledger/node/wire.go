@@ -1,0 +1,126 @@
+// Package node is one running node of the service: its settings, the wiring of all parts, and what watches over them.
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"flagledger/commands"
+	"flagledger/commands/background"
+	"flagledger/commands/jobs"
+	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/idempotency"
+	"flagledger/commands/keep/keys"
+	"flagledger/commands/keep/metering"
+	"flagledger/http"
+	"flagledger/projections"
+	"flagledger/projections/models"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+// Node is a running service without its listener.
+type Node struct {
+	API   *http.API
+	Ready <-chan struct{} // closed once flags are evaluated
+	Stop  func()          // ends all parts and waits for them; may be called again
+}
+
+// Start wires all parts together over a database at the newest schema, and sets them running until Stop.
+func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (n *Node, err error) {
+	var cleanup []func()
+	stop := sync.OnceFunc(func() {
+		for i := len(cleanup) - 1; i >= 0; i-- {
+			cleanup[i]()
+		}
+	})
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	facts, closeStore, err := OpenStore(ctx, c, databaseURL, log)
+	if err != nil {
+		return nil, err
+	}
+	cleanup = append(cleanup, closeStore)
+	pool, err := OpenPool(ctx, databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	cleanup = append(cleanup, pool.Close)
+	mailer, err := c.mailer(log)
+	if err != nil {
+		return nil, err
+	}
+	signing, err := keys.Open(ctx, pool, c.Now, log)
+	if err != nil {
+		return nil, err
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	store := measure(facts, metrics)
+	live := snapshot.New()
+	progress := projections.NewProgress(models.All())
+	writer := &commands.Writer{Store: store, Await: progress.Wait}
+	people, reads := directory.New(pool), queries.New(pool, live)
+	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), newEraser(writer, pool, people, reads).Erase, log)
+	if err != nil {
+		return nil, err
+	}
+	meter := metering.New(pool)
+	requests := idempotency.New(pool)
+	work, err := jobs.Open(pool)
+	if err != nil {
+		return nil, err
+	}
+	later := background.New(log)
+	monitor := newMonitor(pool, store, live)
+	metrics.MustRegister(monitor)
+
+	cleanup = append(cleanup, runAll(ctx,
+		func(ctx context.Context) { live.Run(ctx, store, progress.SnapshotReached, log) },
+		func(ctx context.Context) { progress.Listen(ctx, databaseURL, store.Engine(), log) },
+		func(ctx context.Context) {
+			if err := projections.Run(ctx, databaseURL, store, models.All(), progress, log); err != nil && ctx.Err() == nil {
+				log.Error("projections ended", "err", err)
+			}
+		},
+		func(ctx context.Context) { people.Run(ctx, log) },
+		func(ctx context.Context) { meter.Run(ctx, log) },
+		func(ctx context.Context) {
+			if err := work.Run(ctx, jobs.Work{Upkeep: upkeep(requests, meter, pool, c.Now), Log: log}); err != nil {
+				log.Error("no jobs are worked", "err", err)
+			}
+		},
+		identity.Run,
+		later.Run,
+		signing.Run,
+		monitor.run,
+	))
+	api := http.New(http.Options{
+		Writer:   writer,
+		Queries:  reads,
+		Identity: identity, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
+		Limits: c.Limits, Proxies: c.ProxyNetworks, Origins: c.Origins, Streams: c.Streams,
+		Mailer: mailer, Background: later, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
+	})
+	return &Node{API: api, Ready: live.Ready(), Stop: stop}, nil
+}
+
+// runAll runs the parts of a node beyond the end of ctx. stop ends them and waits for it.
+func runAll(ctx context.Context, parts ...func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	for _, run := range parts {
+		running.Go(func() { run(ctx) })
+	}
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}

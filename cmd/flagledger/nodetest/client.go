@@ -1,0 +1,162 @@
+package nodetest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"flagledger/events"
+)
+
+// Client calls a service, with a token and a tenant where it has them.
+type Client struct {
+	Service *Service
+	Token   string
+	Tenant  string
+	UserID  string
+}
+
+// Anonymous is a client without a token.
+func (s *Service) Anonymous() *Client { return &Client{Service: s} }
+
+// Password is the password of everybody who signs up in tests.
+const Password = "correct horse"
+
+// SignUp makes a person, who has a tenant of their own.
+func (s *Service) SignUp(email string) *Client {
+	s.T.Helper()
+	var session struct {
+		Token string
+		User  struct{ ID string }
+	}
+	s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": Password}).Want(201).Decode(&session)
+	c := &Client{Service: s, Token: session.Token, UserID: session.User.ID}
+	var tenants []struct{ ID string }
+	c.Call("GET", "/api/v1/tenants", nil).Want(200).Decode(&tenants)
+	c.Tenant = tenants[0].ID
+	return c
+}
+
+// NewTenant makes another tenant of the same person.
+func (c *Client) NewTenant(name string) *Client {
+	c.Service.T.Helper()
+	other := *c
+	other.Tenant = c.Call("POST", "/api/v1/tenants", map[string]string{"name": name}).Want(201).Object()["id"].(string)
+	return &other
+}
+
+// Join makes a new person a member of the client's tenant.
+func (c *Client) Join(role events.Role) *Client {
+	c.Service.T.Helper()
+	email := Address()
+	member := c.Service.SignUp(email)
+	member.Tenant = c.Tenant
+	c.Call("POST", "/api/v1/tenants/"+c.Tenant+"/users", map[string]any{"email": email, "role": role}).Want(201)
+	return member
+}
+
+// Machine makes an OAuth client of the client's tenant, with a token for all of its scopes.
+func (c *Client) Machine(scopes ...string) *Client {
+	c.Service.T.Helper()
+	id, secret := c.OAuthClient("Machine", scopes...)
+	m := &Client{Service: c.Service, Tenant: c.Tenant, UserID: id}
+	m.Token = m.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(200).Object()["access_token"].(string)
+	return m
+}
+
+// OAuthClient makes an OAuth client in the client's tenant.
+func (c *Client) OAuthClient(name string, scopes ...string) (id, secret string) {
+	c.Service.T.Helper()
+	body := c.Call("POST", "/api/v1/oauth/clients", map[string]any{"name": name, "scopes": scopes}).Want(201).Object()
+	return body["clientId"].(string), body["clientSecret"].(string)
+}
+
+// Trade asks the token endpoint for a token, with a form of names and values.
+func (c *Client) Trade(form ...string) *Answer {
+	c.Service.T.Helper()
+	values := url.Values{}
+	for i := 0; i < len(form); i += 2 {
+		values.Add(form[i], form[i+1])
+	}
+	return c.Service.Anonymous().Call("POST", "/api/v1/oauth/token", values.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+}
+
+// Address makes an e-mail address that nobody else has.
+func Address() string { return strings.ToLower(rand.Text()) + "@example.com" }
+
+// Call makes a call, and checks that the OpenAPI document tells of its answer. A body that is a string or bytes is sent as it is, anything else as JSON. headers are pairs of name and value; an empty
+// value leaves out a header that would be sent otherwise.
+func (c *Client) Call(method, path string, body any, headers ...string) *Answer {
+	c.Service.T.Helper()
+	var reader io.Reader
+	switch body := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(body)
+	case []byte:
+		reader = bytes.NewReader(body)
+	default:
+		text, err := json.Marshal(body)
+		if err != nil {
+			c.Service.T.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(c.Service.T.Context(), method, c.Service.URL+path, reader)
+	if err != nil {
+		c.Service.T.Fatal(err)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if c.Tenant != "" {
+		r.Header.Set("X-Tenant-ID", c.Tenant)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if r.Header.Del(headers[i]); headers[i+1] != "" {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.Service.T.Fatal(err)
+	}
+	defer response.Body.Close()
+	a := &Answer{T: c.Service.T, Call: method + " " + path, Status: response.StatusCode, Header: response.Header}
+	if a.Body, err = io.ReadAll(response.Body); err != nil {
+		c.Service.T.Fatal(err)
+	}
+	c.Service.checkDocumented(a)
+	return a
+}
+
+// Document reads the OpenAPI document. operations has a key for each method and path.
+func (c *Client) Document() (whole map[string]any, operations map[string]map[string]any) {
+	c.Service.T.Helper()
+	whole, operations = c.Call("GET", "/openapi.json", nil).Want(200).Object(), map[string]map[string]any{}
+	for path, item := range whole["paths"].(map[string]any) {
+		for method, operation := range item.(map[string]any) {
+			operations[strings.ToUpper(method)+" "+path] = operation.(map[string]any)
+		}
+	}
+	return whole, operations
+}
+
+// WithToken is the client with another token.
+func (c *Client) WithToken(token string) *Client {
+	m := *c
+	m.Token = token
+	return &m
+}
+
+// Credentials is the form of a request for a token, for Trade.
+func Credentials(id, secret string, more ...string) []string {
+	return append([]string{"grant_type", "client_credentials", "client_id", id, "client_secret", secret}, more...)
+}

@@ -1,0 +1,97 @@
+package nodetest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// CreateFlag makes a flag with the given fields, of the type boolean where they name none.
+func (c *Client) CreateFlag(key string, fields map[string]any) map[string]any {
+	c.Service.T.Helper()
+	body := map[string]any{"key": key, "type": "boolean"}
+	for name, value := range fields {
+		body[name] = value
+	}
+	return c.Call("POST", "/api/v1/flags", body).Want(201).Object()
+}
+
+// CreateEnabledFlag is CreateFlag for a flag that is on in production.
+func (c *Client) CreateEnabledFlag(key string, fields map[string]any) map[string]any {
+	c.Service.T.Helper()
+	flag := c.CreateFlag(key, fields)
+	c.Call("POST", FlagPath(key, "/enable"), nil).Want(200)
+	return flag
+}
+
+// FlagPath is the path of a flag, or of something of it: FlagPath("k", "/history").
+func FlagPath(key string, rest ...string) string {
+	return fmt.Sprintf("/api/v1/flags/%s%s", key, strings.Join(rest, ""))
+}
+
+// Evaluate evaluates a flag.
+func (c *Client) Evaluate(key string, body any, headers ...string) *Answer {
+	c.Service.T.Helper()
+	return c.Call("POST", FlagPath(key, "/evaluate"), body, headers...)
+}
+
+// FlagKeys lists the keys of the flags that a query finds.
+func (c *Client) FlagKeys(query string) []any {
+	c.Service.T.Helper()
+	return Column(c.Call("GET", "/api/v1/flags"+query, nil).Want(200).List(), "key")
+}
+
+// History reads the history of a flag.
+func (c *Client) History(key, query string) []map[string]any {
+	c.Service.T.Helper()
+	return c.Call("GET", FlagPath(key, "/history", query), nil).Want(200).List()
+}
+
+// AddVariation adds a variation.
+func (c *Client) AddVariation(key, body string) *Answer {
+	c.Service.T.Helper()
+	return c.Call("POST", FlagPath(key, "/variations"), body).Want(201)
+}
+
+// Variations lists the variations of a flag.
+func (c *Client) Variations(key string) []map[string]any {
+	c.Service.T.Helper()
+	return c.Call("GET", FlagPath(key, "/variations"), nil).Want(200).List()
+}
+
+// SetRules replaces the rules of a flag.
+func (c *Client) SetRules(key, body string, headers ...string) *Answer {
+	c.Service.T.Helper()
+	return c.Call("PUT", FlagPath(key, "/rules"), body, headers...)
+}
+
+// SetFallthrough sets what is served where no rule matches.
+func (c *Client) SetFallthrough(key, body string, headers ...string) *Answer {
+	c.Service.T.Helper()
+	return c.Call("PUT", FlagPath(key, "/fallthrough"), body, headers...)
+}
+
+// Rules reads the rules of a flag.
+func (c *Client) Rules(key string, headers ...string) *Answer {
+	c.Service.T.Helper()
+	return c.Call("GET", FlagPath(key, "/rules"), nil, headers...).Want(200)
+}
+
+// TwoVariations makes a flag of text with two variations and returns their ids.
+func (c *Client) TwoVariations(key string) (a, b string) {
+	c.Service.T.Helper()
+	c.CreateFlag(key, map[string]any{"type": "string"})
+	id := func(body string) string { return c.AddVariation(key, body).Object()["id"].(string) }
+	return id(`{"name":"a","value":"A"}`), id(`{"name":"b","value":"B"}`)
+}
+
+// CreateProject makes a project.
+func (c *Client) CreateProject(name string) (id, path string) {
+	c.Service.T.Helper()
+	id = c.Call("POST", "/api/v1/projects", map[string]string{"name": name}).Want(201).Object()["id"].(string)
+	return id, "/api/v1/projects/" + id
+}
+
+// ProjectFlagsPath is the path of the flags of a project, or of one of them.
+func ProjectFlagsPath(project string, rest ...string) string {
+	return "/api/v1/flags/projects/" + project + "/flags" + strings.Join(rest, "")
+}

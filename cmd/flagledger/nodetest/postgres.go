@@ -1,0 +1,86 @@
+package nodetest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"flagledger/migrations/embedded"
+)
+
+// DataFolder makes a data folder for a private Postgres, which may have to run as another user.
+func DataFolder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "flagledger-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// OwnPostgres starts a Postgres that nobody else's tests use, so that it may be killed.
+func OwnPostgres(t testing.TB) (dir string, p *embedded.Postgres) {
+	t.Helper()
+	dir = DataFolder(t)
+	p, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: Log(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir, p
+}
+
+// Postmaster is the id of the process that runs Postgres on a data folder, or that is about to; 0 where there is none.
+func Postmaster(dir string) int {
+	file, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(file), "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		return 0
+	}
+	// The file outlives a process that is killed.
+	command, err := exec.Command("ps", "-o", "command=", "-p", line).Output()
+	if err != nil || !strings.Contains(string(command), "postgres -D "+dir) {
+		return 0
+	}
+	return pid
+}
+
+// Outage keeps Postgres down until end is called: each one that is started is killed before it is ready.
+func Outage(t testing.TB, dir string) (end func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var killing sync.WaitGroup
+	killing.Go(func() {
+		for ctx.Err() == nil {
+			if pid := Postmaster(dir); pid > 0 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			select {
+			case <-time.After(2 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	})
+	return func() {
+		cancel()
+		killing.Wait()
+	}
+}

@@ -1,0 +1,184 @@
+package nodetest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Program is a built binary, with a data folder and an address of its own.
+type Program struct {
+	T      testing.TB
+	Binary string
+	Dir    string
+	Addr   string
+}
+
+// Build builds the binary as this test is built: with the race detector, if that is on.
+func Build(t testing.TB) *Program {
+	t.Helper()
+	p := &Program{T: t, Binary: filepath.Join(t.TempDir(), "flagledger"), Dir: DataFolder(t), Addr: FreeAddress(t)}
+	arguments := []string{"build", "-o", p.Binary}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		arguments = append(arguments, "-race")
+	}
+	if output, err := exec.Command("go", append(arguments, "flagledger/cmd/flagledger")...).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	return p
+}
+
+// In is the same binary with a data folder and an address of its own.
+func (p *Program) In(t testing.TB) *Program {
+	return &Program{T: t, Binary: p.Binary, Dir: DataFolder(t), Addr: FreeAddress(t)}
+}
+
+// FreeAddress is a loopback address on a port that the system gives to no outgoing connection: a caller that knocks at a server which is down could take it.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("found no free port")
+	return ""
+}
+
+// Command prepares a run of the binary. settings are of the form NAME=value and come before the program's own.
+func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
+	c := exec.Command(p.Binary, arguments...)
+	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "FLAGLEDGER_") }),
+		"FLAGLEDGER_DATA="+p.Dir, "FLAGLEDGER_ADDR="+p.Addr, "FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000", "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
+	c.Env = append(c.Env, settings...) // of two of one name, the last one counts
+	return c
+}
+
+// Service is the service of a server of the program.
+func (p *Program) Service() *Service { return &Service{T: p.T, URL: "http://" + p.Addr} }
+
+// Process is a process that serves.
+type Process struct {
+	*exec.Cmd
+	Program *Program
+	Took    time.Duration // until it was healthy
+	Output  *Output
+	Exited  chan struct{}
+}
+
+// Output is what a process prints.
+type Output struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Buffer.Write(p)
+}
+
+// String is all that was printed so far.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Buffer.String()
+}
+
+// Serve starts a server and waits until it is healthy. One that still runs when the test ends is killed.
+func (p *Program) Serve(settings ...string) *Process {
+	p.T.Helper()
+	s := &Process{Cmd: p.Command(settings), Program: p, Output: &Output{}, Exited: make(chan struct{})}
+	s.Stdout, s.Stderr = s.Output, s.Output
+	began := time.Now()
+	if err := s.Start(); err != nil {
+		p.T.Fatal(err)
+	}
+	go func() {
+		_ = s.Wait()
+		close(s.Exited)
+	}()
+	p.T.Cleanup(func() {
+		s.Kill()
+		if p.T.Failed() {
+			p.T.Logf("process %d printed:\n%s", s.Process.Pid, tail(s.Output.String(), 40))
+		}
+	})
+	p.Service().Eventually("a server is healthy", func() bool {
+		select {
+		case <-s.Exited:
+			p.T.Fatalf("the server ended: %v", s.ProcessState)
+		default:
+		}
+		return p.Service().Anonymous().Attempt("GET", "/health", "").Status == 200
+	})
+	s.Took = time.Since(began)
+	return s
+}
+
+func tail(text string, lines int) string {
+	all := strings.SplitAfter(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "")
+}
+
+// Kill kills the process and waits until it is gone.
+func (s *Process) Kill() {
+	_ = s.Process.Kill()
+	<-s.Exited
+}
+
+// End asks the process to end, and gives the code that it ends with.
+func (s *Process) End(how syscall.Signal) (code int) {
+	s.Program.T.Helper()
+	if err := s.Process.Signal(how); err != nil {
+		s.Program.T.Fatal(err)
+	}
+	select {
+	case <-s.Exited:
+	case <-time.After(30 * time.Second):
+		s.Program.T.Fatalf("the server goes on after %v", how)
+	}
+	return s.ProcessState.ExitCode()
+}
+
+// Processes are those that run Postgres on the data folder.
+func (p *Program) Processes() (pids []int) {
+	p.T.Helper()
+	list, err := exec.Command("ps", "-A", "-o", "pid=,command=").Output()
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	for line := range strings.Lines(string(list)) {
+		if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil && (strings.Contains(line, p.Dir) || worksIn(pid, p.Dir)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// worksIn tells of a process that does not show its folder in its command, as those that Postgres forks. It knows on Linux alone.
+func worksIn(pid int, dir string) bool {
+	cwd, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+	return err == nil && strings.HasPrefix(cwd, dir)
+}
+
+// Alone waits until no process is left on the data folder.
+func (p *Program) Alone(after string) {
+	p.T.Helper()
+	p.Service().Eventually("no process is left after "+after, func() bool { return len(p.Processes()) == 0 })
+}

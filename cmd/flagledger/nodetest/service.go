@@ -1,0 +1,160 @@
+// Package nodetest gives tests a running node over real databases, and a client that calls it. It is for tests alone.
+package nodetest
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/events"
+	"flagledger/events/eventstore/esdbtest"
+	flagledgerhttp "flagledger/http"
+	"flagledger/http/limit"
+	"flagledger/migrations/pgtest"
+)
+
+// Service is a node that serves on a loopback address. T fails when a call or a check does.
+type Service struct {
+	T           testing.TB
+	URL         string
+	DatabaseURL string
+	Config      node.Config
+	Node        *node.Node
+}
+
+// New starts a service over a new database. It ends with the test.
+func New(t testing.TB) *Service {
+	t.Helper()
+	return On(t, pgtest.URL(t))
+}
+
+// On starts a service over a database, which may have been used before.
+func On(t testing.TB, databaseURL string) *Service {
+	t.Helper()
+	return WithLog(t, databaseURL, Log(t))
+}
+
+// WithLog is On with a log.
+func WithLog(t testing.TB, databaseURL string, log *slog.Logger) *Service {
+	t.Helper()
+	return Start(t, databaseURL, node.Config{EventStoreURL: EngineURL(t), Environment: "development"}, log)
+}
+
+// EngineURL is empty for the Postgres engine. With FLAGLEDGER_TEST_ENGINE=eventstore it is the connection string of the event store that
+// FLAGLEDGER_TEST_EVENTSTORE_URL names, which all services of the run share, or else of one of the test's own.
+func EngineURL(t testing.TB) string {
+	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {
+		return ""
+	}
+	if url := os.Getenv("FLAGLEDGER_TEST_EVENTSTORE_URL"); url != "" {
+		return url
+	}
+	return esdbtest.New(t).URL()
+}
+
+// Generous are rate limits that no test reaches.
+var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
+
+// Start starts a service with its settings, over a database and an event store that may have been used before. Limits that are not set are
+// Generous. It returns when the service is healthy.
+func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
+	t.Helper()
+	if err := node.Migrate(t.Context(), databaseURL, log); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(nil)
+	url := "http://" + server.Listener.Addr().String()
+	if c.PublicURL == "" {
+		c.PublicURL = url
+	}
+	if c.Limits.Anonymous == 0 {
+		c.Limits = Generous
+	}
+	if c.Streams.PerTenant == 0 {
+		c.Streams = flagledgerhttp.DefaultStreamLimits()
+	}
+	n, err := node.Start(t.Context(), c, databaseURL, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Config = n.API.Server()
+	server.Start()
+	t.Cleanup(func() {
+		server.Close()
+		n.Stop()
+	})
+	s := &Service{T: t, URL: url, DatabaseURL: databaseURL, Config: c, Node: n}
+	s.Eventually("the service is healthy", func() bool {
+		return strings.Contains(string(s.Anonymous().Call("GET", "/health", nil).Body), `"status":"ok"`)
+	})
+	return s
+}
+
+// In is the same service for a subtest, which fails by itself.
+func (s *Service) In(t testing.TB) *Service {
+	c := *s
+	c.T = t
+	return &c
+}
+
+// Cases are subtests, by the behaviour that they show. They share a service and a person, and have a tenant each.
+type Cases map[string]func(t *testing.T, me *Client)
+
+// Run runs the cases one after another: were they parallel too, all services would be up at once, and Postgres out of connections.
+func (c Cases) Run(t *testing.T) {
+	t.Parallel()
+	owner := New(t).SignUp("owner@example.com")
+	for name, test := range c {
+		t.Run(name, func(t *testing.T) {
+			me := *owner
+			me.Service = owner.Service.In(t)
+			test(t, me.NewTenant(name))
+		})
+	}
+}
+
+// Log is a log that is shown when FLAGLEDGER_TEST_LOG is set.
+func Log(t testing.TB) *slog.Logger {
+	if os.Getenv("FLAGLEDGER_TEST_LOG") == "" {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// Eventually waits until a condition holds. The test fails after a minute.
+func (s *Service) Eventually(what string, holds func() bool) {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			s.T.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// SecondNode starts another node over the same databases.
+func (s *Service) SecondNode() *Service {
+	s.T.Helper()
+	return Start(s.T, s.DatabaseURL, s.Config, Log(s.T))
+}
+
+// Store opens the event store of the service once more.
+func (s *Service) Store() events.Store {
+	s.T.Helper()
+	store, closeStore, err := node.OpenStore(s.T.Context(), s.Config, s.DatabaseURL, Log(s.T))
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	s.T.Cleanup(closeStore)
+	return store
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/events"
+)
+
+// withDatabase joins the database, for as long as use runs.
+func withDatabase(ctx context.Context, use func(c node.Config, databaseURL string, log *slog.Logger) error) error {
+	c, err := node.Load()
+	if err != nil {
+		return err
+	}
+	log := c.Logger()
+	url, stop, err := node.JoinDatabase(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return use(c, url, log)
+}
+
+// withStore opens the event store, beside a running server or alone, for as long as use runs.
+func withStore(ctx context.Context, use func(c node.Config, databaseURL string, store events.Store, log *slog.Logger) error) error {
+	return withDatabase(ctx, func(c node.Config, databaseURL string, log *slog.Logger) error {
+		store, closeStore, err := node.OpenStore(ctx, c, databaseURL, log)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		return use(c, databaseURL, store, log)
+	})
+}

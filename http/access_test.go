@@ -1,0 +1,106 @@
+package http_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// leastRoles says of each operation who may call it. One that is added to the interface is to be added here.
+var leastRoles = map[string]string{
+	"GET /": "anyone", "GET /health": "anyone", "GET /api/v1/version": "anyone",
+	"POST /api/v1/auth/signup": "anyone", "POST /api/v1/auth/login": "anyone", "POST /api/v1/auth/refresh": "anyone", "POST /auth/signup": "anyone", "POST /auth/signin": "anyone",
+	"POST /api/v1/oauth/token": "anyone", "POST /oauth/token": "anyone", "GET /.well-known/jwks.json": "anyone",
+	"POST /api/v1/oauth/clients": "admin", "GET /api/v1/oauth/clients": "admin", "DELETE /api/v1/oauth/clients/{clientId}": "admin", "POST /api/v1/oauth/clients/{clientId}/rotate": "admin",
+	"POST /api/v1/auth/signin/google": "anyone", "POST /api/v1/auth/signin/github": "anyone", "POST /api/v1/auth/signin/microsoft": "anyone",
+	"POST /auth/google": "anyone", "POST /auth/microsoft": "anyone",
+	"POST /api/v1/auth/forgot-password": "anyone", "POST /api/v1/auth/reset-password": "anyone", "POST /api/v1/auth/verify-email": "anyone",
+	"POST /api/v1/auth/update-password": "person",
+	"POST /api/v1/auth/logout":          "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
+	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/usage": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
+	"PATCH /api/v1/tenants/{tenantId}": "admin", "DELETE /api/v1/tenants/{tenantId}": "admin",
+	"POST /api/v1/tenants/{tenantId}/environments": "admin", "DELETE /api/v1/tenants/{tenantId}/environments/{environment}": "admin",
+	"GET /api/v1/tenants/{tenantId}/users": "viewer", "POST /api/v1/tenants/{tenantId}/users": "admin",
+	"PATCH /api/v1/tenants/{tenantId}/users/{userId}": "admin", "DELETE /api/v1/tenants/{tenantId}/users/{userId}": "admin",
+	"GET /api/v1/admin/users": "platform admin", "GET /api/v1/admin/users/system": "super user", "GET /api/v1/admin/tenants": "platform viewer",
+	"PATCH /api/v1/admin/users/{userId}/deactivate": "super user", "PATCH /api/v1/admin/users/{userId}/reactivate": "super user",
+	"PATCH /api/v1/admin/users/{userId}/role": "super user", "POST /api/v1/admin/invitations": "super user", "GET /api/v1/admin/invitations": "super user",
+	"GET /api/v1/admin/invitations/{invitationId}": "super user", "DELETE /api/v1/admin/invitations/{invitationId}": "super user",
+	"POST /api/v1/admin/invitations/{invitationId}/resend": "super user", "POST /api/v1/admin/invitations/accept": "person",
+	"GET /admin/users": "platform admin", "PATCH /admin/users/{userId}/role": "super user", "POST /admin/invitations": "super user", "POST /admin/invite": "person",
+	"GET /api/v1/projects": "viewer", "GET /api/v1/projects/{projectId}": "viewer",
+	"POST /api/v1/projects": "developer", "PATCH /api/v1/projects/{projectId}": "developer", "DELETE /api/v1/projects/{projectId}": "developer",
+	"GET /api/v1/flags": "viewer", "GET /api/v1/flags/{flagKey}": "viewer", "GET /api/v1/flags/{flagKey}/history": "viewer", "GET /api/v1/flags/{flagKey}/variations": "viewer",
+	"POST /api/v1/flags/{flagKey}/evaluate": "viewer", "POST /api/v1/flags/evaluate": "viewer", "POST /ofrep/v1/evaluate/flags": "viewer", "POST /ofrep/v1/evaluate/flags/{key}": "viewer",
+	"GET /api/v1/flags/{flagKey}/rules": "viewer", "PUT /api/v1/flags/{flagKey}/rules": "developer", "PUT /api/v1/flags/{flagKey}/fallthrough": "developer", "GET /api/v1/flags/stream": "viewer",
+	"POST /api/v1/flags": "developer", "PATCH /api/v1/flags/{flagKey}": "developer", "DELETE /api/v1/flags/{flagKey}": "developer",
+	"POST /api/v1/flags/{flagKey}/enable": "developer", "POST /api/v1/flags/{flagKey}/disable": "developer", "POST /api/v1/flags/{flagKey}/variations": "developer",
+	"PATCH /api/v1/flags/{flagKey}/variations/{variationId}": "developer", "DELETE /api/v1/flags/{flagKey}/variations/{variationId}": "developer",
+	"GET /api/v1/flags/projects/{projectId}/flags": "viewer", "POST /api/v1/flags/projects/{projectId}/flags": "developer",
+	"GET /api/v1/flags/projects/{projectId}/flags/{flagKey}": "viewer", "PATCH /api/v1/flags/projects/{projectId}/flags/{flagKey}": "developer",
+	"DELETE /api/v1/flags/projects/{projectId}/flags/{flagKey}":      "developer",
+	"POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/enable": "developer", "POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/disable": "developer",
+}
+
+// leastRole says who may call an operation.
+func leastRole(name string) string { return leastRoles[current(name)] }
+
+// current is the operation that one of an old path stands for, which those may call who may call this.
+func current(name string) string {
+	if strings.Contains(name, " /api/v1/") {
+		return name
+	}
+	return strings.Replace(name, " /api/", " /api/v1/", 1)
+}
+
+// roleRank orders who may call operations: each may call what those before may.
+func roleRank(who string) int {
+	return slices.Index([]string{"anyone", "person", "viewer", "developer", "admin", "platform viewer", "platform admin", "super user"}, who)
+}
+
+func TestAccess(t *testing.T) {
+	nodetest.Cases{
+		"it is known of every operation who may call it": func(t *testing.T, me *nodetest.Client) {
+			_, operations := me.Document()
+			for name, operation := range operations {
+				if leastRole(name) == "" {
+					t.Errorf("%s is not known", name)
+				}
+				if public := operation["security"] == nil; public != (leastRole(name) == "anyone") {
+					t.Errorf("the document says of %s that it is public: %v", name, public)
+				}
+			}
+			for name := range leastRoles {
+				if operations[name] == nil {
+					t.Errorf("%s is not in the document", name)
+				}
+			}
+		},
+		"a viewer reads and evaluates, and changes nothing": func(t *testing.T, me *nodetest.Client) {
+			me.CreateEnabledFlag("k", nil)
+			id := me.AddVariation("k", `{"name":"v","value":true}`).Object()["id"].(string)
+			_, project := me.CreateProject("p")
+			viewer := me.Join("viewer")
+			for _, call := range [][2]string{
+				{"PATCH", nodetest.FlagPath("k")}, {"DELETE", nodetest.FlagPath("k")}, {"POST", nodetest.FlagPath("k", "/disable")}, {"POST", nodetest.FlagPath("k", "/variations")},
+				{"PATCH", nodetest.FlagPath("k", "/variations/", id)}, {"DELETE", nodetest.FlagPath("k", "/variations/", id)}, {"PUT", nodetest.FlagPath("k", "/rules")}, {"PUT", nodetest.FlagPath("k", "/fallthrough")}, {"PATCH", project}, {"DELETE", project},
+			} {
+				viewer.Call(call[0], call[1], nil).Refused(403)
+			}
+			viewer.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"enabled": true, "version": 3})
+			viewer.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200)
+			viewer.Call("GET", nodetest.FlagPath("k", "/variations"), nil).Want(200)
+			viewer.Call("GET", project, nil).Want(200)
+			viewer.Evaluate("k", `{}`).Want(200)
+			nodetest.Same(t, "what a viewer and who is no member at all may do", viewer.NewTenant("own").CreateFlag("own", nil)["key"], "own")
+		},
+		"a developer may call all that concerns flags and projects": func(_ *testing.T, me *nodetest.Client) {
+			developer := me.Join("developer")
+			developer.CreateEnabledFlag("k", nil)
+			developer.CreateProject("p")
+			developer.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
+		},
+	}.Run(t)
+}

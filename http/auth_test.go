@@ -1,0 +1,372 @@
+package http_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands"
+	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/keys"
+)
+
+// account is what a legacy sign-up or sign-in gave.
+type account struct {
+	email                string
+	token, refresh, user string
+}
+
+func newAccount(c *nodetest.Client) account {
+	c.Service.T.Helper()
+	a := account{email: nodetest.Address()}
+	body := c.Service.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": a.email, "password": nodetest.Password}).Want(201).Object()
+	a.token, a.refresh, a.user = body["token"].(string), body["refreshToken"].(string), body["user"].(map[string]any)["id"].(string)
+	return a
+}
+
+// withToken is a client with another token and no tenant.
+func withToken(c *nodetest.Client, token string) *nodetest.Client {
+	return &nodetest.Client{Service: c.Service, Token: token}
+}
+
+// signIn is a further session of the account.
+func (a account) signIn(c *nodetest.Client) account {
+	body := c.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": a.email, "password": nodetest.Password}).Want(200).Object()
+	a.token, a.refresh = body["token"].(string), body["refreshToken"].(string)
+	return a
+}
+
+// outside is an account that the identity provider knows and the service has never seen.
+func outside(c *nodetest.Client) commands.Session {
+	c.Service.T.Helper()
+	pool, err := node.OpenPool(c.Service.T.Context(), c.Service.DatabaseURL)
+	if err != nil {
+		c.Service.T.Fatal(err)
+	}
+	defer pool.Close()
+	signing, err := keys.Open(c.Service.T.Context(), pool, c.Service.Config.Now, nodetest.Log(c.Service.T))
+	if err != nil {
+		c.Service.T.Fatal(err)
+	}
+	provider := local.New(pool, local.Options{Keys: signing, Issuer: c.Service.URL, Audience: node.Audience, VerifiedEmails: true, Now: c.Service.Config.Now})
+	session, err := provider.SignUp(c.Service.T.Context(), nodetest.Address(), nodetest.Password, "From Outside")
+	if err != nil {
+		c.Service.T.Fatal(err)
+	}
+	return session
+}
+
+func checkBootstrap(t *testing.T, a *nodetest.Answer, email string) map[string]any {
+	t.Helper()
+	body := a.Object()
+	nodetest.Members(t, "the bootstrap answer", body, "success", "message", "data")
+	if message, ok := body["message"].(string); body["success"] != true || !ok || message == "" {
+		t.Errorf("success or message is wrong: %s", a.Body)
+	}
+	data, _ := body["data"].(map[string]any)
+	nodetest.Members(t, "data", data, "user", "subscription", "tenants", "active_tenant_id", "active_tenant_role", "canonical_tenant_id", "canonical_role")
+	user := data["user"].(map[string]any)
+	nodetest.Members(t, "user", user, "uid", "email", "tenant_id", "role")
+	nodetest.Members(t, "subscription", data["subscription"], "plan", "status", "billingCycle")
+	for _, tenant := range data["tenants"].([]any) {
+		nodetest.Members(t, "a tenant", tenant, "tenant_id", "tenant_name", "role")
+	}
+	nodetest.Same(t, "email", user["email"], email)
+	nodetest.Same(t, "the user's tenant is the active one", user["tenant_id"], data["active_tenant_id"])
+	nodetest.Same(t, "the user's role is the active one", user["role"], data["active_tenant_role"])
+	return data
+}
+
+func TestAuthentication(t *testing.T) {
+	nodetest.Cases{
+		"legacy sign-up answers 201 with tokens": func(t *testing.T, me *nodetest.Client) {
+			email := nodetest.Address()
+			a := me.Service.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Ada Lovelace"}).Want(201)
+			checkLegacy(t, a)
+			body := a.Object()
+			nodetest.Members(t, "the answer", body, "token", "refreshToken", "expiresIn", "user")
+			nodetest.Members(t, "user", body["user"], "id", "email", "displayName", "role")
+			a.Shows(map[string]any{"expiresIn": 3600})
+			user := body["user"].(map[string]any)
+			nodetest.Same(t, "user", []any{user["email"], user["displayName"], user["role"]}, []string{email, "Ada Lovelace", "admin"})
+			withToken(me, body["token"].(string)).Call("GET", "/api/v1/tenants", nil).Want(200)
+		},
+		"legacy sign-in answers as legacy sign-up does": func(t *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			a := me.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": strings.ToUpper(account.email), "password": nodetest.Password}).Want(200)
+			checkLegacy(t, a)
+			nodetest.Members(t, "the answer", a.Object(), "token", "refreshToken", "expiresIn", "user")
+			user := a.Object()["user"].(map[string]any)
+			nodetest.Same(t, "user", []any{user["id"], user["email"], user["role"]}, []string{account.user, account.email, "admin"})
+		},
+		"a wrong password and an unknown address are told alike": func(t *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			wrong := me.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": account.email, "password": "wrong password"}).Refused(401)
+			unknown := me.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": nodetest.Address(), "password": nodetest.Password}).Refused(401)
+			sameProblem(t, wrong, unknown)
+		},
+		"legacy sign-in names what is missing": func(_ *testing.T, me *nodetest.Client) {
+			me.Service.Anonymous().Call("POST", "/auth/signin", `{}`).Refused(422, "email", "password")
+			me.Service.Anonymous().Call("POST", "/auth/signin", `{"email":"a@example.com"}`).Refused(422, "password")
+		},
+		"sign-up answers 201 with the bootstrap": func(t *testing.T, me *nodetest.Client) {
+			email := nodetest.Address()
+			a := me.Service.Anonymous().Call("POST", "/api/v1/auth/signup", map[string]string{"email": email, "password": nodetest.Password}).Want(201)
+			data := checkBootstrap(t, a, email)
+			nodetest.Same(t, "canonical role", data["canonical_role"], "admin")
+			nodetest.Same(t, "canonical tenant", data["canonical_tenant_id"], data["active_tenant_id"])
+			nodetest.Same(t, "subscription", data["subscription"], map[string]string{"plan": "free", "status": "active", "billingCycle": "none"})
+			if len(data["tenants"].([]any)) != 1 {
+				t.Errorf("a new person has the tenants %v", data["tenants"])
+			}
+			if a.Header.Get("Deprecation") != "" {
+				t.Error("the versioned sign-up calls itself deprecated")
+			}
+		},
+		"sign-up takes the token of somebody whom the identity provider knows": func(t *testing.T, me *nodetest.Client) {
+			session := outside(me)
+			body := map[string]string{"idToken": session.IDToken}
+			checkBootstrap(t, me.Service.Anonymous().Call("POST", "/api/v1/auth/signup", body).Want(201), session.Email)
+			me.Service.Anonymous().Call("POST", "/api/v1/auth/signup", body).Refused(409)
+			checkBootstrap(t, me.Service.Anonymous().Call("POST", "/api/v1/auth/login", body).Want(200), session.Email)
+		},
+		"first sign-ins at once make one tenant": func(t *testing.T, me *nodetest.Client) {
+			session := outside(me)
+			var all sync.WaitGroup
+			answers := make([]*nodetest.Answer, 8)
+			for i := range answers {
+				all.Go(func() {
+					answers[i] = me.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": session.IDToken})
+				})
+			}
+			all.Wait()
+			for _, a := range answers {
+				data := checkBootstrap(t, a.Want(200), session.Email)
+				nodetest.Same(t, "tenants", len(data["tenants"].([]any)), 1)
+			}
+		},
+		"whoever has not begun to use the service can do nothing else": func(_ *testing.T, me *nodetest.Client) {
+			session := outside(me)
+			stranger := withToken(me, session.IDToken)
+			for _, call := range [][3]string{
+				{"POST", "/api/v1/tenants", `{"name":"mine"}`}, {"GET", "/api/v1/tenants", ""}, {"POST", "/api/v1/auth/logout", ""}, {"GET", "/api/v1/flags", ""},
+				{"POST", "/api/v1/admin/invitations/accept", ""}, {"POST", "/ofrep/v1/evaluate/flags", `{}`}, {"POST", nodetest.FlagPath("any", "/evaluate"), `{}`},
+			} {
+				a := stranger.Call(call[0], call[1], call[2], "X-Tenant-ID", me.Tenant).Refused(403)
+				if !strings.Contains(string(a.Body), "POST /api/v1/auth/login") {
+					me.Service.T.Errorf("%s does not say what to do: %s", a.Call, a.Body)
+				}
+			}
+			me.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": session.IDToken}).Want(200)
+			stranger.Call("POST", "/api/v1/tenants", `{"name":"mine"}`).Want(201)
+		},
+		"another node knows at once who has begun to use the service": func(_ *testing.T, me *nodetest.Client) {
+			second := me.Service.SecondNode()
+			for range 20 {
+				there := &nodetest.Client{Service: second, Token: newAccount(me).token}
+				there.Call("GET", "/api/v1/tenants", nil).Want(200)
+			}
+		},
+		"a known address is 409 in any case": func(_ *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			for _, path := range []string{"/auth/signup", "/api/v1/auth/signup"} {
+				for _, email := range []string{account.email, strings.ToUpper(account.email)} {
+					me.Service.Anonymous().Call("POST", path, map[string]string{"email": email, "password": nodetest.Password}).Refused(409)
+				}
+			}
+		},
+		"sign-ups at once with one address make one account": func(t *testing.T, me *nodetest.Client) {
+			body := map[string]string{"email": nodetest.Address(), "password": nodetest.Password}
+			nodetest.Same(t, "statuses", statuses(4, func(int) *nodetest.Answer { return me.Service.Anonymous().Call("POST", "/auth/signup", body) }), map[int]int{201: 1, 409: 3})
+		},
+		"a bad address and a short password are both named": func(_ *testing.T, me *nodetest.Client) {
+			for _, path := range []string{"/auth/signup", "/api/v1/auth/signup"} {
+				me.Service.Anonymous().Call("POST", path, `{"email":"nobody","password":"1234567"}`).Refused(422, "email", "password")
+				me.Service.Anonymous().Call("POST", path, `{}`).Refused(422, "email", "password")
+				me.Service.Anonymous().Call("POST", path, map[string]string{"email": nodetest.Address(), "password": "short"}).Refused(422, "password")
+				me.Service.Anonymous().Call("POST", path, map[string]string{"email": nodetest.Address(), "password": "ééééééé"}).Refused(422, "password")
+				me.Service.Anonymous().Call("POST", path, map[string]string{"email": "Ada <ada@example.com>", "password": nodetest.Password}).Refused(422, "email")
+				me.Service.Anonymous().Call("POST", path, map[string]string{"email": nodetest.Address(), "password": nodetest.Password, "displayName": strings.Repeat("x", 201)}).Refused(422, "displayName")
+			}
+		},
+		"login refuses tokens that do not verify": func(t *testing.T, me *nodetest.Client) {
+			for what, token := range badTokens(me.Token) {
+				a := me.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": token}).Refused(401)
+				if a.Header.Get("WWW-Authenticate") == "" {
+					t.Errorf("%s: no WWW-Authenticate", what)
+				}
+			}
+			me.Service.Anonymous().Call("POST", "/api/v1/auth/login", `{}`).Refused(422, "idToken")
+			me.Service.Anonymous().Call("POST", "/api/v1/auth/login", `{"idToken":""}`).Refused(422, "idToken")
+			me.Service.Anonymous().Call("POST", "/api/v1/auth/signup", `{"idToken":"nonsense"}`).Refused(401)
+		},
+		"a sign-in with a provider is refused to who signed in with another": func(t *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			for name, alias := range map[string]string{"google": "/auth/google", "github": "", "microsoft": "/auth/microsoft"} {
+				path := "/api/v1/auth/signin/" + name
+				signIn := func(idToken, providerName string) *nodetest.Answer {
+					return me.Service.Anonymous().Call("POST", path, map[string]string{"idToken": idToken, "providerName": providerName})
+				}
+				signIn(account.token, name).Refused(422, "idToken")
+				signIn(account.token, strings.ToUpper(name)+".com").Refused(422, "idToken")
+				signIn(account.token, "facebook").Refused(422, "providerName")
+				signIn("", "password").Refused(422, "idToken", "providerName")
+				signIn(account.token+"x", name).Refused(401)
+				me.Service.Anonymous().Call("POST", path, `{}`).Refused(422, "idToken", "providerName")
+				if alias != "" {
+					checkLegacy(t, me.Service.Anonymous().Call("POST", alias, map[string]string{"idToken": account.token}).Refused(422, "idToken"))
+					me.Service.Anonymous().Call("POST", alias, `{}`).Refused(422, "idToken")
+					me.Service.Anonymous().Call("POST", alias, `{"idToken":"nonsense"}`).Refused(401)
+				}
+			}
+		},
+		"a call without a good token is 401 and says how to do better": func(t *testing.T, me *nodetest.Client) {
+			headers := map[string]string{"none": "", "another scheme": "Basic bWU6cHc=", "no token": "Bearer", "an empty token": "Bearer ", "the token alone": me.Token}
+			for what, token := range badTokens(me.Token) {
+				headers[what] = "Bearer " + token
+			}
+			for what, header := range headers {
+				for _, call := range [][2]string{{"GET", "/api/v1/tenants"}, {"GET", "/api/v1/flags"}, {"POST", "/api/v1/auth/logout"}, {"POST", nodetest.FlagPath("any", "/evaluate")}} {
+					a := me.Call(call[0], call[1], nil, "Authorization", header).Refused(401)
+					if got := a.Header.Get("WWW-Authenticate"); got != "Bearer" {
+						t.Errorf("%s, %s: WWW-Authenticate is %q", what, a.Call, got)
+					}
+				}
+			}
+			me.Call("GET", "/api/v1/tenants", nil, "Authorization", "bearer "+me.Token).Want(200)
+		},
+		"logout ends the token and the refresh token of this session alone": func(_ *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			other := account.signIn(me)
+			gone := withToken(me, account.token)
+			gone.Call("POST", "/api/v1/auth/logout", nil).Want(200).Shows(map[string]any{"success": true})
+			gone.Call("GET", "/api/v1/tenants", nil).Refused(401)
+			gone.Call("POST", nodetest.FlagPath("any", "/evaluate"), `{}`).Refused(401)
+			gone.Call("POST", "/api/v1/auth/logout", nil).Refused(401)
+			gone.Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh}).Refused(401)
+			gone.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Refused(401)
+			withToken(me, other.token).Call("GET", "/api/v1/tenants", nil).Want(200)
+			withToken(me, "").Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": other.refresh}).Want(200)
+			withToken(me, account.signIn(me).token).Call("GET", "/api/v1/tenants", nil).Want(200)
+		},
+		"logout ends tokens that the session was refreshed to": func(_ *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			body := withToken(me, "").Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh}).Want(200).Object()
+			newer := withToken(me, body["token"].(string))
+			newer.Call("POST", "/api/v1/auth/logout", nil).Want(200)
+			newer.Call("GET", "/api/v1/tenants", nil).Refused(401)
+			withToken(me, account.token).Call("GET", "/api/v1/tenants", nil).Refused(401)
+			newer.Call("POST", "/api/v1/auth/refresh", map[string]any{"refreshToken": body["refreshToken"]}).Refused(401)
+		},
+		"logout ends the session on every node": func(_ *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			second := me.Service.SecondNode()
+			there := &nodetest.Client{Service: second, Token: account.token}
+			there.Call("GET", "/api/v1/tenants", nil).Want(200)
+			withToken(me, account.token).Call("POST", "/api/v1/auth/logout", nil).Want(200)
+			second.Eventually("the other node refuses the token", func() bool { return there.Call("GET", "/api/v1/tenants", nil).Status == 401 })
+			there.Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh}).Refused(401)
+		},
+		"refresh rotates the refresh token, and its second use ends the family": func(t *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			refresh := func(token any) *nodetest.Answer {
+				return withToken(me, "").Call("POST", "/api/v1/auth/refresh", map[string]any{"refreshToken": token})
+			}
+			first := refresh(account.refresh).Want(200)
+			body := first.Object()
+			nodetest.Members(t, "the answer", body, "token", "refreshToken", "expiresIn", "user")
+			if body["refreshToken"] == account.refresh {
+				t.Error("the refresh token is not rotated")
+			}
+			withToken(me, body["token"].(string)).Call("GET", "/api/v1/tenants", nil).Want(200)
+			second := refresh(body["refreshToken"]).Want(200).Object()
+			other, node := account.signIn(me), me.Service.SecondNode()
+			refresh(account.refresh).Refused(401)
+			refresh(second["refreshToken"]).Refused(401)
+			for _, token := range []string{account.token, body["token"].(string), second["token"].(string)} {
+				withToken(me, token).Call("GET", "/api/v1/tenants", nil).Refused(401)
+				there := &nodetest.Client{Service: node, Token: token}
+				node.Eventually("the other node refuses the token", func() bool { return there.Call("GET", "/api/v1/tenants", nil).Status == 401 })
+			}
+			withToken(me, other.token).Call("GET", "/api/v1/tenants", nil).Want(200)
+			refresh(other.refresh).Want(200)
+			refresh("nonsense").Refused(401)
+			refresh("").Refused(422, "refreshToken")
+		},
+		"the active tenant is the one last used, the canonical one the first": func(t *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			me = withToken(me, account.token)
+			first := checkBootstrap(t, me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200), account.email)["canonical_tenant_id"].(string)
+			second := me.NewTenant("second").Tenant
+			for _, used := range []string{second, first, second} {
+				me.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", used).Want(200)
+				data := checkBootstrap(t, me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200), account.email)
+				nodetest.Same(t, "active and canonical tenant", []any{data["active_tenant_id"], data["canonical_tenant_id"]}, []string{used, first})
+				nodetest.Same(t, "tenants", []any{data["tenants"].([]any)[0].(map[string]any)["tenant_id"], data["tenants"].([]any)[1].(map[string]any)["tenant_name"]}, []string{first, "second"})
+			}
+		},
+		"a tenant that one may not enter does not become the active one": func(t *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			mine := withToken(me, account.token)
+			mine.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", me.Tenant).Refused(403)
+			data := checkBootstrap(t, mine.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200), account.email)
+			nodetest.Same(t, "active tenant", data["active_tenant_id"], data["canonical_tenant_id"])
+		},
+		"without X-Tenant-ID a call is about the first tenant": func(t *testing.T, me *nodetest.Client) {
+			account := newAccount(me)
+			mine := withToken(me, account.token)
+			second := mine.NewTenant("second")
+			mine.Call("POST", "/api/v1/projects", `{"name":"by default"}`).Want(201)
+			second.Call("POST", "/api/v1/projects", `{"name":"in the second"}`).Want(201)
+			first := mine.Call("GET", "/api/v1/tenants", nil).Want(200).List()[0]["id"].(string)
+			got := mine.Call("GET", "/api/v1/projects", nil, "X-Tenant-ID", first).Want(200).List()
+			nodetest.Same(t, "projects", nodetest.Column(got, "name"), []string{"by default"})
+		},
+	}.Run(t)
+}
+
+func checkLegacy(t *testing.T, a *nodetest.Answer) {
+	t.Helper()
+	if a.Header.Get("Deprecation") == "" || !strings.Contains(a.Header.Get("Link"), `rel="successor-version"`) {
+		t.Errorf("%s does not say that it is deprecated: %v", a.Call, a.Header)
+	}
+}
+
+// badTokens are tokens that do not hold, by what is wrong with them.
+func badTokens(good string) map[string]string {
+	part := strings.Split(good, ".")
+	return map[string]string{
+		"nonsense":        "nonsense",
+		"another payload": part[0] + "." + part[1][:len(part[1])-2] + "QQ." + part[2],
+		"no signature":    part[0] + "." + part[1] + ".",
+		"unsigned":        "eyJhbGciOiJub25lIn0." + part[1] + ".",
+		"trailing text":   good + "x",
+		"huge":            good + strings.Repeat("x", 20_000),
+	}
+}
+
+// statuses makes n calls at once and counts their statuses.
+func statuses(n int, call func(i int) *nodetest.Answer) map[int]int {
+	answers := make([]*nodetest.Answer, n)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { answers[i] = call(i) })
+	}
+	all.Wait()
+	count := map[int]int{}
+	for _, a := range answers {
+		count[a.Status]++
+	}
+	return count
+}
+
+// sameProblem checks that two problems differ in nothing but the request's id.
+func sameProblem(t *testing.T, a, b *nodetest.Answer) {
+	t.Helper()
+	x, y := a.Object(), b.Object()
+	delete(x, "instance")
+	delete(y, "instance")
+	nodetest.Same(t, a.Call+" and "+b.Call+" are refused alike", x, y)
+}

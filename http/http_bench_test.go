@@ -1,0 +1,279 @@
+package http_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/migrations/pgtest"
+)
+
+// benchRoles are what else the test binary does, in processes of its own, where FLAGLEDGER_BENCH_ROLE says so.
+var benchRoles = map[string]func(){"bare": serveBare, "load": generateLoad}
+
+const (
+	benchConnections = 32
+	benchRequests    = 40_000 // a round
+	benchPath        = "/api/v1/flags/checkout/evaluate"
+	benchBody        = `{"targetingKey":"user-42","attributes":{"plan":"pro","country":"DE","seats":12},"environment":"production"}`
+)
+
+// benchAnswer is the answer of both servers.
+type benchAnswer struct {
+	Enabled       bool    `json:"enabled"`
+	Value         bool    `json:"value"`
+	Reason        string  `json:"reason"`
+	VariationID   *string `json:"variationId"`
+	VariationName *string `json:"variationName"`
+	RuleID        *string `json:"ruleId"`
+	FlagVersion   int     `json:"flagVersion"`
+}
+
+// benchFlag makes the flag that is evaluated: benchBody meets its second rule.
+func benchFlag(c *nodetest.Client) {
+	c.Service.T.Helper()
+	c.CreateEnabledFlag("checkout", map[string]any{"flag_variations": []any{map[string]any{"name": "on", "value": true}, map[string]any{"name": "off", "value": false}}})
+	c.SetRules("checkout", fmt.Sprintf(`{"rules":[
+		{"conditions":[{"attribute":"country","op":"in","values":["AT","CH"]}],"serve":{"value":false}},
+		{"conditions":[{"attribute":"plan","op":"in","values":["pro","team"]},{"attribute":"seats","op":"gte","values":[10]}],"serve":{"variationId":%q}}]}`,
+		c.Variations("checkout")[0]["id"])).Want(200)
+}
+
+// serveBare is what the service is measured against: a chi handler that decodes the same body, looks the token up in a map and encodes the same
+// answer, and does nothing else.
+func serveBare() {
+	users := map[string]string{os.Getenv("BENCH_TOKEN"): "user-1"}
+	var answer benchAnswer
+	if err := json.Unmarshal([]byte(os.Getenv("BENCH_ANSWER")), &answer); err != nil {
+		log.Fatal(err)
+	}
+	router := chi.NewRouter()
+	router.Post("/api/v1/flags/{flagKey}/evaluate", func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			TargetingKey string         `json:"targetingKey"`
+			Attributes   map[string]any `json:"attributes"`
+			Environment  string         `json:"environment"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if _, known := users[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]; !known {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(listener.Addr())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent is gone
+		os.Exit(0)
+	}()
+	log.Fatal((&http.Server{Handler: router, ReadHeaderTimeout: time.Second}).Serve(listener))
+}
+
+// generateLoad makes the requests of a round, over connections that stay open.
+func generateLoad() {
+	transport := &http.Transport{MaxIdleConnsPerHost: benchConnections, MaxConnsPerHost: benchConnections}
+	client := &http.Client{Transport: transport}
+	var made atomic.Int64
+	var connections sync.WaitGroup
+	for range benchConnections {
+		connections.Go(func() {
+			for made.Add(1) <= benchRequests {
+				r, err := http.NewRequest(http.MethodPost, os.Getenv("BENCH_URL")+benchPath, strings.NewReader(benchBody))
+				if err != nil {
+					log.Fatal(err)
+				}
+				r.Header.Set("Authorization", "Bearer "+os.Getenv("BENCH_TOKEN"))
+				r.Header.Set("X-Tenant-ID", os.Getenv("BENCH_TENANT"))
+				r.Header.Set("Content-Type", "application/json")
+				response, err := client.Do(r)
+				if err != nil {
+					log.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
+					log.Fatal(response.Status, err)
+				}
+				response.Body.Close()
+			}
+		})
+	}
+	connections.Wait()
+}
+
+// role runs the test binary in one of its roles.
+func role(b *testing.B, name string, settings ...string) *exec.Cmd {
+	b.Helper()
+	c := exec.CommandContext(b.Context(), os.Args[0])
+	c.Env = append(append(os.Environ(), "FLAGLEDGER_BENCH_ROLE="+name), settings...)
+	c.Stderr = os.Stderr
+	return c
+}
+
+// httpLoad is what a client asks of a server, and what that costs the server's process.
+type httpLoad struct {
+	name   string
+	pid    int
+	c      *nodetest.Client
+	rounds []float64 // microseconds of CPU a request
+}
+
+// round makes one more round.
+func (l *httpLoad) round(b *testing.B) {
+	b.Helper()
+	before := cpuTime(b, l.pid)
+	if err := role(b, "load", "BENCH_URL="+l.c.Service.URL, "BENCH_TOKEN="+l.c.Token, "BENCH_TENANT="+l.c.Tenant).Run(); err != nil {
+		b.Fatal(err)
+	}
+	l.rounds = append(l.rounds, float64((cpuTime(b, l.pid)-before).Microseconds())/benchRequests)
+}
+
+func median(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2
+}
+
+// cpuTime is what a process has used of the processors, in user and in kernel mode. It is known on Linux alone.
+func cpuTime(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100 // as all architectures that Go runs on have it
+}
+
+// startBare starts the bare server, which knows the token of a client and answers as it is answered, and gives a client of it.
+func startBare(b *testing.B, like *nodetest.Client) (pid int, there *nodetest.Client) {
+	b.Helper()
+	bare := role(b, "bare", "BENCH_TOKEN="+like.Token, "BENCH_ANSWER="+string(like.Call("POST", benchPath, benchBody).Want(200).Body))
+	if _, err := bare.StdinPipe(); err != nil {
+		b.Fatal(err)
+	}
+	printed, err := bare.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := bare.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = bare.Process.Kill()
+		_ = bare.Wait()
+	})
+	address, err := bufio.NewReader(printed).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := *like
+	c.Service = &nodetest.Service{T: b, URL: "http://" + strings.TrimSpace(address)}
+	return bare.Process.Pid, &c
+}
+
+// BenchmarkEvaluateHTTP is what an evaluation over HTTP costs the server's process, authentication, rate limit, metrics and metering included,
+// beside what a bare handler costs its own. Both are loaded in turn by the same generator; each iteration is a round of 40,000 requests of each.
+func BenchmarkEvaluateHTTP(b *testing.B) {
+	if runtime.GOOS != "linux" {
+		b.Skip("the CPU time of a process is read from /proc")
+	}
+	i := nodetest.Build(b)
+	node := i.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_RATE_LIMITS=free=1000000000")
+	user := i.Service().SignUp("me@example.com")
+	benchFlag(user)
+	machine := user.Machine("flags:evaluate")
+	barePID, bare := startBare(b, user)
+	nodetest.Same(b, "the answers of both servers", bare.Call("POST", benchPath, benchBody).Want(200).Object(), user.Call("POST", benchPath, benchBody).Want(200).Object())
+
+	loads := []*httpLoad{{name: "bare", pid: barePID, c: bare}, {name: "user", pid: node.Process.Pid, c: user}, {name: "machine", pid: node.Process.Pid, c: machine}}
+	for _, l := range loads {
+		l.round(b) // warms up
+		l.rounds = nil
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		for _, l := range loads {
+			l.round(b)
+		}
+	}
+	for _, l := range loads {
+		b.ReportMetric(median(l.rounds), l.name+"-µs/req")
+		b.Logf("%s: %.1f µs of CPU a request", l.name, l.rounds)
+	}
+	for _, l := range loads[1:] {
+		ratios := make([]float64, len(l.rounds))
+		for i := range ratios {
+			ratios[i] = l.rounds[i] / loads[0].rounds[i]
+		}
+		b.ReportMetric(median(ratios), l.name+"-ratio")
+	}
+}
+
+// answerSink is where a benchmark's answers go.
+type answerSink struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (s *answerSink) Header() http.Header    { return s.header }
+func (s *answerSink) WriteHeader(status int) { s.status = status }
+func (s *answerSink) Write(p []byte) (int, error) {
+	s.body = append(s.body, p...)
+	return len(p), nil
+}
+
+// BenchmarkEvaluateHandler is what the service does for an evaluation, without net/http's own part: all middleware, authentication, limits,
+// metrics, metering.
+func BenchmarkEvaluateHandler(b *testing.B) {
+	user := nodetest.New(b).SignUp("me@example.com")
+	benchFlag(user)
+	for name, c := range map[string]*nodetest.Client{"user": user, "machine": user.Machine("flags:evaluate")} {
+		b.Run(name, func(b *testing.B) {
+			body := strings.NewReader(benchBody)
+			r := httptest.NewRequest(http.MethodPost, benchPath, io.NopCloser(body))
+			r.Header = http.Header{"Authorization": {"Bearer " + c.Token}, "X-Tenant-Id": {c.Tenant}, "Content-Type": {"application/json"}}
+			b.ReportAllocs()
+			for b.Loop() {
+				body.Reset(benchBody)
+				w := &answerSink{header: http.Header{}}
+				c.Service.Node.API.ServeHTTP(w, r)
+				if w.status >= 400 {
+					b.Fatalf("%d: %s", w.status, w.body)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// Members that a body must not have, types that do not fit and rules that are broken are told in one answer.
+func TestAllThatIsWrongWithABodyIsToldAtOnce(t *testing.T) {
+	nodetest.Cases{
+		"of a flag": func(_ *testing.T, me *nodetest.Client) {
+			me.Call("POST", "/api/v1/flags", `{"key":"bad key!","type":"boolean","defaultValue":"x","description":5,"bogus":1}`).
+				Refused(422, "key", "defaultValue", "description", "bogus")
+			me.CreateFlag("k", nil)
+			me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean","bogus":1}`).Refused(422, "bogus")
+			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"","tags":{},"enabled":true,"bogus":1}`).Refused(422, "name", "tags", "enabled", "bogus")
+			me.Call("POST", nodetest.FlagPath("k", "/variations"), `{"name":"","weight":"1","bogus":1}`).Refused(422, "name", "value", "weight", "bogus")
+			me.SetRules("k", `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["("]}],"serve":{"value":1},"bogus":1},5]}`).
+				Refused(422, "rules[0].conditions[0].values[0]", "rules[0].serve.value", "rules[0].bogus", "rules[1]")
+			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
+		},
+		"of what is not there it is not told": func(_ *testing.T, me *nodetest.Client) {
+			me.Call("PATCH", nodetest.FlagPath("none"), `{"name":"","bogus":1}`).Refused(404)
+		},
+		"of a tenant and what is in it": func(_ *testing.T, me *nodetest.Client) {
+			me.Call("POST", "/api/v1/projects", `{"color":"red","description":[],"bogus":1}`).Refused(422, "name", "color", "description", "bogus")
+			me.Call("POST", "/api/v1/tenants", `{"name":"","primaryEmail":"x","isSandbox":"yes","bogus":1}`).Refused(422, "name", "primaryEmail", "isSandbox", "bogus")
+			me.Call("PATCH", "/api/v1/tenants/"+me.Tenant, `{"name":"","primaryEmail":"x","contactName":5,"bogus":1}`).Refused(422, "name", "primaryEmail", "contactName", "bogus")
+			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", `{"environment":"UPPER","bogus":1}`).Refused(422, "environment", "bogus")
+			me.Call("POST", usersPath(me), `{"email":"x","role":"owner","bogus":1}`).Refused(422, "email", "role", "bogus")
+			me.Call("POST", "/api/v1/oauth/clients", `{"name":"","scopes":["flags:read","x",5],"bogus":1}`).Refused(422, "name", "scopes[1]", "scopes[2]", "bogus")
+		},
+		"of who signs up or in": func(_ *testing.T, me *nodetest.Client) {
+			me.Call("POST", "/api/v1/auth/signup", `{"email":"x","password":"short","displayName":5,"bogus":1}`).Refused(422, "email", "password", "displayName", "bogus")
+			me.Call("POST", "/auth/signup", `{"email":"x","password":"short","bogus":1}`).Refused(422, "email", "password", "bogus")
+			me.Call("POST", "/auth/signin", `{"email":5,"bogus":1}`).Refused(422, "email", "password", "bogus")
+			me.Call("POST", "/api/v1/auth/signin/google", `{"idToken":5,"providerName":"github","bogus":1}`).Refused(422, "idToken", "providerName", "bogus")
+			me.Call("POST", "/api/v1/auth/update-password", `{"newPassword":"short","bogus":1}`).Refused(422, "currentPassword", "newPassword", "bogus")
+		},
+	}.Run(t)
+}
+
+// A body that is right but for one member that it must not have changes nothing, whatever the operation: no fact, and nothing that is kept.
+func TestARefusedBodyChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := serviceOfRoot(t)
+	me := s.SignUp("root@example.com")
+	store := s.Store()
+	project, _ := me.CreateProject("p")
+	flag := me.CreateFlag("k", map[string]any{"projectId": project, "flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}}})
+	variations := nodetest.Column(asMaps(flag["variations"]), "id")
+	ids := strings.NewReplacer(exampleProject, project, exampleVariations[0], variations[0].(string), exampleVariations[1], variations[1].(string))
+	member := me.Join("viewer")
+	paths := strings.NewReplacer("{projectId}", project, "{flagKey}", "k", "{key}", "k", "{variationId}", variations[0].(string), "{userId}", member.UserID)
+	whole, operations := me.Document()
+	for name, operation := range operations {
+		content := object(object(object(operation["requestBody"])["content"])["application/json"])
+		if content == nil || strings.HasPrefix(name, "POST /ofrep/") { // which ignores what it does not know
+			continue
+		}
+		body := maps.Clone(object(sample(whole, content)))
+		body["bogus"] = 1
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := store.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := kept(s)
+		method, path, _ := strings.Cut(name, " ")
+		me.Call(method, filled(me, paths.Replace(path)), ids.Replace(string(text))).Refused(422, "bogus")
+		if after, err := store.Head(t.Context()); err != nil || after != head {
+			t.Errorf("%s: the log ends at %v, not at %v: %v", name, after, head, err)
+		}
+		nodetest.Same(t, "after "+name+" what is kept", kept(s), before)
+	}
+}
+
+// kept is all that is kept beside the facts, but for who used which tenant last.
+func kept(s *nodetest.Service) (rows string) {
+	s.T.Helper()
+	ctx := context.Background()
+	db, err := pgx.Connect(ctx, s.DatabaseURL)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer func() { _ = db.Close(ctx) }()
+	for _, table := range []string{"people", "tenant_contacts", "passwords", "refresh_tokens", "signing_keys", "pending_members", "invitations", "mailed_tokens"} {
+		var found string
+		if err := db.QueryRow(ctx, fmt.Sprintf(`select coalesce(string_agg(t::text, E'\n' order by t::text), '') from keep.%s t`, table)).Scan(&found); err != nil {
+			s.T.Fatal(err)
+		}
+		rows += table + "\n" + found + "\n"
+	}
+	return rows
+}
