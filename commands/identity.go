@@ -12,6 +12,7 @@ import (
 // credentials or tokens that do not hold, Conflict for an address that is taken, Invalid with the field for a bad address, password or mailed
 // token, TooMany where it has seen too many attempts, Unavailable when it cannot be reached or is not set up for what is asked.
 type Identity interface {
+	Passwords
 	// SignUp creates an account and signs it in. Where the provider does not take the address on trust, it mails a link that verifies it.
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
@@ -28,12 +29,6 @@ type Identity interface {
 	Revoke(ctx context.Context, userID, sessionID string) error
 	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for any address.
 	ForgotPassword(ctx context.Context, email string) error
-	// ResetPassword sets the password of the person a link was mailed to, with the token that stands in the link. Before the password is another, end is
-	// told that all of the person's sessions have ended; where that fails nothing changes, and the link stays good.
-	ResetPassword(ctx context.Context, token, password string, end Ending) error
-	// UpdatePassword sets the password of somebody who knows the current one; Unauthenticated says that he does not. Before the password is
-	// another, end is told that the person's other sessions have ended; where that fails nothing changes.
-	UpdatePassword(ctx context.Context, c Claims, current, password string, end Ending) error
 	// VerifyEmail notes that the person a link was mailed to reads the mails to the account's address, with the token that stands in the link. The
 	// password proves that the account is theirs: else somebody could sign up with another person's address, who then confirms it. With a wrong
 	// one the link stays good. ID tokens that are issued from then on say that the address is verified.
@@ -52,9 +47,6 @@ func (e *ReusedTokenError) Error() string {
 
 // Unwrap makes it an Unauthenticated refusal.
 func (e *ReusedTokenError) Unwrap() error { return &Error{Kind: Unauthenticated, Detail: e.Error()} }
-
-// Ending makes it known to all nodes which sessions have ended.
-type Ending func(context.Context, EndSessions) error
 
 // Claims is what a verified ID token says.
 type Claims struct {
@@ -76,16 +68,10 @@ type Session struct {
 	ExpiresIn    time.Duration // of the ID token
 }
 
-// MaxPassword and MaxEmail are the longest password and address, in bytes.
-const (
-	MaxPassword = 1024
-	MaxEmail    = 254 // RFC 5321
-)
+// MaxEmail is the longest address, in bytes (RFC 5321).
+const MaxEmail = 254
 
-const (
-	minPassword    = 8   // characters
-	maxDisplayName = 200 // characters
-)
+const maxDisplayName = 200 // characters
 
 // CheckSignUp tells all that is wrong with the fields of a sign-up, nil where nothing is.
 func CheckSignUp(email, password, displayName string) error {
@@ -96,26 +82,6 @@ func CheckSignUp(email, password, displayName string) error {
 	wrong.check(utf8.RuneCountInString(displayName) <= maxDisplayName, "displayName", "must be at most %d characters", maxDisplayName) // it goes into tokens
 	wrong.check(utf8.ValidString(displayName) && !strings.ContainsRune(displayName, 0), "displayName", "must be text")
 	return wrong.err()
-}
-
-// CheckNewPassword tells what is wrong with a password that is to be set, nil where nothing is.
-func CheckNewPassword(password string) error {
-	wrong := fields{}
-	wrong.checkPassword("newPassword", password)
-	return wrong.err()
-}
-
-// CheckPasswordChange tells all that is wrong with the fields of a change, nil where nothing is.
-func CheckPasswordChange(current, password string) error {
-	wrong := fields{}
-	wrong.check(current != "", "currentPassword", "is required")
-	wrong.checkPassword("newPassword", password)
-	return wrong.err()
-}
-
-func (f fields) checkPassword(field, password string) {
-	f.check(utf8.RuneCountInString(password) >= minPassword, field, "must be at least %d characters", minPassword)
-	f.check(len(password) <= MaxPassword, field, "must be at most %d bytes", MaxPassword)
 }
 
 // PlainEmail tells whether it is an address alone, with no name or comment beside it.

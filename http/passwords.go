@@ -46,7 +46,7 @@ func (a *API) addPasswords() {
 		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
-		done, err := a.resetPassword(ctx, in.Body.Token, in.Body.NewPassword.NewPassword)
+		done, err := commands.ResetPassword(ctx, a.writer, a.identity, requestBy(ctx, ""), in.Body.Token, in.Body.NewPassword.NewPassword)
 		return succeeded(done), err
 	})
 
@@ -90,26 +90,14 @@ func (a *API) addPasswords() {
 	})
 }
 
-func (a *API) resetPassword(ctx context.Context, token, password string) (done commands.Done, err error) {
-	err = a.identity.ResetPassword(ctx, token, password, a.endSessions(&done))
-	return done, err
-}
-
 func (a *API) updatePassword(ctx context.Context, current, password string) (done commands.Done, err error) {
 	claims := principalOf(ctx).claims
-	err = a.limitGuesses(ctx, "password of "+claims.UserID, func() error {
-		return a.identity.UpdatePassword(ctx, claims, current, password, a.endSessions(&done))
+	err = a.limitGuesses(ctx, "password of "+claims.UserID, func() (err error) {
+		done, err = commands.UpdatePassword(ctx, a.writer, a.identity, requestBy(ctx, claims.UserID), claims, current, password)
+		return err
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
 		err = invalid(map[string]string{"currentPassword": "is wrong"})
 	}
 	return done, err
-}
-
-// endSessions makes it known to all nodes which of a person's sessions have ended, and notes what became of it.
-func (a *API) endSessions(done *commands.Done) commands.Ending {
-	return func(ctx context.Context, ending commands.EndSessions) (err error) {
-		_, *done, err = commands.Do(ctx, a.writer, requestBy(ctx, ending.UserID), ending)
-		return err
-	}
 }

@@ -16,7 +16,6 @@ import (
 	"flagledger/commands/identity/firebase"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/keep/keys"
-	"flagledger/events"
 )
 
 // Audience is who the local identity provider's tokens are for.
@@ -63,7 +62,7 @@ type provider interface {
 // which sessions have ended there, and whose account was deleted.
 func openIdentity(
 	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer,
-	end commands.Ending, erase func(ctx context.Context, userID string) error, log *slog.Logger,
+	end func(context.Context, commands.EndSessions) error, erase func(ctx context.Context, userID string) error, log *slog.Logger,
 ) (provider, error) {
 	if c.Firebase.ProjectID == "" {
 		return local.New(pool, local.Options{
@@ -82,12 +81,4 @@ func openFirebase(ctx context.Context, c Config, o firebase.Options) (*firebase.
 		return nil, fmt.Errorf("FIREBASE_PROJECT_ID needs GOOGLE_APPLICATION_CREDENTIALS: %w", err)
 	}
 	return p, nil
-}
-
-// endSessions makes it known to all nodes which sessions have ended at the identity provider.
-func endSessions(w *commands.Writer) commands.Ending {
-	return func(ctx context.Context, ending commands.EndSessions) error {
-		_, _, err := commands.Do(ctx, w, commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "identity provider"}}, ending)
-		return err
-	}
 }

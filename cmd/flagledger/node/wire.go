@@ -68,7 +68,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	progress := projections.NewProgress(models.All())
 	writer := &commands.Writer{Store: store, Await: progress.Wait}
 	people, reads := directory.New(pool), queries.New(pool, live)
-	identity, err := openIdentity(ctx, c, pool, signing, mailer, endSessions(writer), newEraser(writer, pool, people, reads).Erase, log)
+	identity, err := openIdentity(ctx, c, pool, signing, mailer, writer.SessionsEnded, newEraser(writer, pool, people, reads).Erase, log)
 	if err != nil {
 		return nil, err
 	}

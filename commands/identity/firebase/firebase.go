@@ -28,7 +28,7 @@ type Options struct {
 	APIKey    string // without it nobody can sign in with a password here, though with Firebase itself
 	Emulator  string // host and port of an emulator, as FIREBASE_AUTH_EMULATOR_HOST has them; empty for Firebase
 	// End is told which sessions have ended at Firebase.
-	End commands.Ending
+	End func(context.Context, commands.EndSessions) error
 	// Gone is told whose account was deleted at Firebase. NotFound says that the service never knew them.
 	Gone       func(ctx context.Context, userID string) error
 	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
@@ -249,30 +249,29 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	return nil
 }
 
-// ResetPassword sets the password of whom a link was mailed to, with the link's oobCode.
-func (p *Provider) ResetPassword(ctx context.Context, token, password string, end commands.Ending) error {
+// PrepareReset checks the oobCode of a mailed link. Firebase checks the password when it is set.
+func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
 	if err := p.withPasswords(); err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
 	if err := commands.CheckNewPassword(password); err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
 	if token == "" {
-		return badLink()
+		return commands.PasswordChange{}, badLink()
 	}
 	email, err := p.follow(ctx, token, "") // whose it is, before it is used
 	if err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
 	user, err := p.userByEmail(ctx, email)
 	if err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
-	if err := p.ending(ctx, user.UID, "", end); err != nil {
+	return commands.PasswordChange{Ends: p.ends(user.UID, ""), Set: func(ctx context.Context) error {
+		_, err := p.follow(ctx, token, password)
 		return err
-	}
-	_, err = p.follow(ctx, token, password)
-	return err
+	}}, nil
 }
 
 // follow sets the password of whom a link was mailed to, and tells the address. Without a password it only tells, of a link for whatever purpose.
@@ -298,37 +297,36 @@ func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRec
 	return user, nil
 }
 
-// UpdatePassword sets the password of somebody who is signed in and knows the current one. Firebase ends the refresh tokens of this session as
+// PrepareUpdate checks the current password of somebody who is signed in. Once the new one is set, Firebase ends the refresh tokens of this session as
 // well as of the others.
-func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string, end commands.Ending) error {
+func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current, password string) (commands.PasswordChange, error) {
 	if err := commands.CheckPasswordChange(current, password); err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
 	in, err := p.signIn(ctx, c.Email, current)
 	if err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
 	if in.LocalId != c.UserID {
-		return wrongCredentials()
+		return commands.PasswordChange{}, wrongCredentials()
 	}
-	if err := p.ending(ctx, c.UserID, c.SessionID, end); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
-	defer cancel()
-	_, err = p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{
-		IdToken: in.IdToken, Password: password,
-	}).Context(ctx).Do()
-	if err != nil {
-		return refusal(err, changing)
-	}
-	return nil
+	return commands.PasswordChange{Ends: p.ends(c.UserID, c.SessionID), Set: func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, callTakes)
+		defer cancel()
+		_, err := p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{
+			IdToken: in.IdToken, Password: password,
+		}).Context(ctx).Do()
+		if err != nil {
+			return refusal(err, changing)
+		}
+		return nil
+	}}, nil
 }
 
-// ending tells which sessions Firebase is about to end: those that began before this second. Should one begin from then on with the old password,
+// ends tells which sessions Firebase is about to end: those that began before this second. Should one begin from then on with the old password,
 // Firebase says so when it is asked next.
-func (p *Provider) ending(ctx context.Context, userID, except string, end commands.Ending) error {
-	return end(ctx, commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except})
+func (p *Provider) ends(userID, except string) commands.EndSessions {
+	return commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except}
 }
 
 // VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the link's oobCode, and knows the password. Firebase's own

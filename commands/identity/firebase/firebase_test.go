@@ -233,9 +233,10 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 		"sign up": func() error { _, err := p.SignUp(ctx, "ada@example.com", "correct horse", ""); return err },
 		"sign in": func() error { _, err := p.SignIn(ctx, "ada@example.com", "correct horse"); return err },
 		"refresh": func() error { _, err := p.Refresh(ctx, "token-to-refresh", anyone); return err },
-		"reset":   func() error { return p.ResetPassword(ctx, "token-of-a-link", "correct horse", nil) },
+		"reset":   func() error { _, err := p.PrepareReset(ctx, "token-of-a-link", "correct horse"); return err },
 		"update": func() error {
-			return p.UpdatePassword(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse", "another horse", nil)
+			_, err := p.PrepareUpdate(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse", "another horse")
+			return err
 		},
 		"verify": func() error { return p.VerifyEmail(ctx, "token-of-a-link", "correct horse") },
 	}

@@ -80,22 +80,22 @@ func parse(s string) (passwordHash, error) {
 	return p, nil
 }
 
-// semaphore are for what only so many may do at the same time.
+// semaphore bounds how many do something at the same time.
 type semaphore chan struct{}
 
-const turnWait = 5 * time.Second
+const hashWait = 5 * time.Second
 
-// newHashers are the turns to hash, which takes 19 MiB and a core for some 20 ms. They are as many as half the cores, and one at least: evaluation
-// must go on beside a flood of sign-ins.
+// newHashers bounds how many passwords are hashed at once, each of which takes 19 MiB and a core for some 20 ms, to half the cores: evaluation must
+// go on beside a flood of sign-ins.
 func newHashers() semaphore { return make(semaphore, max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// run calls f when it is its turn. Who waits longer than turnWait is refused as Unavailable.
-func (t semaphore) run(ctx context.Context, f func()) error {
-	ctx, cancel := context.WithTimeout(ctx, turnWait)
+// run calls f once there is room. A caller who waits for longer than hashWait is refused as Unavailable.
+func (s semaphore) run(ctx context.Context, f func()) error {
+	ctx, cancel := context.WithTimeout(ctx, hashWait)
 	defer cancel()
 	select {
-	case t <- struct{}{}:
-		defer func() { <-t }()
+	case s <- struct{}{}:
+		defer func() { <-s }()
 		f()
 		return nil
 	case <-ctx.Done():

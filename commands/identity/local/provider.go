@@ -17,6 +17,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/background"
+	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/keys"
 )
 
@@ -36,7 +37,6 @@ type Provider struct {
 	pool       *pgxpool.Pool
 	o          Options
 	hashers    semaphore
-	setting    semaphore    // a new password, one at a time: it takes a connection for as long as the event store takes to answer
 	nobody     passwordHash // stands in for the password of an address that is not known
 	background *background.Queue
 }
@@ -52,7 +52,7 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Provider{
-		pool: pool, o: o, hashers: newHashers(), setting: make(semaphore, 1), nobody: newPasswordHash(), background: background.New(o.Log),
+		pool: pool, o: o, hashers: newHashers(), nobody: newPasswordHash(), background: background.New(o.Log),
 	}
 }
 
@@ -85,9 +85,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	s := newSession(who, now)
 	var refresh string
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
-			insert into keep.people (user_id, email, email_verified, display_name, created_at) values ($1, $2, $3, $4, $5)`,
-			who.userID, who.email, who.verified, who.displayName, now)
+		err := directory.Add(ctx, tx, commands.Claims{UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName}, now)
 		if err != nil {
 			return err
 		}
@@ -97,9 +95,6 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		refresh, err = grant(ctx, tx, s, now)
 		return err
 	})
-	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
-		return commands.Session{}, &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
-	}
 	if err != nil {
 		return commands.Session{}, databaseError("sign up", err)
 	}
@@ -147,14 +142,20 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		// The password may have been changed since it was read, which has ended all sessions that began before.
 		var from *time.Time
-		err := tx.QueryRow(ctx, `select sessions_from from keep.passwords where user_id = $1 and hash = $2 for share`, who.userID, kept).Scan(&from)
+		var changing bool
+		err := tx.QueryRow(ctx, `
+			select sessions_from, coalesce(changing_until > clock_timestamp(), false) from keep.passwords where user_id = $1 and hash = $2 for share`,
+			who.userID, kept).Scan(&from, &changing)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return wrong
 		}
 		if err != nil {
 			return err
 		}
-		if from != nil && from.After(now) { // by less than a second
+		switch {
+		case changing: // it ends with the password, if that is changed
+			s.authTime = from.Add(-time.Second).UTC()
+		case from != nil && from.After(now):
 			s.authTime = from.UTC()
 		}
 		refresh, err = grant(ctx, tx, s, now)

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
+	"flagledger/commands/keep/directory"
 )
 
 // purpose is what a mailed link is for.
@@ -91,7 +92,7 @@ func sum(token string) []byte {
 	return h[:]
 }
 
-// hasTokenLength tells whether a text can be a hasTokenLength token.
+// hasTokenLength tells whether a text is as long as the tokens that are mailed.
 func hasTokenLength(token string) bool {
 	return len(token) == base64.RawURLEncoding.EncodedLen(tokenBits/8)
 }
@@ -102,66 +103,69 @@ func invalid(fields map[string]string) error {
 	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: fields}
 }
 
-// ResetPassword sets the password of whom a link was mailed to. Who could open it reads the mails to the address, which is verified with it.
-func (p *Provider) ResetPassword(ctx context.Context, token, password string, end commands.Ending) error {
-	known := false
+// PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Who could open it reads the mails to the
+// address, which is verified when the password is set.
+func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
+	userID := ""
 	if hasTokenLength(token) {
-		err := p.pool.QueryRow(ctx, `select exists (select from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3)`, sum(token), reset, p.now()).Scan(&known)
-		if err != nil {
-			return databaseError("look up a link", err)
+		err := p.pool.QueryRow(ctx, `select user_id from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now()).Scan(&userID)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return commands.PasswordChange{}, databaseError("look up a link", err)
 		}
 	}
 	if err := commands.CheckNewPassword(password); err != nil {
-		if refusal, ok := errors.AsType[*commands.Error](err); ok && !known {
+		if refusal, ok := errors.AsType[*commands.Error](err); ok && userID == "" {
 			refusal.Fields["token"] = badLink["token"]
 		}
-		return err
+		return commands.PasswordChange{}, err
 	}
-	if !known {
-		return invalid(badLink)
+	if userID == "" {
+		return commands.PasswordChange{}, invalid(badLink)
 	}
 	var kept string
 	if err := p.hashers.run(ctx, func() { kept = hash(password).String() }); err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
-	err := p.inTurn(ctx, func(tx pgx.Tx) error {
-		var userID string
-		err := tx.QueryRow(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3 returning user_id`, sum(token), reset, p.now()).Scan(&userID)
+	ends, err := p.prepareChange(ctx, userID, "", "")
+	if errors.Is(err, pgx.ErrNoRows) {
+		return commands.PasswordChange{}, invalid(badLink)
+	}
+	return commands.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
+		err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
+			used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
+			if err == nil && used.RowsAffected() == 0 {
+				err = invalid(badLink)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = directory.MarkVerified(ctx, tx, userID)
+			return err
+		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return invalid(badLink)
 		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `update keep.people set email_verified = true where user_id = $1 and email is not null`, userID); err != nil {
-			return err
-		}
-		err = p.setPassword(ctx, tx, userID, "", kept, "", end)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return invalid(badLink)
-		}
-		return err
-	})
-	return databaseError("reset a password", err)
+		return databaseError("reset a password", err)
+	}}, databaseError("prepare a password", err)
 }
 
-// UpdatePassword sets the password of somebody who is signed in and knows the current one.
-func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, current, password string, end commands.Ending) error {
+// PrepareUpdate checks the current password of somebody who is signed in, and the one that they want.
+func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current, password string) (commands.PasswordChange, error) {
 	wrong := refuse("the current password is wrong")
 	if err := commands.CheckPasswordChange(current, password); err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
 	var before string
 	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, c.UserID).Scan(&before)
 	if errors.Is(err, pgx.ErrNoRows) || len(current) > commands.MaxPassword {
-		return wrong
+		return commands.PasswordChange{}, wrong
 	}
 	if err != nil {
-		return databaseError("look up an account", err)
+		return commands.PasswordChange{}, databaseError("look up an account", err)
 	}
 	against, err := parse(before)
 	if err != nil {
-		return &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
+		return commands.PasswordChange{}, &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
 	}
 	var right bool
 	var kept string
@@ -171,48 +175,22 @@ func (p *Provider) UpdatePassword(ctx context.Context, c commands.Claims, curren
 		}
 	})
 	if err != nil {
-		return err
+		return commands.PasswordChange{}, err
 	}
 	if !right {
-		return wrong
+		return commands.PasswordChange{}, wrong
 	}
-	err = p.inTurn(ctx, func(tx pgx.Tx) error {
-		err := p.setPassword(ctx, tx, c.UserID, before, kept, c.SessionID, end)
-		if errors.Is(err, pgx.ErrNoRows) { // changed meanwhile
+	ends, err := p.prepareChange(ctx, c.UserID, before, c.SessionID)
+	if errors.Is(err, pgx.ErrNoRows) { // changed meanwhile
+		return commands.PasswordChange{}, wrong
+	}
+	return commands.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
+		err := p.setPassword(ctx, ends, kept, nil)
+		if errors.Is(err, pgx.ErrNoRows) {
 			return wrong
 		}
-		return err
-	})
-	return databaseError("change a password", err)
-}
-
-// inTurn sets a password in a transaction.
-func (p *Provider) inTurn(ctx context.Context, set func(pgx.Tx) error) (err error) {
-	if late := p.setting.run(ctx, func() { err = pgx.BeginFunc(ctx, p.pool, set) }); late != nil {
-		return late
-	}
-	return err
-}
-
-// setPassword sets a person's password, from before if that is given, and ends his sessions but one, and what links to a new password there
-// are. end is told last: should it fail nothing has changed, and should the commit fail the sessions have ended for nothing, which is no harm. No
-// session can begin between the two with the old password: who signs in waits for tx. The error is pgx.ErrNoRows where there is no such password.
-func (p *Provider) setPassword(ctx context.Context, tx pgx.Tx, userID, before, hash, except string, end commands.Ending) error {
-	ended := commands.EndSessions{UserID: userID, Except: except}
-	// A session tells its beginning in whole seconds: those of this second end, and the next one begins at the next, as SignIn sees to.
-	err := tx.QueryRow(ctx, `
-		update keep.passwords set hash = $3, sessions_from = greatest($4, sessions_from + interval '1 second')
-		where user_id = $1 and ($2 = '' or hash = $2) returning sessions_from`, userID, before, hash, p.now().Truncate(time.Second).Add(time.Second)).Scan(&ended.Before)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `delete from keep.refresh_tokens where user_id = $1 and session_id <> $2`, userID, except); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `delete from keep.mailed_tokens where user_id = $1 and purpose = $2`, userID, reset); err != nil {
-		return err
-	}
-	return end(ctx, ended)
+		return databaseError("change a password", err)
+	}}, databaseError("prepare a password", err)
 }
 
 // VerifyEmail notes that an address is its owner's, to whom a link was mailed, and who knows the password.
@@ -246,10 +224,15 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	if !right {
 		return invalid(map[string]string{"password": "is wrong"})
 	}
-	done, err := p.pool.Exec(ctx, `
-		with used as (delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3 returning user_id)
-		update keep.people set email_verified = true where user_id in (select user_id from used) and email is not null`, sum(token), verify, p.now())
-	if err == nil && done.RowsAffected() == 0 {
+	verified := false
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), verify, p.now())
+		if err == nil && used.RowsAffected() > 0 {
+			verified, err = directory.MarkVerified(ctx, tx, userID)
+		}
+		return err
+	})
+	if err == nil && !verified {
 		err = invalid(badLink)
 	}
 	return databaseError("verify an address", err)

@@ -1,0 +1,82 @@
+package commands
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"flagledger/events"
+)
+
+// Passwords is what an identity provider does for those who set another password. Setting one takes two calls, so that between them the sessions that
+// end with the old one can be made known to all nodes.
+type Passwords interface {
+	// PrepareReset checks the token of a mailed link and the password that the person it was mailed to wants. The link stays good until the password
+	// is set.
+	PrepareReset(ctx context.Context, token, password string) (PasswordChange, error)
+	// PrepareUpdate checks the password that somebody wants who knows the current one; Unauthenticated says that they do not.
+	PrepareUpdate(ctx context.Context, c Claims, current, password string) (PasswordChange, error)
+}
+
+// PasswordChange is a new password that has been checked, and is not set yet.
+type PasswordChange struct {
+	// Ends are the sessions that end with the old password: all, or all but the one that changes it. One that begins with the old password before
+	// Set is among them, or is told of by the provider later.
+	Ends EndSessions
+	// Set sets the password and ends the refresh tokens of those sessions. It is Unavailable where it comes too late, or another change was
+	// prepared since: then nothing has changed.
+	Set func(context.Context) error
+}
+
+// ResetPassword sets the password of whoever a link was mailed to, and ends all of their sessions.
+func ResetPassword(ctx context.Context, w *Writer, provider Passwords, by By, token, password string) (Done, error) {
+	change, err := provider.PrepareReset(ctx, token, password)
+	if err != nil {
+		return Done{}, err
+	}
+	return setPassword(ctx, w, by, change)
+}
+
+// UpdatePassword sets the password of somebody who is signed in and knows the current one, and ends their other sessions.
+func UpdatePassword(ctx context.Context, w *Writer, provider Passwords, by By, c Claims, current, password string) (Done, error) {
+	change, err := provider.PrepareUpdate(ctx, c, current, password)
+	if err != nil {
+		return Done{}, err
+	}
+	return setPassword(ctx, w, by, change)
+}
+
+// setPassword ends the sessions first and sets the password then. Where the fact cannot be appended the password and the link stay as they are; where
+// the password cannot be set the sessions have ended for nothing. Either way the same request may be made again.
+func setPassword(ctx context.Context, w *Writer, by By, change PasswordChange) (Done, error) {
+	by.Actor = events.Actor{Kind: events.UserActor, ID: change.Ends.UserID}
+	_, done, err := Do(ctx, w, by, change.Ends)
+	if err != nil {
+		return Done{}, err
+	}
+	return done, change.Set(ctx)
+}
+
+// MaxPassword is the longest password, in bytes.
+const MaxPassword = 1024
+
+const minPassword = 8 // characters
+
+// CheckNewPassword tells what is wrong with a password that is to be set, nil where nothing is.
+func CheckNewPassword(password string) error {
+	wrong := fields{}
+	wrong.checkPassword("newPassword", password)
+	return wrong.err()
+}
+
+// CheckPasswordChange tells all that is wrong with the fields of a change, nil where nothing is.
+func CheckPasswordChange(current, password string) error {
+	wrong := fields{}
+	wrong.check(current != "", "currentPassword", "is required")
+	wrong.checkPassword("newPassword", password)
+	return wrong.err()
+}
+
+func (f fields) checkPassword(field, password string) {
+	f.check(utf8.RuneCountInString(password) >= minPassword, field, "must be at least %d characters", minPassword)
+	f.check(len(password) <= MaxPassword, field, "must be at most %d bytes", MaxPassword)
+}
