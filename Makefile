@@ -39,6 +39,7 @@ bench: ## Measure, three times and more, and show the medians (a quarter of an h
 
 .PHONY: bench-http
 bench-http: ## Measure what an evaluation over HTTP costs, beside a bare handler (two minutes)
+	@command -v wrk >/dev/null || { echo "wrk is not installed (Debian: apt-get install wrk; Homebrew: brew install wrk)" >&2; exit 1; }
 	$(PGRUN) $(GO) test -run '^$$' -bench EvaluateHTTP -benchtime 9x ./http
 
 .PHONY: lint

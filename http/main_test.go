@@ -8,8 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if role, ok := benchRoles[os.Getenv("FLAGLEDGER_BENCH_ROLE")]; ok {
-		role()
+	if token := os.Getenv("BENCH_BARE"); token != "" {
+		serveBare(token)
 		return
 	}
 	pgtest.Main(m)
