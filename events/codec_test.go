@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,12 +153,22 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 	}
 }
 
-// Engines that share their log with others deliver what stands in streams of these prefixes alone. The facts of a stream are named like it.
-func TestTheStreamOfEveryFactHasAKnownPrefix(t *testing.T) {
-	for name := range kinds {
-		if stream, _, _ := strings.Cut(name, "."); !slices.Contains(StreamPrefixes(), stream+"-") {
-			t.Errorf("%s: no stream prefix is %s-", name, stream)
+func is[F Fact](fact Fact) bool {
+	_, ok := fact.(F)
+	return ok
+}
+
+// The stored name of a fact says which kind of stream it stands in, and each kind has its sealed interface.
+func TestTheNameOfEveryFactTellsItsStream(t *testing.T) {
+	unions := EachStream(is[FlagFact], is[ProjectFact], is[TenantFact], is[UserFact], is[InvitationFact])
+	for _, fact := range examples {
+		stream := strings.Replace(fact.StoredName(), ".", "-", 1)
+		if belongs, known := unions.Of(stream); !known || !belongs(fact) {
+			t.Errorf("%T stands in no stream like %s", fact, stream)
 		}
+	}
+	if _, known := unions.Of("unknown-1"); known {
+		t.Error("a stream of no kind has a value")
 	}
 }
 

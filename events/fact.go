@@ -1,14 +1,9 @@
 package events
 
-// Fact is something that happened in a stream. Each stream seals its own kind of it.
+// Fact is something that happened in a stream. The facts of each kind of stream are a sealed interface, such as FlagFact.
 type Fact interface {
 	// StoredName is the permanent name of the fact in the store. It outlives every renaming of Go code.
 	StoredName() string
-}
-
-// StreamPrefixes returns what the name of a stream begins with, one for each sort of them.
-func StreamPrefixes() []string {
-	return []string{flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams}
 }
 
 // Change is what an update did to one field. A nil *Change left the field alone.

@@ -27,14 +27,11 @@ type Progress struct {
 
 const snapshotName = "snapshot"
 
-// snapshotPrefixes are what the names of the facts that the snapshot follows begin with.
-var snapshotPrefixes = []string{"flag.", "project.", "tenant.", "user."}
-
 // NewProgress returns a Progress for the given read models and one snapshot, at the beginning of the log.
 func NewProgress(list []Projection) *Progress {
 	p := &Progress{
 		positions: map[string]events.Position{snapshotName: {}},
-		prefixes:  map[string][]string{snapshotName: snapshotPrefixes},
+		prefixes:  map[string][]string{snapshotName: {""}}, // it follows all facts
 		changed:   make(chan struct{}),
 	}
 	for _, projection := range list {

@@ -64,7 +64,7 @@ func TestOnlyWhatShowsAFactIsWaitedFor(t *testing.T) {
 		{"tenant.updated", []string{"tenants", "snapshot"}},
 		{"tenant.oauth_client_created", []string{"tenants", "oauth_clients", "snapshot"}},
 		{"tenant.", []string{"tenants", "oauth_clients", "snapshot"}},
-		{"invitation.created", []string{"invitations"}},
+		{"invitation.created", []string{"invitations", "snapshot"}},
 		{"invitation.accepted tenant.member_added", []string{"invitations", "tenants", "snapshot"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {

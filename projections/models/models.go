@@ -3,14 +3,25 @@ package models
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"flagledger/events"
 	"flagledger/projections"
+)
+
+// byStream lists the read models by the kind of stream that each of them follows.
+var byStream = events.EachStream(
+	[]projections.Projection{flags, history},
+	[]projections.Projection{projects},
+	[]projections.Projection{tenants, oauthClients},
+	[]projections.Projection{users},
+	[]projections.Projection{invitations},
 )
 
 // All lists the read models of the service.
 func All() []projections.Projection {
-	return []projections.Projection{flags, history, oauthClients, projects, tenants, users, invitations}
+	return slices.Concat(byStream.Values()...)
 }
 
 // ByName finds read models by their names. The error names one that does not exist, and those that do.

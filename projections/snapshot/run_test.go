@@ -11,15 +11,15 @@ import (
 	"flagledger/events"
 )
 
-// handler looks at each record that is logged, while it is logged.
-type handler struct {
+// logHandler looks at each record that is logged, while it is logged.
+type logHandler struct {
 	slog.Handler
 	look func(slog.Record)
 }
 
-func (h handler) Enabled(context.Context, slog.Level) bool { return true }
+func (h logHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h handler) Handle(_ context.Context, r slog.Record) error {
+func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 	h.look(r)
 	return nil
 }
@@ -29,7 +29,7 @@ func TestThePositionIsStoredAfterThePageIsApplied(t *testing.T) {
 	s := of()
 	at := s.Position()
 	seen := 0
-	log := slog.New(handler{look: func(slog.Record) {
+	log := slog.New(logHandler{look: func(slog.Record) {
 		if seen++; s.Position() != at {
 			t.Errorf("the position is %s while the page is applied, want %s", s.Position(), at)
 		}

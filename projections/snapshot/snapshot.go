@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -85,23 +86,33 @@ func (s *Snapshot) Position() events.Position { return *s.position.Load() }
 // Faults counts the events that could not be taken in. The stream of each stays as it was before the event.
 func (s *Snapshot) Faults() int64 { return s.faults.Load() }
 
+// handlers take in the facts of each kind of stream.
+var handlers = events.EachStream(
+	handle((*Snapshot).applyFlag),
+	handle((*Snapshot).applyProject),
+	handle((*Snapshot).applyTenant),
+	handle((*Snapshot).applyUser),
+	handle(func(*Snapshot, events.Recorded, events.InvitationFact) error { return nil }), // no request asks the snapshot for invitations
+)
+
+type handler func(*Snapshot, events.Recorded) error
+
+func handle[F events.Fact](apply func(*Snapshot, events.Recorded, F) error) handler {
+	return func(s *Snapshot, e events.Recorded) error {
+		fact, ok := e.Fact.(F)
+		if !ok {
+			return errors.New("the fact is of another kind of stream")
+		}
+		return apply(s, e, fact)
+	}
+}
+
 // apply takes in a page. Only Run calls it.
 func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	for _, e := range page.Events {
-		if e.Err != nil {
+		if err := s.applyEvent(e); err != nil {
 			s.faults.Add(1)
-			log.Error("the snapshot leaves out an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", e.Err)
-			continue
-		}
-		switch fact := e.Fact.(type) {
-		case events.FlagFact:
-			s.applyFlag(e, fact, log)
-		case events.ProjectFact:
-			s.applyProject(e, fact)
-		case events.TenantFact:
-			s.applyTenant(e, fact)
-		case events.UserFact:
-			s.applyUser(e, fact)
+			log.Error("the snapshot leaves out an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
 		}
 	}
 	s.position.Store(&page.Next)
@@ -112,17 +123,23 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	}
 }
 
-func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact, log *slog.Logger) {
+func (s *Snapshot) applyEvent(e events.Recorded) error {
+	if e.Err != nil {
+		return e.Err
+	}
+	handle, known := handlers.Of(e.Stream)
+	if !known {
+		return errors.New("the stream is of no known kind")
+	}
+	return handle(s, e)
+}
+
+// applyFlag returns an error for a fact that cannot be compiled. The flag then serves as before.
+func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	tenantID, key := events.ParseFlagStream(e.Stream)
 	t := s.tenant(tenantID)
 	before, _ := t.flags.Load(key)
 	after, err := evolve(before, e, fact)
-	if err != nil {
-		s.faults.Add(1)
-		log.Error("the snapshot serves a flag as before: an event cannot be compiled", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
-		t.flags.Store(strings.Clone(key), after)
-		return
-	}
 	t.count(before, -1)
 	t.count(after, +1)
 	if after == nil {
@@ -130,13 +147,17 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact, log *slog.
 	} else {
 		t.flags.Store(strings.Clone(key), after) // the key is a part of the stream's name, which would stay with it
 	}
+	if err != nil {
+		return err
+	}
 	if before == nil || after == nil {
 		t.keysGeneration.Add(1)
 	}
 	s.changes.note(t, key, e, fact)
+	return nil
 }
 
-func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) {
+func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) error {
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
@@ -150,6 +171,7 @@ func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) {
 			delete(s.projects, id)
 		}
 	}
+	return nil
 }
 
 // tenant returns a tenant to write to; it makes one where a fact comes before the tenant's own.
@@ -162,7 +184,7 @@ func (s *Snapshot) tenant(id string) *Tenant {
 	return t
 }
 
-func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
+func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error {
 	t := s.tenant(strings.TrimPrefix(e.Stream, events.TenantStream("")))
 	next := *t.state.Load()
 	switch fact := fact.(type) {
@@ -205,6 +227,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) {
 	}
 	t.state.Store(&next)
 	s.changes.notifyAccess(t)
+	return nil
 }
 
 func (s *Snapshot) addMember(t *Tenant, userID string, role events.Role) {

@@ -38,7 +38,7 @@ func (s *Snapshot) SessionEnded(userID, sessionID string, began time.Time) bool 
 	return ended
 }
 
-func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
+func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) error {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	u := s.User(id)
 	for _, tenant := range u.Tenants {
@@ -63,9 +63,10 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) {
 		if fact.Until.After(now) {
 			s.ended.Store(session{fact.UserID, fact.SessionID}, fact.Until)
 		}
-		return
+		return nil
 	}
 	s.users.Store(id, &u)
+	return nil
 }
 
 // sweepInterval is how often all ended sessions are looked through: of many that end, few wait for it.
