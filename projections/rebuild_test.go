@@ -39,7 +39,7 @@ func TestARebuildGivesTheSameRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stop := w.carryOn()
-	w.fill(4, 250) // the read models follow page by page meanwhile
+	w.fill(4, 400) // the read models follow page by page meanwhile
 	w.settle()
 	before := w.dump()
 	for _, p := range models.All() {

@@ -20,6 +20,7 @@ import (
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/migrations/pgtest"
+	"flagledger/projections/models"
 )
 
 // ran is what a command that has ended leaves.
@@ -272,7 +273,10 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 	run(i, settings, "migrate").succeeded()
 
 	status := strings.Split(strings.TrimSpace(run(i, settings, "projections", "status").succeeded().stdout), "\n")
-	names := []string{"flags", "history", "oauth_clients", "projects", "tenants", "users", "invitations"}
+	var names []string
+	for _, p := range models.All() {
+		names = append(names, p.Name)
+	}
 	for n, want := range append([]string{"NAME"}, names...) {
 		if len(status) != len(names)+1 || strings.Fields(status[n])[0] != want {
 			i.T.Fatalf("projections status prints %q", status)
