@@ -148,7 +148,7 @@ func TestCommandLine(t *testing.T) {
 	t.Run("mistakes on the command line", func(t *testing.T) {
 		t.Parallel()
 		i := built.In(t)
-		run(i, nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, oauth_clients, projects, tenants, users, invitations")
+		run(i, nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, projects, tenants, oauth_clients, users, invitations")
 		run(i, nil, "projections", "rebuild").refused("--all")
 		run(i, nil, "projections", "rebuild", "flags", "--all").refused("--all")
 		run(i, nil, "surf").refused("surf")
