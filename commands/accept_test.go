@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"testing"
 	"time"
 
@@ -11,42 +9,6 @@ import (
 
 	"flagledger/events"
 )
-
-// memory is a store in memory that dies after so many appends.
-type memory struct {
-	events.Store
-	streams map[string][]events.Recorded
-	lives   int
-}
-
-var errDied = errors.New("the node died")
-
-// Append implements events.Store.
-func (m *memory) Append(_ context.Context, stream string, expected events.Revision, list []events.Event) (events.Position, error) {
-	if m.lives--; m.lives < 0 {
-		return events.Position{}, errDied
-	}
-	if int(expected) != len(m.streams[stream]) {
-		return events.Position{}, events.ErrConflict
-	}
-	for _, e := range list {
-		m.streams[stream] = append(m.streams[stream], events.Recorded{
-			Event: e, Stream: stream, Revision: events.Revision(len(m.streams[stream]) + 1), Name: e.Fact.StoredName(), Position: events.Position{Commit: 1},
-		})
-	}
-	return events.Position{Commit: 1}, nil
-}
-
-// Read implements events.Store.
-func (m *memory) Read(_ context.Context, stream string, _ events.Revision) iter.Seq2[events.Recorded, error] {
-	return func(yield func(events.Recorded, error) bool) {
-		for _, r := range m.streams[stream] {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
 
 // accepting is somebody who was invited to be an admin, and accepts.
 type accepting struct {
@@ -59,8 +21,8 @@ type accepting struct {
 }
 
 func newAccepting(t *testing.T, once bool) *accepting {
-	store := &memory{streams: map[string][]events.Recorded{}, lives: 1_000}
-	a := &accepting{t: t, store: store, w: &Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}, once: once, invitations: []string{"i"}}
+	store, w := newMemory()
+	a := &accepting{t: t, store: store, w: w, once: once, invitations: []string{"i"}}
 	a.do("root", events.UserStream("u"), events.UserRegistered{ID: "u"})
 	a.do("root", events.InvitationStream("i"), events.InvitationCreated{ID: "i", Role: events.PlatformAdmin, ExpiresAt: time.Now().Add(time.Hour)})
 	return a
@@ -90,7 +52,7 @@ func (a *accepting) accept() error {
 }
 
 func (a *accepting) role() events.PlatformRole {
-	user, _, _, err := load[User](a.t.Context(), a.w, &retry{}, events.UserStream("u"), nil)
+	user, _, err := load[User](a.t.Context(), a.w, &retry{}, events.UserStream("u"))
 	if err != nil {
 		a.t.Fatal(err)
 	}

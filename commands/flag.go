@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -70,6 +71,37 @@ func (f *Flag) evolve(r events.Recorded) {
 		f.Exists = false
 	}
 }
+
+func (f *Flag) clone() Flag {
+	c := *f
+	c.Variations = slices.Clone(f.Variations)
+	c.Enabled, c.Rules, c.Fallthrough = maps.Clone(f.Enabled), maps.Clone(f.Rules), maps.Clone(f.Fallthrough) // rules are replaced, not changed
+	return c
+}
+
+func (f *Flag) size() int {
+	n := 1024 + len(f.Name) + len(f.Description) + len(f.DefaultValue) + 64*len(f.Tags) + 128*(len(f.Enabled)+len(f.Fallthrough))
+	for _, v := range f.Variations {
+		n += 256 + len(v.Name) + len(v.Description) + len(v.Value)
+	}
+	for _, s := range f.Fallthrough {
+		n += serveSize(s)
+	}
+	for _, rules := range f.Rules {
+		for _, r := range rules {
+			n += 256 + len(r.Name) + serveSize(r.Serve)
+			for _, c := range r.Conditions {
+				n += 128 + len(c.Attribute)
+				for _, v := range c.Values {
+					n += 32 + len(v)
+				}
+			}
+		}
+	}
+	return n
+}
+
+func serveSize(s events.Serve) int { return 64 + len(s.Value) + 64*len(s.Rollout) }
 
 func set[T any](field *T, c *events.Change[T]) {
 	if c != nil {
@@ -151,6 +183,8 @@ type NewVariation struct {
 
 func (c CreateFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
 
+func (c CreateFlag) tenant() string { return c.TenantID }
+
 func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	wrong := fields{}
 	name := c.Key
@@ -211,6 +245,8 @@ type FlagRef struct {
 }
 
 func (r FlagRef) stream() string { return events.FlagStream(r.TenantID, r.Key) }
+
+func (r FlagRef) tenant() string { return r.TenantID }
 
 // admit refuses a flag that does not exist, or not in the project, or has another version than the caller expects.
 func (r FlagRef) admit(f Flag) error {

@@ -36,6 +36,10 @@ func (i *Invitation) evolve(r events.Recorded) {
 	}
 }
 
+func (i *Invitation) clone() Invitation { return *i }
+
+func (i *Invitation) size() int { return 512 }
+
 // Status is what has become of the invitation at a time: pending, accepted, revoked or expired.
 func (i *Invitation) Status(now time.Time) string {
 	switch {
@@ -64,6 +68,8 @@ type CreateInvitation struct {
 
 func (c CreateInvitation) stream() string { return events.InvitationStream(c.ID) }
 
+func (c CreateInvitation) tenant() string { return "" }
+
 func (c CreateInvitation) decide(i Invitation) ([]events.Fact, error) {
 	wrong := fields{}
 	known := []events.PlatformRole{events.PlatformViewer, events.PlatformAdmin}
@@ -89,6 +95,8 @@ type InvitationRef struct {
 }
 
 func (r InvitationRef) stream() string { return events.InvitationStream(r.ID) }
+
+func (r InvitationRef) tenant() string { return "" }
 
 // admit refuses an invitation that there is not, or that is in another state than the states named.
 func (r InvitationRef) admit(i Invitation, states ...string) error {
@@ -166,7 +174,7 @@ type InvitationTaker struct {
 func Accept(ctx context.Context, w *Writer, by By, who InvitationTaker, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accept := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
-		found, _, _, err := load[Invitation](ctx, w, &retry{}, accept.stream(), nil)
+		found, _, err := load[Invitation](ctx, w, &retry{}, accept.stream())
 		if err != nil {
 			return Invitation{}, Done{}, err
 		}

@@ -41,7 +41,7 @@ func (t *Tenant) evolveClients(r events.Recorded) {
 		t.Clients[fact.ClientID] = OAuthClient{ID: fact.ClientID, Name: fact.Name, Scopes: fact.Scopes, CreatedAt: r.Time}
 	case events.OAuthSecretRotated:
 		c := t.Clients[fact.ClientID]
-		c.previous = append(c.previous, fact.PreviousUntil)
+		c.previous = append(slices.Clip(c.previous), fact.PreviousUntil) // the list is shared
 		t.Clients[fact.ClientID] = c
 	case events.OAuthClientDeleted:
 		delete(t.Clients, fact.ClientID)

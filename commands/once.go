@@ -14,6 +14,7 @@ import (
 type Once struct {
 	seed  uuid.UUID
 	began time.Time
+	first time.Time // until when nobody else can carry the request out, who was the first to do so
 
 	mu   sync.Mutex
 	used map[string]int // how often each purpose has been served
@@ -27,6 +28,13 @@ func NewOnce(identity []byte, began time.Time) *Once {
 	data := binary.BigEndian.AppendUint64(nil, uint64(began.UnixMilli()))
 	return &Once{seed: uuid.NewSHA1(requests, append(data, identity...)), began: began, used: map[string]int{}}
 }
+
+// FirstUntil notes that the request is made for the first time, and that nobody makes it once more before a time: until then its facts need not be
+// looked for.
+func (o *Once) FirstUntil(t time.Time) { o.first = t }
+
+// mayBeRepeated reports whether the facts of the request may stand in the store already.
+func (o *Once) mayBeRepeated() bool { return o != nil && !time.Now().Before(o.first) }
 
 // next derives an id for a purpose, another one each time that the request asks for it.
 func (o *Once) next(purpose string) (id uuid.UUID, n int) {

@@ -29,6 +29,10 @@ func (p *Project) evolve(r events.Recorded) {
 	}
 }
 
+func (p *Project) clone() Project { return *p }
+
+func (p *Project) size() int { return 512 + len(p.Name) + len(p.Description) }
+
 // DefaultColor is the color of a project whose creator names none.
 const DefaultColor = "#6b7280"
 
@@ -44,6 +48,8 @@ type CreateProject struct {
 }
 
 func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
+
+func (c CreateProject) tenant() string { return c.TenantID }
 
 func (c CreateProject) decide(Project) ([]events.Fact, error) {
 	color := DefaultColor
@@ -69,6 +75,8 @@ type ProjectRef struct {
 }
 
 func (r ProjectRef) stream() string { return events.ProjectStream(r.ID) }
+
+func (r ProjectRef) tenant() string { return r.TenantID }
 
 // admit refuses a project that does not exist. Another tenant's is none.
 func (r ProjectRef) admit(p Project) error {

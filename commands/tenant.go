@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -64,6 +65,17 @@ func (t *Tenant) evolve(r events.Recorded) {
 	}
 }
 
+func (t *Tenant) clone() Tenant {
+	c := *t
+	c.Environments = slices.Clone(t.Environments)
+	c.Clients, c.Members, c.left = maps.Clone(t.Clients), maps.Clone(t.Members), maps.Clone(t.left)
+	return c
+}
+
+func (t *Tenant) size() int {
+	return 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 160*len(t.Members) + 96*len(t.left)
+}
+
 // MaxAdministered is of how many tenants one may be admin and go on creating.
 const MaxAdministered = 100
 
@@ -78,6 +90,8 @@ type CreateTenant struct {
 }
 
 func (c CreateTenant) stream() string { return events.TenantStream(c.ID) }
+
+func (c CreateTenant) tenant() string { return c.ID }
 
 func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 	wrong := fields{}
@@ -109,6 +123,8 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 type TenantRef struct{ TenantID string }
 
 func (r TenantRef) stream() string { return events.TenantStream(r.TenantID) }
+
+func (r TenantRef) tenant() string { return r.TenantID }
 
 // admit refuses a tenant that does not exist, or no longer.
 func (r TenantRef) admit(t Tenant) error {

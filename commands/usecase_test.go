@@ -72,7 +72,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool), mailed: make(chan commands.Mail, 100)}
-	w.writer = &commands.Writer{Store: stepping{store, w.steps}, Await: func(context.Context, events.Position, []string) bool { return true }}
+	w.writer = commands.NewWriter(stepping{store, w.steps}, func(context.Context, events.Position, []string) bool { return true })
 	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Mailer: w})
 	return w
 }

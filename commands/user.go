@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -43,6 +44,14 @@ func (u *User) evolve(r events.Recorded) {
 	}
 }
 
+func (u *User) clone() User {
+	c := *u
+	c.Ended = maps.Clone(u.Ended)
+	return c
+}
+
+func (u *User) size() int { return 512 + 96*len(u.Ended) }
+
 // RegisterUser notes a person who signs in for the first time. For one who is known there is nothing to do; one who has been erased is Forbidden.
 type RegisterUser struct {
 	ID       string
@@ -50,6 +59,8 @@ type RegisterUser struct {
 }
 
 func (c RegisterUser) stream() string { return events.UserStream(c.ID) }
+
+func (c RegisterUser) tenant() string { return "" }
 
 func (c RegisterUser) decide(u User) ([]events.Fact, error) {
 	if u.Erased {
@@ -70,6 +81,8 @@ type EndSession struct {
 
 func (c EndSession) stream() string { return events.UserStream(c.UserID) }
 
+func (c EndSession) tenant() string { return "" }
+
 func (c EndSession) decide(u User) ([]events.Fact, error) {
 	if u.Ended[c.SessionID] {
 		return nil, nil
@@ -81,6 +94,8 @@ func (c EndSession) decide(u User) ([]events.Fact, error) {
 type UserRef struct{ UserID string }
 
 func (r UserRef) stream() string { return events.UserStream(r.UserID) }
+
+func (r UserRef) tenant() string { return "" }
 
 // admit refuses a person who never signed in or has been erased.
 func (r UserRef) admit(u User) error {
@@ -167,6 +182,8 @@ type EndSessions struct {
 }
 
 func (c EndSessions) stream() string { return events.UserStream(c.UserID) }
+
+func (c EndSessions) tenant() string { return "" }
 
 func (c EndSessions) decide(u User) ([]events.Fact, error) {
 	before := c.Before.UTC()

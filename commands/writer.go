@@ -13,24 +13,47 @@ import (
 	"flagledger/events"
 )
 
-// Command is a decision about one stream with the state S. Deciding is pure: time and new ids are fields of the command.
+// Command is a decision about one stream with the state S. Deciding is pure: time and new ids are fields of the command. Commands are plain data: kept as
+// JSON, they are the same when they are read again.
 type Command[S any] interface {
 	stream() string
+	// tenant is the id of the tenant whose share of the node the command takes; empty where it is about a person or the platform.
+	tenant() string
+	// decide does not change the state, which is shared.
 	decide(state S) ([]events.Fact, error)
 }
 
-// State is what a command decides from. evolve takes in one event and never fails: what happened, happened.
+// State is what a command decides from.
 type State[S any] interface {
 	*S
+	// evolve takes in one event and never fails: what happened, happened.
 	evolve(events.Recorded)
+	// clone returns a copy that shares nothing with the state that evolve changes.
+	clone() S
+	// size is about how many bytes the state takes.
+	size() int
 }
 
-// Writer carries out commands on a store.
+// Writer carries out commands on a store. It keeps the states of the streams that were used last, and makes commands wait for their turn.
 type Writer struct {
-	Store events.Store
-	// Await waits until what shows facts of the given stored names, the snapshot of this node and some read models, holds a position. A name may
-	// be the beginning of several, such as "flag.". It returns false where that takes too long.
-	Await func(ctx context.Context, position events.Position, names []string) bool
+	store events.Store
+	await Await
+
+	states  *states // nil where none are kept
+	streams *gate
+	tenants *gate
+}
+
+// Await waits until what shows facts of the given stored names, the snapshot of this node and some read models, holds a position. A name may be the
+// beginning of several, such as "flag.". It returns false where that takes too long.
+type Await func(ctx context.Context, position events.Position, names []string) bool
+
+// tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
+const tenantCommands = 4
+
+// NewWriter returns a writer on a store.
+func NewWriter(store events.Store, await Await) *Writer {
+	return &Writer{store: store, await: await, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands)}
 }
 
 // By says on whose behalf a command runs, and for which request. It becomes the metadata of its events.
@@ -49,83 +72,150 @@ type Done struct {
 	Repeated bool            // the request had done it already when it was made before
 }
 
-const (
-	writeTimeout = 5 * time.Second
-	// outageTimeout is how long a command goes on trying after the store was first found to be gone: long enough for a lost connection, short
-	// enough to answer within a second.
-	outageTimeout = 700 * time.Millisecond
-	firstRetry    = 10 * time.Millisecond
-	maxRetry      = 100 * time.Millisecond
-)
+// writeTimeout is the longest that a command takes, the wait for its turn and for what shows it included.
+const writeTimeout = 5 * time.Second
 
-// Do carries out a command and returns the state that it leaves. It reads the stream, decides, appends, and waits until the change can be
-// read; where there is nothing to do, or the command is refused, until what made it so can be read, which another caller may have done just
-// now. A lost race is decided again; an append of unknown outcome is repeated, which applies it once. Where the request has been made before
-// and the command was carried out then, nothing is decided: the state is the one that it left. Its errors are *Error.
+// Do carries out a command and returns the state that it leaves, which is shared and must not be changed. It waits for its turn, decides, appends, and
+// waits until the change can be read; where there is nothing to do, or the command is refused, until what made it so can be read, which another
+// caller may have done just now. It decides from the state that the Writer keeps, without reading, and again from the stream as it is now where that
+// refuses, changes nothing, or has lost a race. An append of unknown outcome is repeated, which applies it once. Where the request has been made before
+// and the command was carried out then, nothing is decided: the state is the one that it left. Its errors are *Error, TooMany where its turn did not
+// come in 5 s.
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
-	now := time.Now().UTC().Truncate(time.Millisecond)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	s, did, err := carryOut[S, P](ctx, w, by, cmd)
+	done := Done{Async: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
+	if did.changed || did.repeated {
+		done.Position = did.last.position
+	}
+	return s, done, err
+}
+
+// outcome is what carrying out a command came to. last is the zero mark where there is nothing to wait for.
+type outcome struct {
+	last     mark
+	names    []string // of the facts to wait for
+	changed  bool
+	repeated bool
+}
+
+func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, did outcome, err error) {
+	stream, now := cmd.stream(), time.Now().UTC().Truncate(time.Millisecond)
+	leave, err := w.enter(ctx, stream, cmd.tenant())
+	if err != nil {
+		return s, did, err
+	}
+	defer leave()
 	var retry retry
-	ids := by.Once.eventIDs(cmd.stream(), typeName(cmd))
+	ids, mayBeRepeated := by.Once.eventIDs(stream, typeName(cmd)), by.Once.mayBeRepeated()
+	s, last, unread := kept[S](w, stream)
 	for {
-		s, last, done, err := load[S, P](ctx, w, &retry, cmd.stream(), ids)
-		if err != nil {
-			return s, Done{}, err
+		var found bool
+		switch {
+		case mayBeRepeated:
+			unread = false
+			s, last, found, err = search[S, P](ctx, w, &retry, stream, ids)
+		case !unread:
+			s, last, err = load[S, P](ctx, w, &retry, stream)
 		}
-		if done {
-			return s, Done{Position: last.Position, Async: !w.awaitLast(ctx, last), Repeated: true}, nil
+		if err != nil {
+			return s, did, err
+		}
+		if found {
+			return s, outcome{last: last, names: last.family(), repeated: true}, nil
 		}
 		facts, err := cmd.decide(s)
 		if err != nil || len(facts) == 0 {
-			return s, Done{Async: !w.awaitLast(ctx, last)}, err
-		}
-		batch := make([]events.Event, len(facts))
-		for i, fact := range facts {
-			id := uuid.Must(uuid.NewV7())
-			if ids != nil {
-				id = ids(i)
+			if unread {
+				unread = false
+				continue
 			}
-			batch[i] = events.Event{
-				ID:       id,
-				Metadata: events.Metadata{Time: now, Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason},
-				Fact:     fact,
-			}
+			return s, outcome{last: last, names: last.family()}, err
 		}
-		position, err := w.Store.Append(ctx, cmd.stream(), last.Revision, batch)
+		batch := batchOf(facts, ids, events.Metadata{
+			Time: now, Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
+		})
+		position, err := w.store.Append(ctx, stream, last.revision, batch)
 		for err != nil && retry.wait(ctx, err) {
-			position, err = w.Store.Append(ctx, cmd.stream(), last.Revision, batch)
+			mayBeRepeated = ids != nil
+			position, err = w.store.Append(ctx, stream, last.revision, batch)
 		}
 		switch {
 		case errors.Is(err, events.ErrConflict):
+			unread = false
 			continue
 		case errors.Is(err, events.ErrTooLarge):
 			wrong := fields{}
 			wrong.check(false, "body", "the change is too large: it may take %d bytes", events.MaxEventBytes)
-			return s, Done{}, wrong.err()
+			return s, did, wrong.err()
 		case err != nil:
-			return s, Done{}, unavailable(err)
+			return s, did, unavailable(err)
 		}
-		names := make([]string, len(batch))
-		for i, e := range batch {
-			names[i] = e.Fact.StoredName()
-			P(&s).evolve(events.Recorded{Event: e, Stream: cmd.stream(), Revision: last.Revision + events.Revision(i) + 1, Name: names[i]})
+		s = P(&s).clone()
+		did.changed = true
+		for _, e := range batch {
+			r := events.Recorded{Event: e, Stream: stream, Position: position, Revision: last.revision + 1, Name: e.Fact.StoredName()}
+			P(&s).evolve(r)
+			last = markOf(r)
+			did.names = append(did.names, r.Name)
 		}
-		return s, Done{Position: position, Async: !w.Await(ctx, position, names)}, nil
+		did.last = last
+		keep[S, P](w, stream, s, last)
+		return s, did, nil
 	}
+}
+
+// enter waits for a command's turn: on its stream one is carried out at a time, so that they do not lose races to each other, and of a tenant's a few.
+func (w *Writer) enter(ctx context.Context, stream, tenant string) (leave func(), err error) {
+	leaveStream, err := w.streams.enter(ctx, stream)
+	if err != nil {
+		return nil, refuse(TooMany, "other changes of the same resource are under way, and this one's turn did not come in %v; it has not been made", writeTimeout)
+	}
+	if tenant == "" {
+		return leaveStream, nil
+	}
+	leaveTenant, err := w.tenants.enter(ctx, tenant)
+	if err != nil {
+		leaveStream()
+		return nil, refuse(TooMany, "%d changes of the tenant are made at once, and this one's turn did not come in %v; it has not been made", tenantCommands, writeTimeout)
+	}
+	return func() {
+		leaveTenant()
+		leaveStream()
+	}, nil
+}
+
+// batchOf makes events of facts, with ids of the request where it has some.
+func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Metadata) []events.Event {
+	batch := make([]events.Event, len(facts))
+	for i, fact := range facts {
+		id := uuid.Must(uuid.NewV7())
+		if ids != nil {
+			id = ids(i)
+		}
+		batch[i] = events.Event{ID: id, Metadata: metadata, Fact: fact}
+	}
+	return batch
 }
 
 // Check decides a command as Do would, and appends nothing: it returns the state as it is, and why the command would be refused. Nothing is refused
 // that the request has done before. Where it is refused, it waits as Do does. Its errors are *Error.
-func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, error) {
+func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s, last, done, err := load[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
-	if err != nil || done {
+	var last mark
+	var found bool
+	if by.Once.mayBeRepeated() {
+		s, last, found, err = search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
+	} else {
+		s, last, err = load[S, P](ctx, w, &retry{}, cmd.stream())
+	}
+	if err != nil || found {
 		return s, err
 	}
-	if _, err = cmd.decide(s); err != nil {
-		w.awaitLast(ctx, last)
+	if _, err = cmd.decide(s); err != nil && last.revision > 0 {
+		w.await(ctx, last.position, last.family())
 	}
 	return s, err
 }
@@ -133,88 +223,25 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 // Find looks for what the request did with a command when it was made before, and changes nothing: what Do would return without deciding. It reports
 // false where the request did nothing then, or bears no Idempotency-Key. Its errors are *Error.
 func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, done Done, found bool, err error) {
-	if by.Once == nil {
+	if !by.Once.mayBeRepeated() {
 		return s, Done{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s, last, found, err := load[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
+	s, last, found, err := search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}
-	return s, Done{Position: last.Position, Async: !w.awaitLast(ctx, last), Repeated: true}, true, nil
+	return s, Done{Position: last.position, Async: !w.await(ctx, last.position, last.family()), Repeated: true}, true, nil
 }
 
-// awaitLast waits until all that a stream holds up to its last event can be read, of whichever facts it consists.
-func (w *Writer) awaitLast(ctx context.Context, last events.Recorded) bool {
-	if last.Revision == 0 {
-		return true
-	}
-	kind, _, _ := strings.Cut(last.Name, ".")
-	return w.Await(ctx, last.Position, []string{kind + "."})
+// family is what the names of all facts of the event's stream begin with.
+func (m mark) family() []string {
+	kind, _, _ := strings.Cut(m.name, ".")
+	return []string{kind + "."}
 }
 
 func typeName(cmd any) string { return fmt.Sprintf("%T", cmd) }
-
-// load folds a stream, and tries again while the store cannot be reached. last is its last event, the zero Recorded where it has none. Where the stream
-// holds events with the given ids, it is folded no further than the last of these, and done is true. Its errors are *Error.
-func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string, ids func(i int) uuid.UUID) (s S, last events.Recorded, done bool, err error) {
-	for {
-		s, last, done, err = fold[S, P](ctx, w.Store, stream, ids)
-		if err == nil {
-			return s, last, done, nil
-		}
-		if !retry.wait(ctx, err) {
-			return s, last, false, unavailable(err)
-		}
-	}
-}
-
-func fold[S any, P State[S]](ctx context.Context, store events.Store, stream string, ids func(i int) uuid.UUID) (s S, last events.Recorded, done bool, err error) {
-	own := 0
-	for r, err := range store.Read(ctx, stream, 0) {
-		if err != nil {
-			return s, last, false, err
-		}
-		if ids != nil && r.ID == ids(own) {
-			own++
-		} else if own > 0 {
-			break
-		}
-		if r.Err != nil {
-			return s, last, false, fmt.Errorf("stream %s@%d: %w", stream, r.Revision, r.Err)
-		}
-		P(&s).evolve(r)
-		last = r
-	}
-	return s, last, own > 0, nil
-}
-
-// retry bounds how long a command goes on trying to reach a store. The zero retry has not failed yet.
-type retry struct {
-	delay    time.Duration
-	deadline time.Time
-}
-
-// wait waits before the next attempt, and reports whether there is one: err is ErrUnavailable and the time is not over.
-func (r *retry) wait(ctx context.Context, err error) bool {
-	if !errors.Is(err, events.ErrUnavailable) {
-		return false
-	}
-	if r.deadline.IsZero() {
-		r.delay, r.deadline = firstRetry, time.Now().Add(outageTimeout)
-	}
-	if time.Now().Add(r.delay).After(r.deadline) {
-		return false
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(r.delay):
-	}
-	r.delay = min(2*r.delay, maxRetry)
-	return true
-}
 
 func unavailable(err error) error {
 	if errors.Is(err, events.ErrUnavailable) {

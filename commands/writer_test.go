@@ -8,11 +8,6 @@ import (
 	"flagledger/events"
 )
 
-func newMemory() (*memory, *Writer) {
-	store := &memory{streams: map[string][]events.Recorded{}, lives: 1_000_000}
-	return store, &Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}
-}
-
 // A repeated request is the one with the same identity and beginning.
 func request(key string) By { return By{Once: NewOnce([]byte(key), time.UnixMilli(0))} }
 
@@ -67,5 +62,42 @@ func TestCheckAndFind(t *testing.T) {
 	}
 	if len(store.streams[stream]) != 2 {
 		t.Errorf("the stream holds %v", store.streams[stream])
+	}
+}
+
+func TestACommandWaitsForItsTurn(t *testing.T) {
+	store, w := newMemory()
+	given(t, w, 0)
+	stream := theFlag.stream()
+	refused := func(why string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if _, _, err := Do(ctx, w, By{}, switchTo(true)); KindOf(err) != TooMany {
+			t.Errorf("%s: %v", why, err)
+		}
+		if len(store.streams[stream]) != 1 {
+			t.Fatalf("%s: it is made all the same", why)
+		}
+	}
+	leave, err := w.streams.enter(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("while another command is on the stream")
+	leave()
+	for range tenantCommands {
+		leave, err := w.tenants.enter(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+	}
+	refused("while the tenant has as many as it may")
+	if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "other", Key: "k", Type: events.BooleanFlag}); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	if _, _, err := Do(t.Context(), w, By{}, RegisterUser{ID: "u"}); err != nil {
+		t.Errorf("a person: %v", err)
 	}
 }

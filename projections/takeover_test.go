@@ -118,7 +118,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	})
 	w.settle()
 
-	writer := &commands.Writer{Store: &forgetfulStore{Store: w.store}, Await: w.progress.Wait}
+	writer := commands.NewWriter(&forgetfulStore{Store: w.store}, w.progress.Wait)
 	var written [4][]string
 	var acknowledged, unknown, async atomic.Int64
 	var stops []func()

@@ -21,7 +21,7 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 		return err
 	}
 	defer pool.Close()
-	w := &commands.Writer{Store: store, Await: func(context.Context, events.Position, []string) bool { return true }}
+	w := commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true })
 	eraser := newEraser(w, pool, directory.New(pool), queries.New(pool, nil))
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {

@@ -66,7 +66,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	store := measure(facts, metrics)
 	live := snapshot.New()
 	progress := projections.NewProgress(models.All())
-	writer := &commands.Writer{Store: store, Await: progress.Wait}
+	writer := commands.NewWriter(store, progress.Wait)
 	people, reads := directory.New(pool), queries.New(pool, live)
 	identity, err := openIdentity(ctx, c, pool, signing, mailer, writer.SessionsEnded, newEraser(writer, pool, people, reads).Erase, log)
 	if err != nil {

@@ -78,13 +78,22 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		now := rs.Now().Truncate(time.Millisecond)
+		clock, now := time.Now(), rs.Now().Truncate(time.Millisecond)
 		attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
+		inserted, err := rs.db.Exec(ctx, `insert into keep.idempotency (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
+			on conflict (scope) do nothing`, r.scope(), r.content(), now, attempt.claim, now.Add(lease))
+		if err != nil {
+			return nil, nil, unavailable(err)
+		}
+		if inserted.RowsAffected() == 1 {
+			attempt.Once = commands.NewOnce(r.scope(), now)
+			attempt.Once.FirstUntil(clock.Add(lease / 2)) // well before another node, by its own clock, takes over
+			return attempt, nil, nil
+		}
 		var began time.Time
-		err := rs.db.QueryRow(ctx, `insert into keep.idempotency as held (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
-			on conflict (scope) do update set content = excluded.content, claim = excluded.claim, claimed_until = excluded.claimed_until, answer = null,
-				began_at = case when held.began_at <= $6 then excluded.began_at else held.began_at end
-			where held.began_at <= $6 or held.answer is null and held.claimed_until <= $3 and held.content = excluded.content
+		err = rs.db.QueryRow(ctx, `update keep.idempotency set content = $2, claim = $4, claimed_until = $5, answer = null,
+				began_at = case when began_at <= $6 then $3 else began_at end
+			where scope = $1 and (began_at <= $6 or answer is null and claimed_until <= $3 and content = $2)
 			returning began_at`, r.scope(), r.content(), now, attempt.claim, now.Add(lease), now.Add(-Lives)).Scan(&began)
 		if err == nil {
 			attempt.Once = commands.NewOnce(r.scope(), began)

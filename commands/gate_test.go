@@ -1,0 +1,82 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestGate(t *testing.T) {
+	t.Run("as many as it lets in", func(t *testing.T) {
+		g := newGate(3)
+		var inside [2]atomic.Int32
+		var running sync.WaitGroup
+		for i := range 200 {
+			running.Go(func() {
+				key := i % 2
+				leave, err := g.enter(t.Context(), fmt.Sprint(key))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := inside[key].Add(1); n > 3 {
+					t.Errorf("%d are inside", n)
+				}
+				time.Sleep(time.Microsecond)
+				inside[key].Add(-1)
+				leave()
+			})
+		}
+		running.Wait()
+		if len(g.keys) > 0 {
+			t.Errorf("it remembers %d keys", len(g.keys))
+		}
+	})
+	t.Run("who gives up", func(t *testing.T) {
+		g := newGate(1)
+		leave, _ := g.enter(t.Context(), "k")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := g.enter(ctx, "k"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		leave()
+		if leave, err := g.enter(t.Context(), "k"); err != nil {
+			t.Error(err)
+		} else {
+			leave()
+		}
+		if len(g.keys) > 0 {
+			t.Errorf("it remembers %d keys", len(g.keys))
+		}
+	})
+	t.Run("in the order of their coming", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate(1)
+			leave, _ := g.enter(t.Context(), "k")
+			var order []int
+			for i := range 10 {
+				go func() {
+					leave, err := g.enter(t.Context(), "k")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					order = append(order, i)
+					leave()
+				}()
+				synctest.Wait()
+			}
+			leave()
+			synctest.Wait()
+			if fmt.Sprint(order) != "[0 1 2 3 4 5 6 7 8 9]" {
+				t.Errorf("they came in as %v", order)
+			}
+		})
+	})
+}

@@ -1,0 +1,83 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"flagledger/events"
+)
+
+// memory is a store in memory that dies after so many appends.
+type memory struct {
+	events.Store
+	mu      sync.Mutex
+	streams map[string][]events.Recorded
+	lives   int
+	commit  uint64
+	read    int // events
+	reads   int
+	failing error // of appends
+}
+
+var errDied = errors.New("the node died")
+
+// newMemory returns a store and a writer on it.
+func newMemory() (*memory, *Writer) {
+	store := &memory{streams: map[string][]events.Recorded{}, lives: 1_000_000}
+	return store, store.writer()
+}
+
+// writer is that of one more node.
+func (m *memory) writer() *Writer {
+	return NewWriter(m, func(context.Context, events.Position, []string) bool { return true })
+}
+
+// Append implements events.Store.
+func (m *memory) Append(_ context.Context, stream string, expected events.Revision, list []events.Event) (events.Position, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lives--; m.lives < 0 {
+		return events.Position{}, errDied
+	}
+	if m.failing != nil {
+		return events.Position{}, m.failing
+	}
+	if int(expected) != len(m.streams[stream]) {
+		return events.Position{}, events.ErrConflict
+	}
+	for _, e := range list {
+		m.commit++
+		m.streams[stream] = append(m.streams[stream], events.Recorded{
+			Event: e, Stream: stream, Revision: events.Revision(len(m.streams[stream]) + 1), Name: e.Fact.StoredName(), Position: m.position(),
+		})
+	}
+	return m.position(), nil
+}
+
+func (m *memory) position() events.Position {
+	return events.Position{Commit: m.commit, Prepare: m.commit}
+}
+
+// Read implements events.Store.
+func (m *memory) Read(_ context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads++
+	list := slices.Clone(m.streams[stream])
+	return func(yield func(events.Recorded, error) bool) {
+		for _, r := range list {
+			if r.Revision < from {
+				continue
+			}
+			m.mu.Lock()
+			m.read++
+			m.mu.Unlock()
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}

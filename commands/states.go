@@ -1,0 +1,158 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/maypok86/otter/v2"
+
+	"flagledger/events"
+)
+
+// maxStates bounds what a Writer keeps of streams, in bytes, as State's size counts them.
+const maxStates = 64 << 20
+
+// entryBytes is about what it takes to keep a state, beside the state itself.
+const entryBytes = 512
+
+// mark is the event that a state took in last; the zero mark is before the first.
+type mark struct {
+	id       uuid.UUID
+	revision events.Revision
+	position events.Position
+	name     string
+}
+
+func markOf(r events.Recorded) mark { return mark{r.ID, r.Revision, r.Position, r.Name} }
+
+// keptState is the state of a stream as of an event. It is shared, so nothing changes it: what comes after is taken in by a clone.
+type keptState struct {
+	state any // an S
+	last  mark
+	size  uint32
+}
+
+// states keeps the states of the streams that were used last.
+type states = otter.Cache[string, keptState]
+
+func newStates(bytes uint64) *states {
+	return otter.Must(&otter.Options[string, keptState]{
+		MaximumWeight: bytes,
+		Weigher:       func(_ string, s keptState) uint32 { return s.size },
+	})
+}
+
+// keep keeps a state, which nothing changes from then on.
+func keep[S any, P State[S]](w *Writer, stream string, s S, last mark) {
+	if w.states != nil && last.revision > 0 {
+		w.states.Set(stream, keptState{s, last, uint32(min(P(&s).size()+len(stream)+entryBytes, maxStates))})
+	}
+}
+
+// kept is the state of a stream as of the event that this node read or appended last; false where none is kept.
+func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
+	if w.states == nil {
+		return s, last, false
+	}
+	k, ok := w.states.GetIfPresent(stream)
+	if !ok {
+		return s, last, false
+	}
+	s, ok = k.state.(S)
+	return s, k.last, ok
+}
+
+// load is the state of a stream as it is now. It reads what came after the state that is kept, from that one's last event on: where this is another
+// event, or there is none, the log is not the one that the state is of, and the stream is folded anew. Its errors are *Error.
+func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string) (s S, last mark, err error) {
+	for {
+		s, last, err = catchUp[S, P](ctx, w, stream)
+		if err == nil {
+			return s, last, nil
+		}
+		if !retry.wait(ctx, err) {
+			return s, last, unavailable(err)
+		}
+	}
+}
+
+func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream string) (S, mark, error) {
+	s, last, ok := kept[S](w, stream)
+	if !ok {
+		s, last, _, err := fold[S, P](ctx, w, stream, nil)
+		return s, last, err
+	}
+	from, same, changed := last, false, false
+	for r, err := range w.store.Read(ctx, stream, from.revision) {
+		if err != nil {
+			return s, last, err
+		}
+		if !same {
+			if same = r.ID == from.id && r.Revision == from.revision; !same {
+				break
+			}
+			continue
+		}
+		if err := undecoded(r); err != nil {
+			return s, last, err
+		}
+		if !changed {
+			s, changed = P(&s).clone(), true
+		}
+		P(&s).evolve(r)
+		last = markOf(r)
+	}
+	if !same {
+		w.states.Invalidate(stream)
+		s, last, _, err := fold[S, P](ctx, w, stream, nil)
+		return s, last, err
+	}
+	if changed {
+		keep[S, P](w, stream, s, last)
+	}
+	return s, last, nil
+}
+
+// search is load for a request that may have been made before, and is known by the ids of its events: it folds the stream whole. Where the stream holds
+// some of them, it is folded no further than the last of these, and found is true. Its errors are *Error.
+func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+	for {
+		s, last, found, err = fold[S, P](ctx, w, stream, ids)
+		if err == nil {
+			return s, last, found, nil
+		}
+		if !retry.wait(ctx, err) {
+			return s, last, false, unavailable(err)
+		}
+	}
+}
+
+// fold folds a stream from its first event, and keeps the state unless it stops at the events with the given ids.
+func fold[S any, P State[S]](ctx context.Context, w *Writer, stream string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+	own := 0
+	for r, err := range w.store.Read(ctx, stream, 0) {
+		if err != nil {
+			return s, last, false, err
+		}
+		if ids != nil && r.ID == ids(own) {
+			own++
+		} else if own > 0 {
+			return s, last, true, nil
+		}
+		if err := undecoded(r); err != nil {
+			return s, last, false, err
+		}
+		P(&s).evolve(r)
+		last = markOf(r)
+	}
+	keep[S, P](w, stream, s, last)
+	return s, last, own > 0, nil
+}
+
+func undecoded(r events.Recorded) error {
+	if r.Err == nil {
+		return nil
+	}
+	return fmt.Errorf("stream %s@%d: %w", r.Stream, r.Revision, r.Err)
+}

@@ -1,0 +1,322 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"flagledger/events"
+)
+
+// pairOfNodes is a node that keeps states, and one that keeps none, each over its own log.
+type pairOfNodes struct{ keeping, plain *Writer }
+
+// returned is a state as a command returned it, and what it said then.
+type returned struct {
+	state any
+	then  string
+}
+
+var equalStates = cmp.Options{cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty(), ignoreTimes}
+
+var ignoreTimes = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().Type().String() == "time.Time" }, cmp.Ignore())
+
+// With states kept and without, two nodes that write in turn come to the same facts and the same answers.
+func TestKeptStatesChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keeping, first := newMemory()
+		plain, reference := newMemory()
+		reference.states = nil
+		nodes := []*Writer{first, keeping.writer()}
+		var all []returned
+		create := CreateTenant{ID: "t", Name: "n", Creator: "u0", Environments: []events.EnvironmentRef{production}}
+		all = append(all, both[Tenant](t, pairOfNodes{first, reference}, By{}, create))
+		for i := range rapid.IntRange(1, 40).Draw(t, "commands") {
+			pair := pairOfNodes{rapid.SampledFrom(nodes).Draw(t, "node"), reference}
+			if rapid.IntRange(0, 9).Draw(t, "forget") == 0 {
+				pair.keeping.states.InvalidateAll()
+			}
+			by := By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}
+			switch rapid.IntRange(0, 2).Draw(t, "stream") {
+			case 0:
+				all = append(all, both(t, pair, by, drawFlagCommand(t, i)))
+			case 1:
+				all = append(all, both(t, pair, by, drawTenantCommand(t, i)))
+			default:
+				all = append(all, both(t, pair, by, drawProjectCommand(t)))
+			}
+		}
+		if diff := cmp.Diff(factsOf(plain), factsOf(keeping), equalStates); diff != "" {
+			t.Fatalf("the facts differ (-without +with kept states):\n%s", diff)
+		}
+		for _, r := range all {
+			if now := fmt.Sprintf("%+v", r.state); now != r.then {
+				t.Fatalf("a state that was returned has changed from\n%s to\n%s", r.then, now)
+			}
+		}
+	})
+}
+
+// both carries out a command, or checks it, with states kept and without.
+func both[S any, P State[S]](t *rapid.T, nodes pairOfNodes, by By, cmd Command[S]) returned {
+	check := rapid.IntRange(0, 4).Draw(t, "check") == 0
+	run := func(w *Writer) (s S, done Done, err error) {
+		if check {
+			s, err = Check[S, P](t.Context(), w, by, cmd)
+			return s, done, err
+		}
+		return Do[S, P](t.Context(), w, by, cmd)
+	}
+	want, wantDone, wantErr := run(nodes.plain)
+	got, gotDone, gotErr := run(nodes.keeping)
+	if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) || KindOf(wantErr) != KindOf(gotErr) || wantDone != gotDone {
+		t.Fatalf("%T is answered with %+v, %v; without kept states %+v, %v", cmd, gotDone, gotErr, wantDone, wantErr)
+	}
+	if diff := cmp.Diff(want, got, equalStates); diff != "" {
+		t.Fatalf("%T leaves another state (-without +with kept states):\n%s", cmd, diff)
+	}
+	return returned{got, fmt.Sprintf("%+v", got)}
+}
+
+func factsOf(m *memory) map[string][]events.Fact {
+	facts := map[string][]events.Fact{}
+	for stream, list := range m.streams {
+		for _, r := range list {
+			facts[stream] = append(facts[stream], r.Fact)
+		}
+	}
+	return facts
+}
+
+func drawFlagCommand(t *rapid.T, i int) Command[Flag] {
+	key := rapid.SampledFrom([]string{"k", "l"}).Draw(t, "key")
+	ref := FlagRef{TenantID: "t", Key: key}
+	if rapid.IntRange(0, 5).Draw(t, "with a version") == 0 {
+		ref.IfVersions = []events.Revision{events.Revision(rapid.IntRange(1, 10).Draw(t, "version"))}
+	}
+	variation := fmt.Sprintf("v%d", rapid.IntRange(0, 5).Draw(t, "variation"))
+	text := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text")
+	serve := &NewServe{Value: raw("true")}
+	all := []Command[Flag]{
+		CreateFlag{TenantID: "t", Key: key, ID: fmt.Sprint(i), Type: events.BooleanFlag, Variations: []NewVariation{{ID: "v0", Name: "zero", Value: raw("true")}}},
+		CreateFlag{TenantID: "t", Key: key, ID: fmt.Sprint(i), Type: events.BooleanFlag, Tags: []string{"x"}},
+		UpdateFlag{FlagRef: ref, Name: &text, Tags: &[]string{text}},
+		SwitchFlag{FlagRef: ref, Environment: production, On: rapid.Bool().Draw(t, "on")},
+		AddVariation{FlagRef: ref, Variation: NewVariation{ID: variation, Name: variation, Value: raw("false")}},
+		UpdateVariation{FlagRef: ref, ID: variation, Name: &text, Weight: new(events.Weight(i))},
+		RemoveVariation{FlagRef: ref, ID: variation, Environments: []events.EnvironmentRef{production}},
+		SetRules{FlagRef: ref, Environment: production, Rules: []NewRule{
+			{NewID: fmt.Sprint(i), Name: text, Conditions: []events.Condition{}, Serve: serve},
+			{NewID: fmt.Sprint("second ", i), Conditions: []events.Condition{}, Serve: &NewServe{VariationID: &variation}},
+		}[:rapid.IntRange(0, 2).Draw(t, "rules")]},
+		SetFallthrough{FlagRef: ref, Environment: production, Serve: serve},
+		SetFallthrough{FlagRef: ref, Environment: production, Unset: true},
+		DeleteFlag{FlagRef: ref},
+	}
+	return rapid.SampledFrom(all).Draw(t, "command")
+}
+
+func drawTenantCommand(t *rapid.T, i int) Command[Tenant] {
+	ref, user := TenantRef{"t"}, fmt.Sprintf("u%d", rapid.IntRange(0, 3).Draw(t, "user"))
+	role := rapid.SampledFrom([]events.Role{events.AdminRole, events.ViewerRole}).Draw(t, "role")
+	environment := rapid.SampledFrom([]string{"production", "staging", "qa"}).Draw(t, "environment")
+	all := []Command[Tenant]{
+		CreateTenant{ID: "t", Name: "n", Creator: "u0", Environments: []events.EnvironmentRef{production}},
+		UpdateTenant{TenantRef: ref, Name: new(fmt.Sprint(i % 3))},
+		AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: fmt.Sprint(i), Name: environment}},
+		DeleteEnvironment{TenantRef: ref, Name: environment},
+		AddMember{TenantRef: ref, UserID: user, Role: role, Pending: rapid.Bool().Draw(t, "pending")},
+		JoinTenant{TenantRef: ref, ID: user, UserID: "joined"},
+		ChangeRole{TenantRef: ref, UserID: user, Role: role},
+		RemoveMember{TenantRef: ref, UserID: user},
+		CreateClient{TenantRef: ref, ID: user, Name: "n", Scopes: []string{"flags:read"}},
+		RotateSecret{ClientRef: ClientRef{ref, user}},
+		DeleteClient{ClientRef: ClientRef{ref, user}},
+		DeleteTenant{TenantRef: ref},
+	}
+	return rapid.SampledFrom(all).Draw(t, "command")
+}
+
+func drawProjectCommand(t *rapid.T) Command[Project] {
+	ref, name := ProjectRef{"t", "p"}, rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "name")
+	return rapid.SampledFrom([]Command[Project]{
+		CreateProject{ID: "p", TenantID: "t", Name: name},
+		UpdateProject{ProjectRef: ref, Name: &name},
+		UpdateProject{ProjectRef: ProjectRef{"other", "p"}, Name: &name},
+		DeleteProject{ProjectRef: ref, FlagCount: rapid.IntRange(0, 1).Draw(t, "flags")},
+	}).Draw(t, "command")
+}
+
+func switchTo(on bool) SwitchFlag {
+	return SwitchFlag{FlagRef: theFlag, Environment: production, On: on}
+}
+
+// given makes the flag and switches it so many times.
+func given(t *testing.T, w *Writer, switches int) {
+	t.Helper()
+	if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range switches {
+		if _, _, err := Do(t.Context(), w, By{}, switchTo(i%2 == 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAChangeReadsOnlyWhatItMust(t *testing.T) {
+	store, w := newMemory()
+	given(t, w, 10)
+	reading := func(what string, w *Writer, by By, cmd SwitchFlag, want int) {
+		t.Helper()
+		store.read = 0
+		if _, _, err := Do(t.Context(), w, by, cmd); err != nil {
+			t.Fatal(err)
+		}
+		if store.read != want {
+			t.Errorf("%s reads %d events, want %d", what, store.read, want)
+		}
+	}
+	reading("a change", w, By{}, switchTo(true), 0)
+	reading("a change of nothing", w, By{}, switchTo(true), 1) // the last event again
+	other := store.writer()
+	reading("a change on another node", other, By{}, switchTo(false), 12)
+	reading("a change of nothing after that", w, By{}, switchTo(false), 2)
+	reading("a change on the other node", other, By{}, switchTo(true), 0)
+	reading("a change that another node made before", w, By{}, switchTo(true), 2)
+	first := request("a")
+	first.Once.FirstUntil(time.Now().Add(time.Hour))
+	reading("the first attempt of a request with a key", w, first, switchTo(false), 0)
+	reading("a repeated one", w, request("a"), switchTo(false), 15)
+}
+
+func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
+	for name, replace := range map[string]func(*memory, string){
+		"the stream is gone": func(m *memory, stream string) { delete(m.streams, stream) },
+		"it is shorter":      func(m *memory, stream string) { m.streams[stream] = m.streams[stream][:2] },
+		"it is another": func(m *memory, stream string) {
+			last := &m.streams[stream][4]
+			last.ID, last.Fact = uuid.New(), events.FlagEnabled{Environment: production}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, w := newMemory()
+			given(t, w, 4)
+			replace(store, theFlag.stream())
+			want := len(store.streams[theFlag.stream()])
+			for range 2 {
+				flag, _, err := Do(t.Context(), w, By{}, switchTo(false)) // which changes nothing where the flag is off
+				if on := stateOf[Flag](factsOf(store)[theFlag.stream()]).Enabled[production.ID]; on {
+					t.Error("the flag is on")
+				}
+				if want == 0 {
+					if KindOf(err) != NotFound {
+						t.Errorf("got %+v, %v", flag, err)
+					}
+					continue
+				}
+				if err != nil || flag.Enabled[production.ID] || int(flag.Version) != len(store.streams[theFlag.stream()]) {
+					t.Errorf("got %+v, %v", flag, err)
+				}
+			}
+			if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag}); (want == 0) != (err == nil) {
+				t.Errorf("creating it: %v", err)
+			}
+		})
+	}
+}
+
+// What cannot be decoded is not decided from, whether it stands among what is kept or after it.
+func TestAnEventThatCannotBeDecoded(t *testing.T) {
+	bad := errors.New("unknown type")
+	for name, kept := range map[string]bool{"with a kept state": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			store, w := newMemory()
+			given(t, w, 3)
+			given := store.streams[theFlag.stream()]
+			store.streams[theFlag.stream()] = append(given, events.Recorded{Stream: theFlag.stream(), Revision: 5, Err: bad, Event: events.Event{ID: uuid.New()}})
+			if !kept {
+				w = store.writer()
+			}
+			for range 2 {
+				if _, _, err := Do(t.Context(), w, By{}, switchTo(false)); !errors.Is(err, bad) {
+					t.Errorf("got %v", err)
+				}
+				if _, err := Check(t.Context(), w, By{}, switchTo(false)); !errors.Is(err, bad) {
+					t.Errorf("checking it: %v", err)
+				}
+			}
+			if len(store.streams[theFlag.stream()]) != 5 {
+				t.Error("something was appended")
+			}
+		})
+	}
+}
+
+func TestKeptStatesAreBounded(t *testing.T) {
+	_, w := newMemory()
+	w.states = newStates(100_000)
+	for i := range 50 {
+		create := CreateFlag{TenantID: "t", Key: fmt.Sprint("k", i), Type: events.JSONFlag, DefaultValue: raw(`"` + strings.Repeat("x", 10_000) + `"`)}
+		if _, _, err := Do(t.Context(), w, By{}, create); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.states.CleanUp()
+	if size := w.states.WeightedSize(); size == 0 || size > 100_000 {
+		t.Errorf("it keeps %d bytes", size)
+	}
+	huge := Flag{FlagCreated: events.FlagCreated{Description: strings.Repeat("x", 2*maxStates)}}
+	keep(w, "huge", huge, mark{revision: 1})
+	w.states.CleanUp()
+	if size := w.states.WeightedSize(); size > 100_000 {
+		t.Errorf("it keeps %d bytes", size)
+	}
+}
+
+// Of many who change the same flags at once on two nodes, none loses its change, and none sees a state half changed.
+func TestChangesOfTheSameFlagsAtOnce(t *testing.T) {
+	store, w := newMemory()
+	nodes := []*Writer{w, store.writer()}
+	const callers, each = 8, 30
+	for _, key := range []string{"k", "l"} {
+		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: key, Type: events.BooleanFlag}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var running sync.WaitGroup
+	for caller := range callers {
+		running.Go(func() {
+			for i := range each {
+				ref := FlagRef{TenantID: "t", Key: []string{"k", "l"}[i%2]}
+				environment := events.EnvironmentRef{ID: fmt.Sprint(caller), Name: "e"}
+				flag, _, err := Do(t.Context(), nodes[caller%2], By{}, SwitchFlag{FlagRef: ref, Environment: environment, On: i/2%2 == 0})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if flag.Enabled[environment.ID] != (i/2%2 == 0) {
+					t.Errorf("the flag is %v in the environment after it was switched to %v", flag.Enabled[environment.ID], i/2%2 == 0)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if n := len(store.streams[theFlag.stream()]) + len(store.streams[events.FlagStream("t", "l")]); n != 2+callers*each {
+		t.Errorf("there are %d facts, want %d", n, 2+callers*each)
+	}
+	for _, w := range nodes {
+		if len(w.streams.keys)+len(w.tenants.keys) > 0 {
+			t.Errorf("turns are remembered: %v, %v", w.streams.keys, w.tenants.keys)
+		}
+	}
+}
