@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"slices"
 
 	"flagledger/events"
@@ -138,15 +137,8 @@ func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
 	return true
 }
 
-// PendingMember is a pending member of a tenant, as the directory knows him by his address.
+// PendingMember is a pending member of a tenant, as the directory knows them by their address.
 type PendingMember struct {
 	TenantID string
 	ID       string
-}
-
-// Join makes a person the member that a tenant has waited for. The caller has seen that the address which was invited is the person's. It reports
-// whether the tenant does not wait any longer; false says that it has not begun to.
-func Join(ctx context.Context, w *Writer, by By, userID string, p PendingMember) (over bool, err error) {
-	tenant, _, err := Do(ctx, w, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
-	return !tenant.Exists || tenant.left[p.ID], err
 }

@@ -1,35 +1,216 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"flagledger/events"
 )
 
+// People is what use cases ask of the snapshot: what this node has heard of people so far.
+type People interface {
+	// Registered reports whether a person has begun to use the service.
+	Registered(userID string) bool
+	// ShutOut reports whether a person has been deactivated or erased.
+	ShutOut(userID string) bool
+	// SessionEnded reports whether a session of a person has ended that began at an instant.
+	SessionEnded(userID, sessionID string, began time.Time) bool
+	PlatformRole(userID string) events.PlatformRole
+	// TenantsOf lists the tenants that a person is a member of, the first one first.
+	TenantsOf(userID string) []string
+	// RoleIn tells what a person may do in a tenant that exists, empty for one who is no member.
+	RoleIn(tenantID, userID string) events.Role
+}
+
+// SuperUsers are the addresses of those who may be super users, in lower case.
+type SuperUsers map[string]bool
+
+// NewSuperUsers returns the list of some addresses.
+func NewSuperUsers(addresses []string) SuperUsers {
+	s := SuperUsers{}
+	for _, address := range addresses {
+		s[strings.ToLower(address)] = true
+	}
+	return s
+}
+
+// Has reports whether an address, in whatever case, is on the list.
+func (s SuperUsers) Has(address string) bool { return s[strings.ToLower(address)] }
+
+// SignIn lets people begin to use the service, and go on with their sessions and end them.
+type SignIn struct {
+	Writer   *Writer
+	Sessions interface {
+		Refresh(ctx context.Context, refreshToken string, mayContinue func(Claims) error) (Session, error)
+		Revoke(ctx context.Context, userID, sessionID string) error
+	}
+	Directory interface {
+		// SaveProfile notes a person's name and address, and reports whether the person was not known before.
+		SaveProfile(ctx context.Context, c Claims) (isNew bool, err error)
+		Erase(ctx context.Context, userID string) error
+		// PendingMemberships lists the last tenants that have invited an address, so many at most.
+		PendingMemberships(ctx context.Context, email string, most int) ([]PendingMember, error)
+		// Forget drops the address of a pending member, ForgetUninvited that of one whom the tenant has not invited within a minute.
+		Forget(ctx context.Context, id string) error
+		ForgetUninvited(ctx context.Context, id string) error
+		// LastTenant returns the tenant that a person used last, empty where none is known. NoteUse notes that they use one now.
+		LastTenant(ctx context.Context, userID string) (tenantID string, err error)
+		NoteUse(userID, tenantID string)
+	}
+	People     People
+	SuperUsers SuperUsers
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+// CheckActive refuses whoever has been deactivated or erased.
+func CheckActive(p People, userID string) error {
+	if p.ShutOut(userID) {
+		return refuse(Forbidden, "the account has been deactivated")
+	}
+	return nil
+}
+
+// CheckSession refuses a session that has ended, and whoever has been deactivated or erased.
+func CheckSession(p People, c Claims) error {
+	if p.SessionEnded(c.UserID, c.SessionID, c.AuthTime) {
+		return refuse(Unauthenticated, "the session has ended")
+	}
+	return CheckActive(p, c.UserID)
+}
+
+// CheckNew refuses the sign-up of somebody who has begun to use the service already.
+func (s *SignIn) CheckNew(c Claims) error {
+	if s.People.Registered(c.UserID) {
+		return refuse(Conflict, "the person has signed up already")
+	}
+	return nil
+}
+
+// LetIn lets a person begin to use the service, or go on, and tells the active tenant, which is used with it. In this order:
+//
+//  1. the directory notes the name and the address;
+//  2. the person is registered, and gets a tenant of their own where they are a member of none;
+//  3. a verified address on the list makes a super user;
+//  4. a verified address joins the tenants that have invited it. What fails here is logged and tried again at the next sign-in.
+//
+// Where a step fails, those before it stay done, and the person signs in again: each step may be repeated. Whoever has been shut out is Forbidden,
+// and nothing of them is noted.
+func (s *SignIn) LetIn(ctx context.Context, by By, c Claims) (activeTenant string, err error) {
+	by.Actor = events.Actor{Kind: events.UserActor, ID: c.UserID}
+	if err := CheckActive(s.People, c.UserID); err != nil {
+		return "", err
+	}
+	isNew, err := s.Directory.SaveProfile(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if isNew || !s.People.Registered(c.UserID) || len(s.People.TenantsOf(c.UserID)) == 0 {
+		if err := s.register(ctx, by, c); err != nil {
+			return "", err
+		}
+	}
+	if c.EmailVerified {
+		if err := s.grantSuperUser(ctx, by, c); err != nil {
+			return "", err
+		}
+		if err := s.joinTenants(ctx, by, c); err != nil {
+			return "", err
+		}
+	}
+	active, err := s.activeTenant(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if active != "" {
+		s.Directory.NoteUse(c.UserID, active)
+	}
+	return active, nil
+}
+
 // personalTenants is the namespace in which the id of a person's own tenant is derived from the person's, so that two first sign-ins at once
 // make one tenant.
 var personalTenants = uuid.MustParse("5b2d2f1c-5d5b-5d0e-9a57-0b1f4c1f9a3e")
 
-// FirstEnvironments are the environments of a new tenant. Their ids are new at each call.
-func FirstEnvironments() []events.EnvironmentRef {
-	return []events.EnvironmentRef{
-		{ID: NewID(), Name: events.DefaultEnvironment},
-		{ID: NewID(), Name: "development"},
+// register registers a person and gives them a tenant of their own, unless both are there.
+func (s *SignIn) register(ctx context.Context, by By, c Claims) error {
+	_, _, err := Do(ctx, s.Writer, by, RegisterUser{ID: c.UserID, Provider: c.Provider})
+	if KindOf(err) == Forbidden { // they were erased just now: nothing is to be known of them
+		return cmp.Or(s.Directory.Erase(ctx, c.UserID), err)
 	}
-}
-
-// Welcome registers a person who signs in for the first time and gives him a tenant of his own. It may be repeated.
-func Welcome(ctx context.Context, w *Writer, by By, c Claims) error {
-	if _, _, err := Do(ctx, w, by, RegisterUser{ID: c.UserID, Provider: c.Provider}); err != nil {
+	if err != nil {
 		return err
 	}
-	_, _, err := Do(ctx, w, by, CreateTenant{
+	_, _, err = Do(ctx, s.Writer, by, CreateTenant{
 		ID: uuid.NewSHA1(personalTenants, []byte(c.UserID)).String(), Name: "Personal workspace", Creator: c.UserID, Environments: FirstEnvironments(),
 	})
 	if KindOf(err) == Conflict {
 		return nil
 	}
 	return err
+}
+
+// grantSuperUser makes a person a super user whose verified address is on the list.
+func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
+	if !s.SuperUsers.Has(c.Email) || s.People.PlatformRole(c.UserID) == events.SuperUser {
+		return nil
+	}
+	_, _, err := Do(ctx, s.Writer, by, ChangePlatformRole{UserRef: UserRef{c.UserID}, Role: events.SuperUser, Listed: true})
+	return err
+}
+
+// maxJoins is how many tenants a person joins at one sign-in, which waits for it.
+const maxJoins = 20
+
+// joinTenants makes a person a member of the tenants that have invited their address. A tenant that cannot be joined keeps nobody out.
+func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
+	invited, err := s.Directory.PendingMemberships(ctx, c.Email, maxJoins)
+	if err != nil {
+		return err
+	}
+	for _, pending := range invited {
+		err := s.join(ctx, by, c.UserID, pending)
+		if err != nil {
+			s.Log.Warn("a person could not join a tenant; it is tried again when they sign in",
+				"request", by.RequestID, "user", c.UserID, "tenant", pending.TenantID, "err", err)
+		}
+		if KindOf(err) == Unavailable {
+			return nil
+		}
+	}
+	return nil
+}
+
+// join makes a person the member that a tenant waits for, and forgets the address once it waits no longer. A tenant that has not begun to wait may be
+// about to: the address was noted first.
+func (s *SignIn) join(ctx context.Context, by By, userID string, p PendingMember) error {
+	tenant, _, err := Do(ctx, s.Writer, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
+	switch {
+	case err != nil:
+		return err
+	case !tenant.Exists || tenant.left[p.ID]:
+		return s.Directory.Forget(ctx, p.ID)
+	default:
+		return s.Directory.ForgetUninvited(ctx, p.ID)
+	}
+}
+
+// activeTenant is the tenant that a person used last, if they are still a member of it, and else their first.
+func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
+	last, err := s.Directory.LastTenant(ctx, c.UserID)
+	if err != nil {
+		return "", err
+	}
+	if s.People.RoleIn(last, c.UserID) != "" {
+		return last, nil
+	}
+	if tenants := s.People.TenantsOf(c.UserID); len(tenants) > 0 {
+		return tenants[0], nil
+	}
+	return "", nil
 }

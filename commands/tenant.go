@@ -119,6 +119,14 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 	return facts, nil
 }
 
+// FirstEnvironments are the environments of a new tenant. Their ids are new at each call.
+func FirstEnvironments() []events.EnvironmentRef {
+	return []events.EnvironmentRef{
+		{ID: NewID(), Name: events.DefaultEnvironment},
+		{ID: NewID(), Name: "development"},
+	}
+}
+
 // TenantRef names a tenant.
 type TenantRef struct{ TenantID string }
 

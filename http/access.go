@@ -168,7 +168,7 @@ func (a *API) checkRevoked(c *credential) error {
 		}
 		return nil
 	}
-	return a.checkSession(c.claims)
+	return commands.CheckSession(a.queries.Snapshot(), c.claims)
 }
 
 // stillAllowed reports whether a principal who was admitted to an environment of a tenant would be admitted again.
@@ -178,22 +178,6 @@ func (a *API) stillAllowed(p *principal, need access) bool {
 	}
 	again := &principal{credential: p.credential}
 	return a.authorize(again, need, p.tenant.ID()) == nil && again.selectEnvironment(p.environment.Name) == nil && again.environment == p.environment
-}
-
-// checkSession refuses a session that has ended, and whoever has been shut out.
-func (a *API) checkSession(c commands.Claims) error {
-	if a.queries.Snapshot().SessionEnded(c.UserID, c.SessionID, c.AuthTime) {
-		return newProblem(http.StatusUnauthorized, "the session has ended")
-	}
-	return a.checkActive(c.UserID)
-}
-
-// checkActive refuses whoever has been deactivated or erased.
-func (a *API) checkActive(userID string) error {
-	if u := a.queries.Snapshot().User(userID); u.Deactivated || u.Erased {
-		return newProblem(http.StatusForbidden, "the account has been deactivated")
-	}
-	return nil
 }
 
 // authorizeOnPlatform lets a person at what he needs a role on the platform for.

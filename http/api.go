@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +42,7 @@ type Options struct {
 	Writer    *commands.Writer
 	Queries   *queries.Queries
 	Identity  commands.Identity
+	SignIn    *commands.SignIn
 	Keys      *keys.Keys       // that access tokens are signed with
 	Now       func() time.Time // time.Now where nil
 	Directory *directory.Directory
@@ -59,9 +59,9 @@ type Options struct {
 	Proxies []netip.Prefix // whose X-Forwarded-For is believed
 	Origins []string       // of the web pages that may call the interface, or "*"
 
+	SuperUsers  commands.SuperUsers
 	Mailer      commands.Mailer
 	Background  *background.Queue // that mails are sent as
-	SuperUsers  []string          // addresses of those who may be super users
 	PublicURL   string            // without a slash at its end
 	Environment string            // development or production
 	Build       string            // the build's number
@@ -79,7 +79,8 @@ type API struct {
 	tokens     *tokens
 	limiter    *limit.Limiter
 	now        func() time.Time
-	superUsers map[string]bool // addresses in lower case
+	signIn     *commands.SignIn
+	superUsers commands.SuperUsers
 	router     *chi.Mux
 	huma       huma.API
 	durations  *durations
@@ -97,13 +98,10 @@ func New(o Options) *API {
 	}
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
-		tokens: newTokens(o), now: o.Now, limiter: limit.New(o.Limits, o.Proxies, o.Now), superUsers: map[string]bool{}, router: chi.NewMux(),
+		tokens: newTokens(o), now: o.Now, limiter: limit.New(o.Limits, o.Proxies, o.Now), signIn: o.SignIn, superUsers: o.SuperUsers, router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
-	for _, address := range o.SuperUsers {
-		a.superUsers[strings.ToLower(address)] = true
-	}
 	o.Metrics.MustRegister(a.durations, a.streams)
 	a.router.Use(a.observe)
 	if len(o.Origins) > 0 {

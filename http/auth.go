@@ -1,14 +1,10 @@
 package http
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"net/http"
-	"time"
 
 	"flagledger/commands"
-	"flagledger/events"
 )
 
 type bootstrapBody struct {
@@ -69,9 +65,6 @@ type sessionBody struct {
 
 type sessionOutput struct{ Body sessionBody }
 
-// maxTokenLife is the longest that an ID token of any identity provider lives, with room for clocks that differ.
-const maxTokenLife = 2 * time.Hour
-
 func (a *API) addAuth() {
 	signUp := operation("POST", "/api/v1/auth/signup", "sign-up", "Authentication", "Sign up")
 	signUp.DefaultStatus = http.StatusCreated
@@ -117,35 +110,12 @@ func (a *API) addAuth() {
 	})
 }
 
-// refresh trades a refresh token for new tokens once nothing else can fail, for then it is used up.
 func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput, error) {
-	var active string
-	session, err := a.identity.Refresh(ctx, refreshToken, func(c commands.Claims) (err error) {
-		if err := a.checkSession(c); err != nil { // the provider may know it later
-			return err
-		}
-		active, err = a.letIn(ctx, c)
-		return err
-	})
-	if reused, ok := errors.AsType[*commands.ReusedTokenError](err); ok {
-		return nil, cmp.Or(a.endStolen(ctx, reused), err)
-	}
+	session, active, err := a.signIn.Refresh(ctx, requestBy(ctx), refreshToken)
 	if err != nil {
 		return nil, err
 	}
 	return showSession(session, a.roleIn(active, session.UserID)), nil
-}
-
-// endStolen ends a session of which a refresh token was used twice. The token shows it again as long as that fails.
-func (a *API) endStolen(ctx context.Context, of *commands.ReusedTokenError) error {
-	requestOf(ctx).log().Warn("a refresh token was used twice: its session ends", "user", of.UserID, "session", of.SessionID)
-	_, _, err := commands.Do(ctx, a.writer, requestBy(ctx, of.UserID), commands.EndSession{
-		UserID: of.UserID, SessionID: of.SessionID, Until: a.now().Add(maxTokenLife),
-	})
-	if err != nil {
-		return err
-	}
-	return a.identity.Revoke(ctx, of.UserID, of.SessionID)
 }
 
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.
@@ -158,8 +128,8 @@ func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error
 		return session.Claims, err
 	}
 	claims, err := a.claimsOf(ctx, in.IDToken)
-	if err == nil && a.queries.Snapshot().User(claims.UserID).Registered {
-		return claims, newProblem(http.StatusConflict, "the person has signed up already")
+	if err == nil {
+		err = a.signIn.CheckNew(claims)
 	}
 	return claims, err
 }
@@ -187,82 +157,18 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return a.identity.Admit(ctx, idToken)
 }
 
-// requestBy is the metadata of what a call changes that somebody makes who has not signed in yet.
-func requestBy(ctx context.Context, userID string) commands.By {
+// requestBy is the metadata of what a call changes that somebody makes who has not signed in yet. Who it is is found out on the way.
+func requestBy(ctx context.Context) commands.By {
 	req := requestOf(ctx)
-	return commands.By{Actor: events.Actor{Kind: events.UserActor, ID: userID}, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
-}
-
-// welcome makes sure that a person is registered and has a tenant, and makes him a member of those that have invited his address.
-func (a *API) welcome(ctx context.Context, c commands.Claims) error {
-	if err := a.checkActive(c.UserID); err != nil {
-		return err
-	}
-	isNew, err := a.directory.SaveProfile(ctx, c)
-	if err != nil {
-		return err
-	}
-	by := requestBy(ctx, c.UserID)
-	if user := a.queries.Snapshot().User(c.UserID); isNew || !user.Registered || len(user.Tenants) == 0 {
-		err := commands.Welcome(ctx, a.writer, by, c)
-		if commands.KindOf(err) == commands.Forbidden { // he was erased just now, and is not to be known again
-			return cmp.Or(a.directory.Erase(ctx, c.UserID), err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !c.EmailVerified {
-		return nil
-	}
-	if err := a.grantSuperUser(ctx, by, c); err != nil {
-		return err
-	}
-	return a.joinTenants(ctx, by, c)
-}
-
-// letIn lets a person begin to use the service, or go on, and tells the active tenant, which is used with it.
-func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string, err error) {
-	if err := a.welcome(ctx, c); err != nil {
-		return "", err
-	}
-	active, err := a.activeTenant(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	if active != "" {
-		a.directory.NoteUse(c.UserID, active)
-	}
-	return active, nil
-}
-
-// activeTenant is the tenant that a person used last, if he is still a member of it, and else his first.
-func (a *API) activeTenant(ctx context.Context, c commands.Claims) (string, error) {
-	last, err := a.directory.LastTenant(ctx, c.UserID)
-	if err != nil {
-		return "", err
-	}
-	if tenant, ok := a.queries.Snapshot().Tenant(last); ok {
-		if _, member := tenant.Role(c.UserID); member {
-			return last, nil
-		}
-	}
-	if tenants := a.queries.Snapshot().User(c.UserID).Tenants; len(tenants) > 0 {
-		return tenants[0], nil
-	}
-	return "", nil
+	return commands.By{RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
 }
 
 func (a *API) roleIn(tenantID, userID string) string {
-	if tenant, ok := a.queries.Snapshot().Tenant(tenantID); ok {
-		role, _ := tenant.Role(userID)
-		return string(role)
-	}
-	return ""
+	return string(a.queries.Snapshot().RoleIn(tenantID, userID))
 }
 
 func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) (*bootstrapOutput, error) {
-	active, err := a.letIn(ctx, c)
+	active, err := a.signIn.LetIn(ctx, requestBy(ctx), c)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +196,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 
 // openSession answers somebody who has just signed in.
 func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
-	active, err := a.letIn(ctx, s.Claims)
+	active, err := a.signIn.LetIn(ctx, requestBy(ctx), s.Claims)
 	if err != nil {
 		return nil, err
 	}
@@ -303,14 +209,8 @@ func showSession(s commands.Session, role string) *sessionOutput {
 	return out
 }
 
-// logOut ends the session of the token that the call was made with, on all nodes.
+// logOut ends the session of the token that the call was made with.
 func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
-	claims := principalOf(ctx).claims
-	if err := a.identity.Revoke(ctx, claims.UserID, claims.SessionID); err != nil {
-		return nil, err
-	}
-	_, done, err := do(ctx, a.writer, commands.EndSession{
-		UserID: claims.UserID, SessionID: claims.SessionID, Until: a.now().Add(maxTokenLife),
-	})
+	done, err := a.signIn.LogOut(ctx, doer[commands.User](a), principalOf(ctx).claims)
 	return succeeded(done), err
 }

@@ -25,6 +25,13 @@ func do[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, cmd
 	}
 }
 
+// doer carries out the commands of calls as do does.
+func doer[S any, P commands.State[S]](a *API) commands.Doer[S] {
+	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
+		return do[S, P](ctx, a.writer, cmd)
+	}
+}
+
 // checkCommand refuses a call for all that is wrong with it, before it changes anything: wrong, by field, what does not fit the body's schema, and what the
 // command would be refused for.
 func checkCommand[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, wrong map[string]string, cmd commands.Command[S]) error {

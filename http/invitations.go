@@ -73,7 +73,7 @@ func (a *API) addInvitations() {
 		ChangeInput
 		Body newInvitationBody
 	}) (*invitationOutput, error) {
-		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.onSuperUserList(in.Body.Email)}
+		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.superUsers.Has(in.Body.Email)}
 		if err := checkCommand(ctx, a.writer, wrongAddress(in.Body.Email), create); err != nil {
 			return nil, err
 		}
@@ -163,7 +163,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 
 func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOutput, error) {
 	claims, now := principalOf(ctx).claims, a.now()
-	who := commands.InvitationTaker{UserID: claims.UserID, Listed: a.onSuperUserList(claims.Email)}
+	who := commands.InvitationTaker{UserID: claims.UserID, Listed: a.superUsers.Has(claims.Email)}
 	if claims.EmailVerified {
 		var err error
 		if who.Invitations, err = a.directory.PlatformInvitations(ctx, claims.Email); err != nil {

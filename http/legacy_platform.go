@@ -88,7 +88,7 @@ func (a *API) addLegacyPlatform() {
 			return nil, err
 		}
 		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{
-			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.onSuperUserList(in.Body.Email),
+			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.superUsers.Has(in.Body.Email),
 		})
 		if err != nil {
 			return nil, err

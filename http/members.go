@@ -104,7 +104,7 @@ func (a *API) shutOutAdmins(tenantID string) (ids []string) {
 		return nil
 	}
 	for _, id := range tenant.Admins() {
-		if a.checkActive(id) != nil {
+		if a.queries.Snapshot().ShutOut(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -154,33 +154,6 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID),
 		Body: showMember(memberOf(add.UserID, tenant.Members[add.UserID], profile)),
 	}, nil
-}
-
-// maxJoins is how many tenants a person joins at one sign-in, which waits for it.
-const maxJoins = 20
-
-// joinTenants makes a person a member of the tenants that have invited his address. What fails is logged and tried again at his next sign-in.
-func (a *API) joinTenants(ctx context.Context, himself commands.By, c commands.Claims) error {
-	invited, err := a.directory.PendingMemberships(ctx, c.Email, maxJoins)
-	if err != nil {
-		return err
-	}
-	for _, pending := range invited {
-		over, err := commands.Join(ctx, a.writer, himself, c.UserID, pending)
-		switch {
-		case err == nil && over:
-			err = a.directory.Forget(ctx, pending.ID)
-		case err == nil:
-			err = a.directory.ForgetUninvited(ctx, pending.ID)
-		}
-		if err != nil {
-			requestOf(ctx).log().Warn("a person could not join a tenant; it is tried again when he signs in", "user", c.UserID, "tenant", pending.TenantID, "err", err)
-		}
-		if commands.KindOf(err) == commands.Unavailable {
-			return nil
-		}
-	}
-	return nil
 }
 
 func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant]) (*memberOutput, error) {

@@ -46,7 +46,7 @@ func (a *API) addPasswords() {
 		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
-		done, err := commands.ResetPassword(ctx, a.writer, a.identity, requestBy(ctx, ""), in.Body.Token, in.Body.NewPassword.NewPassword)
+		done, err := commands.ResetPassword(ctx, a.writer, a.identity, requestBy(ctx), in.Body.Token, in.Body.NewPassword.NewPassword)
 		return succeeded(done), err
 	})
 
@@ -93,7 +93,7 @@ func (a *API) addPasswords() {
 func (a *API) updatePassword(ctx context.Context, current, password string) (done commands.Done, err error) {
 	claims := principalOf(ctx).claims
 	err = a.limitGuesses(ctx, "password of "+claims.UserID, func() (err error) {
-		done, err = commands.UpdatePassword(ctx, a.writer, a.identity, requestBy(ctx, claims.UserID), claims, current, password)
+		done, err = commands.UpdatePassword(ctx, a.writer, a.identity, requestBy(ctx), claims, current, password)
 		return err
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {

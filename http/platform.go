@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -126,17 +125,14 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 		return nil, err
 	}
 	return a.writeUser(ctx, userID, commands.ChangePlatformRole{
-		UserRef: commands.UserRef{UserID: userID}, Role: events.PlatformRole(*role), Listed: a.onSuperUserList(profile.Email),
+		UserRef: commands.UserRef{UserID: userID}, Role: events.PlatformRole(*role), Listed: a.superUsers.Has(profile.Email),
 	})
 }
 
-// onSuperUserList reports whether an address is on the list of those who may be super users.
-func (a *API) onSuperUserList(email string) bool { return a.superUsers[strings.ToLower(email)] }
-
-// platformRole is what a person may do on the platform. A super user is one as long as his address is on the list.
+// platformRole is what a person may do on the platform. A super user is one as long as the address is on the list.
 func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 	role := a.queries.Snapshot().User(c.UserID).PlatformRole
-	if role == events.SuperUser && (!c.EmailVerified || !a.onSuperUserList(c.Email)) {
+	if role == events.SuperUser && (!c.EmailVerified || !a.superUsers.Has(c.Email)) {
 		return ""
 	}
 	return role
@@ -150,15 +146,4 @@ func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command
 	user, err := a.queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // which the read model may not show yet
 	return &platformUserOutput{Changed: changedBy(done), Body: showPlatformUser(user)}, err
-}
-
-// grantSuperUser makes a person a super user whose verified address is on the list.
-func (a *API) grantSuperUser(ctx context.Context, himself commands.By, c commands.Claims) error {
-	if !a.onSuperUserList(c.Email) || a.queries.Snapshot().User(c.UserID).PlatformRole == events.SuperUser {
-		return nil
-	}
-	_, _, err := commands.Do(ctx, a.writer, himself, commands.ChangePlatformRole{
-		UserRef: commands.UserRef{UserID: c.UserID}, Role: events.SuperUser, Listed: true,
-	})
-	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -32,6 +33,9 @@ type Node struct {
 
 // Start wires all parts together over a database at the newest schema, and sets them running until Stop.
 func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (n *Node, err error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	var cleanup []func()
 	stop := sync.OnceFunc(func() {
 		for i := len(cleanup) - 1; i >= 0; i-- {
@@ -79,6 +83,8 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 		return nil, err
 	}
 	later := background.New(log)
+	superUsers := commands.NewSuperUsers(c.SuperUsers)
+	signIn := &commands.SignIn{Writer: writer, Sessions: identity, Directory: people, People: live, SuperUsers: superUsers, Now: c.Now, Log: log}
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
 
@@ -105,9 +111,9 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	api := http.New(http.Options{
 		Writer:   writer,
 		Queries:  reads,
-		Identity: identity, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
+		Identity: identity, SignIn: signIn, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.Limits, Proxies: c.ProxyNetworks, Origins: c.Origins, Streams: c.Streams,
-		Mailer: mailer, Background: later, SuperUsers: c.SuperUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
+		Mailer: mailer, Background: later, SuperUsers: superUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
 	})
 	return &Node{API: api, Ready: live.Ready(), Stop: stop}, nil
 }

@@ -1,0 +1,163 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"flagledger/commands"
+	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/directory"
+	"flagledger/events"
+)
+
+// people is a snapshot that has heard of what a test says.
+type people struct {
+	registered, shutOut bool
+	role                events.PlatformRole
+	tenants             []string
+}
+
+func (p *people) Registered(string) bool                      { return p.registered }
+func (p *people) ShutOut(string) bool                         { return p.shutOut }
+func (p *people) SessionEnded(string, string, time.Time) bool { return false }
+func (p *people) PlatformRole(string) events.PlatformRole     { return p.role }
+func (p *people) TenantsOf(string) []string                   { return p.tenants }
+func (p *people) RoleIn(tenantID, _ string) (role events.Role) {
+	if slices.Contains(p.tenants, tenantID) {
+		return events.AdminRole
+	}
+	return ""
+}
+
+// steppingDirectory is a directory whose calls are steps.
+type steppingDirectory struct {
+	*directory.Directory
+	*steps
+}
+
+func (d steppingDirectory) SaveProfile(ctx context.Context, c commands.Claims) (bool, error) {
+	if err := d.take("save profile"); err != nil {
+		return false, err
+	}
+	return d.Directory.SaveProfile(ctx, c)
+}
+
+func (d steppingDirectory) PendingMemberships(ctx context.Context, email string, most int) ([]commands.PendingMember, error) {
+	if err := d.take("pending memberships"); err != nil {
+		return nil, err
+	}
+	return d.Directory.PendingMemberships(ctx, email, most)
+}
+
+func (d steppingDirectory) Forget(ctx context.Context, id string) error {
+	if err := d.take("forget"); err != nil {
+		return err
+	}
+	return d.Directory.Forget(ctx, id)
+}
+
+func (d steppingDirectory) LastTenant(ctx context.Context, userID string) (string, error) {
+	if err := d.take("last tenant"); err != nil {
+		return "", err
+	}
+	return d.Directory.LastTenant(ctx, userID)
+}
+
+// steppingSessions is an identity provider in which the end of a session is a step.
+type steppingSessions struct {
+	*local.Provider
+	*steps
+}
+
+func (s steppingSessions) Revoke(ctx context.Context, userID, sessionID string) error {
+	if err := s.take("revoke"); err != nil {
+		return err
+	}
+	return s.Provider.Revoke(ctx, userID, sessionID)
+}
+
+func (w *world) signIn(heard *people, superUsers ...string) *commands.SignIn {
+	return &commands.SignIn{
+		Writer: w.writer, Sessions: steppingSessions{w.identity, w.steps}, Directory: steppingDirectory{w.directory, w.steps}, People: heard,
+		SuperUsers: commands.NewSuperUsers(superUsers), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// refreshes reports whether the identity provider itself takes a refresh token.
+func (w *world) refreshes(t *testing.T, token string) bool {
+	t.Helper()
+	_, err := w.identity.Refresh(t.Context(), token, func(commands.Claims) error { return nil })
+	return err == nil
+}
+
+// Of a refresh token that is used twice either use may be a thief's: the session ends everywhere.
+func TestARefreshTokenThatIsUsedTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	heard := &people{registered: true, tenants: []string{"t"}}
+	signIn := w.signIn(heard)
+	for failing, steps0 := range [][]string{{"append user.session_ended", "revoke"}, {"append user.session_ended"}, {"append user.session_ended", "revoke"}} {
+		up := w.signUp(t, uuid.NewString()+"@example.com")
+		next, _, err := signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*w.steps = steps{failing: failing}
+		_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken)
+		if diff := cmp.Diff(steps0, w.taken); diff != "" {
+			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+		if failing > 0 {
+			if !errors.Is(err, errStep) {
+				t.Errorf("got %v", err)
+			}
+			_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken) // the next use tries again
+		}
+		if commands.KindOf(err) != commands.Unauthenticated {
+			t.Errorf("got %v", err)
+		}
+		if w.refreshes(t, next.RefreshToken) {
+			t.Error("the identity provider goes on with the session")
+		}
+		if diff := cmp.Diff([]string{"user.session_ended"}, w.facts(t, events.UserStream(up.UserID))); diff != "" {
+			t.Errorf("the facts (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestLoggingOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	signIn := w.signIn(&people{})
+	logOut := func(s commands.Session) error {
+		_, err := signIn.LogOut(t.Context(), func(ctx context.Context, cmd commands.Command[commands.User]) (commands.User, commands.Done, error) {
+			return commands.Do(ctx, w.writer, commands.By{}, cmd)
+		}, s.Claims)
+		return err
+	}
+	for failing := range 3 {
+		up := w.signUp(t, uuid.NewString()+"@example.com")
+		*w.steps = steps{failing: failing}
+		if err := logOut(up); errors.Is(err, errStep) != (failing > 0) {
+			t.Errorf("got %v", err)
+		}
+		if failing > 0 {
+			if err := logOut(up); err != nil {
+				t.Error(err)
+			}
+		}
+		if w.refreshes(t, up.RefreshToken) {
+			t.Error("the session goes on")
+		}
+		if diff := cmp.Diff([]string{"user.session_ended"}, w.facts(t, events.UserStream(up.UserID))); diff != "" {
+			t.Errorf("the facts (-want +got):\n%s", diff)
+		}
+	}
+}

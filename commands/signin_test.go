@@ -1,0 +1,126 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// newcomer is somebody with a verified address that a tenant has invited, and that is on the list of super users.
+func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID string) {
+	t.Helper()
+	c = commands.Claims{UserID: uuid.NewString(), Email: uuid.NewString() + "@example.com", EmailVerified: true, DisplayName: "Ada", Provider: "password"}
+	tenantID, pendingID = uuid.NewString(), uuid.NewString()
+	if _, _, err := w.directory.FindOrAddPending(t.Context(), tenantID, c.Email, pendingID); err != nil {
+		t.Fatal(err)
+	}
+	do := func(cmd commands.Command[commands.Tenant]) {
+		t.Helper()
+		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(commands.CreateTenant{ID: tenantID, Name: "Acme", Creator: "owner"})
+	do(commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, UserID: pendingID, Pending: true, Role: events.DeveloperRole})
+	*w.steps = steps{}
+	return c, tenantID, pendingID
+}
+
+var lettingIn = []string{
+	"save profile", "append user.registered", "append tenant.created", "append user.platform_role_changed", "pending memberships",
+	"append tenant.member_joined", "forget", "last tenant",
+}
+
+// Whichever step of a first sign-in fails, the next one ends as if none had.
+func TestAFirstSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for failing := range len(lettingIn) + 1 {
+		name := "nothing fails"
+		if failing > 0 {
+			name = lettingIn[failing-1] + " fails"
+		}
+		t.Run(name, func(t *testing.T) {
+			c, tenantID, _ := w.newcomer(t)
+			signIn := w.signIn(&people{}, c.Email)
+			*w.steps = steps{failing: failing}
+			_, err := signIn.LetIn(t.Context(), commands.By{}, c)
+			passed := slices.Contains([]string{"append tenant.member_joined", "forget"}, name[:len(name)-len(" fails")]) || failing == 0
+			if passed != (err == nil) || !passed && !errors.Is(err, errStep) {
+				t.Errorf("got %v", err)
+			}
+			if !passed {
+				if diff := cmp.Diff(lettingIn[:failing], w.taken); diff != "" {
+					t.Errorf("the steps (-want +got):\n%s", diff)
+				}
+			}
+			*w.steps = steps{}
+			if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"user.registered", "user.platform_role_changed"}, w.facts(t, events.UserStream(c.UserID))); diff != "" {
+				t.Errorf("the facts of the person (-want +got):\n%s", diff)
+			}
+			joined := []string{"tenant.created", "tenant.member_added", "tenant.member_invited", "tenant.member_joined"}
+			if diff := cmp.Diff(joined, w.facts(t, events.TenantStream(tenantID))); diff != "" {
+				t.Errorf("the facts of the tenant (-want +got):\n%s", diff)
+			}
+			if waiting, err := w.directory.PendingMemberships(t.Context(), c.Email, 10); err != nil || len(waiting) > 0 {
+				t.Errorf("the address still waits: %v, %v", waiting, err)
+			}
+		})
+	}
+}
+
+func TestWhoIsShutOutIsNotNoted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, _, _ := w.newcomer(t)
+	if _, err := w.signIn(&people{shutOut: true}).LetIn(t.Context(), commands.By{}, c); commands.KindOf(err) != commands.Forbidden || len(w.taken) > 0 {
+		t.Errorf("got %v after %v", err, w.taken)
+	}
+}
+
+// A node that has not heard that somebody was erased notes the name, and drops it again when it hears.
+func TestSigningInWhileBeingErased(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, _, _ := w.newcomer(t)
+	ctx := context.Background()
+	signIn := w.signIn(&people{})
+	if _, err := signIn.LetIn(ctx, commands.By{}, c); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.eraser("").Erase(ctx, c.UserID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := signIn.LetIn(ctx, commands.By{}, c); commands.KindOf(err) != commands.Forbidden {
+		t.Errorf("got %v", err)
+	}
+	if left := w.tablesWith(t, c.UserID, c.Email); len(left) > 0 {
+		t.Errorf("something of the person is left in %v", left)
+	}
+}
+
+func TestTheActiveTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, _, _ := w.newcomer(t)
+	heard := &people{registered: true, tenants: []string{"first", "second"}}
+	signIn := w.signIn(heard)
+	for _, step := range []struct{ uses, want string }{{"", "first"}, {"second", "second"}, {"elsewhere", "first"}} {
+		if step.uses != "" {
+			w.directory.NoteUse(c.UserID, step.uses)
+		}
+		if active, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || active != step.want {
+			t.Errorf("having used %q, they use %q: %v", step.uses, active, err)
+		}
+	}
+}
