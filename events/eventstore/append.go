@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"flagledger/events"
 )
 
-// Append implements events.Store. The events of one append together must not exceed MaxEventBytes, for that is what a server takes unless
-// configured otherwise; else ErrTooLarge. The client gives up after ten seconds, or its defaultDeadline, even where ctx does not end.
+// Append implements events.Store. The events of one append together must not exceed MaxEventBytes, the limit of a server with default settings;
+// else ErrTooLarge. The client gives up after ten seconds, or the connection string's defaultDeadline, even when ctx does not end.
 func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
 	if len(batch) == 0 {
 		return events.Position{}, errors.New("append without events")
@@ -28,14 +29,12 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 		}
 		list = append(list, toEventData(stored))
 	}
-	// Their revisions count from 0. Without an expected one, the client would take any.
+	// Their revisions count from 0. Without an expected one, the client would append at any.
 	var at esdb.ExpectedRevision = esdb.NoStream{}
 	if expected > 0 {
 		at = esdb.Revision(uint64(expected) - 1)
 	}
-	result, err := call(ctx, s, func(client *esdb.Client) (*esdb.WriteResult, error) {
-		return client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: at}, list...)
-	})
+	result, err := s.send(ctx, stream, at, list)
 	if e, ok := errors.AsType[*esdb.Error](err); ok && e.Code() == esdb.ErrorCodeWrongExpectedVersion {
 		return s.applied(ctx, stream, expected, list)
 	}
@@ -43,14 +42,60 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 		return events.Position{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
 	position := events.Position{Commit: result.CommitPosition, Prepare: result.PreparePosition}
-	if position == (events.Position{}) { // the server may leave it out of its answer to a repeated append
+	if position == (events.Position{}) { // the answer to a repeated append may come without it
 		return s.applied(ctx, stream, expected, list)
 	}
 	s.end.appended(position)
 	return position, nil
 }
 
-// applied returns the position of the last of events that stand right after a revision, in that order; else ErrConflict.
+// send makes an append. When no answer has come for some time, the node may hang: then the append is made once more on a new connection, which
+// looks for the leader anew, and the first answer counts. Ids and expected revision are the same, so it is applied once.
+func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevision, list []esdb.EventData) (*esdb.WriteResult, error) {
+	type answer struct {
+		result *esdb.WriteResult
+		err    error
+	}
+	c, err := s.acquireSoon(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer, 2)
+	// The client may hang for as long as there is no server, so it runs in a goroutine that the caller leaves behind when ctx ends.
+	appendOn := func(c *connection) {
+		result, err := c.client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: at}, list...)
+		s.release(c, err)
+		answers <- answer{result, s.classify(ctx, err)}
+	}
+	go appendOn(c)
+	silence := time.NewTimer(s.patience)
+	defer silence.Stop()
+	for waiting := 1; ; {
+		select {
+		case a := <-answers:
+			if waiting--; waiting == 0 || !errors.Is(a.err, events.ErrUnavailable) {
+				return a.result, a.err
+			}
+		case <-silence.C:
+			s.retire(c)
+			waiting++
+			go func() {
+				c, err := s.acquire(ctx)
+				if err != nil {
+					answers <- answer{err: err}
+					return
+				}
+				appendOn(c)
+			}()
+		case <-ctx.Done():
+			return nil, unavailable(ctx.Err())
+		}
+	}
+}
+
+// applied returns the position of the last event of a list when the list stands right after a revision; else ErrConflict.
 func (s *Store) applied(ctx context.Context, stream string, expected events.Revision, list []esdb.EventData) (events.Position, error) {
 	found := 0
 	for e, err := range s.read(ctx, streamFrom(stream, expected+1, uint64(len(list)))) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,15 +14,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// connection is a client and those who use it. The client would reconnect by itself, but leaves a connection behind each time, does not look at the
-// context of who waits for it, and panics when it is closed meanwhile. So it is given up at the first sign of a broken connection, and closed by
-// the last of its users.
+// connection is a client and the number of its users. The client would reconnect by itself, but it leaves a connection behind each time, ignores
+// the context of callers meanwhile, and panics when it is closed then. So a broken client is replaced, and the last of its users closes it.
 type connection struct {
 	client    *esdb.Client
 	found     chan struct{}       // closed when the client has found a node, or never will
 	version   *esdb.ServerVersion // set before found is closed, as is err
 	err       error
-	complaint atomic.Pointer[string] // the last that the client had to say while it looked
+	complaint atomic.Pointer[string] // the last problem that the client logged in its search for a node
+	replaced  chan struct{}          // closed when later calls get another connection
 
 	users   int // guarded by Store.mu, as is retired
 	retired bool
@@ -29,7 +30,19 @@ type connection struct {
 
 var errClosed = errors.New("closed")
 
-// acquire returns the current connection once it has found a node. Each has to be released.
+const (
+	// findTimeout is how long a call waits for a node to be found. The search goes on for later calls: callers are told early that there is no
+	// server, and decide how long to try.
+	findTimeout = 100 * time.Millisecond
+	// patience is how long a call waits for an answer before it takes the node for hung and looks for another one, which may be the new leader.
+	patience = 1500 * time.Millisecond
+	// gossipTimeout is how long the client waits for a node's answer while it looks for the leader, in seconds. Its own default, 5, is too long
+	// for a cluster with a node that hangs.
+	gossipTimeout       = 1
+	clientGossipTimeout = 5
+)
+
+// acquire returns the current connection once it has found a node. Every acquired connection must be released.
 func (s *Store) acquire(ctx context.Context) (*connection, error) {
 	c, err := s.use()
 	if err != nil {
@@ -43,7 +56,7 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 	case <-ctx.Done():
 		err = unavailable(ctx.Err())
 		if complaint := c.complaint.Load(); complaint != nil {
-			err = fmt.Errorf("%w: %s", err, *complaint)
+			err = fmt.Errorf("%w: %s%s", err, *complaint, s.tlsHint(*complaint))
 		}
 	}
 	if err != nil {
@@ -53,18 +66,25 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// findTimeout is how long a call waits for a node to be found. The search goes on, so that a later call finds it: whoever makes calls is told early
-// that there is no server, and decides how long to try on.
-const findTimeout = 100 * time.Millisecond
-
-// acquireSoon is acquire for calls that shall not wait for a server that is gone.
+// acquireSoon is acquire with findTimeout.
 func (s *Store) acquireSoon(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	return s.acquire(ctx)
 }
 
-// use counts the caller among the users of the current connection, a new one if there is none.
+// tlsHint says which setting is wrong where the client's complaint shows that only one side speaks TLS.
+func (s *Store) tlsHint(complaint string) string {
+	switch {
+	case s.config.DisableTLS && strings.Contains(complaint, "error reading server preface: EOF"):
+		return " (the connection string says tls=false; a server that answers like this wants tls=true)"
+	case !s.config.DisableTLS && strings.Contains(complaint, "first record does not look like a TLS handshake"):
+		return " (the server does not speak TLS; the connection string needs tls=false)"
+	}
+	return ""
+}
+
+// use counts the caller among the users of the current connection. It makes a new connection where there is none.
 func (s *Store) use() (*connection, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +92,7 @@ func (s *Store) use() (*connection, error) {
 		return nil, unavailable(errClosed)
 	}
 	if s.current == nil {
-		c := &connection{found: make(chan struct{}), users: 1}
+		c := &connection{found: make(chan struct{}), replaced: make(chan struct{}), users: 1}
 		config := s.config
 		config.Logger = c.logTo(s.log)
 		client, err := esdb.NewClient(&config)
@@ -82,7 +102,7 @@ func (s *Store) use() (*connection, error) {
 		c.client = client
 		s.current = c
 		go func() {
-			c.version, c.err = client.GetServerVersion() // which begins with finding a node
+			c.version, c.err = client.GetServerVersion() // this makes the client look for a node
 			close(c.found)
 			s.release(c, c.err)
 		}()
@@ -91,7 +111,7 @@ func (s *Store) use() (*connection, error) {
 	return s.current, nil
 }
 
-// release ends a use. Where the call's error says that the connection is broken, later calls get another.
+// release ends a use. When err says that the connection is broken, later calls get another one.
 func (s *Store) release(c *connection, err error) {
 	if broken(err) {
 		s.retire(c)
@@ -105,14 +125,17 @@ func (s *Store) release(c *connection, err error) {
 	}
 }
 
-// retire takes a connection out of use. The last user's release closes it, or there is none.
+// retire takes a connection out of use. Its last user closes it.
 func (s *Store) retire(c *connection) {
 	s.mu.Lock()
 	if s.current == c {
 		s.current = nil
 	}
 	last := !c.retired && c.users == 0
-	c.retired = true
+	if !c.retired {
+		c.retired = true
+		close(c.replaced)
+	}
 	s.mu.Unlock()
 	if last {
 		_ = c.client.Close()
@@ -126,7 +149,7 @@ func broken(err error) bool {
 	return status.Code(err) == codes.Unavailable
 }
 
-// logTo takes what the client logs. What it has to say of its search for a node, many times a second, is kept for the errors of those who wait.
+// logTo handles what the client logs: many times a second while it looks for a node. The last problem is kept for the errors of waiting callers.
 func (c *connection) logTo(log *slog.Logger) esdb.LoggingFunc {
 	return func(level esdb.LogLevel, format string, args ...any) {
 		message := fmt.Sprintf(format, args...)
@@ -134,30 +157,5 @@ func (c *connection) logTo(log *slog.Logger) esdb.LoggingFunc {
 			c.complaint.Store(&message)
 		}
 		log.Debug("event store client", "level", level, "message", message)
-	}
-}
-
-// call runs f on a client and waits no longer than until ctx ends: the client itself may hang for as long as there is no server.
-func call[T any](ctx context.Context, s *Store, f func(*esdb.Client) (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	var none T
-	c, err := s.acquireSoon(ctx)
-	if err != nil {
-		return none, err
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		value, err := f(c.client)
-		s.release(c, err)
-		answers <- answer{value, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.value, classify(ctx, a.err)
-	case <-ctx.Done():
-		return none, unavailable(ctx.Err())
 	}
 }

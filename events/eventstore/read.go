@@ -6,13 +6,14 @@ import (
 	"io"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"flagledger/events"
 )
 
-// readAhead is how many events wait, at most, between the client and who reads.
+// readAhead is how many events are read before the caller takes them.
 const readAhead = 64
 
 // Read implements events.Store. A stream that was deleted for good is an error.
@@ -47,7 +48,8 @@ func allBackwards(count uint64) opener {
 	}
 }
 
-// read yields the events of a read; those of a stream that does not exist are none. Like call, it waits no longer than until ctx ends.
+// read yields the events of a read, none where the stream does not exist. It waits no longer than until ctx ends. When the first event does not
+// come for some time, the read begins again on a new connection; when a later one does not come, it ends with events.ErrUnavailable.
 func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedEvent, error] {
 	return func(yield func(*esdb.RecordedEvent, error) bool) {
 		c, err := s.acquireSoon(ctx)
@@ -55,28 +57,36 @@ func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedE
 			yield(nil, err)
 			return
 		}
-		reading, cancel := context.WithCancel(ctx)
-		defer cancel()
-		list := make(chan *esdb.RecordedEvent, readAhead)
-		ended := make(chan error, 1)
-		go func() {
-			err := receive(reading, c.client, open, list)
-			s.release(c, err)
-			ended <- err
-			close(list)
-		}()
-		for {
+		list, ended, stop := s.start(ctx, c, open)
+		defer func() { stop() }()
+		silence := time.NewTimer(s.patience)
+		defer silence.Stop()
+		for begun := false; ; {
 			select {
 			case e, ok := <-list:
 				if !ok {
 					if err := <-ended; err != nil {
-						yield(nil, classify(ctx, err))
+						yield(nil, s.classify(ctx, err))
 					}
 					return
 				}
 				if !yield(e, nil) {
 					return
 				}
+				begun = true
+				silence.Reset(s.patience)
+			case <-silence.C:
+				s.retire(c)
+				if begun {
+					yield(nil, unavailable(errSilent))
+					return
+				}
+				stop()
+				if c, err = s.acquire(ctx); err != nil {
+					yield(nil, err)
+					return
+				}
+				list, ended, stop = s.start(ctx, c, open)
 			case <-ctx.Done():
 				yield(nil, unavailable(ctx.Err()))
 				return
@@ -85,7 +95,22 @@ func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedE
 	}
 }
 
-// receive sends the events of a read to list, until it or ctx ends.
+var errSilent = errors.New("the server does not answer")
+
+// start begins a read in a goroutine of its own, since the client may hang for as long as there is no server. It releases the connection.
+func (s *Store) start(ctx context.Context, c *connection, open opener) (list chan *esdb.RecordedEvent, ended chan error, stop context.CancelFunc) {
+	ctx, stop = context.WithCancel(ctx)
+	list, ended = make(chan *esdb.RecordedEvent, readAhead), make(chan error, 1)
+	go func() {
+		err := receive(ctx, c.client, open, list)
+		s.release(c, err)
+		ended <- err
+		close(list)
+	}()
+	return list, ended, stop
+}
+
+// receive sends the events of a read to list, until the read or ctx ends.
 func receive(ctx context.Context, client *esdb.Client, open opener, list chan<- *esdb.RecordedEvent) error {
 	stream, err := open(ctx, client)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"net/url"
@@ -13,56 +12,85 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"flagledger/events"
 )
 
-// Store is an events.Store over streams of an EventStoreDB database: those whose names begin with one of events.StreamPrefixes belong to it,
-// and no others may write to them. An event's stored name is its type; its version stands in its metadata. All of its methods may be used at once.
+// Store is an events.Store over the streams of an EventStoreDB database whose names begin with one of events.StreamPrefixes. Nobody else may
+// write to these streams. An event's stored name is its type; its version stands in its metadata. A Store is safe for concurrent use.
 type Store struct {
 	config   esdb.Configuration
 	log      *slog.Logger
 	prefixes []string
+	pageWait time.Duration
+	patience time.Duration
 	end      end
 
-	mu      sync.Mutex // of what follows
-	current *connection
-	closed  bool
+	mu            sync.Mutex // guards what follows
+	current       *connection
+	closed        bool
+	refusalLogged time.Time
 }
 
 // openTimeout is how long Open looks for a node that answers.
 const openTimeout = 10 * time.Second
 
-// Open connects to the database that a connection string names (esdb://..., as the official client takes it), and fails if no node of it answers
-// within ten seconds. It refuses a database older than 23.10, which does not tell subscribers when they have caught up, and credentials that the
-// client would not send.
+// Open connects to the database that a connection string names (esdb://..., as the official client takes it). It fails when no node answers
+// within ten seconds, at once when the server refuses the credentials (ErrCredentials), when the client would not send them, and when the server
+// is older than 23.10, which does not tell subscribers that they have caught up.
 func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Store, error) {
 	config, err := parse(connectionString)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
-	s := &Store{config: config, log: log, prefixes: events.StreamPrefixes()}
+	s := &Store{config: config, log: log, prefixes: events.StreamPrefixes(), pageWait: pageWait, patience: patience}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	c, err := s.acquire(ctx)
+	err = s.checkVersion(ctx)
+	if err == nil {
+		err = s.checkAccess(ctx)
+	}
 	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("event store: %w", err)
 	}
+	return s, nil
+}
+
+func (s *Store) checkVersion(ctx context.Context) error {
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
 	defer s.release(c, nil)
 	if c.version.Major < 23 || c.version.Major == 23 && c.version.Minor < 10 {
-		s.Close()
-		return nil, fmt.Errorf("event store: the server is EventStoreDB %d.%d; 23.10 or later is needed", c.version.Major, c.version.Minor)
+		return fmt.Errorf("the server is EventStoreDB %d.%d; 23.10 or later is needed", c.version.Major, c.version.Minor)
 	}
-	return s, nil
+	return nil
+}
+
+// checkAccess reads from the log, which shows whether the server accepts the credentials: the client sends none while it looks for a node. It
+// waits for a server that is not ready yet.
+func (s *Store) checkAccess(ctx context.Context) error {
+	for {
+		_, err := s.tail(ctx)
+		if refusal, ok := errors.AsType[*refusal](err); ok {
+			return refusal
+		}
+		if !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(findTimeout):
+		case <-ctx.Done():
+		}
+	}
 }
 
 func parse(connectionString string) (esdb.Configuration, error) {
 	config, err := esdb.ParseConnectionString(connectionString)
 	if bad, ok := errors.AsType[*url.Error](err); ok {
-		err = bad.Err // the whole would show the password
+		err = bad.Err // without the URL, which holds the password
 	}
 	if err != nil {
 		return esdb.Configuration{}, fmt.Errorf("connection string: %w", err)
@@ -73,13 +101,16 @@ func parse(connectionString string) (esdb.Configuration, error) {
 	case config.Username != "" && config.Password == "":
 		return esdb.Configuration{}, errors.New("connection string: the client sends no credentials without a password")
 	}
-	// A client whose attempts run out is dead, and whoever waits for it waits forever.
+	// A client whose attempts run out is dead, and its callers wait forever.
 	config.MaxDiscoverAttempts = math.MaxInt
+	if config.GossipTimeout == clientGossipTimeout {
+		config.GossipTimeout = gossipTimeout
+	}
 	return *config, nil
 }
 
-// Close disconnects once the calls under way have ended. The Store must not be used afterwards. While the server cannot be reached, the client
-// goes on looking for it until it is found or the process ends: it has no way to be stopped.
+// Close disconnects once the calls under way have ended. The Store must not be used afterwards. A client that is looking for a server cannot be
+// stopped: it goes on until it finds one or the process ends.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -92,43 +123,3 @@ func (s *Store) Close() {
 
 // Engine implements events.Store.
 func (s *Store) Engine() string { return "eventstore" }
-
-func unavailable(cause error) error { return fmt.Errorf("%w: %w", events.ErrUnavailable, cause) }
-
-// classify marks an error of the client as events.ErrUnavailable unless the server has refused the call for good.
-func classify(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return unavailable(ctx.Err())
-	case final(err):
-		return err
-	case status.Code(err) == codes.DeadlineExceeded:
-		return unavailable(fmt.Errorf("%w: %w", context.DeadlineExceeded, err))
-	default:
-		return unavailable(err)
-	}
-}
-
-// final reports whether an error is the server's refusal. All others, among them the client's "EOF" for a connection that broke while it sent,
-// leave open what has happened.
-func final(err error) bool {
-	if errors.Is(err, io.EOF) {
-		return false
-	}
-	if e, ok := errors.AsType[*esdb.Error](err); ok {
-		switch e.Code() {
-		case esdb.ErrorCodeWrongExpectedVersion, esdb.ErrorCodeStreamDeleted:
-			return true
-		case esdb.ErrorCodeNotLeader:
-			return false
-		}
-	}
-	switch status.Code(err) {
-	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.FailedPrecondition, codes.OutOfRange,
-		codes.Unimplemented, codes.Unauthenticated:
-		return true
-	}
-	return false
-}

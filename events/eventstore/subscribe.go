@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/cenkalti/backoff/v5"
 
 	"flagledger/events"
 )
@@ -15,14 +16,12 @@ import (
 const (
 	pageSize  = 500
 	pageBytes = 8 << 20
-	// pageWait is how long a page that is not full waits for more while the subscriber catches up.
+	// pageWait is how long a page that is not full waits for more events while the subscriber catches up.
 	pageWait = 20 * time.Millisecond
-	// The server tells a checkpoint after so many events of others, window times interval: this much is read again after a restart.
-	window       = 500
-	interval     = 4
-	buffered     = 256 // messages between the client and the page that is being made
-	retryWait    = 100 * time.Millisecond
-	maxRetryWait = time.Second
+	// The server sends a checkpoint after window times interval events of others: so many are read again after a restart.
+	window   = 500
+	interval = 4
+	buffered = 256 // messages between the client and the page that is being made
 )
 
 type delivery struct {
@@ -30,11 +29,11 @@ type delivery struct {
 	err  error
 }
 
-// errForeign says that a position is past the end of the log. The positions of events and of checkpoints never do.
+// errForeign says that a position is past the end of the log. That of an event or a checkpoint never is.
 var errForeign = errors.New("the position is past the end of the log: it was taken from another log")
 
-// Subscribe implements events.Store. It reads one page ahead of whom it delivers to. Where others append to the same log, pages without events move
-// Next on from time to time.
+// Subscribe implements events.Store. It reads the next page while the caller works on the last one. Where others append to the same log, pages
+// without events move Next on from time to time.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -50,10 +49,10 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 	}
 }
 
-// follow sends pages until ctx ends or the server refuses, over as many subscriptions as it takes: one that was dropped never resumes.
+// follow sends pages until ctx ends or the server refuses for good. It subscribes anew whenever a subscription is dropped: none resumes by itself.
 func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- delivery) {
 	defer close(pages)
-	wait := retryWait
+	waits := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}
 	resumed := false
 	for ctx.Err() == nil {
 		began := last
@@ -70,18 +69,21 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 			return
 		}
 		if last != began {
-			wait, resumed = retryWait, true
+			waits.Reset()
+			resumed = true
 		}
-		s.log.Warn("subscription was dropped; it tries again", "after", last, "in", wait, "err", err)
+		wait := waits.NextBackOff()
+		if !errors.Is(err, ErrCredentials) { // which is logged at a lower rate
+			s.log.Warn("a subscription was dropped and begins again", "after", last, "in", wait, "err", err)
+		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 		}
-		wait = min(2*wait, maxRetryWait)
 	}
 }
 
-// followOnce follows the log over one subscription and moves last along. It always ends with an error.
+// followOnce follows the log over one subscription, and always ends with an error. It sets last to where the pages sent so far end.
 func (s *Store) followOnce(ctx context.Context, last *events.Position, pages chan<- delivery) error {
 	tail, err := s.tail(ctx)
 	if err != nil {
@@ -115,7 +117,7 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 				if err := p.send(ctx, false); err != nil {
 					return err
 				}
-				return <-ended
+				return s.classify(ctx, <-ended)
 			}
 			switch {
 			case m.EventAppeared != nil:
@@ -131,6 +133,11 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 			}
 		case <-wait:
 			p.due = true
+		case <-c.replaced: // its node may hang, and then this subscription would wait for nothing
+			if err := p.send(ctx, false); err != nil {
+				return err
+			}
+			return errReplaced
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -141,15 +148,17 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 			}
 			wait = nil
 		case wait == nil:
-			wait = time.After(pageWait)
+			wait = time.After(s.pageWait)
 		}
 	}
 }
 
+var errReplaced = errors.New("the connection was replaced")
+
 // hear sends the messages of one subscription, until it is dropped or ctx ends.
 func (s *Store) hear(ctx context.Context, client *esdb.Client, after events.Position, messages chan<- *esdb.SubscriptionEvent) error {
 	options := esdb.SubscribeToAllOptions{
-		From:               esdb.Start{}, // without, the client would begin at the end
+		From:               esdb.Start{}, // without it, the client begins at the end
 		MaxSearchWindow:    window,
 		CheckpointInterval: interval,
 		Filter:             &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: s.prefixes},
@@ -201,14 +210,14 @@ func (p *pager) add(e *esdb.RecordedEvent) error {
 	return nil
 }
 
-// moveTo takes a checkpoint: up to it, nothing but what has been sent concerns the subscriber.
+// moveTo takes a checkpoint: up to it, all events for the subscriber have been sent.
 func (p *pager) moveTo(checkpoint events.Position) {
 	if checkpoint.Compare(p.page.Next) > 0 {
 		p.page.Next = checkpoint
 	}
 }
 
-// send hands on a page that has something to tell: events, a checkpoint, or that it is due.
+// send delivers the page if it has events or a checkpoint, or if it is due.
 func (p *pager) send(ctx context.Context, live bool) error {
 	if p.page.Next == *p.last && !p.due {
 		return nil

@@ -15,6 +15,8 @@ type faults struct {
 	delay         time.Duration
 	redelayed     chan struct{} // closed when delay changes
 	dropped       chan struct{} // closed to drop subscriptions
+	dropAfter     int           // subscriptions are dropped after so many events; 0 for never
+	thawed        chan struct{} // closed when the server does not hang any more; nil while it does not
 	resetBefore   int           // so many appends are not applied, and their connections reset
 	resetAfter    int           // the same, once they are applied
 	refuseRepeats bool
@@ -55,6 +57,42 @@ func (s *Server) DropSubscriptions() {
 	defer s.faults.mu.Unlock()
 	close(s.faults.dropped)
 	s.faults.dropped = make(chan struct{})
+}
+
+// DropSubscriptionsAfter drops each subscription once it has brought n events.
+func (s *Server) DropSubscriptionsAfter(n int) {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.dropAfter = n
+}
+
+// Freeze makes the server hang, as a stopped process does: connections are accepted and stay open, and nothing is answered until Thaw.
+func (s *Server) Freeze() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	if s.faults.thawed == nil {
+		s.faults.thawed = make(chan struct{})
+	}
+}
+
+// Thaw ends Freeze.
+func (s *Server) Thaw() {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	if s.faults.thawed != nil {
+		close(s.faults.thawed)
+		s.faults.thawed = nil
+	}
+}
+
+// frozen waits while the server hangs.
+func (f *faults) frozen() {
+	f.mu.Lock()
+	thawed := f.thawed
+	f.mu.Unlock()
+	if thawed != nil {
+		<-thawed
+	}
 }
 
 // OmitCreated lets the server send events without the time of their creation.
@@ -151,7 +189,10 @@ func (f *faults) slow(ctx context.Context) error {
 	}
 }
 
-func (s *Server) slowUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := s.admit(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
 	answer, err := handler(ctx, req)
 	if err := s.faults.slow(ctx); err != nil {
 		return nil, err
@@ -159,7 +200,10 @@ func (s *Server) slowUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo
 	return answer, err
 }
 
-func (s *Server) slowStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := s.admit(stream.Context(), info.FullMethod); err != nil {
+		return err
+	}
 	return handler(srv, slowServerStream{stream, &s.faults})
 }
 

@@ -57,12 +57,11 @@ type stream struct {
 	tombstone bool              // and nothing is ever appended again
 }
 
-func (l *log) init() {
-	l.changed = make(chan struct{})
-	l.streams = map[string]*stream{}
-	l.end = 1000
+func newLog() *log {
+	l := &log{changed: make(chan struct{}), streams: map[string]*stream{}, end: 1000}
 	// No real log is empty: the server's own events come first.
 	l.append("$settings", expectation{kind: anything}, []proposed{{id: uuid.New(), metadata: meta("$UpdateSettings"), data: []byte("{}")}})
+	return l
 }
 
 func meta(eventType string) map[string]string {

@@ -4,8 +4,8 @@ package esdbtest
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -15,41 +15,66 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 )
 
 // Version is the release of EventStoreDB that a Server says it is, unless told otherwise.
 const Version = "24.2.0"
 
-// Server is the server. All of its methods may be used at once.
+const anyPort = "127.0.0.1:0"
+
+// Server is the server. It is safe for concurrent use.
 type Server struct {
 	t       testing.TB
 	address string
+	tls     *tls.Config // nil without TLS
 
-	log    log
-	faults faults
+	log     *log
+	cluster *cluster
+	faults  faults
 
-	mu      sync.Mutex // of what follows
-	version string
-	server  *grpc.Server // nil while stopped
-	conns   map[*trackedConn]struct{}
-	dials   int
+	mu             sync.Mutex // guards what follows
+	version        string
+	server         *grpc.Server // nil while stopped
+	conns          map[*trackedConn]struct{}
+	dials          int
+	user, password string // which streams demand, unless empty
 }
 
 // New starts a server on a free port of the loopback interface. It ends with the test.
-func New(t testing.TB) *Server {
-	s := &Server{t: t, address: "127.0.0.1:0", version: Version, conns: map[*trackedConn]struct{}{}}
-	s.log.init()
+func New(t testing.TB) *Server { return NewCluster(t, 1)[0] }
+
+// NewTLS is New for a server that speaks TLS alone, with a certificate that nobody has signed.
+func NewTLS(t testing.TB) *Server { return start(t, newLog(), &cluster{}, selfSigned(t)) }
+
+func start(t testing.TB, l *log, c *cluster, tls *tls.Config) *Server {
+	s := &Server{t: t, address: anyPort, tls: tls, log: l, cluster: c, version: Version, conns: map[*trackedConn]struct{}{}}
 	s.faults.init()
 	s.Start()
+	c.join(s)
 	t.Cleanup(s.Stop)
 	return s
 }
 
-// URL is the connection string of the server.
-func (s *Server) URL() string { return "esdb://" + s.address + "?tls=false" }
+// URL is the connection string of the server, without credentials.
+func (s *Server) URL() string { return s.url("") }
 
-// Start lets the server listen, again at its old address if it has been stopped. What was in the log still is.
+// URLAs is the connection string of the server for a user.
+func (s *Server) URLAs(user, password string) string { return s.url(user + ":" + password + "@") }
+
+func (s *Server) url(credentials string) string {
+	options := "?tls=false"
+	if s.tls != nil {
+		options = "?tls=true&tlsVerifyCert=false"
+	}
+	return "esdb://" + credentials + s.address + options
+}
+
+// Address is the host and port of the server.
+func (s *Server) Address() string { return s.address }
+
+// Start lets the server listen, at its old address if it has been stopped. Its log is kept.
 func (s *Server) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,17 +87,23 @@ func (s *Server) Start() {
 		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
 		return err == nil
 	}
-	if !HoldsIn(time.Second, listens) { // the port is free again only when its last connection is gone
+	if !HoldsIn(20*time.Second, listens) { // the port is free only when its last connection is gone
 		s.t.Errorf("esdbtest: %v", err)
 		return
 	}
-	s.address = listener.Addr().String()
-	s.server = grpc.NewServer(
+	if s.address == anyPort {
+		s.address = listener.Addr().String()
+	}
+	options := []grpc.ServerOption{
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.MaxRecvMsgSize(16<<20),
-		grpc.UnaryInterceptor(s.slowUnary),
-		grpc.StreamInterceptor(s.slowStream),
-	)
+		grpc.MaxRecvMsgSize(16 << 20),
+		grpc.UnaryInterceptor(s.unary),
+		grpc.StreamInterceptor(s.stream),
+	}
+	if s.tls != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(s.tls)))
+	}
+	s.server = grpc.NewServer(options...)
 	streams.RegisterStreamsServer(s.server, streamsService{s: s})
 	serverfeatures.RegisterServerFeaturesServer(s.server, featuresService{s: s})
 	gossip.RegisterGossipServer(s.server, gossipService{s: s})
@@ -86,12 +117,13 @@ func (s *Server) Stop() {
 	s.server = nil
 	s.mu.Unlock()
 	if server != nil {
+		s.Thaw()
 		s.Reset()
 		server.Stop()
 	}
 }
 
-// Reset breaks all connections with a TCP reset, in the middle of whatever they do.
+// Reset breaks all connections with a TCP reset, also in the middle of a call.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,26 +160,6 @@ func (f featuresService) GetSupportedMethods(context.Context, *shared.Empty) (*s
 	return &serverfeatures.SupportedMethods{EventStoreServerVersion: f.s.version}, nil
 }
 
-// gossipService tells of a cluster whose leader and only member is the server.
-type gossipService struct {
-	gossip.UnimplementedGossipServer
-	s *Server
-}
-
-func (g gossipService) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo, error) {
-	host, port, err := net.SplitHostPort(g.s.address)
-	if err != nil {
-		return nil, err
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return nil, err
-	}
-	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
-		State: gossip.MemberInfo_Leader, IsAlive: true, HttpEndPoint: &gossip.EndPoint{Address: host, Port: uint32(n)},
-	}}}, nil
-}
-
 // tracked notes the connections of a listener.
 type tracked struct {
 	net.Listener
@@ -159,7 +171,7 @@ func (l tracked) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &trackedConn{conn, l.s}
+	c := &trackedConn{conn, l.s} // of a server that hangs too: the system accepts for it
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.s.conns[c] = struct{}{}
@@ -170,6 +182,17 @@ func (l tracked) Accept() (net.Conn, error) {
 type trackedConn struct {
 	net.Conn
 	s *Server
+}
+
+func (c *trackedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.s.faults.frozen()
+	return n, err
+}
+
+func (c *trackedConn) Write(b []byte) (int, error) {
+	c.s.faults.frozen()
+	return c.Conn.Write(b)
 }
 
 func (c *trackedConn) Close() error {

@@ -28,7 +28,8 @@ type streamsService struct {
 	s *Server
 }
 
-// Append implements streams.StreamsServer. The client is heard out before it is refused: it takes an earlier answer for a broken connection.
+// Append implements streams.StreamsServer. It reads all that the client sends before it refuses: the client takes an earlier answer for a broken
+// connection.
 func (v streamsService) Append(call streams.Streams_AppendServer) error {
 	var options *streams.AppendReq_Options
 	var list []proposed
@@ -62,6 +63,9 @@ func (v streamsService) Append(call streams.Streams_AppendServer) error {
 	}
 	name := string(options.GetStreamIdentifier().GetStreamName())
 	if err := v.s.faults.hold(call.Context(), name); err != nil {
+		return err
+	}
+	if err := v.s.lead(call); err != nil {
 		return err
 	}
 	if v.s.faults.take(false) {
@@ -234,7 +238,7 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 		return err
 	}
 	v.s.faults.mu.Lock()
-	dropped := v.s.faults.dropped
+	dropped, left := v.s.faults.dropped, v.s.faults.dropAfter
 	v.s.faults.mu.Unlock()
 	if err := call.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{
 		Confirmation: &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: uuid.NewString()},
@@ -254,6 +258,9 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 			if r := list[next]; wanted(r) {
 				if err := call.Send(v.event(r)); err != nil {
 					return err
+				}
+				if left--; left == 0 {
+					return status.Error(codes.Unknown, "the subscription was dropped")
 				}
 			}
 			if looked++; interval > 0 && looked%interval == 0 {

@@ -1,0 +1,64 @@
+package esdbtest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// RequireCredentials lets only one user read and append. As with a real server, anyone may still ask for gossip and the server's version. It
+// may be called again, with other credentials; subscriptions that have begun go on.
+func (s *Server) RequireCredentials(user, password string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.user, s.password = user, password
+}
+
+// admit refuses calls to streams without the right credentials, with the codes of a real server: one for none, another for wrong ones.
+func (s *Server) admit(ctx context.Context, method string) error {
+	s.mu.Lock()
+	user, password := s.user, s.password
+	s.mu.Unlock()
+	if user == "" || !strings.HasPrefix(method, "/event_store.client.streams.") {
+		return nil
+	}
+	headers, _ := metadata.FromIncomingContext(ctx)
+	switch got := headers.Get("authorization"); {
+	case len(got) == 0:
+		return status.Error(codes.PermissionDenied, "Access Denied")
+	case got[0] != "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)):
+		return status.Error(codes.Unauthenticated, "Unauthenticated")
+	}
+	return nil
+}
+
+// selfSigned makes a certificate for the loopback address.
+func selfSigned(t testing.TB) *tls.Config {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+		DNSNames:     []string{"localhost"},
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
+}
