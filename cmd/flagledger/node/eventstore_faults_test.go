@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,6 +90,24 @@ func TestAnOutageOfTheEventStore(t *testing.T) {
 		t.Errorf("the write after the outage is read as %v", got)
 	}
 	stop()
+}
+
+func TestHealthTellsThatCredentialsAreRefused(t *testing.T) {
+	t.Parallel()
+	server := esdbtest.NewTLS(t)
+	server.RequireCredentials("admin", "changeit")
+	url := server.URLAs("admin", "changeit")
+	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	health := func(words string) func() bool {
+		return func() bool { return strings.Contains(me.Attempt("GET", "/health", "").Body, words) }
+	}
+	server.RequireCredentials("admin", "another")
+	s.Eventually("health names the setting", health("FLAGLEDGER_EVENTSTORE_URL"))
+	unavailableWithin(t, me, "k", time.Minute)
+	server.RequireCredentials("admin", "changeit")
+	s.Eventually("health is good", health(`"status":"ok"`))
+	me.CreateFlag("k", nil)
 }
 
 func TestASlowEventStore(t *testing.T) {

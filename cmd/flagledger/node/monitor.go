@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/events"
+	"flagledger/events/eventstore"
 	"flagledger/projections"
 	"flagledger/projections/models"
 	"flagledger/projections/snapshot"
@@ -85,7 +87,10 @@ func (m *monitor) observe(ctx context.Context) {
 func (m *monitor) health() []string {
 	o := m.current.Load()
 	var list []string
-	if o.err != nil {
+	switch {
+	case errors.Is(o.err, eventstore.ErrCredentials):
+		list = append(list, "the event store refuses the credentials of FLAGLEDGER_EVENTSTORE_URL: changes fail, flags are evaluated")
+	case o.err != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
 	}
 	for _, s := range o.statuses {
