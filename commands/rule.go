@@ -2,12 +2,14 @@ package commands
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // Limits of an environment's rules.
@@ -17,37 +19,18 @@ const (
 	maxValues     = 1000
 	maxAttribute  = 200
 	maxRegexp     = 1000
-	maxRegexps    = 10_000 // the sum of events.RegexpSize: one or two MB, and what they may cost an evaluation
+	maxRegexps    = 10_000 // the sum of rules.RegexpSize: one or two MB, and what they may cost an evaluation
 	// maxServed leaves room in one event for all rules before and after a change, their order, and metadata: what fits once can always be changed.
 	maxServed = (events.MaxEventBytes - 16<<10) / 2
 )
 
-// operand is what a condition compares with.
-type operand int
-
-const (
-	nothing operand = iota + 1
-	scalar          // a string, a number or a boolean
-	text
-	regularExpression
-	number
-	instant
-	version
-)
-
-var (
-	operators = []events.Operator{
-		events.In, events.Contains, events.StartsWith, events.EndsWith, events.Matches, events.Greater, events.GreaterEqual, events.Less, events.LessEqual,
-		events.Before, events.After, events.SemverEqual, events.SemverGreater, events.SemverAtLeast, events.SemverLess, events.SemverAtMost, events.Exists,
+var operatorNames = func() string {
+	var names []string
+	for _, o := range rules.Operators() {
+		names = append(names, string(o.Name))
 	}
-	operatorNames = strings.ReplaceAll(strings.Trim(fmt.Sprint(operators), "[]"), " ", ", ")
-	operands      = map[events.Operator]operand{
-		events.In: scalar, events.Contains: text, events.StartsWith: text, events.EndsWith: text, events.Matches: regularExpression,
-		events.Greater: number, events.GreaterEqual: number, events.Less: number, events.LessEqual: number, events.Before: instant, events.After: instant,
-		events.SemverEqual: version, events.SemverGreater: version, events.SemverAtLeast: version, events.SemverLess: version, events.SemverAtMost: version,
-		events.Exists: nothing,
-	}
-)
+	return strings.Join(names, ", ")
+}()
 
 // SetRules replaces the rules of a flag in an environment, in their order. A rule that is kept keeps its salt, wherever it moves.
 type SetRules struct {
@@ -195,17 +178,18 @@ func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) ev
 func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition {
 	read := events.Condition{Attribute: sent.Attribute, Op: sent.Op, Negate: sent.Negate}
 	c.attribute(at+".attribute", sent.Attribute)
-	compared, known := operands[sent.Op]
+	operator, known := rules.Find(sent.Op)
+	takesValues := known && operator.Values != rules.NoValue
 	c.wrong.check(sent.Op != "", at+".op", "is required")
 	c.wrong.check(known, at+".op", "must be one of %s", operatorNames)
 	values := at + ".values"
-	c.wrong.check(!known || compared == nothing || len(sent.Values) > 0, values, "needs at least one value for the operator %s", sent.Op)
-	c.wrong.check(compared != nothing || len(sent.Values) == 0, values, "must be empty: the operator %s takes no values", sent.Op)
+	c.wrong.check(!takesValues || len(sent.Values) > 0, values, "needs at least one value for the operator %s", sent.Op)
+	c.wrong.check(!known || takesValues || len(sent.Values) == 0, values, "must be empty: the operator %s takes no values", sent.Op)
 	c.wrong.check(len(sent.Values) <= maxValues, values, "at most %d values", maxValues)
 	for i, v := range sent.Values[:min(len(sent.Values), maxValues)] {
 		v = compact(v)
-		if wrong := c.operand(compared, v); wrong != "" {
-			c.wrong.check(false, place(values, i), "%s", wrong)
+		if err := c.value(operator.Values, v); err != nil {
+			c.wrong.check(false, place(values, i), "%v", err)
 		}
 		read.Values = append(read.Values, v)
 	}
@@ -218,60 +202,34 @@ func (c *ruleCheck) attribute(at, name string) {
 	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at, "must not have an empty part before, between or after dots")
 }
 
-// operand says what is wrong with a value, which is well-formed JSON: nothing where it can be compared with.
-func (c *ruleCheck) operand(wanted operand, value json.RawMessage) string {
-	if len(value) == 0 {
-		return "is required"
+// value says what is wrong with a value, which is well-formed JSON: nil where it can be compared with.
+func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
+	if err := rules.CheckValue(kind, value); err != nil || kind != rules.Pattern {
+		return err
 	}
-	var content string
-	quoted := json.Unmarshal(value, &content) == nil && value[0] == '"'
-	switch wanted {
-	case nothing:
-	case scalar:
-		if c := value[0]; c == '{' || c == '[' || c == 'n' {
-			return "must be a string, a number or a boolean"
-		}
-	case text:
-		if !quoted {
-			return "must be a string"
-		}
-	case regularExpression:
-		if !quoted {
-			return "must be a string with a regular expression"
-		}
-		return c.regexp(content)
-	case number:
-		if value[0] != '-' && (value[0] < '0' || value[0] > '9') {
-			return "must be a number"
-		}
-	case instant:
-		if _, ok := events.ParseTime(content); !ok {
-			return "must be a string with a time as RFC 3339 has it: 2026-03-14T15:09:26Z"
-		}
-	case version:
-		if _, ok := events.ParseSemanticVersion(content); !ok {
-			return "must be a string with a semantic version: 1.2.3 or 1.2.3-beta.1"
-		}
+	pattern, err := rules.ReadText(value)
+	if err != nil {
+		return err
 	}
-	return ""
+	return c.regexp(pattern)
 }
 
-// regexp compiles no more of a list once it has become too large, which is said of one value.
-func (c *ruleCheck) regexp(pattern string) string {
+// regexp does not look at further expressions of a list once they are too large together: one value is reported.
+func (c *ruleCheck) regexp(pattern string) error {
 	if len(pattern) > maxRegexp {
-		return fmt.Sprintf("must be a regular expression of at most %d bytes", maxRegexp)
+		return fmt.Errorf("must be a regular expression of at most %d bytes", maxRegexp)
 	}
 	if c.regexps > maxRegexps {
-		return ""
+		return nil
 	}
-	size, err := events.RegexpSize(pattern)
+	size, err := rules.RegexpSize(pattern)
 	if err != nil {
-		return "must be a regular expression of RE2's syntax: " + err.Error()
+		return fmt.Errorf("must be a regular expression of RE2's syntax: %w", err)
 	}
 	if c.regexps += size; c.regexps > maxRegexps {
-		return "the regular expressions of the list, up to this one, are too large together"
+		return errors.New("the regular expressions of the list, up to this one, are too large together")
 	}
-	return ""
+	return nil
 }
 
 // fallthroughServe reads what a fallthrough is to serve: nil where it is unset.

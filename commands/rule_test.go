@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 var development = events.EnvironmentRef{ID: "e2", Name: "development"}
@@ -275,7 +276,7 @@ func TestWhatIsWrongWithARule(t *testing.T) {
 		})
 	}
 	t.Run("expressions that are too large together", func(t *testing.T) {
-		size, _ := events.RegexpSize("a{1000}")
+		size, _ := rules.RegexpSize("a{1000}")
 		fit := maxRegexps / size
 		large := []events.Condition{{Attribute: "a", Op: events.Matches, Values: many(fit-1, `"a{1000}"`)}, {Attribute: "a", Op: events.Matches, Values: many(1, `"a{1000}"`)}}
 		set := setting(sentRule("", func(r *NewRule) { r.Conditions = large }))
@@ -301,27 +302,25 @@ func repeat[T any](one T, n int) (list []T) {
 }
 
 func TestValuesAreOfTheKindThatTheOperatorTakes(t *testing.T) {
-	values := map[operand][]string{
-		scalar:            {`""`, `"a"`, `"<&>"`, `0`, `-1.50`, `1e2`, `9007199254740993`, `true`, `false`},
-		text:              {`""`, `"a"`, `"1"`, `"\u00e9"`},
-		regularExpression: {`""`, `"^a+$"`, `"\\d{1,3}"`, `"(?i)x"`},
-		number:            {`0`, `-1.50`, `1e2`, `-0`, `9007199254740993`, `1e-999`, `-1e999`},
-		instant:           {`"2026-03-14T15:09:26Z"`, `"2026-03-14T15:09:26.535897+05:30"`},
-		version:           {`"1.2.3"`, `"1.2.3-beta.1+build"`},
+	values := map[rules.Kind][]string{
+		rules.Scalar:  {`""`, `"a"`, `"<&>"`, `0`, `-1.50`, `1e2`, `9007199254740993`, `true`, `false`},
+		rules.Text:    {`""`, `"a"`, `"1"`, `"\u00e9"`},
+		rules.Pattern: {`""`, `"^a+$"`, `"\\d{1,3}"`, `"(?i)x"`},
+		rules.Number:  {`0`, `-1.50`, `1e2`, `-0`, `9007199254740993`, `1e-999`, `-1e999`},
+		rules.Time:    {`"2026-03-14T15:09:26Z"`, `"2026-03-14T15:09:26.535897+05:30"`},
+		rules.Version: {`"1.2.3"`, `"1.2.3-beta.1+build"`},
 	}
-	others := map[operand][]string{
-		scalar:            {`null`, `{}`, `[]`, `[1]`},
-		text:              {`null`, `1`, `true`, `{}`, `[]`},
-		regularExpression: {`null`, `1`, `"("`, `"a{1001}"`, `"(?=a)"`, `"\\C"`, `{}`},
-		number:            {`null`, `"1"`, `true`, `{}`, `[]`},
-		instant:           {`null`, `1`, `""`, `"2026-03-14"`, `"2026-03-14T15:09:26"`, `"14 March"`, `"2026-03-14T5:09:26Z"`, `"2026-02-30T00:00:00Z"`, `true`},
-		version:           {`null`, `1`, `""`, `"1.2"`, `"v1.2.3"`, `"1.2.03"`, `1.2`, `{}`},
+	others := map[rules.Kind][]string{
+		rules.Scalar:  {`null`, `{}`, `[]`, `[1]`},
+		rules.Text:    {`null`, `1`, `true`, `{}`, `[]`},
+		rules.Pattern: {`null`, `1`, `"("`, `"a{1001}"`, `"(?=a)"`, `"\\C"`, `{}`},
+		rules.Number:  {`null`, `"1"`, `true`, `{}`, `[]`},
+		rules.Time:    {`null`, `1`, `""`, `"2026-03-14"`, `"2026-03-14T15:09:26"`, `"14 March"`, `"2026-03-14T5:09:26Z"`, `"2026-02-30T00:00:00Z"`, `true`},
+		rules.Version: {`null`, `1`, `""`, `"1.2"`, `"v1.2.3"`, `"1.2.03"`, `1.2`, `{}`},
 	}
-	for _, op := range operators {
-		if operands[op] == nothing {
-			continue
-		}
-		for wanted, good := range map[bool][]string{true: values[operands[op]], false: others[operands[op]]} {
+	for _, operator := range rules.Operators() {
+		op := operator.Name
+		for wanted, good := range map[bool][]string{true: values[operator.Values], false: others[operator.Values]} {
 			for _, value := range good {
 				decided := when(t, []events.Fact{split}, setting(sentRule("", func(r *NewRule) {
 					r.Conditions = []events.Condition{{Attribute: "a", Op: op, Values: []json.RawMessage{raw(value)}, Negate: true}}
@@ -340,9 +339,6 @@ func TestValuesAreOfTheKindThatTheOperatorTakes(t *testing.T) {
 				}
 			}
 		}
-	}
-	if len(operators) != 17 || len(operands) != 17 {
-		t.Errorf("%d operators", len(operators))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // serveBody is what a rule or a fallthrough serves, as it is sent and as it is shown.
@@ -111,18 +112,30 @@ func (operand) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean}}, Examples: []any{"pro"}}
 }
 
+// operatorName is the name of an operator of the rule language.
+type operatorName string
+
+// Schema implements huma.SchemaProvider.
+func (operatorName) Schema(huma.Registry) *huma.Schema {
+	schema := &huma.Schema{Type: huma.TypeString, Examples: []any{"in"}}
+	for _, o := range rules.Operators() {
+		schema.Enum = append(schema.Enum, string(o.Name))
+	}
+	return schema
+}
+
 type conditionBody struct {
-	Attribute string    `json:"attribute"`
-	Op        string    `json:"op" enum:"in,contains,starts_with,ends_with,matches,gt,gte,lt,lte,before,after,semver_eq,semver_gt,semver_gte,semver_lt,semver_lte,exists"`
-	Values    []operand `json:"values"`
-	Negate    bool      `json:"negate"`
+	Attribute string       `json:"attribute"`
+	Op        operatorName `json:"op"`
+	Values    []operand    `json:"values"`
+	Negate    bool         `json:"negate"`
 }
 
 type newConditionBody struct {
-	Attribute string    `json:"attribute" minLength:"1" maxLength:"200" doc:"targetingKey, or a path into the attributes: a.b" example:"plan"`
-	Op        string    `json:"op" enum:"in,contains,starts_with,ends_with,matches,gt,gte,lt,lte,before,after,semver_eq,semver_gt,semver_gte,semver_lt,semver_lte,exists" example:"in"`
-	Values    []operand `json:"values,omitempty" maxItems:"1000" doc:"One of them must fit. in takes strings, numbers and booleans; gt, gte, lt, lte numbers; before, after times of RFC 3339; matches regular expressions of RE2 (at most 1000 bytes each), semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
-	Negate    bool      `json:"negate,omitempty" doc:"Turns the outcome around: an absent attribute, or one of another type, never fits, so its negation does"`
+	Attribute string       `json:"attribute" minLength:"1" maxLength:"200" doc:"targetingKey, or a path into the attributes: a.b" example:"plan"`
+	Op        operatorName `json:"op"`
+	Values    []operand    `json:"values,omitempty" maxItems:"1000" doc:"One of them must fit. in takes strings, numbers and booleans; gt, gte, lt, lte numbers; before, after times of RFC 3339; matches regular expressions of RE2 (at most 1000 bytes each), semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
+	Negate    bool         `json:"negate,omitempty" doc:"Turns the outcome around: an absent attribute, or one of another type, never fits, so its negation does"`
 }
 
 type ruleBody struct {
@@ -156,7 +169,7 @@ func (b newRuleBody) rule() commands.NewRule {
 func showRule(r events.Rule) ruleBody {
 	body := ruleBody{ID: r.ID, Name: r.Name, Conditions: make([]conditionBody, len(r.Conditions)), Serve: showServe(r.Serve)}
 	for i, c := range r.Conditions {
-		body.Conditions[i] = conditionBody{Attribute: c.Attribute, Op: string(c.Op), Values: make([]operand, len(c.Values)), Negate: c.Negate}
+		body.Conditions[i] = conditionBody{Attribute: c.Attribute, Op: operatorName(c.Op), Values: make([]operand, len(c.Values)), Negate: c.Negate}
 		for j, v := range c.Values {
 			body.Conditions[i].Values[j] = operand{value(v)}
 		}

@@ -21,16 +21,16 @@ var shapes = map[string]struct {
 }{
 	"boolean": {[]events.Fact{made(events.BooleanFlag, "false")}, "FALLTHROUGH true"},
 	"off":     {[]events.Fact{made(events.BooleanFlag, "false"), events.FlagDisabled{Environment: production}}, "OFF false"},
-	"rule":    {[]events.Fact{three, rules(when("r", "pro", toA))}, "RULE_MATCH 1"},
+	"rule":    {[]events.Fact{three, ruled(when("r", "pro", toA))}, "RULE_MATCH 1"},
 	"split": {
 		[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 90_000), choice("b", "1", 10_000))}, "FALLTHROUGH 1",
 	},
 	"rollout": {
-		[]events.Fact{three, rules(events.Rule{ID: "r", Salt: "AAAAAAAAAAAAAAAAAAAAAAAAAA", Conditions: when("", "pro", toA).Conditions, Serve: rolled("", half("a"), half("a"))})}, "RULE_MATCH 1",
+		[]events.Fact{three, ruled(events.Rule{ID: "r", Salt: "AAAAAAAAAAAAAAAAAAAAAAAAAA", Conditions: when("", "pro", toA).Conditions, Serve: rolled("", half("a"), half("a"))})}, "RULE_MATCH 1",
 	},
 	"rollout-by-attribute": {[]events.Fact{three, otherwise(rolled("company.id", half("b"), half("b")))}, "FALLTHROUGH 2"},
 	"rollout-by-number":    {[]events.Fact{three, otherwise(rolled("company.seats", half("b"), half("b")))}, "FALLTHROUGH 2"},
-	"fallthrough":          {[]events.Fact{three, rules(when("r", "free", toA)), otherwise(toB)}, "FALLTHROUGH 2"},
+	"fallthrough":          {[]events.Fact{three, ruled(when("r", "free", toA)), otherwise(toB)}, "FALLTHROUGH 2"},
 	"in-1000":              {[]events.Fact{three, where("email", events.In, thousand(`"user-%d@example.com"`)...)}, "RULE_MATCH 1"},
 	"in-1000-numbers":      {[]events.Fact{three, where("company.seats", events.In, thousand(`%d.5`)...)}, "RULE_MATCH 1"},
 	"regex":                {[]events.Fact{three, where("email", events.Matches, `"@(example|acme)\\.(com|org)$"`)}, "RULE_MATCH 1"},
@@ -40,16 +40,16 @@ var shapes = map[string]struct {
 	"time":                 {[]events.Fact{three, where("company.since", events.Before, `"2026-01-01T00:00:00Z"`)}, "RULE_MATCH 1"},
 	"array":                {[]events.Fact{three, where("groups", events.In, `"staff"`)}, "RULE_MATCH 1"},
 	"negate": {
-		[]events.Fact{three, rules(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{{Attribute: "company.banned", Op: events.Exists, Negate: true}}})}, "RULE_MATCH 1",
+		[]events.Fact{three, ruled(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{{Attribute: "company.banned", Op: events.Exists, Negate: true}}})}, "RULE_MATCH 1",
 	},
-	"ten-rules": {[]events.Fact{three, rules(ten()...)}, "RULE_MATCH 1"},
+	"ten-rules": {[]events.Fact{three, ruled(ten()...)}, "RULE_MATCH 1"},
 }
 
 func half(id string) events.Share { return events.Share{VariationID: id, Weight: 50_000} }
 
 // where serves a to those whom a condition holds for.
 func where(attribute string, op events.Operator, values ...string) events.Fact {
-	return rules(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{{Attribute: attribute, Op: op, Values: raw("[" + strings.Join(values, ",") + "]")}}})
+	return ruled(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{{Attribute: attribute, Op: op, Values: raw("[" + strings.Join(values, ",") + "]")}}})
 }
 
 func thousand(format string) []string {
@@ -196,8 +196,8 @@ func BenchmarkPublish(b *testing.B) {
 		name  string
 		facts []events.Fact
 	}{
-		{"switch", []events.Fact{on}}, {"rules=1", []events.Fact{rules(when("r", "pro", toA))}}, {"rules=100", []events.Fact{rules(hundred(0, 0)...)}},
-		{"rules=100,patterns=10", []events.Fact{rules(hundred(10, 0)...), rules(hundred(10, 10)...)}}, {"rules=100,patterns=100", []events.Fact{rules(hundred(100, 0)...), rules(hundred(100, 100)...)}},
+		{"switch", []events.Fact{on}}, {"rules=1", []events.Fact{ruled(when("r", "pro", toA))}}, {"rules=100", []events.Fact{ruled(hundred(0, 0)...)}},
+		{"rules=100,patterns=10", []events.Fact{ruled(hundred(10, 0)...), ruled(hundred(10, 10)...)}}, {"rules=100,patterns=100", []events.Fact{ruled(hundred(100, 0)...), ruled(hundred(100, 100)...)}},
 		{"rules=100,patterns=100,changed=1", []events.Fact{
 			events.ChangeRules(production, hundred(100, 0), changed), events.ChangeRules(production, changed, hundred(100, 0)),
 		}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // condition is a condition compiled.
@@ -88,33 +89,37 @@ func (never) text(string) bool   { return false }
 func (never) number(Number) bool { return false }
 func (never) boolean(bool) bool  { return false }
 
-func compileTest(op events.Operator, values []json.RawMessage, known patterns) (test, error) {
-	switch op {
-	case events.In:
-		return compileIn(values)
-	case events.Contains, events.StartsWith, events.EndsWith:
-		texts, err := operands(values, textOf)
-		return affix{op: op, values: texts}, err
-	case events.Matches:
-		compiled, err := operands(values, known.compile)
-		return matches{patterns: compiled}, err
-	case events.Greater, events.GreaterEqual, events.Less, events.LessEqual:
-		numbers, err := operands(values, numberOf)
-		return numberBound{bound: newBound(orders[op], numbers, Number.compare)}, err
-	case events.Before, events.After:
-		times, err := operands(values, timeOf)
-		return textBound[time.Time]{bound: newBound(orders[op], times, time.Time.Compare), parse: events.ParseTime}, err
-	case events.SemverEqual:
-		versions, err := operands(values, versionOf)
-		return versionEqual{versions: versions}, err
-	case events.SemverGreater, events.SemverAtLeast, events.SemverLess, events.SemverAtMost:
-		versions, err := operands(values, versionOf)
-		return textBound[events.SemanticVersion]{bound: newBound(orders[op], versions, events.SemanticVersion.Compare), parse: events.ParseSemanticVersion}, err
-	case events.Exists:
-		return exists{}, nil
-	default:
+func compileTest(name events.Operator, values []json.RawMessage, known patterns) (test, error) {
+	operator, ok := rules.Find(name)
+	if !ok {
 		return nil, errors.New("no such operator")
 	}
+	relation := operator.Relation
+	switch operator.Values {
+	case rules.NoValue:
+		return exists{}, nil
+	case rules.Scalar:
+		return compileIn(values)
+	case rules.Text:
+		texts, err := operands(values, rules.ReadText)
+		return affix{relation: relation, values: texts}, err
+	case rules.Pattern:
+		compiled, err := operands(values, known.compile)
+		return matches{patterns: compiled}, err
+	case rules.Number:
+		numbers, err := operands(values, readNumber)
+		return numberBound{bound: newBound(relation, numbers, Number.compare)}, err
+	case rules.Time:
+		times, err := operands(values, rules.ReadTime)
+		return textBound[time.Time]{bound: newBound(relation, times, time.Time.Compare), parse: rules.ParseTime}, err
+	case rules.Version:
+		versions, err := operands(values, rules.ReadVersion)
+		if relation == rules.Equal {
+			return versionEqual{versions: versions}, err
+		}
+		return textBound[rules.SemanticVersion]{bound: newBound(relation, versions, rules.SemanticVersion.Compare), parse: rules.ParseSemanticVersion}, err
+	}
+	return nil, errors.New("the operator compares with values of an unknown kind")
 }
 
 // in passes what is one of the values. Booleans and strings are compared exactly, numbers by value.
@@ -129,14 +134,14 @@ func compileIn(values []json.RawMessage) (test, error) {
 	var texts []string
 	var numbers []Number
 	for i, value := range values {
-		if text, err := textOf(value); err == nil {
+		if text, err := rules.ReadText(value); err == nil {
 			texts = append(texts, text)
-		} else if n, err := numberOf(value); err == nil {
+		} else if n, err := readNumber(value); err == nil {
 			numbers = append(numbers, n)
 		} else if string(value) == "true" || string(value) == "false" {
 			t.booleans[index(value[0] == 't')] = true
 		} else {
-			return nil, fmt.Errorf("values[%d] is no string, number or boolean", i)
+			return nil, fmt.Errorf("values[%d] must be a string, a number or a boolean", i)
 		}
 	}
 	t.texts, t.numbers = newOneOf(texts), newOneOf(numbers)
@@ -184,16 +189,16 @@ func (s *oneOf[T]) has(value T) bool {
 // affix passes texts that contain, start with or end with one of the values.
 type affix struct {
 	never
-	op     events.Operator
-	values []string
+	relation rules.Relation
+	values   []string
 }
 
 func (t affix) text(s string) bool {
 	for _, value := range t.values {
 		switch {
-		case t.op == events.Contains && strings.Contains(s, value),
-			t.op == events.StartsWith && strings.HasPrefix(s, value),
-			t.op == events.EndsWith && strings.HasSuffix(s, value):
+		case t.relation == rules.Contains && strings.Contains(s, value),
+			t.relation == rules.StartsWith && strings.HasPrefix(s, value),
+			t.relation == rules.EndsWith && strings.HasSuffix(s, value):
 			return true
 		}
 	}
@@ -221,10 +226,8 @@ type order struct {
 	equal bool
 }
 
-var orders = map[events.Operator]order{
-	events.Greater: {+1, false}, events.GreaterEqual: {+1, true}, events.Less: {-1, false}, events.LessEqual: {-1, true},
-	events.After: {+1, false}, events.Before: {-1, false},
-	events.SemverGreater: {+1, false}, events.SemverAtLeast: {+1, true}, events.SemverLess: {-1, false}, events.SemverAtMost: {-1, true},
+var orders = map[rules.Relation]order{
+	rules.Greater: {+1, false}, rules.GreaterEqual: {+1, true}, rules.Less: {-1, false}, rules.LessEqual: {-1, true},
 }
 
 // bound is the one of several values that is the easiest to pass: where it is not passed, none of them is.
@@ -234,10 +237,11 @@ type bound[T any] struct {
 	none  bool // there was no value
 }
 
-func newBound[T any](o order, values []T, compare func(T, T) int) bound[T] {
+func newBound[T any](relation rules.Relation, values []T, compare func(T, T) int) bound[T] {
 	if len(values) == 0 {
 		return bound[T]{none: true}
 	}
+	o := orders[relation]
 	easiest := slices.MinFunc(values, func(a, b T) int { return o.sign * compare(a, b) })
 	return bound[T]{order: o, value: easiest}
 }
@@ -268,12 +272,12 @@ func (t textBound[T]) text(s string) bool {
 // versionEqual passes versions of the same precedence as one of the values.
 type versionEqual struct {
 	never
-	versions []events.SemanticVersion
+	versions []rules.SemanticVersion
 }
 
 func (t versionEqual) text(s string) bool {
-	v, ok := events.ParseSemanticVersion(s)
-	return ok && slices.ContainsFunc(t.versions, func(w events.SemanticVersion) bool { return v.Compare(w) == 0 })
+	v, ok := rules.ParseSemanticVersion(s)
+	return ok && slices.ContainsFunc(t.versions, func(w rules.SemanticVersion) bool { return v.Compare(w) == 0 })
 }
 
 // exists passes all that is there and not null, an empty array too.

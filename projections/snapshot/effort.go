@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // effort is what an evaluation may still cost, in steps of about 5 ns. Once it is below 0 nothing more is compared, and what has been said since the
@@ -25,7 +25,7 @@ func costOf(t test) cost {
 	c := cost{each: 1, per64: 1, longest: math.MaxInt}
 	switch t := t.(type) {
 	case affix:
-		if c.each = effort(len(t.values)); t.op == events.Contains {
+		if c.each = effort(len(t.values)); t.relation == rules.Contains {
 			c.per64 = 8 * c.each
 		}
 	case matches:
@@ -35,7 +35,7 @@ func costOf(t test) cost {
 		}
 	case versionEqual:
 		c.each, c.per64 = 2*effort(len(t.versions)), 24
-	case textBound[events.SemanticVersion], textBound[time.Time]:
+	case textBound[rules.SemanticVersion], textBound[time.Time]:
 		c.each, c.per64 = 4, 24
 	}
 	return c

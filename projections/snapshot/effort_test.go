@@ -30,7 +30,7 @@ func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
 		for i := range conditions {
 			list = append(list, events.Rule{ID: fmt.Sprint("r", i), Serve: toA, Conditions: []events.Condition{{Attribute: "a", Op: op, Values: values}}})
 		}
-		return rules(list...)
+		return ruled(list...)
 	}
 	mega := strings.Repeat("a", 1<<20)
 	for name, c := range map[string]struct {

@@ -811,7 +811,7 @@ func FuzzContext(f *testing.F) {
 			condition := events.Condition{Attribute: attribute, Op: op, Values: raw(values)}
 			negated := condition
 			negated.Negate = true
-			b.apply(rules(
+			b.apply(ruled(
 				events.Rule{ID: "r", Salt: "r", Conditions: []events.Condition{condition}, Serve: rolled("a", half("a"), half("b"))},
 				events.Rule{ID: "n", Conditions: []events.Condition{negated, {Attribute: "c.d.e", Op: events.Exists}}, Serve: seven},
 			))

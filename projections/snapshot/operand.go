@@ -1,14 +1,12 @@
 package snapshot
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
-	"time"
 
-	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // operands reads the values of a condition as its operator takes them.
@@ -17,29 +15,10 @@ func operands[T any](values []json.RawMessage, read func(json.RawMessage) (T, er
 	for i, value := range values {
 		var err error
 		if list[i], err = read(value); err != nil {
-			return nil, fmt.Errorf("values[%d] %w", i, err) // without the value: it may be about a person
+			return nil, fmt.Errorf("values[%d] %w", i, err)
 		}
 	}
 	return list, nil
-}
-
-var (
-	errNoText   = errors.New("is no string")
-	errNoRegexp = errors.New("is no regular expression that RE2 takes")
-)
-
-func textOf(value json.RawMessage) (string, error) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", errNoText
-	}
-	if within := value[1 : len(value)-1]; bytes.IndexByte(within, '\\') < 0 {
-		return string(within), nil
-	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return "", errNoText
-	}
-	return text, nil
 }
 
 // pattern is a regular expression compiled, and what of its program a text has to go through.
@@ -52,51 +31,33 @@ type pattern struct {
 type patterns map[string]*pattern
 
 func (known patterns) compile(value json.RawMessage) (*pattern, error) {
-	text, err := textOf(value)
+	text, err := rules.ReadText(value)
 	if err != nil {
 		return nil, err
 	}
 	if known[text] == nil {
-		size, err := events.RegexpSize(text)
+		size, err := rules.RegexpSize(text)
 		if err != nil {
-			return nil, errNoRegexp
+			return nil, errPattern
 		}
 		compiled, err := regexp.Compile(text)
 		if err != nil {
-			return nil, errNoRegexp
+			return nil, errPattern
 		}
 		known[text] = &pattern{compiled, size}
 	}
 	return known[text], nil
 }
 
-func numberOf(value json.RawMessage) (Number, error) {
-	if len(value) == 0 || value[0] != '-' && (value[0] < '0' || value[0] > '9') {
-		return Number{}, errors.New("is no number")
+// Errors leave out the value: it may be about a person.
+var (
+	errPattern = errors.New("must be a regular expression of RE2's syntax")
+	errNumber  = errors.New("must be a number")
+)
+
+func readNumber(value json.RawMessage) (Number, error) {
+	if !rules.IsNumber(value) {
+		return Number{}, errNumber
 	}
 	return ParseNumber(value), nil
-}
-
-func timeOf(value json.RawMessage) (time.Time, error) {
-	text, err := textOf(value)
-	if err != nil {
-		return time.Time{}, err
-	}
-	t, ok := events.ParseTime(text)
-	if !ok {
-		return time.Time{}, errors.New("is no time as RFC 3339 writes it")
-	}
-	return t, nil
-}
-
-func versionOf(value json.RawMessage) (events.SemanticVersion, error) {
-	text, err := textOf(value)
-	if err != nil {
-		return events.SemanticVersion{}, err
-	}
-	v, ok := events.ParseSemanticVersion(text)
-	if !ok {
-		return events.SemanticVersion{}, errors.New("is no version as semver 2.0.0 writes it")
-	}
-	return v, nil
 }

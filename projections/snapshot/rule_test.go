@@ -19,8 +19,8 @@ var (
 	seven = events.Serve{Value: json.RawMessage("7")}
 )
 
-// rules puts a list in the place of all rules that are there.
-func rules(list ...events.Rule) events.RulesChanged { return rulesIn(production, list...) }
+// ruled puts a list in the place of all rules that are there.
+func ruled(list ...events.Rule) events.RulesChanged { return rulesIn(production, list...) }
 
 func rulesIn(environment events.EnvironmentRef, list ...events.Rule) events.RulesChanged {
 	c := events.ChangeRules(environment, nil, list)
@@ -58,23 +58,23 @@ func TestRules(t *testing.T) {
 		facts []events.Fact
 		want  Result
 	}{
-		"a rule that matches":         {[]events.Fact{three, on, rules(when("r", "pro", toA))}, a},
-		"the first one":               {[]events.Fact{three, on, rules(when("q", "free", toB), when("r", "pro", toA), when("s", "pro", toB))}, a},
-		"one without conditions":      {[]events.Fact{three, on, rules(when("q", "free", toA), all)}, with(b, func(r *Result) { r.RuleID = "all" })},
-		"one that serves a value":     {[]events.Fact{three, on, rules(when("r", "pro", seven))}, Result{Enabled: true, Value: []byte("7"), Reason: RuleMatch, RuleID: "r", HasRules: true}},
-		"rules before the switch":     {[]events.Fact{three, rules(when("r", "pro", toA)), on}, a},
-		"rules of a flag that is off": {[]events.Fact{three, rules(when("r", "pro", toA))}, Result{Value: []byte("0"), Reason: Off}},
-		"rules outlive the switch":    {[]events.Fact{three, on, rules(when("r", "pro", toA)), events.FlagDisabled{Environment: production}, on}, a},
+		"a rule that matches":         {[]events.Fact{three, on, ruled(when("r", "pro", toA))}, a},
+		"the first one":               {[]events.Fact{three, on, ruled(when("q", "free", toB), when("r", "pro", toA), when("s", "pro", toB))}, a},
+		"one without conditions":      {[]events.Fact{three, on, ruled(when("q", "free", toA), all)}, with(b, func(r *Result) { r.RuleID = "all" })},
+		"one that serves a value":     {[]events.Fact{three, on, ruled(when("r", "pro", seven))}, Result{Enabled: true, Value: []byte("7"), Reason: RuleMatch, RuleID: "r", HasRules: true}},
+		"rules before the switch":     {[]events.Fact{three, ruled(when("r", "pro", toA)), on}, a},
+		"rules of a flag that is off": {[]events.Fact{three, ruled(when("r", "pro", toA))}, Result{Value: []byte("0"), Reason: Off}},
+		"rules outlive the switch":    {[]events.Fact{three, on, ruled(when("r", "pro", toA)), events.FlagDisabled{Environment: production}, on}, a},
 		"rules of an archived flag": {
-			[]events.Fact{three, on, rules(when("r", "pro", toA)), events.FlagStatusChanged{To: events.ArchivedFlag}}, Result{Value: []byte("0"), Reason: Archived},
+			[]events.Fact{three, on, ruled(when("r", "pro", toA)), events.FlagStatusChanged{To: events.ArchivedFlag}}, Result{Value: []byte("0"), Reason: Archived},
 		},
 		"rules of another environment": {[]events.Fact{three, on, elsewhere}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
-		"rules replaced":               {[]events.Fact{three, on, rules(when("q", "pro", toB)), rules(when("r", "pro", toA))}, a},
-		"rules dropped":                {[]events.Fact{three, on, rules(when("r", "pro", toA)), rules()}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
+		"rules replaced":               {[]events.Fact{three, on, ruled(when("q", "pro", toB)), ruled(when("r", "pro", toA))}, a},
+		"rules dropped":                {[]events.Fact{three, on, ruled(when("r", "pro", toA)), ruled()}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
 		"no rule matches": {
-			[]events.Fact{three, on, rules(when("r", "free", toA))}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough, HasRules: true},
+			[]events.Fact{three, on, ruled(when("r", "free", toA))}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough, HasRules: true},
 		},
-		"then the fallthrough":              {[]events.Fact{three, on, otherwise(toB), rules(when("r", "free", toA))}, rest},
+		"then the fallthrough":              {[]events.Fact{three, on, otherwise(toB), ruled(when("r", "free", toA))}, rest},
 		"a fallthrough without rules":       {[]events.Fact{three, otherwise(toB), on}, with(rest, func(r *Result) { r.HasRules = false })},
 		"a fallthrough that serves a value": {[]events.Fact{three, otherwise(seven), on}, Result{Enabled: true, Value: []byte("7"), Reason: Fallthrough}},
 		"a fallthrough unset": {
@@ -83,35 +83,35 @@ func TestRules(t *testing.T) {
 		"a fallthrough comes before weights": {
 			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 5), choice("b", "2", 0)), on, otherwise(toB)}, with(rest, func(r *Result) { r.HasRules = false }),
 		},
-		"a fallthrough unset leaves rules": {[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(toB), events.FallthroughChanged{Environment: production}}, a},
+		"a fallthrough unset leaves rules": {[]events.Fact{three, on, ruled(when("r", "pro", toA)), otherwise(toB), events.FallthroughChanged{Environment: production}}, a},
 		"a variation updated": {
 			[]events.Fact{
-				three, on, rules(when("r", "pro", toA)), otherwise(toA),
+				three, on, ruled(when("r", "pro", toA)), otherwise(toA),
 				events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: []byte("9")}, Name: &events.Change[string]{To: "n"}},
 			},
 			with(a, func(r *Result) { r.Value, r.VariationName = []byte("9"), "n" }),
 		},
 		"a variation of a rollout updated": {
 			[]events.Fact{
-				three, on, rules(when("r", "pro", rolled("", events.Share{VariationID: "b"}, events.Share{VariationID: "a", Weight: 1}))),
+				three, on, ruled(when("r", "pro", rolled("", events.Share{VariationID: "b"}, events.Share{VariationID: "a", Weight: 1}))),
 				events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: []byte("9")}, Weight: &events.Change[events.Weight]{To: 7}},
 			},
 			with(a, func(r *Result) { r.Value, r.Split = []byte("9"), true }),
 		},
 		"the variation of a fallthrough updated": {
 			[]events.Fact{
-				three, on, rules(when("r", "free", toA)), otherwise(rolled("company.id", events.Share{VariationID: "b", Weight: 1})),
+				three, on, ruled(when("r", "free", toA)), otherwise(rolled("company.id", events.Share{VariationID: "b", Weight: 1})),
 				events.VariationUpdated{ID: "b", Value: &events.Change[json.RawMessage]{To: []byte("9")}},
 			},
 			with(rest, func(r *Result) { r.Value, r.Split = []byte("9"), true }),
 		},
 		"another variation removed": {
-			[]events.Fact{three, on, rules(when("r", "pro", toB)), events.VariationRemoved{Variation: choice("a", "1", 0)}}, b,
+			[]events.Fact{three, on, ruled(when("r", "pro", toB)), events.VariationRemoved{Variation: choice("a", "1", 0)}}, b,
 		},
 		"the variation of a deleted environment's rule removed": {
-			[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(rolled("", events.Share{VariationID: "a", Weight: 1})), elsewhere, events.VariationRemoved{Variation: choice("a", "1", 0)}}, a,
+			[]events.Fact{three, on, ruled(when("r", "pro", toA)), otherwise(rolled("", events.Share{VariationID: "a", Weight: 1})), elsewhere, events.VariationRemoved{Variation: choice("a", "1", 0)}}, a,
 		},
-		"a second life has no rules": {[]events.Fact{three, on, rules(when("r", "pro", toA)), otherwise(toB), events.FlagDeleted{}, three, on}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
+		"a second life has no rules": {[]events.Fact{three, on, ruled(when("r", "pro", toA)), otherwise(toB), events.FlagDeleted{}, three, on}, Result{Enabled: true, Value: []byte("0"), Reason: Fallthrough}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := of(c.facts...)
@@ -129,16 +129,16 @@ func TestRules(t *testing.T) {
 // A flag whose fact cannot be compiled stays as it was; later facts go on from there.
 func TestTheLastGoodVersionIsKept(t *testing.T) {
 	for name, fact := range map[string]events.Fact{
-		"a pattern":                   rules(events.Rule{ID: "x", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: events.Matches, Values: raw(`["("]`)}}}),
-		"an operator":                 rules(events.Rule{ID: "x", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: "like"}}}),
-		"one bad rule of two":         rules(when("x", "pro", toB), when("y", "pro", events.Serve{VariationID: "none"})),
+		"a pattern":                   ruled(events.Rule{ID: "x", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: events.Matches, Values: raw(`["("]`)}}}),
+		"an operator":                 ruled(events.Rule{ID: "x", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: "like"}}}),
+		"one bad rule of two":         ruled(when("x", "pro", toB), when("y", "pro", events.Serve{VariationID: "none"})),
 		"an unknown variation":        otherwise(events.Serve{VariationID: "none"}),
 		"an unknown one of a rollout": otherwise(rolled("", events.Share{VariationID: "a", Weight: 1}, events.Share{VariationID: "none", Weight: 1})),
-		"a rollout without weight":    rules(when("x", "pro", rolled("", events.Share{VariationID: "a"}))),
-		"nothing to serve":            rules(when("x", "pro", events.Serve{})),
+		"a rollout without weight":    ruled(when("x", "pro", rolled("", events.Share{VariationID: "a"}))),
+		"nothing to serve":            ruled(when("x", "pro", events.Serve{})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := of(three, on, rules(when("r", "pro", toA), when("s", "free", rolled("", events.Share{VariationID: "c", Weight: 1}))), otherwise(toB), fact,
+			s := of(three, on, ruled(when("r", "pro", toA), when("s", "free", rolled("", events.Share{VariationID: "c", Weight: 1}))), otherwise(toB), fact,
 				events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}})
 			if s.Faults() != 1 {
 				t.Errorf("%d faults, want 1", s.Faults())
@@ -161,7 +161,7 @@ func TestAChangeOfRulesCompilesOnlyTheRulesThatChanged(t *testing.T) {
 	}
 	before := []events.Rule{matching("r1", "^a"), matching("r2", "^b"), matching("r3", "^c")}
 	after := []events.Rule{matching("r3", "^c"), matching("r2", "^bb"), matching("r1", "^a"), matching("r4", "^d")}
-	s := of(three, on, rules(before...))
+	s := of(three, on, ruled(before...))
 	tenant, _ := s.Tenant("t")
 	flag, _ := tenant.Flag("k")
 	was := map[string]*condition{}
@@ -189,7 +189,7 @@ func TestRulesServeAgainOnceTheBadOneIsMended(t *testing.T) {
 	changed := when("q", "team", events.Serve{VariationID: "c"})
 	first, second, third := []events.Rule{r}, []events.Rule{bad, r, q}, []events.Rule{bad, r, changed}
 	mended := when("bad", "x", toB)
-	facts := []events.Fact{three, on, rules(first...), events.ChangeRules(production, first, second), events.ChangeRules(production, second, third)}
+	facts := []events.Fact{three, on, ruled(first...), events.ChangeRules(production, first, second), events.ChangeRules(production, second, third)}
 	value := func(facts []events.Fact, plan string) string {
 		tenant, _ := of(facts...).Tenant("t")
 		flag, _ := tenant.Flag("k")
@@ -223,7 +223,7 @@ func TestUnitsOfARollout(t *testing.T) {
 			return "c"
 		}
 	}
-	s := of(three, on, rules(
+	s := of(three, on, ruled(
 		when("key", "key", rolled("", shares...)), when("named", "named", rolled("targetingKey", shares...)),
 		when("id", "id", rolled("id", shares...)), when("company", "company", rolled("company.id", shares...)),
 	), otherwise(rolled("id", shares...)))
@@ -260,7 +260,7 @@ func TestARolloutNeedsItsUnit(t *testing.T) {
 		if bucketBy == "" {
 			want = "targetingKey"
 		}
-		for _, fact := range []events.Fact{rules(events.Rule{ID: "r", Serve: rolled(bucketBy, share)}), otherwise(rolled(bucketBy, share))} {
+		for _, fact := range []events.Fact{ruled(events.Rule{ID: "r", Serve: rolled(bucketBy, share)}), otherwise(rolled(bucketBy, share))} {
 			tenant, _ := of(three, on, fact).Tenant("t")
 			flag, _ := tenant.Flag("k")
 			for _, value := range raw(lists) {

@@ -1,4 +1,4 @@
-package events
+package rules
 
 import "regexp/syntax"
 

@@ -1,0 +1,81 @@
+// Package rules is the language of targeting rules: what each operator compares, and how its values are read. Commands check rules with it before they
+// are stored, and the snapshot compiles them with it.
+package rules
+
+import (
+	"slices"
+
+	"flagledger/events"
+)
+
+// Kind is the kind of values that an operator compares with.
+type Kind int
+
+// The kinds of values.
+const (
+	NoValue Kind = iota
+	Scalar       // a string, a number or a boolean
+	Text
+	Pattern // a regular expression of RE2's syntax
+	Number
+	Time
+	Version
+)
+
+// Relation is how an attribute must stand to one of the values.
+type Relation int
+
+// The relations.
+const (
+	Present Relation = iota // there and not null
+	Equal
+	Contains
+	StartsWith
+	EndsWith
+	Matches
+	Greater
+	GreaterEqual
+	Less
+	LessEqual
+)
+
+// Operator says what a condition asks. docs/rules.md tells it in words.
+type Operator struct {
+	Name     events.Operator
+	Values   Kind
+	Relation Relation
+}
+
+// operators is the one list of them, in the order in which they are shown.
+var operators = []Operator{
+	{events.In, Scalar, Equal},
+	{events.Contains, Text, Contains},
+	{events.StartsWith, Text, StartsWith},
+	{events.EndsWith, Text, EndsWith},
+	{events.Matches, Pattern, Matches},
+	{events.Greater, Number, Greater},
+	{events.GreaterEqual, Number, GreaterEqual},
+	{events.Less, Number, Less},
+	{events.LessEqual, Number, LessEqual},
+	{events.Before, Time, Less},
+	{events.After, Time, Greater},
+	{events.SemverEqual, Version, Equal},
+	{events.SemverGreater, Version, Greater},
+	{events.SemverAtLeast, Version, GreaterEqual},
+	{events.SemverLess, Version, Less},
+	{events.SemverAtMost, Version, LessEqual},
+	{events.Exists, NoValue, Present},
+}
+
+// Operators returns all operators, in the order in which they are shown.
+func Operators() []Operator { return slices.Clone(operators) }
+
+// Find finds an operator by its name.
+func Find(name events.Operator) (Operator, bool) {
+	for _, o := range operators {
+		if o.Name == name {
+			return o, true
+		}
+	}
+	return Operator{}, false
+}
