@@ -2,6 +2,8 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -99,5 +101,53 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 	}
 	if _, _, err := Do(t.Context(), w, By{}, RegisterUser{ID: "u"}); err != nil {
 		t.Errorf("a person: %v", err)
+	}
+}
+
+// Whoever is answered can read what the answer rests on, or is told that it may take a while: a repeated request too.
+func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
+	store, _ := newMemory()
+	for name, shown := range map[string]bool{"shown": true, "hidden": false} {
+		t.Run(name, func(t *testing.T) {
+			var awaited []string
+			w := NewWriter(store, func(_ context.Context, position events.Position, names []string) bool {
+				awaited = append(awaited, fmt.Sprintf("%d %v", position.Commit, names))
+				return shown
+			})
+			create := CreateFlag{TenantID: "t", Key: name, Type: events.BooleanFlag}
+			on := SwitchFlag{FlagRef: FlagRef{TenantID: "t", Key: name}, Environment: production, On: true}
+			awaits := func(what string, done Done, names string) {
+				t.Helper()
+				if want := []string{fmt.Sprintf("%d %s", store.commit, names)}; !slices.Equal(awaited, want) || done.Async == shown {
+					t.Errorf("%s awaits %v, want %v, and is told to be %+v", what, awaited, want, done)
+				}
+				awaited = nil
+			}
+			_, done, err := Do(t.Context(), w, request(name), create)
+			if err != nil || done.Repeated {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			awaits("a change", done, "[flag.created]")
+			if _, done, err = Do(t.Context(), w, request(name), create); err != nil || !done.Repeated {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			awaits("a repeated change", done, "[flag.]")
+			if _, done, _, err = Find(t.Context(), w, request(name), create); err != nil || !done.Repeated {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			awaits("what a repeated request finds", done, "[flag.]")
+			if _, done, err = Do(t.Context(), w, By{}, create); KindOf(err) != Conflict {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			awaits("a refusal", done, "[flag.]")
+			if _, done, err = Do(t.Context(), w, By{}, on); err != nil {
+				t.Fatal(err)
+			}
+			awaits("a change of a kept state", done, "[flag.enabled]")
+			if _, done, err = Do(t.Context(), w, By{}, on); err != nil || done.Position != (events.Position{}) {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			awaits("a change of nothing", done, "[flag.]")
+		})
 	}
 }
