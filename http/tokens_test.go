@@ -55,7 +55,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		live.Run(running, store, func(events.Position) {}, log)
+		live.Run(running, store, func(events.Page) {}, log)
 	}()
 	b.Cleanup(func() {
 		cancel()

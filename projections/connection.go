@@ -4,34 +4,79 @@ import (
 	"context"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connect opens a connection of a projector: unqualified names are those of its schema. Its commits wait for the disk: a crash that took some back
-// would go unnoticed until the next event.
-func connect(ctx context.Context, url, schema string) (*pgx.Conn, error) {
-	config, err := pgx.ParseConfig(url)
+const connectTimeout = 2 * time.Second
+
+// writers is the few connections that projections share for their transactions.
+type writers struct{ pool *pgxpool.Pool }
+
+// openWriters makes room for a number of connections, which are opened when they are used. Their commits do not wait for the disk: read models are
+// disposable, and what a crash of Postgres takes back it takes back together with the checkpoint.
+func openWriters(url string, size int32) (*writers, error) {
+	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
-	config.ConnectTimeout = 2 * time.Second
-	config.RuntimeParams["search_path"] = schema
-	config.RuntimeParams["application_name"] = "flagledger projector"
+	config.MinConns, config.MaxConns = 0, size
+	config.ConnConfig.ConnectTimeout = connectTimeout
+	params := config.ConnConfig.RuntimeParams
+	params["application_name"] = "flagledger projector"
+	params["synchronous_commit"] = "off"
+	params["lock_timeout"] = "5s" // somebody who locks a table of one read model shall not take the connections of all others
 	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
-	config.RuntimeParams["enable_seqscan"] = "off"
-	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	return pgx.ConnectConfig(ctx, config)
+	params["enable_seqscan"] = "off"
+	params["plan_cache_mode"] = "force_generic_plan"
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, err
+	}
+	return &writers{pool}, nil
 }
 
-func disconnect(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = conn.Close(ctx)
+const schemaKey = "flagledger schema"
+
+// acquire waits for a connection on which unqualified names are those of a schema. It must be released.
+func (w *writers) acquire(ctx context.Context, schema string) (*pgxpool.Conn, error) {
+	conn, err := w.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if data := conn.Conn().PgConn().CustomData(); data[schemaKey] != schema {
+		if _, err := conn.Exec(ctx, `select set_config('search_path', $1, false)`, schema); err != nil {
+			conn.Release()
+			return nil, err
+		}
+		data[schemaKey] = schema
+	}
+	return conn, nil
 }
 
-// lock makes this connection the one that carries on a projection in a schema, for as long as the connection lives: a node that dies
-// lets go at once. It reports whether it could be had.
-func (p Projection) lock(ctx context.Context, conn *pgx.Conn, schema string) (locked bool, err error) {
-	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtext('flagledger projection'), hashtext($1))`, schema+"."+p.Name).Scan(&locked)
-	return locked, err
+// use runs something on a connection to a schema.
+func (w *writers) use(ctx context.Context, schema string, run func(*pgx.Conn) error) error {
+	conn, err := w.acquire(ctx, schema)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return run(conn.Conn())
+}
+
+// newRetry gives the waits between attempts at what is to go on for ever.
+func newRetry() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = 50*time.Millisecond, 2*time.Second
+	return b
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -32,17 +32,16 @@ func inapplicable(err error) bool {
 }
 
 // park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
-func (s *subscriber) park(ctx context.Context, conn *pgx.Conn, e events.Recorded, c *checkpoint, cause error) error {
+func (s *subscriber) park(ctx context.Context, e events.Recorded, p *place, cause error) error {
 	batch := &pgx.Batch{}
-	s.moveCheckpoint(batch, e.Position, c)
+	s.moveCheckpoint(batch, e.Position, p)
 	batch.Queue(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
 		s.projection.Name, s.schema == buildingSchema, e.Stream, e.Revision, e.Position.Commit, e.Position.Prepare, cause.Error())
-	if err := s.flush(ctx, conn, batch); err != nil {
+	if err := s.flush(ctx, batch, e.Position, p); err != nil {
 		return err
 	}
 	s.log.Error("a stream is parked: the read model does not follow it until it is rebuilt",
 		"projection", s.projection.Name, "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", cause)
-	c.position = e.Position
 	return nil
 }
 

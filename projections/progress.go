@@ -19,30 +19,42 @@ const progressChannel = "flagledger_projections"
 // Progress knows how far the read models are, whichever node carries them on, and the snapshot of this node, so that a command can be
 // answered once those that it concerns show it.
 type Progress struct {
-	mu        sync.Mutex
-	positions map[string]events.Position // of the read models and the snapshot
-	prefixes  map[string][]string        // of the names of facts that each of them follows
-	changed   chan struct{}              // closed and replaced when a position moves
+	mu       sync.Mutex
+	models   map[string]*model
+	snapshot events.Position // up to where the snapshot holds the log
+	changed  chan struct{}   // closed and replaced when something moves
 }
 
-const snapshotName = "snapshot"
+// model is what Progress knows of a read model.
+type model struct {
+	prefixes []string
+	reached  events.Position // its checkpoint, which stands still while nothing happens that it follows
+	last     events.Position // of the last event that it follows, among those that the snapshot holds
+}
 
 // NewProgress returns a Progress for the given read models and one snapshot, at the beginning of the log.
 func NewProgress(list []Projection) *Progress {
-	p := &Progress{
-		positions: map[string]events.Position{snapshotName: {}},
-		prefixes:  map[string][]string{snapshotName: {""}}, // it follows all facts
-		changed:   make(chan struct{}),
-	}
+	p := &Progress{models: map[string]*model{}, changed: make(chan struct{})}
 	for _, projection := range list {
-		p.prefixes[projection.Name] = projection.FactPrefixes
-		p.positions[projection.Name] = events.Position{}
+		p.models[projection.Name] = &model{prefixes: projection.FactPrefixes}
 	}
 	return p
 }
 
-// SnapshotReached notes a position that the snapshot of this node holds.
-func (p *Progress) SnapshotReached(position events.Position) { p.reached(snapshotName, position) }
+// SnapshotReached notes a page that the snapshot of this node holds. Pages come in order, from the beginning of the log.
+func (p *Progress) SnapshotReached(page events.Page) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range page.Events {
+		for _, m := range p.models {
+			if followed(m.prefixes, e.Name) {
+				m.last = e.Position
+			}
+		}
+	}
+	p.snapshot = page.Next
+	p.wake()
+}
 
 // waitTimeout is the longest that a command waits until it can be read.
 const waitTimeout = 2 * time.Second
@@ -68,8 +80,13 @@ func (p *Progress) Wait(ctx context.Context, position events.Position, names []s
 }
 
 func (p *Progress) held(position events.Position, names []string) bool {
-	for reader, reached := range p.positions {
-		if reached.Compare(position) < 0 && affected(p.prefixes[reader], names) {
+	if p.snapshot.Compare(position) < 0 { // it follows all facts
+		return false
+	}
+	for _, m := range p.models {
+		// A checkpoint before the position will do where nothing of the read model's has happened since.
+		complete := m.reached.Compare(position) >= 0 || m.reached.Compare(m.last) >= 0
+		if !complete && affected(m.prefixes, names) {
 			return false
 		}
 	}
@@ -86,66 +103,83 @@ func affected(prefixes, names []string) bool {
 	return false
 }
 
-// reached notes a position. Positions only grow: a read model that is rebuilt is switched to when it is as far as the old one.
+// reached notes a position that a read model has come to. What comes late changes nothing.
 func (p *Progress) reached(name string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if before, waitedFor := p.positions[name]; waitedFor && before.Compare(position) < 0 {
-		p.positions[name] = position
-		close(p.changed)
-		p.changed = make(chan struct{})
+	if m, ok := p.models[name]; ok && m.reached.Compare(position) < 0 {
+		m.reached = position
+		p.wake()
 	}
+}
+
+// resumed notes a position that a read model was found at. It may be before the one that was known: a crash of Postgres takes back the last moments,
+// which were not yet on disk.
+func (p *Progress) resumed(name string, position events.Position) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m, ok := p.models[name]; ok {
+		m.reached = position
+		p.wake()
+	}
+}
+
+// lost notes that nothing is known of the read models until they are found again.
+func (p *Progress) lost() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.models {
+		m.reached = events.Position{}
+	}
+}
+
+func (p *Progress) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 func formatProgress(projection string, position events.Position) string {
 	return fmt.Sprintf("%s %d %d", projection, position.Commit, position.Prepare)
 }
 
-// Listen keeps Progress current with what other nodes carry on, until ctx ends. Checkpoints of another engine than the named one say nothing.
+// Listen keeps Progress current with what other processes carry on, until ctx ends. Run does so by itself. Checkpoints of another engine than the named
+// one say nothing.
 func (p *Progress) Listen(ctx context.Context, url, engine string, log *slog.Logger) {
-	wait := retryWait
-	for ctx.Err() == nil {
-		if err := p.listen(ctx, url, engine, func() { wait = retryWait }); err != nil && ctx.Err() == nil {
-			log.Warn("listening for the progress of projections; it tries again", "in", wait, "err", err)
-			_ = pause(ctx, wait)
-			wait = min(2*wait, maxRetryWait)
-		}
+	s := &session{
+		url: url, log: log, claims: map[*claim]struct{}{},
+		listen:   func(ctx context.Context, conn *pgx.Conn) error { return p.subscribe(ctx, conn, engine) },
+		notified: p.notified,
+		broken:   p.lost,
 	}
+	s.run(ctx)
 }
 
-func (p *Progress) listen(ctx context.Context, url, engine string, listening func()) error {
-	conn, err := connect(ctx, url, liveSchema)
-	if err != nil {
-		return err
-	}
-	defer disconnect(conn)
+// subscribe makes a connection hear of progress, and reads how far all are.
+func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, engine string) error {
 	if _, err := conn.Exec(ctx, "listen "+progressChannel); err != nil {
 		return err
 	}
 	if err := createSchema(ctx, conn, liveSchema); err != nil {
 		return err
 	}
-	rows, err := conn.Query(ctx, `select projection, commit, prepare from checkpoints where engine = $1`, engine)
+	rows, err := conn.Query(ctx, `select projection, commit, prepare from `+liveSchema+`.checkpoints where engine = $1`, engine)
 	if err != nil {
 		return err
 	}
 	var name string
 	var position events.Position
 	_, err = pgx.ForEachRow(rows, []any{&name, &position.Commit, &position.Prepare}, func() error {
-		p.reached(name, position)
+		p.resumed(name, position)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	listening()
-	for {
-		n, err := conn.WaitForNotification(ctx)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Sscanf(n.Payload, "%s %d %d", &name, &position.Commit, &position.Prepare); err == nil {
-			p.reached(name, position)
-		}
+	return err
+}
+
+// notified takes in what formatProgress wrote.
+func (p *Progress) notified(payload string) {
+	var name string
+	var position events.Position
+	if _, err := fmt.Sscanf(payload, "%s %d %d", &name, &position.Commit, &position.Prepare); err == nil {
+		p.reached(name, position)
 	}
 }

@@ -15,19 +15,31 @@ import (
 // all is the names of all facts.
 var all = []string{""}
 
+// ofFlags is the names of all facts of flags.
+var ofFlags = []string{"flag."}
+
 func at(commit uint64) events.Position { return events.Position{Commit: commit, Prepare: commit} }
+
+// snapshotReached tells Progress that facts of all kinds stand at a position, and that the snapshot holds them.
+func snapshotReached(p *projections.Progress, position events.Position) {
+	page := events.Page{Next: position}
+	for _, name := range []string{"flag.created", "project.created", "tenant.created", "tenant.oauth_client_created", "user.registered", "invitation.created"} {
+		page.Events = append(page.Events, events.Recorded{Name: name, Position: position})
+	}
+	p.SnapshotReached(page)
+}
 
 // everywhere tells projections.Progress that the read models and the snapshot are at a position.
 func everywhere(p *projections.Progress, position events.Position) {
 	for _, projection := range models.All() {
 		p.Reached(projection.Name, position)
 	}
-	p.SnapshotReached(position)
+	snapshotReached(p, position)
 }
 
 func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 	t.Parallel()
-	last := map[string]func(*projections.Progress, events.Position){"the snapshot": (*projections.Progress).SnapshotReached}
+	last := map[string]func(*projections.Progress, events.Position){"the snapshot": snapshotReached}
 	for _, projection := range models.All() {
 		last[projection.Name] = func(p *projections.Progress, position events.Position) { p.Reached(projection.Name, position) }
 	}
@@ -70,13 +82,20 @@ func TestOnlyWhatShowsAFactIsWaitedFor(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			names := strings.Fields(test.names)
 			p := projections.NewProgress(models.All())
+			reach := func(reader string) {
+				if reader == "snapshot" {
+					snapshotReached(p, at(7))
+				} else {
+					p.Reached(reader, at(7))
+				}
+			}
 			for _, reader := range test.want[1:] {
-				p.Reached(reader, at(7))
+				reach(reader)
 			}
 			if p.Wait(t.Context(), at(7), names) {
 				t.Errorf("for %s, %s is not waited for", test.names, test.want[0])
 			}
-			p.Reached(test.want[0], at(7))
+			reach(test.want[0])
 			if began := time.Now(); !p.Wait(t.Context(), at(7), names) || time.Since(began) > 0 {
 				t.Errorf("for %s others than %s are waited for", test.names, test.want)
 			}
@@ -108,15 +127,58 @@ func TestWaitEndsInTime(t *testing.T) {
 	})
 }
 
-func TestProgressDoesNotGoBack(t *testing.T) {
+func TestNotificationsThatComeLateChangeNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := projections.NewProgress(models.All())
 		everywhere(p, at(7))
-		everywhere(p, at(3)) // a read model that is rebuilt by hand, or notifications out of order
+		for _, projection := range models.All() {
+			p.Reached(projection.Name, at(3))
+		}
 		p.Reached("one that is not known here", at(1))
 		if !p.Wait(t.Context(), at(7), all) {
 			t.Error("a position that was held is held no more")
+		}
+	})
+}
+
+// After a crash of Postgres a read model may be found before where it was known to be.
+func TestAReadModelThatIsFoundFurtherBackIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := projections.NewProgress(models.All())
+		everywhere(p, at(7))
+		p.Resumed("history", at(6))
+		if p.Wait(t.Context(), at(7), ofFlags) {
+			t.Error("what the crash took back is said to be shown")
+		}
+		if !p.Wait(t.Context(), at(7), []string{"user."}) {
+			t.Error("others are waited for, too")
+		}
+		p.Reached("history", at(7))
+		if !p.Wait(t.Context(), at(7), ofFlags) {
+			t.Error("it is there again, and it says no")
+		}
+	})
+}
+
+// A checkpoint does not move for facts of others.
+func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ofUsers := []string{"user."}
+		p := projections.NewProgress(models.All())
+		p.Reached("users", at(3))
+		p.SnapshotReached(events.Page{Next: at(9), Events: []events.Recorded{{Name: "user.registered", Position: at(3)}, {Name: "flag.created", Position: at(9)}}})
+		if !p.Wait(t.Context(), at(8), ofUsers) {
+			t.Error("nothing is missing, and it says no")
+		}
+		if p.Wait(t.Context(), at(10), ofUsers) {
+			t.Error("it says yes without knowing what stands there")
+		}
+		p.SnapshotReached(events.Page{Next: at(12), Events: []events.Recorded{{Name: "user.deactivated", Position: at(11)}}})
+		if p.Wait(t.Context(), at(12), ofUsers) {
+			t.Error("a fact is missing, and it says yes")
 		}
 	})
 }
@@ -126,27 +188,27 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	other := projections.NewProgress(models.All())
-	other.SnapshotReached(at(1 << 60))
+	snapshotReached(other, at(1<<60))
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOn()
 	w.settle()
 	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.store.Engine(), w.log) })
-	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1), all) })
-	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b")), all) {
+	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1), ofFlags) })
+	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b")), ofFlags) {
 		t.Error("it did not hear of a commit")
 	}
-	if other.Wait(t.Context(), at(3), all) {
+	if other.Wait(t.Context(), at(3), ofFlags) {
 		t.Error("it heard of what has not happened")
 	}
 
 	w.breakConnections()
 	position := w.append("flag-t.c", 0, newFlag("c"))
-	w.eventually("it listens again, and knows what it missed", func() bool { return other.Wait(t.Context(), position, all) })
+	w.eventually("it listens again, and knows what it missed", func() bool { return other.Wait(t.Context(), position, ofFlags) })
 
 	stop()
 	position = w.append("flag-t.d", 0, newFlag("d"))
 	w.rebuild(models.All()...)
-	if !other.Wait(t.Context(), position, all) {
+	if !other.Wait(t.Context(), position, ofFlags) {
 		t.Error("it did not hear that a rebuild took the read models further")
 	}
 }

@@ -27,6 +27,8 @@ type Projection struct {
 	Apply func(b *pgx.Batch, e events.Recorded) error
 }
 
-func (p Projection) follows(name string) bool {
-	return slices.ContainsFunc(p.FactPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+func (p Projection) follows(name string) bool { return followed(p.FactPrefixes, name) }
+
+func followed(prefixes []string, name string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

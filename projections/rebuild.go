@@ -8,24 +8,34 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
 )
 
+// rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
+const rebuildConnections = 4
+
 // Rebuild makes read models anew from the log, beside the ones that are read, and switches to each in one transaction when it is as far as the
-// live one. It works while servers run; readers see the old rows or the new ones, never none. report, if not nil, is told after each page
-// how far a projection is; it must be safe for use from several goroutines.
+// live one. It reads the log once for all of them. It works while servers run; readers see the old rows or the new ones, never none. report, if not
+// nil, is told after each page how far a projection is; it must be safe for use from several goroutines.
 func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, report func(projection string, reached events.Position), log *slog.Logger) error {
+	p, err := newProcess(url, store, rebuildConnections, log)
+	if err != nil {
+		return err
+	}
+	p.feed.unled = true
 	var subscribers []*subscriber
-	for _, p := range list {
-		s := &subscriber{projection: p, url: url, store: store, log: log}
-		b := s.builder()
+	for _, projection := range list {
+		s := &subscriber{process: p, projection: projection}
+		b := s.builder(p.feed.follow())
+		b.follower.expect()
 		if report != nil {
-			b.committed = func(position events.Position) { report(p.Name, position) }
+			b.build.report = func(position events.Position) { report(projection.Name, position) }
 		}
 		subscribers = append(subscribers, b)
 	}
-	if err := route(ctx, subscribers...); err != nil {
+	if err := p.route(ctx, subscribers...); err != nil {
 		return err
 	}
 	var failed []error
@@ -38,20 +48,22 @@ func Rebuild(ctx context.Context, url string, store events.Store, list []Project
 }
 
 // builder returns a subscriber that builds the same projection beside the live one.
-func (s *subscriber) builder() *subscriber {
+func (s *subscriber) builder(f *follower) *subscriber {
 	b := *s
 	b.schema = buildingSchema
-	b.committed = func(events.Position) {}
-	b.build = &build{projection: s.projection, url: s.url, store: s.store}
+	b.committed, b.resumed = func(events.Position) {}, func(events.Position) {}
+	b.follower = f
+	b.follower.building = true
+	b.build = &build{process: s.process, projection: s.projection, report: func(events.Position) {}}
 	return &b
 }
 
 // build switches from a projection's live tables to new ones.
 type build struct {
+	*process
 	projection Projection
-	url        string
-	store      events.Store
-	conn       *pgx.Conn // from the moment that the live checkpoint is locked
+	report     func(events.Position) // is told how far the new tables are
+	conn       *pgxpool.Conn         // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
 	live       events.Position
 	err        error // that the subscriber ended with
@@ -59,6 +71,15 @@ type build struct {
 
 // finish is called when the new tables have caught up with the log. It stops the live projector by locking its checkpoint, and
 // switches as soon as the new tables are as far as that. done is false where they have to follow some more first.
+func (s *subscriber) finish(ctx context.Context, p *place) (done bool, err error) {
+	if p.position != p.reached {
+		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
+			return false, err
+		}
+	}
+	return s.build.finish(ctx, p.position)
+}
+
 func (b *build) finish(ctx context.Context, reached events.Position) (done bool, err error) {
 	for {
 		done, err = b.try(ctx, reached)
@@ -82,7 +103,10 @@ const (
 )
 
 func (b *build) try(ctx context.Context, reached events.Position) (done bool, err error) {
-	if b.tx == nil {
+	if b.conn == nil {
+		if !b.switching.TryLock() {
+			return false, nil // one after the other
+		}
 		if err := b.lockLive(ctx); err != nil {
 			return false, err
 		}
@@ -100,8 +124,10 @@ func (b *build) try(ctx context.Context, reached events.Position) (done bool, er
 	return true, b.tx.Commit(ctx)
 }
 
+// lockLive is called with switching locked, which release unlocks.
 func (b *build) lockLive(ctx context.Context) (err error) {
-	if b.conn, err = connect(ctx, b.url, liveSchema); err != nil {
+	if b.conn, err = b.writers.acquire(ctx, liveSchema); err != nil {
+		b.switching.Unlock()
 		return err
 	}
 	if err = createSchema(ctx, b.conn, liveSchema); err != nil {
@@ -147,9 +173,17 @@ func (b *build) switchOver(ctx context.Context, reached events.Position) error {
 	return err
 }
 
+// release lets the live projector go on, where it was stopped.
 func (b *build) release() {
-	if b.conn != nil {
-		disconnect(b.conn)
+	if b.conn == nil {
+		return
 	}
+	if b.tx != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+		defer cancel()
+		_ = b.tx.Rollback(ctx) // nothing, where it is committed
+	}
+	b.conn.Release()
 	b.conn, b.tx = nil, nil
+	b.switching.Unlock()
 }

@@ -91,7 +91,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 					t.Errorf("append: %v", err)
 					return
 				}
-				if w.progress.Wait(context.Background(), position, all) {
+				if w.progress.Wait(context.Background(), position, ofFlags) {
 					written[writer].Store(int64(i + 1))
 				} else {
 					async.Add(1)
@@ -163,7 +163,7 @@ func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 		t.Fatalf("the rebuild ended with %v", err)
 	}
 	position := w.append("flag-t.c", 0, newFlag("c"))
-	if !w.progress.Wait(t.Context(), position, all) {
+	if !w.progress.Wait(t.Context(), position, ofFlags) {
 		t.Fatal("the read models do not follow any more")
 	}
 	w.sameFromScratch()
@@ -186,7 +186,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	w.carryOnOne(p, func(position events.Position) { reached.Store(position.Commit) }) // over a new connection, which has prepared nothing
 	w.eventually("the projector is back", func() bool { return reached.Load() == 1 })
 
-	b, err := projections.NewBuild(t.Context(), p, w.url, w.store)
+	b, err := projections.NewBuild(t.Context(), p, w.url, w.store, w.log)
 	if err != nil {
 		t.Fatal(err)
 	}

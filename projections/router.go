@@ -4,30 +4,62 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
+	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
 )
 
-// Run carries on projections until ctx ends, as far as no other node does. Trouble with the database or the store is logged and waited out.
+// runConnections is how many connections the projections of a node have for transactions, all together.
+const runConnections = 3
+
+// Connections is how many connections to the database Run uses at most, beside those of the store: one that holds the locks, and those for transactions.
+const Connections = 1 + runConnections
+
+// Run carries on projections until ctx ends, as far as no other node does, and keeps progress current with those that others carry on. Trouble with the
+// database or the store is logged and waited out.
 func Run(ctx context.Context, url string, store events.Store, list []Projection, progress *Progress, log *slog.Logger) error {
+	p, err := newProcess(url, store, runConnections, log)
+	if err != nil {
+		return err
+	}
+	p.session.listen = func(ctx context.Context, conn *pgx.Conn) error { return progress.subscribe(ctx, conn, store.Engine()) }
+	p.session.notified = progress.notified
+	p.session.broken = func() {
+		progress.lost()
+		p.writers.pool.Reset()
+	}
 	var subscribers []*subscriber
-	for _, p := range list {
+	for _, projection := range list {
 		subscribers = append(subscribers, &subscriber{
-			projection: p, schema: liveSchema, url: url, store: store, log: log,
-			committed: func(position events.Position) { progress.reached(p.Name, position) },
+			process: p, projection: projection, schema: liveSchema,
+			committed: func(position events.Position) { progress.reached(projection.Name, position) },
+			resumed:   func(position events.Position) { progress.resumed(projection.Name, position) },
 		})
 	}
-	return route(ctx, subscribers...)
+	return p.route(ctx, subscribers...)
+}
+
+func newProcess(url string, store events.Store, connections int32, log *slog.Logger) (*process, error) {
+	writers, err := openWriters(url, connections)
+	if err != nil {
+		return nil, fmt.Errorf("projections: %w", err)
+	}
+	return &process{
+		store: store, log: log, feed: newFeed(store, log), writers: writers,
+		session: &session{url: url, log: log, claims: map[*claim]struct{}{}, broken: writers.pool.Reset, notified: func(string) {}},
+	}, nil
 }
 
 // route runs subscribers and their projections under Watermill's router, until ctx ends or all of them have. The router's own log is left out: what
 // went wrong with an event is told when its stream is parked.
-func route(ctx context.Context, subscribers ...*subscriber) error {
+func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
+	defer p.writers.pool.Close()
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NopLogger{})
 	if err != nil {
 		return fmt.Errorf("projections: %w", err)
@@ -39,7 +71,14 @@ func route(ctx context.Context, subscribers ...*subscriber) error {
 	for _, s := range subscribers {
 		router.AddConsumerHandler(s.projection.Name, s.projection.Name, s, handler(s.projection))
 	}
-	return router.Run(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	var parts sync.WaitGroup
+	parts.Go(func() { p.feed.run(ctx) })
+	parts.Go(func() { p.session.run(ctx) })
+	err = router.Run(ctx)
+	cancel()
+	parts.Wait()
+	return err
 }
 
 // handler applies the event of a message. An attempt that fails leaves nothing in the batch.

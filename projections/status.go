@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,7 +18,7 @@ type Status struct {
 	Version  int
 	Built    bool // false while no tables of this version are read
 	Position events.Position
-	Lag      int           // events that it has not taken in yet, counted up to 10,000
+	Lag      int           // events that it follows and has not taken in yet, counted among the next 10,000 of the log
 	Behind   time.Duration // since the first of them happened; 0 when it is current
 	Parked   []Parked
 }
@@ -44,9 +45,6 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 		if !s.Built {
 			s.Position = events.Position{}
 		}
-		if err := s.measure(ctx, store); err != nil {
-			return nil, err
-		}
 		rows, err := db.Query(ctx, `select stream, revision, error, parked_at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)
 		if err != nil {
 			return nil, err
@@ -56,29 +54,49 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 		}
 		list = append(list, s)
 	}
-	return list, nil
+	return list, measure(ctx, list, projections, store)
 }
 
-// maxLag is where counting stops: a lag of so many events stands for as many or more.
+// maxLag is how far beyond a checkpoint events are counted.
 const maxLag = 10_000
 
-// measure finds out how far a position is behind the end of the log.
-func (s *Status) measure(ctx context.Context, store events.Store) error {
+// measure finds out how far the read models are behind the end of the log. Those that are near to each other share a reading.
+func measure(ctx context.Context, list []Status, projections []Projection, store events.Store) error {
 	head, err := store.Head(ctx)
-	if err != nil || head.Compare(s.Position) <= 0 {
+	if err != nil {
 		return err
 	}
-	for page, err := range store.Subscribe(ctx, s.Position) {
-		if err != nil {
-			return err
+	var behind []int
+	for i, s := range list {
+		if s.Position.Compare(head) < 0 {
+			behind = append(behind, i)
 		}
-		if s.Lag == 0 && len(page.Events) > 0 {
-			s.Behind = max(0, time.Since(page.Events[0].Time))
+	}
+	slices.SortFunc(behind, func(a, b int) int { return list[a].Position.Compare(list[b].Position) })
+	for len(behind) > 0 {
+		read, start := 0, list[behind[0]].Position
+		for page, err := range store.Subscribe(ctx, start) {
+			if err != nil {
+				return err
+			}
+			for _, e := range page.Events {
+				for _, i := range behind {
+					if s := &list[i]; s.Position.Compare(e.Position) < 0 && projections[i].follows(e.Name) {
+						if s.Lag++; s.Lag == 1 {
+							s.Behind = max(0, time.Since(e.Time))
+						}
+					}
+				}
+			}
+			if read += len(page.Events); page.Live {
+				return nil
+			}
+			if start = page.Next; read >= maxLag {
+				break
+			}
 		}
-		s.Lag = min(s.Lag+len(page.Events), maxLag)
-		if page.Live || s.Lag == maxLag {
-			break
-		}
+		// Whose checkpoint has been passed is measured.
+		behind = slices.DeleteFunc(behind, func(i int) bool { return list[i].Position.Compare(start) < 0 })
 	}
 	return nil
 }

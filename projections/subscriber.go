@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -13,25 +14,37 @@ import (
 	"flagledger/events"
 )
 
-// subscriber is a Watermill subscriber over the event store, for one projection. It hands on one message per event and waits for its
-// Ack before the next; all that the handler queued for the events of a page commits in one transaction with the checkpoint.
-type subscriber struct {
-	projection Projection
-	schema     string
-	url        string // of the database of the read models
-	store      events.Store
-	log        *slog.Logger
-	// committed is told each position that the read model has reached.
-	committed func(events.Position)
-	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
-	build *build
-	wait  time.Duration // before the next attempt, when something breaks
+// process is what the projections that one process carries on share.
+type process struct {
+	store     events.Store
+	log       *slog.Logger
+	feed      *feed
+	session   *session
+	writers   *writers
+	switching sync.Mutex // held by a rebuild that is about to switch: it keeps one of the few connections
 }
 
+// subscriber is a Watermill subscriber over the feed, for one projection. It hands on one message per event and waits for its
+// Ack before the next; all that the handler queued for the events of a page commits in one transaction with the checkpoint.
+type subscriber struct {
+	*process
+	projection Projection
+	schema     string
+	// committed is told each position that the checkpoint has been moved to, resumed each that it was found at.
+	committed, resumed func(events.Position)
+	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
+	build    *build
+	follower *follower
+	retry    interface{ Reset() }
+}
+
+// A page that holds nothing of a projection's moves its place in the log, but costs no transaction. The checkpoint comes after from time to time, so that
+// a restart need not read much again.
 const (
-	lockInterval = 500 * time.Millisecond // between attempts to take over from another node
-	retryWait    = 50 * time.Millisecond
-	maxRetryWait = 2 * time.Second
+	idleInterval = 5 * time.Second
+	idleEvents   = 1000
+	// buildInterval is the time between attempts to switch to new tables while nothing happens.
+	buildInterval = 50 * time.Millisecond
 )
 
 var (
@@ -56,7 +69,8 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 	messages := make(chan *message.Message)
 	go func() {
 		defer close(messages)
-		s.wait = retryWait
+		retry := newRetry()
+		s.retry = retry
 		for ctx.Err() == nil {
 			err := s.run(ctx, messages)
 			if s.build != nil {
@@ -66,11 +80,11 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			if ctx.Err() != nil {
 				return
 			}
-			if !errors.Is(err, errMoved) {
-				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", s.wait, "err", err)
+			wait := retry.NextBackOff()
+			if !errors.Is(err, errMoved) && !errors.Is(err, errLost) {
+				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
 			}
-			_ = pause(ctx, s.wait)
-			s.wait = min(2*s.wait, maxRetryWait)
+			_ = pause(ctx, wait)
 		}
 	}()
 	return messages, nil
@@ -79,92 +93,113 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 // Close implements message.Subscriber. A subscriber ends with its context.
 func (s *subscriber) Close() error { return nil }
 
-// run follows the log over one connection until something breaks.
+// run follows the log, while no other process does for this projection, until something breaks.
 func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) error {
-	conn, err := connect(ctx, s.url, s.schema)
+	if s.build == nil {
+		s.follower = s.feed.follow()
+	}
+	defer s.follower.leave()
+	held, release, err := s.session.hold(ctx, s.schema+"."+s.projection.Name, s.follower.expect)
 	if err != nil {
 		return err
 	}
-	defer disconnect(conn)
-	if err := s.takeOver(ctx, conn); err != nil {
-		return err
+	defer release()
+	if err = s.carryOn(held, messages); held.Err() != nil {
+		return context.Cause(held)
 	}
+	return err
+}
+
+func (s *subscriber) carryOn(ctx context.Context, messages chan<- *message.Message) error {
 	if s.build != nil {
 		defer s.build.release()
-		if err := s.projection.create(ctx, conn, s.schema, s.store.Engine()); err != nil {
-			return err
-		}
-	}
-	c, err := s.projection.readCheckpoint(ctx, conn, s.schema, s.store.Engine())
-	if errors.Is(err, errNoReadModel) {
-		// Nothing can be read yet, or no longer: what is built now is switched to when it is whole.
-		s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.Version)
-		if err := s.builder().run(ctx, messages); err != nil {
-			return err
-		}
-		c, err = s.projection.readCheckpoint(ctx, conn, s.schema, s.store.Engine())
-	}
-	if err != nil {
-		return err
-	}
-	parked, err := s.projection.parked(ctx, conn, s.schema)
-	if err != nil {
-		return err
-	}
-	s.committed(c.position)
-	for page, err := range s.store.Subscribe(ctx, c.position) {
+		err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.create(ctx, conn, s.schema, s.store.Engine()) })
 		if err != nil {
 			return err
 		}
-		if err := s.apply(ctx, conn, messages, page, &c, parked); err != nil {
+	}
+	c, parked, err := s.resume(ctx)
+	if errors.Is(err, errNoReadModel) {
+		// Nothing can be read yet, or no longer: what is built now is switched to when it is whole.
+		s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.Version)
+		if err := s.builder(s.follower).run(ctx, messages); err != nil {
 			return err
 		}
-		s.committed(c.position)
-		s.wait = retryWait
-		if s.build != nil && page.Live {
-			if done, err := s.build.finish(ctx, c.position); done || err != nil {
+		s.follower.building = false
+		c, parked, err = s.resume(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	s.resumed(c.position)
+	p := place{checkpoint: c, reached: c.position, written: time.Now()}
+	for {
+		page, err := s.follower.next(ctx, p.reached, s.interval())
+		if err != nil {
+			return err
+		}
+		if err := s.apply(ctx, messages, page, &p, parked); err != nil {
+			return err
+		}
+		s.retry.Reset()
+		if s.build == nil {
+			continue
+		}
+		s.build.report(p.reached)
+		if page.Live {
+			if done, err := s.finish(ctx, &p); done || err != nil {
 				return err
 			}
 		}
 	}
-	return ctx.Err()
 }
 
-// takeOver waits until no other process carries on the projection in this schema. In between it holds no snapshot that would keep vacuum back.
-func (s *subscriber) takeOver(ctx context.Context, conn *pgx.Conn) error {
-	for {
-		locked, err := s.projection.lock(ctx, conn, s.schema)
-		if locked || err != nil {
+func (s *subscriber) interval() time.Duration {
+	if s.build != nil {
+		return buildInterval
+	}
+	return idleInterval
+}
+
+// resume finds where the read model stands, and the streams that it no longer follows.
+func (s *subscriber) resume(ctx context.Context) (c checkpoint, parked map[string]bool, err error) {
+	err = s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
+		if c, err = s.projection.readCheckpoint(ctx, conn, s.schema, s.store.Engine()); err != nil {
 			return err
 		}
-		if err := pause(ctx, lockInterval); err != nil {
-			return err
-		}
-	}
+		parked, err = s.projection.parked(ctx, conn, s.schema)
+		return err
+	})
+	return c, parked, err
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+// place is where a projection stands in the log.
+type place struct {
+	checkpoint
+	reached events.Position // at the checkpoint or after it, without an event of the projection's in between
+	passed  int             // events since the checkpoint
+	written time.Time       // when the checkpoint was
 }
 
-// apply commits a page. Where an event of it cannot be applied, the page is gone through event by event and that event's stream is parked, so that
-// all others flow on.
-func (s *subscriber) apply(ctx context.Context, conn *pgx.Conn, messages chan<- *message.Message, page events.Page, c *checkpoint, parked map[string]bool) error {
+// apply commits what a page holds of the projection's. Where an event cannot be applied, the page is gone through event by event and that event's stream is
+// parked, so that all others flow on.
+func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *place, parked map[string]bool) error {
 	list := make([]events.Recorded, 0, len(page.Events))
+	own := false // those of parked streams too: who waits for them shall not wait in vain, and a rebuild may have taken the stream up again
 	for _, e := range page.Events {
-		if s.projection.follows(e.Name) && !parked[e.Stream] {
-			list = append(list, e)
+		if s.projection.follows(e.Name) {
+			own = true
+			if !parked[e.Stream] {
+				list = append(list, e)
+			}
 		}
 	}
-	if page.Next == c.position {
+	p.reached = page.Next
+	p.passed += len(page.Events)
+	if !own && (p.reached == p.position || p.passed < idleEvents && time.Since(p.written) < idleInterval) {
 		return nil
 	}
-	err := s.commit(ctx, conn, messages, list, page.Next, c)
+	err := s.commit(ctx, messages, list, page.Next, p)
 	if !inapplicable(err) {
 		return err
 	}
@@ -172,55 +207,60 @@ func (s *subscriber) apply(ctx context.Context, conn *pgx.Conn, messages chan<- 
 		if parked[e.Stream] {
 			continue
 		}
-		err := s.commit(ctx, conn, messages, []events.Recorded{e}, e.Position, c)
+		err := s.commit(ctx, messages, []events.Recorded{e}, e.Position, p)
 		if inapplicable(err) {
-			err = s.park(ctx, conn, e, c, err)
+			err = s.park(ctx, e, p, err)
 			parked[e.Stream] = true
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.commit(ctx, conn, messages, nil, page.Next, c)
+	return s.commit(ctx, messages, nil, page.Next, p)
 }
 
 // commit hands on events and commits what their handler queued together with the checkpoint.
-func (s *subscriber) commit(ctx context.Context, conn *pgx.Conn, messages chan<- *message.Message, list []events.Recorded, next events.Position, c *checkpoint) error {
+func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Position, p *place) error {
 	batch := &pgx.Batch{}
-	s.moveCheckpoint(batch, next, c)
+	s.moveCheckpoint(batch, next, p)
 	for _, e := range list {
 		if err := handOver(ctx, messages, &work{event: e, batch: batch, start: batch.Len()}); err != nil {
 			return err
 		}
 	}
-	if err := s.flush(ctx, conn, batch); err != nil {
-		return err
-	}
-	c.position = next
-	return nil
+	return s.flush(ctx, batch, next, p)
 }
 
 // moveCheckpoint queues the move of the checkpoint from where this projector left it, beside the tables that it knows: those of a rebuild may stand at the
 // same position, with other streams parked. The nodes that wait for it are notified.
-func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Position, c *checkpoint) {
+func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Position, p *place) {
 	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now()
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8`,
-		s.projection.Name, next.Commit, next.Prepare, c.version, c.position.Commit, c.position.Prepare, s.schema+"."+s.projection.Tables[0], c.table)
+		s.projection.Name, next.Commit, next.Prepare, p.version, p.position.Commit, p.position.Prepare, s.schema+"."+s.projection.Tables[0], p.table)
 	if s.schema == liveSchema {
 		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next))
 	}
 }
 
-func (s *subscriber) flush(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		results := tx.SendBatch(ctx, batch)
-		moved, err := results.Exec()
-		if err == nil && moved.RowsAffected() != 1 {
-			_ = results.Close() // what becomes of the rest says nothing of the events: they have been applied by another
-			return errMoved
-		}
-		return errors.Join(err, results.Close())
+// flush commits a batch that moves the checkpoint.
+func (s *subscriber) flush(ctx context.Context, batch *pgx.Batch, next events.Position, p *place) error {
+	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			results := tx.SendBatch(ctx, batch)
+			moved, err := results.Exec()
+			if err == nil && moved.RowsAffected() != 1 {
+				_ = results.Close() // what becomes of the rest says nothing of the events: they have been applied by another
+				return errMoved
+			}
+			return errors.Join(err, results.Close())
+		})
 	})
+	if err != nil {
+		return err
+	}
+	p.position, p.passed, p.written = next, 0, time.Now()
+	s.committed(next)
+	return nil
 }
 
 // handOver sends a message for an event and waits for its Ack.

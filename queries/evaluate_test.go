@@ -44,7 +44,7 @@ func tenantOf(t *testing.T) *snapshot.Tenant {
 		add(events.FlagStream("t", key), events.FlagCreated{Type: events.BooleanFlag, DefaultValue: []byte("false")}, events.FlagEnabled{Environment: production})
 	}
 	s := snapshot.New()
-	go s.Run(t.Context(), log{page: page}, func(events.Position) {}, slog.New(slog.DiscardHandler))
+	go s.Run(t.Context(), log{page: page}, func(events.Page) {}, slog.New(slog.DiscardHandler))
 	<-s.Ready()
 	tenant, _ := s.Tenant("t")
 	return tenant

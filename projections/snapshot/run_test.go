@@ -81,7 +81,8 @@ func TestRunTellsAPositionOnceTheSnapshotHoldsIt(t *testing.T) {
 	}}
 	s := New()
 	var told []events.Position
-	s.Run(ctx, store, func(p events.Position) {
+	s.Run(ctx, store, func(page events.Page) {
+		p := page.Next
 		told = append(told, p)
 		if s.Position() != p {
 			t.Errorf("told of %s at %s", p, s.Position())

@@ -49,9 +49,9 @@ func New() *Snapshot {
 	return s
 }
 
-// Run keeps the snapshot current until ctx ends. It tells applied each position that the snapshot holds all events up to. When the store fails, what
+// Run keeps the snapshot current until ctx ends. It tells applied each page once the snapshot holds it. When the store fails, what
 // has been read stays, and Run subscribes again from there.
-func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Position), log *slog.Logger) {
+func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
 	s.engine = store.Engine()
 	retry := &backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}
 	retry.Reset()
@@ -63,7 +63,7 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 			}
 			retry.Reset()
 			s.apply(page, log)
-			applied(page.Next)
+			applied(page)
 		}
 		if ctx.Err() != nil {
 			return

@@ -154,7 +154,7 @@ func BenchmarkSnapshotLag(b *testing.B) {
 	defer cancel()
 	reached := make(chan events.Position, 1000)
 	live := snapshot.New()
-	go live.Run(ctx, store, func(p events.Position) { reached <- p }, nodetest.Log(b))
+	go live.Run(ctx, store, func(page events.Page) { reached <- page.Next }, nodetest.Log(b))
 	<-live.Ready()
 	var took nodetest.Samples
 	revision := events.Revision(0)

@@ -134,7 +134,7 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 	}
 	anew := v
 	anew.live = snapshot.New()
-	run(t, func(ctx context.Context) { anew.live.Run(ctx, v.store, func(events.Position) {}, nodetest.Log(t)) })
+	run(t, func(ctx context.Context) { anew.live.Run(ctx, v.store, func(events.Page) {}, nodetest.Log(t)) })
 	if err := projections.Rebuild(t.Context(), v.api.Service.DatabaseURL, v.store, models.All(), nil, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}

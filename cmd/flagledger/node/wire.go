@@ -90,7 +90,6 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 
 	cleanup = append(cleanup, runAll(ctx,
 		func(ctx context.Context) { live.Run(ctx, store, progress.SnapshotReached, log) },
-		func(ctx context.Context) { progress.Listen(ctx, databaseURL, store.Engine(), log) },
 		func(ctx context.Context) {
 			if err := projections.Run(ctx, databaseURL, store, models.All(), progress, log); err != nil && ctx.Err() == nil {
 				log.Error("projections ended", "err", err)
