@@ -152,6 +152,9 @@ func (w *world) settle() {
 func (w *world) statuses() map[string]projections.Status {
 	w.t.Helper()
 	list, err := projections.Statuses(w.t.Context(), w.pool, models.All(), w.store)
+	for errors.Is(err, events.ErrUnavailable) { // a connection that was broken
+		list, err = projections.Statuses(w.t.Context(), w.pool, models.All(), w.store)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
