@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"flagledger/commands"
-	"flagledger/commands/background"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/keys"
@@ -60,11 +59,9 @@ type Options struct {
 	Origins []string       // of the web pages that may call the interface, or "*"
 
 	SuperUsers  commands.SuperUsers
-	Mailer      commands.Mailer
-	Background  *background.Queue // that mails are sent as
-	PublicURL   string            // without a slash at its end
-	Environment string            // development or production
-	Build       string            // the build's number
+	PublicURL   string // without a slash at its end
+	Environment string // development or production
+	Build       string // the build's number
 }
 
 // API serves the interface.

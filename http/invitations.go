@@ -106,16 +106,9 @@ func (a *API) addInvitations() {
 	resend.Description = "An address is mailed five invitations an hour at most."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
-		invitation, done, err := do(ctx, a.writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+		_, done, err := do(ctx, a.writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
 		if err != nil {
 			return nil, err
-		}
-		email, err := a.directory.InvitationEmail(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		if email != "" {
-			a.mailInvitation(ctx, email, invitation)
 		}
 		return succeeded(done), nil
 	})
@@ -155,7 +148,6 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	if err != nil {
 		return nil, err
 	}
-	a.mailInvitation(ctx, email, invitation)
 	return &invitationOutput{
 		Changed: changedBy(done), Location: "/api/v1/admin/invitations/" + create.ID, Body: showInvited(invitation, email, create.Now),
 	}, nil

@@ -147,9 +147,6 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	if add.Pending && !profile.Known {
 		profile.Email, profile.Known = body.Email, true
 	}
-	if live, ok := a.queries.Snapshot().Tenant(tenantID); ok && add.Pending {
-		a.mailMember(ctx, body.Email, live.Name(), add.Role)
-	}
 	return &memberOutput{
 		Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID),
 		Body: showMember(memberOf(add.UserID, tenant.Members[add.UserID], profile)),

@@ -411,16 +411,15 @@ func TestInvitationsAreMailed(t *testing.T) {
 	if text := server.Wait(t, member, 1).Text; !strings.Contains(text, `"Personal workspace"`) || !strings.Contains(text, "as viewer") {
 		t.Errorf("the mail says %q", text)
 	}
-	// However often somebody is invited, he gets few mails, and whatever the tenant is called, its name is one short line.
-	pest := root.NewTenant("You have won!\n\nClaim it\u2028at\r\nhttp://example.com " + strings.Repeat("x", 150))
+	// However often somebody is invited, they get few mails, and whatever a tenant is called, its name is one short line.
 	victim := nodetest.Address()
 	for range 8 {
-		member := pest.Call("POST", usersPath(pest), map[string]string{"email": victim, "role": "viewer"}).Want(201).Object()["userId"].(string)
-		pest.Call("DELETE", usersPath(pest, member), nil).Want(204)
+		pest := root.NewTenant("You have won!\n\nClaim it\u2028at\r\nhttp://example.com " + strings.Repeat("x", 150))
+		pest.Call("POST", usersPath(pest), map[string]string{"email": victim, "role": "viewer"}).Want(201)
 	}
 	last := nodetest.Address()
 	root.Call("POST", usersPath(root), map[string]string{"email": last, "role": "viewer"}).Want(201)
-	s.Node.Stop() // which waits for mails
+	s.JobsDone()
 	sent := map[string]int{}
 	for _, m := range server.Mails() {
 		sent[m.To]++

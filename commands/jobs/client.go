@@ -36,6 +36,7 @@ func Open(pool *pgxpool.Pool) (*Client, error) {
 const (
 	upkeepQueue = "upkeep"
 
+	mailWorkers   = 4 // on each node
 	upkeepWorkers = 1
 
 	jobTimeout   = 30 * time.Second
@@ -48,6 +49,7 @@ const (
 
 // Work is what a node does as jobs.
 type Work struct {
+	Mails  *Mails
 	Upkeep []Task
 	// Attempted, if set, is told how each attempt at a job went.
 	Attempted func(kind string, outcome Outcome)
@@ -68,10 +70,12 @@ const (
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w.upkeepWorker())
+	w.Mails.addWorkers(workers, w.Log)
 	node, err := river.NewClient(riverpgxv5.New(c.pool), &river.Config{
 		Schema:  migrations.JobsSchema,
 		Workers: workers,
 		Queues: map[string]river.QueueConfig{
+			mailQueue:   {MaxWorkers: mailWorkers},
 			upkeepQueue: {MaxWorkers: upkeepWorkers},
 		},
 		PeriodicJobs:                w.periodic(),

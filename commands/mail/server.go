@@ -31,8 +31,7 @@ type Server struct {
 	password string
 	from     *netmail.Address
 
-	roots   *x509.CertPool  // whom to trust, the system's where nil
-	repeats []time.Duration // how long to wait before each further attempt
+	roots *x509.CertPool // whom to trust, the system's where nil
 }
 
 var _ commands.Mailer = (*Server)(nil)
@@ -45,7 +44,7 @@ func Open(text string) (*Server, error) {
 	if err != nil {
 		return nil, errors.New("it is no URL")
 	}
-	s := &Server{host: u.Hostname(), repeats: []time.Duration{time.Second, 5 * time.Second}}
+	s := &Server{host: u.Hostname()}
 	switch u.Scheme {
 	case "smtp":
 		s.port = 587
@@ -84,43 +83,33 @@ func Open(text string) (*Server, error) {
 	return s, nil
 }
 
-// Send implements commands.Mailer. It tries three times unless the server refuses the mail for good. Its errors name no address: a server's own words,
-// which often repeat it, are left out.
+// Send implements commands.Mailer. It tries once. A server's own words, which often repeat the address, are left out of its errors.
 func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
 	if err := message.To(m.To); err != nil {
-		return errors.New("the mail's address cannot be written to")
+		return fmt.Errorf("%w: its address cannot be written to", commands.ErrMailRefused)
 	}
 	message.Subject(m.Subject)
 	message.SetDate()
 	message.SetMessageID()
 	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's holiday notice answers it
 	message.SetBodyString(mail.TypeTextPlain, m.Text)
-	for attempt := 0; ; attempt++ {
-		err := s.send(ctx, message)
-		if err == nil || message.IsDelivered() { // what goes wrong afterwards, with QUIT, is no reason to send it twice
-			return nil
-		}
-		if refusal, ok := errors.AsType[*mail.SendError](err); attempt == len(s.repeats) || ok && !refusal.IsTemp() {
-			return nameless(err)
-		}
-		select {
-		case <-ctx.Done():
-			return nameless(err)
-		case <-time.After(s.repeats[attempt]):
-		}
+	err := s.send(ctx, message)
+	if err == nil || message.IsDelivered() { // what goes wrong afterwards, with QUIT, is no reason to send it twice
+		return nil
 	}
+	return nameless(err)
 }
 
 // nameless is an error in our own words where it has the server's.
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
-		how := "for good"
+		why := fmt.Sprintf("%s: %s", refusal.Reason, strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))
 		if refusal.IsTemp() {
-			how = "for now"
+			return fmt.Errorf("the mail is not taken for now, %s", why)
 		}
-		return fmt.Errorf("not taken %s, %s: %s", how, refusal.Reason, strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))
+		return fmt.Errorf("%w, %s", commands.ErrMailRefused, why)
 	}
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {
 		return fmt.Errorf("the server refuses the connection or the sign-in: %d", answer.Code)

@@ -170,22 +170,6 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-func TestMailsToAnAddress(t *testing.T) {
-	l, clock := newLimiter(1)
-	for range maxMails {
-		if l.Mail("me@example.com").Exceeded {
-			t.Fatal("refused too early")
-		}
-	}
-	if !l.Mail("ME@example.com").Exceeded || l.Mail("you@example.com").Exceeded {
-		t.Error("not limited by address")
-	}
-	*clock = clock.Add(time.Hour)
-	if l.Mail("me@example.com").Exceeded {
-		t.Error("refused in the next hour")
-	}
-}
-
 func TestPeekDoesNotCount(t *testing.T) {
 	l, _ := newLimiter(2)
 	r := from("192.0.2.1:1")

@@ -16,9 +16,6 @@ const (
 	// At most maxGuesses wrong secrets are tried for an account in guessWindow, from whatever address.
 	guessWindow = 15 * 60
 	maxGuesses  = 20
-	// An address is sent at most maxMails invitations in mailWindow, by each node.
-	mailWindow = 60 * 60
-	maxMails   = 5
 )
 
 // Limiter counts requests. It may be used by many goroutines at once.
@@ -28,7 +25,6 @@ type Limiter struct {
 	anonymous rate
 	auth      rate
 	guess     rate
-	mail      rate
 
 	proxies []netip.Prefix
 	began   time.Time
@@ -38,7 +34,6 @@ type Limiter struct {
 	addresses *windows[netip.Addr]
 	signIns   *windows[netip.Addr]
 	guesses   *windows[[sha256.Size]byte] // by account
-	mails     *windows[[sha256.Size]byte] // by e-mail address
 }
 
 // New returns a limiter that believes the X-Forwarded-For of proxies.
@@ -48,10 +43,10 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		plans[plan] = newRate(n)
 	}
 	return &Limiter{
-		plans: plans, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses), mail: newRate(maxMails),
+		plans: plans, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses),
 		proxies: proxies, began: now(), now: now,
 		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow),
-		guesses: newWindows[[sha256.Size]byte](guessWindow), mails: newWindows[[sha256.Size]byte](mailWindow),
+		guesses: newWindows[[sha256.Size]byte](guessWindow),
 	}
 }
 
@@ -113,12 +108,7 @@ func (l *Limiter) Guess(account string) Budget {
 // GuessedRight undoes a Guess: the secret was right, or was not checked.
 func (l *Limiter) GuessedRight(account string) { l.guesses.giveBack(digest(account)) }
 
-// Mail counts a mail to an e-mail address.
-func (l *Limiter) Mail(address string) Budget {
-	return l.mails.take(digest(address), l.mail, l.second())
-}
-
-// digest stands for the name of an account or an e-mail address, so that none is kept.
+// digest stands for the name of an account, so that none is kept.
 func digest(name string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(name))))
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"flagledger/commands"
-	"flagledger/commands/background"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
@@ -20,6 +19,7 @@ import (
 	"flagledger/http"
 	"flagledger/projections"
 	"flagledger/projections/models"
+	"flagledger/projections/reactions"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -78,11 +78,19 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	}
 	meter := metering.New(pool)
 	requests := idempotency.New(pool)
-	work, err := jobs.Open(pool)
+	queue, err := jobs.Open(pool)
 	if err != nil {
 		return nil, err
 	}
-	later := background.New(log)
+	following := reactions.New(pool, store, queue, log)
+	if err := begin(ctx, following); err != nil {
+		log.Warn("reactions cannot begin yet", "err", err)
+	}
+	work := jobs.Work{
+		Mails:  &jobs.Mails{Mailer: mailer, Writer: writer, Directory: people, PublicURL: c.PublicURL, Now: c.Now},
+		Upkeep: upkeep(requests, meter, pool, c.Now),
+		Log:    log,
+	}
 	superUsers := commands.NewSuperUsers(c.SuperUsers)
 	signIn := &commands.SignIn{Writer: writer, Sessions: identity, Directory: people, People: live, SuperUsers: superUsers, Now: c.Now, Log: log}
 	monitor := newMonitor(pool, store, live)
@@ -98,12 +106,12 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 		func(ctx context.Context) { people.Run(ctx, log) },
 		func(ctx context.Context) { meter.Run(ctx, log) },
 		func(ctx context.Context) {
-			if err := work.Run(ctx, jobs.Work{Upkeep: upkeep(requests, meter, pool, c.Now), Log: log}); err != nil {
+			if err := queue.Run(ctx, work); err != nil {
 				log.Error("no jobs are worked", "err", err)
 			}
 		},
 		identity.Run,
-		later.Run,
+		following.Run,
 		signing.Run,
 		monitor.run,
 	))
@@ -112,9 +120,17 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 		Queries:  reads,
 		Identity: identity, SignIn: signIn, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.Limits, Proxies: c.ProxyNetworks, Origins: c.Origins, Streams: c.Streams,
-		Mailer: mailer, Background: later, SuperUsers: superUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
+		SuperUsers: superUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
 	})
 	return &Node{API: api, Ready: live.Ready(), Stop: stop}, nil
+}
+
+// begin has reactions begin before the first change can be made. A store that is out of reach does not keep the node from starting: reactions then begin
+// as soon as it is back.
+func begin(ctx context.Context, following *reactions.Reactions) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	return following.Begin(ctx)
 }
 
 // runAll runs the parts of a node beyond the end of ctx. stop ends them and waits for it.

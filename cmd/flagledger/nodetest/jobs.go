@@ -1,0 +1,33 @@
+package nodetest
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+// JobsDone waits until what follows from all that was done so far is done as well.
+func (s *Service) JobsDone() {
+	s.T.Helper()
+	head, err := s.Store().Head(s.T.Context())
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	db, err := pgx.Connect(s.T.Context(), s.DatabaseURL)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer func() { _ = db.Close(context.Background()) }()
+	s.Eventually("all jobs are done", func() bool {
+		var reached events.Position
+		var waiting int
+		err := db.QueryRow(s.T.Context(), `select commit, prepare, (select count(*) from jobs.river_job where finalized_at is null) from keep.reactions`).
+			Scan(&reached.Commit, &reached.Prepare, &waiting)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		return reached.Compare(head) >= 0 && waiting == 0
+	})
+}

@@ -1,0 +1,52 @@
+package jobs
+
+import (
+	"github.com/riverqueue/river"
+)
+
+// Job is what is to be done. Its fields are stored and shown to operators: they hold ids, and neither an address nor a token. What else a job needs is
+// looked up when it is done, so that it sees what has been changed or erased meanwhile.
+type Job interface {
+	river.JobArgs
+	// tenant is the id of the tenant that caused the job, empty where none did: jobs are shared out fairly between tenants.
+	tenant() string
+}
+
+const (
+	mailQueue = "mails"
+	// mailAttempts take some eleven hours: River waits for attempt^4 seconds after each.
+	mailAttempts = 12
+)
+
+// byCause makes a job that is inserted twice for one cause, which the fields marked as unique tell, one job.
+func byCause(attempts int) river.InsertOpts {
+	return river.InsertOpts{Queue: mailQueue, MaxAttempts: attempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+}
+
+// MemberInvitation mails somebody that a tenant waits for them.
+type MemberInvitation struct {
+	EventID  string `json:"eventId" river:"unique"`
+	TenantID string `json:"tenantId"`
+	MemberID string `json:"memberId"`
+}
+
+// PlatformInvitation mails somebody that they were invited to a role on the platform.
+type PlatformInvitation struct {
+	EventID      string `json:"eventId" river:"unique"`
+	InvitationID string `json:"invitationId"`
+}
+
+// Kind implements river.JobArgs. Kinds are stored, and stay as they are.
+func (MemberInvitation) Kind() string { return "mail.member_invitation" }
+
+// Kind implements river.JobArgs.
+func (PlatformInvitation) Kind() string { return "mail.platform_invitation" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (MemberInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (PlatformInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+func (j MemberInvitation) tenant() string { return j.TenantID }
+func (PlatformInvitation) tenant() string { return "" }

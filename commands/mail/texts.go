@@ -1,0 +1,65 @@
+package mail
+
+import (
+	"fmt"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+const shownName = 60 // characters of a tenant's name
+
+const platformInvitation = `You have been invited to help run the feature flags at %[1]s, as %[2]s.
+
+Sign in there with this address, signing up first if you have no account, and accept the invitation:
+
+    POST %[1]s/api/v1/admin/invitations/accept
+
+It can be accepted until %[3]s.
+`
+
+const memberInvitation = `You have been invited to %q at %s, as %s.
+
+Sign up there with this address: you are a member from your first sign-in on.
+`
+
+const resetLink = `Somebody, most likely you, wants a new password for this address at
+%[1]s. Choose it within the hour at
+
+%[1]s/reset-password?token=%[2]s
+
+If it was not you, there is nothing to do: the password stays as it is.
+`
+
+const verificationLink = `Somebody has signed up with this address at
+%[1]s. If it was you, confirm within three days that the address is yours, with
+the password that you chose, at
+
+%[1]s/verify-email?token=%[2]s
+
+If it was not you, leave it: nobody can use the address without your doing so.
+`
+
+// PlatformInvitation tells somebody that they were invited to a role on the platform at a URL.
+func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
+	until := i.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC")
+	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(platformInvitation, url, i.Role, until)}
+}
+
+// MemberInvitation tells somebody that a tenant waits for them. What the tenant is called is anybody's choice: it stays on one line, and short.
+func MemberInvitation(to, url, tenant string, role events.Role) commands.Mail {
+	if name := []rune(tenant); len(name) > shownName {
+		tenant = string(name[:shownName]) + "…"
+	}
+	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(memberInvitation, tenant, url, role)}
+}
+
+// ResetLink is a mail with a link, good for an hour, that sets a new password.
+func ResetLink(to, url, token string) commands.Mail {
+	return commands.Mail{To: to, Subject: "A new password", Text: fmt.Sprintf(resetLink, url, token)}
+}
+
+// VerificationLink is a mail with a link, good for three days, that verifies the address.
+func VerificationLink(to, url, token string) commands.Mail {
+	return commands.Mail{To: to, Subject: "Confirm your e-mail address", Text: fmt.Sprintf(verificationLink, url, token)}
+}

@@ -1,0 +1,267 @@
+// Package reactions turns facts into jobs, which do what follows from them. Unlike a read model it begins at the head of the log, and is never rebuilt:
+// nothing is done twice for a fact.
+package reactions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands/jobs"
+	"flagledger/events"
+)
+
+// Reactions follow the log on one node of all: that which holds a lock in the database.
+type Reactions struct {
+	pool    *pgxpool.Pool
+	store   events.Store
+	jobs    *jobs.Client
+	log     *slog.Logger
+	skipped atomic.Int64
+}
+
+// New returns the reactions over a database whose schema is the newest.
+func New(pool *pgxpool.Pool, store events.Store, jobs *jobs.Client, log *slog.Logger) *Reactions {
+	return &Reactions{pool: pool, store: store, jobs: jobs, log: log}
+}
+
+// Skipped counts the facts that this node could not handle and has passed over.
+func (r *Reactions) Skipped() int64 { return r.skipped.Load() }
+
+const (
+	lockInterval = 500 * time.Millisecond // between attempts to take over from another node
+	idleInterval = time.Second            // between checkpoints where facts cause no jobs
+	firstRetry   = 50 * time.Millisecond
+	maxRetry     = 2 * time.Second
+)
+
+var (
+	errElsewhere = errors.New("another node follows the log")
+	errMoved     = errors.New("the checkpoint was moved by another node")
+)
+
+// react tells what follows from a fact.
+func react(e events.Recorded) []jobs.Job {
+	switch fact := e.Fact.(type) {
+	case events.MemberInvited:
+		tenantID := strings.TrimPrefix(e.Stream, events.TenantStream(""))
+		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
+	case events.InvitationCreated, events.InvitationResent:
+		invitationID := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
+		return []jobs.Job{jobs.PlatformInvitation{EventID: e.ID.String(), InvitationID: invitationID}}
+	}
+	return nil
+}
+
+// causing are the stored names of the facts that react knows.
+var causing = map[string]bool{
+	events.MemberInvited{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
+}
+
+// Begin notes the head of the log as where reactions begin, unless they have begun in this engine before. Facts that are appended after it are reacted to.
+func (r *Reactions) Begin(ctx context.Context) error {
+	_, err := r.checkpoint(ctx)
+	return err
+}
+
+// checkpoint reads how far the log has been followed. One of another engine has no meaning in this one, and is replaced by the head of the log.
+func (r *Reactions) checkpoint(ctx context.Context) (p events.Position, err error) {
+	const read = `select commit, prepare from keep.reactions where engine = $1`
+	err = r.pool.QueryRow(ctx, read, r.store.Engine()).Scan(&p.Commit, &p.Prepare)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return p, err
+	}
+	head, err := r.store.Head(ctx)
+	if err != nil {
+		return p, err
+	}
+	_, err = r.pool.Exec(ctx, `insert into keep.reactions as r (engine, commit, prepare, updated_at) values ($1, $2, $3, now())
+		on conflict (only_row) do update set engine = excluded.engine, commit = excluded.commit, prepare = excluded.prepare, updated_at = now()
+		where r.engine <> excluded.engine`, r.store.Engine(), head.Commit, head.Prepare)
+	if err != nil {
+		return p, err
+	}
+	r.log.Info("reactions begin at the head of the log", "engine", r.store.Engine(), "position", head)
+	err = r.pool.QueryRow(ctx, read, r.store.Engine()).Scan(&p.Commit, &p.Prepare)
+	return p, err
+}
+
+// Run follows the log until ctx ends, as far as no other node does.
+func (r *Reactions) Run(ctx context.Context) {
+	retry := firstRetry
+	for ctx.Err() == nil {
+		err := r.lead(ctx, func() { retry = firstRetry })
+		wait := lockInterval
+		if !errors.Is(err, errElsewhere) && ctx.Err() == nil {
+			r.log.Error("reactions stopped; they try again", "in", retry, "err", err)
+			wait, retry = retry, min(2*retry, maxRetry)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// lead follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node dies it is free.
+func (r *Reactions) lead(ctx context.Context, progressed func()) error {
+	conn, err := r.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	var locked bool
+	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtext('flagledger reactions'))`).Scan(&locked); err != nil {
+		return err
+	}
+	if !locked {
+		return errElsewhere
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Conn().Close(ctx)
+	}()
+	position, err := r.checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	f := &follower{r, conn.Conn(), position, position}
+	pages, stop := r.subscribe(ctx, position)
+	defer stop()
+	idle := time.NewTicker(idleInterval)
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case p := <-pages:
+			if err := p.err; err != nil {
+				return err
+			}
+			if err := f.take(ctx, p.Page); err != nil {
+				return err
+			}
+			progressed()
+		case <-idle.C:
+			if f.seen != f.noted {
+				if err := f.commit(ctx, nil, f.seen); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+type page struct {
+	events.Page
+	err error
+}
+
+// subscribe reads pages beside who takes them, until stop is called or one has an error.
+func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages <-chan page, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ch := make(chan page)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		send := func(p page) bool {
+			select {
+			case ch <- p:
+				return p.err == nil
+			case <-ctx.Done():
+				return false
+			}
+		}
+		for p, err := range r.store.Subscribe(ctx, after) {
+			if !send(page{p, err}) {
+				return
+			}
+		}
+		send(page{err: errors.New("the subscription ended")})
+	}()
+	return ch, func() {
+		cancel()
+		<-done
+	}
+}
+
+// follower is the node that follows the log.
+type follower struct {
+	*Reactions
+	conn  *pgx.Conn
+	noted events.Position // the checkpoint
+	seen  events.Position // up to here all jobs are noted
+}
+
+// take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is refused is passed over.
+func (f *follower) take(ctx context.Context, p events.Page) error {
+	var list []jobs.Job
+	for _, e := range p.Events {
+		if e.Err != nil && causing[e.Name] {
+			f.skip(e, e.Err)
+		}
+		list = append(list, react(e)...)
+	}
+	if len(list) == 0 {
+		f.seen = p.Next
+		return nil
+	}
+	err := f.commit(ctx, list, p.Next)
+	if !refused(err) {
+		return err
+	}
+	for _, e := range p.Events {
+		list := react(e)
+		if len(list) == 0 {
+			continue
+		}
+		err := f.commit(ctx, list, e.Position)
+		if refused(err) {
+			f.skip(e, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	f.seen = p.Next
+	return nil
+}
+
+func (f *follower) skip(e events.Recorded, err error) {
+	f.skipped.Add(1)
+	f.log.Error("a fact is passed over: what follows from it is not done", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+}
+
+// commit inserts jobs and moves the checkpoint, both or neither.
+func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.Position) error {
+	err := pgx.BeginFunc(ctx, f.conn, func(tx pgx.Tx) error {
+		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, updated_at = now() where engine = $3 and commit = $4 and prepare = $5`,
+			next.Commit, next.Prepare, f.store.Engine(), f.noted.Commit, f.noted.Prepare)
+		if err != nil {
+			return err
+		}
+		if moved.RowsAffected() != 1 {
+			return errMoved
+		}
+		return f.jobs.Add(ctx, tx, list...)
+	})
+	if err != nil {
+		return fmt.Errorf("reactions: %w", err)
+	}
+	f.noted, f.seen = next, next
+	return nil
+}
+
+// refused reports whether an error lies in what was to be inserted, so that trying again would not help.
+func refused(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code[:2] == "22" || pg.Code[:2] == "23" || pg.Code[:2] == "54") // data, integrity constraint, a limit
+}

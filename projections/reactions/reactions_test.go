@@ -1,0 +1,204 @@
+package reactions_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands/jobs"
+	"flagledger/events"
+	"flagledger/events/postgres"
+	"flagledger/migrations/pgtest"
+	"flagledger/projections/reactions"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// world is a log and the jobs that follow from it.
+type world struct {
+	t     *testing.T
+	pool  *pgxpool.Pool
+	store events.Store
+	jobs  *jobs.Client
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	url := pgtest.Migrated(t)
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	store, err := postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	client, err := jobs.Open(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t, pool, store, client}
+}
+
+// invite appends the fact that a tenant has invited somebody.
+func (w *world) invite(memberID string) {
+	w.t.Helper()
+	stream := events.TenantStream(uuid.NewString())
+	e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: memberID, Role: events.ViewerRole}}
+	if _, err := w.store.Append(w.t.Context(), stream, 0, []events.Event{e}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// follow has a node follow the log until the test ends, or stop is called.
+func (w *world) follow(store events.Store) (r *reactions.Reactions, stop func()) {
+	w.t.Helper()
+	r = reactions.New(w.pool, store, w.jobs, slog.New(slog.NewTextHandler(w.t.Output(), nil)))
+	if err := r.Begin(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(ctx)
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	w.t.Cleanup(stop)
+	return r, stop
+}
+
+// wantJobs waits until there are jobs for these members, and none for others.
+func (w *world) wantJobs(members ...string) {
+	w.t.Helper()
+	var found []string
+	for deadline := time.Now().Add(time.Minute); ; {
+		rows, err := w.pool.Query(w.t.Context(), `select args ->> 'memberId' from jobs.river_job where kind = 'mail.member_invitation' order by id`)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if found, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+			w.t.Fatal(err)
+		}
+		if len(found) >= len(members) || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if !slices.Equal(found, members) {
+		w.t.Fatalf("there are jobs for %v, want %v", found, members)
+	}
+}
+
+// What had happened before the first start has no consequences any more, and what happens while no node runs has them later.
+func TestReactionsBeginAtTheHeadOfTheLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.invite("before")
+	_, stop := w.follow(w.store)
+	w.invite("first")
+	w.wantJobs("first")
+	stop()
+	w.invite("second")
+	w.follow(w.store)
+	w.wantJobs("first", "second")
+}
+
+// Of several nodes one follows the log, and another goes on where it ended.
+func TestAnotherNodeTakesOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.follow(w.store)
+	w.invite("1")
+	w.wantJobs("1")
+	w.follow(w.store)
+	w.invite("2")
+	w.wantJobs("1", "2")
+	stop()
+	w.invite("3")
+	w.wantJobs("1", "2", "3")
+	// A node that loses its connection, and with it the lock, comes back.
+	if _, err := w.pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_locks
+		where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()`); err != nil {
+		t.Fatal(err)
+	}
+	w.invite("4")
+	w.wantJobs("1", "2", "3", "4")
+}
+
+// engine is a store under another name.
+type engine struct{ events.Store }
+
+func (engine) Engine() string { return "another" }
+
+func TestAnotherEngineBeginsAtItsHead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.follow(w.store)
+	w.invite("1")
+	w.wantJobs("1")
+	stop()
+	w.invite("missed")
+	w.follow(engine{w.store})
+	w.invite("2")
+	w.wantJobs("1", "2")
+}
+
+// A fact that nothing can be made of does not keep others from being handled.
+func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, stop := w.follow(w.store)
+	w.invite("1")
+	w.wantJobs("1")
+	stop()
+	w.invite("2")
+	w.invite("\x00") // Postgres takes no such text in a job
+	w.invite("3")
+	broken := events.TenantStream(uuid.NewString())
+	if _, err := w.store.Append(t.Context(), broken, 0, []events.Event{{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: "4"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pool.Exec(t.Context(), `alter table events.event disable trigger all`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pool.Exec(t.Context(), `update events.event set data = '{"id":4}' where stream = $1`, broken); err != nil {
+		t.Fatal(err)
+	}
+	r, _ = w.follow(w.store)
+	w.invite("5")
+	w.wantJobs("1", "2", "3", "5")
+	if n := r.Skipped(); n != 2 {
+		t.Errorf("%d facts are counted as passed over", n)
+	}
+}
+
+// Each of many facts makes one job, wherever nodes stop and begin.
+func TestEachFactMakesOneJob(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.follow(w.store)
+	var want []string
+	for i := range 60 {
+		if i%10 == 9 {
+			stop()
+			_, stop = w.follow(w.store)
+		}
+		want = append(want, fmt.Sprint(i))
+		w.invite(want[i])
+	}
+	w.wantJobs(want...)
+}
