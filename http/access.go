@@ -91,7 +91,7 @@ func (a *API) bearer(r *http.Request) (*credential, error) {
 	if c, err := a.ticketOf(r); c != nil || err != nil {
 		return c, err
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	scheme, token, _ := strings.Cut(header(r, authHeader), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, newProblem(http.StatusUnauthorized, "the request needs Authorization: Bearer with a token")
 	}
@@ -112,7 +112,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if err := a.checkRegistered(req, p, need); err != nil {
 		return nil, err
 	}
-	sent := r.Header.Get(tenantHeader)
+	sent := header(r, tenantHeader)
 	if need.requireTenant && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
 	}
@@ -127,7 +127,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		a.directory.NoteUse(p.claims.UserID, p.tenant.ID())
 	}
 	if need.environment {
-		if err := p.selectEnvironment(r.Header.Get(environmentHeader)); err != nil {
+		if err := p.selectEnvironment(header(r, environmentHeader)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,10 +1,12 @@
 package http
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -87,7 +89,7 @@ func (a *API) readEvaluation(r *http.Request, need access, read func(*evaluation
 	}
 	environment := e.environment
 	if environment == "" {
-		environment = r.Header.Get(environmentHeader)
+		environment = header(r, environmentHeader)
 	}
 	if err := p.selectEnvironment(environment); err != nil {
 		e.release()
@@ -144,6 +146,23 @@ func (e *evaluationRequest) member(name string) error {
 	default:
 		return e.Refuse("unexpected property")
 	}
+}
+
+// routeEvaluation answers the route that applications call all the time. The router would allocate for its parameter.
+func (a *API) routeEvaluation(next http.Handler) http.Handler {
+	evaluate := a.started(http.HandlerFunc(a.evaluate))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, found := strings.CutPrefix(cmp.Or(r.URL.RawPath, r.URL.Path), "/api/v1/flags/")
+		key, one := strings.CutSuffix(path, "/evaluate")
+		if !found || !one || key == "" || strings.Contains(key, "/") || r.Method != http.MethodPost {
+			next.ServeHTTP(w, r)
+			return
+		}
+		route := requestOf(r.Context()).route
+		route.RoutePatterns = append(route.RoutePatterns, evaluateRoute)
+		route.URLParams.Add("flagKey", key)
+		evaluate.ServeHTTP(w, r)
+	})
 }
 
 // evaluate answers what a flag serves.

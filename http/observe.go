@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/puzpuzpuz/xsync/v4"
 )
@@ -16,40 +14,68 @@ import (
 func (a *API) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		wrapped := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		req := requestOf(r.Context())
 		defer func() {
 			if cause := recover(); cause != nil {
 				if cause == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, not returned
 					panic(cause)
 				}
-				requestOf(r.Context()).log().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
-				if wrapped.Status() == 0 {
-					writeProblem(wrapped, r, newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example))
+				req.log().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
+				if req.writer.status == 0 {
+					writeProblem(w, r, newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example))
 				}
 			}
-			route := chi.RouteContext(r.Context()).RoutePattern()
-			if route == "" || wrapped.Status() == http.StatusNotFound && route == "/*" {
+			status, route := req.writer.status, req.route.RoutePattern()
+			if route == "" || status == http.StatusNotFound && route == "/*" {
 				route = "unknown"
 			}
 			took := time.Since(began)
-			if route != streamRoute || wrapped.Status() != http.StatusOK { // a stream takes as long as it is wanted
-				a.durations.of(methodLabel(r.Method), route, statusClass(wrapped.Status())).Observe(took.Seconds())
+			if route != streamRoute || status != http.StatusOK { // a stream takes as long as it is wanted
+				a.durations.of(methodLabel(r.Method), route, statusClass(status)).Observe(took.Seconds())
 			}
 			level := slog.LevelInfo
-			if wrapped.Status() < 400 && evaluates(route) {
+			if status < 400 && evaluates(route) {
 				level = slog.LevelDebug // thousands a second
 			}
-			if wrapped.Status() == http.StatusTooManyRequests || preflight(r) {
+			if status == http.StatusTooManyRequests || preflight(r) {
 				level = slog.LevelDebug // as many as somebody sends
 			}
 			if a.options.Log.Enabled(r.Context(), level) {
-				requestOf(r.Context()).log().Log(r.Context(), level, "request",
-					"method", r.Method, "path", r.URL.Path, "status", wrapped.Status(), "took", took, "bytes", wrapped.BytesWritten())
+				req.log().Log(r.Context(), level, "request",
+					"method", r.Method, "path", r.URL.Path, "status", status, "took", took, "bytes", req.writer.bytes)
 			}
 		}()
-		next.ServeHTTP(wrapped, r)
+		next.ServeHTTP(w, r)
 	})
 }
+
+// answerWriter notes the status and the size of an answer. http.ResponseController finds all else that the server's own writer can do.
+type answerWriter struct {
+	http.ResponseWriter
+	status int // 0 until the header is written
+	bytes  int // of the body
+}
+
+// WriteHeader implements net/http.ResponseWriter.
+func (w *answerWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements net/http.ResponseWriter.
+func (w *answerWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += n
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // evaluates reports whether a route is one of those that applications call all the time.
 func evaluates(route string) bool {

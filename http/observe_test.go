@@ -48,3 +48,34 @@ func TestAPanicIsAFaultOfTheService(t *testing.T) {
 		t.Errorf("the log does not tell the reason: %s", text)
 	}
 }
+
+// The route of an evaluation does not go through the router: it must look as if it did.
+func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
+	a := newAPI(anonymous(100))
+	for path, status := range map[string]int{
+		"POST /api/v1/flags/new-checkout/evaluate":      503,
+		"POST /api/v1/flags/new%2Fcheckout/evaluate":    503,
+		"POST /api/v1/flags//evaluate":                  503,
+		"GET /api/v1/flags/new-checkout/evaluate":       405,
+		"POST /api/v1/flags/new/checkout/evaluate":      404,
+		"POST /api/v1/flags/new-checkout/evaluate/":     404,
+		"POST /api/v1/flags/new-checkout/evaluate/more": 404,
+	} {
+		method, target, _ := strings.Cut(path, " ")
+		if w := a.from("192.0.2.1:1", method, target); w.Code != status {
+			t.Errorf("%s: %d, want %d", path, w.Code, status)
+		}
+	}
+	metrics := a.from("192.0.2.1:1", "GET", "/metrics").Body.String()
+	for _, count := range []string{
+		`flagledger_http_request_duration_seconds_count{method="POST",route="/api/v1/flags/{flagKey}/evaluate",status="5xx"} 3`,
+		`flagledger_http_request_duration_seconds_count{method="POST",route="unknown",status="4xx"} 3`,
+	} {
+		if !strings.Contains(metrics, count+"\n") {
+			t.Errorf("the metrics lack %s", count)
+		}
+	}
+	if strings.Contains(metrics, "new-checkout") {
+		t.Error("the metrics have a path")
+	}
+}

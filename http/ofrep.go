@@ -251,7 +251,7 @@ func (a *API) readOFREPEvaluation(r *http.Request) (*principal, *evaluationReque
 	} else if err != nil {
 		err = ofrepError{ofrepParseError, newProblem(http.StatusBadRequest, err.Error())}
 	} else {
-		err = p.selectEnvironment(r.Header.Get(environmentHeader))
+		err = p.selectEnvironment(header(r, environmentHeader))
 	}
 	if err != nil {
 		e.release()

@@ -42,7 +42,7 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 	case req.refusal != nil:
 		return a.limiter.Address(r)
 	default:
-		return a.limiter.Tenant(a.payer(req.credential, cmp.Or(tenantOfPath(r.URL.Path), r.Header.Get(tenantHeader))))
+		return a.limiter.Tenant(a.payer(req.credential, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader))))
 	}
 }
 

@@ -133,7 +133,7 @@ func checkMediaType(r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	media, _, _ := strings.Cut(header(r, typeHeader), ";")
 	if !strings.EqualFold(strings.TrimSpace(media), "application/json") {
 		return newProblem(http.StatusUnsupportedMediaType, "the body must be of the type application/json")
 	}

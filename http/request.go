@@ -13,21 +13,25 @@ import (
 	"flagledger/commands"
 )
 
-// The names of headers as net/http keeps them: to ask for them in another spelling allocates.
+// The names of headers as net/http keeps them.
 const (
 	requestHeader     = "X-Request-Id"
 	correlationHeader = "X-Correlation-Id"
 	tenantHeader      = "X-Tenant-Id"
 	environmentHeader = "X-Environment"
 	reasonHeader      = "X-Change-Reason"
+	typeHeader        = "Content-Type"
+	authHeader        = "Authorization"
 )
 
-// request is what is known of a request. It is the request's context and the router's in one, which saves allocations.
+// request is what is known of a request. It is the request's context, the router's and the writer of the answer in one, which saves allocations.
 type request struct {
 	context.Context
-	route *chi.Context
+	route  *chi.Context
+	writer answerWriter
 
 	id          string
+	idHeader    [1]string // the id as the answer's header
 	correlation string
 	reason      string
 	url         *url.URL
@@ -67,15 +71,24 @@ var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 // ServeHTTP implements net/http.Handler. It gives a request its id: the one that the caller sends in X-Request-ID if it is a UUID, else a new one.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{
-		Context: r.Context(), route: routes.Get().(*chi.Context), id: requestID(r.Header.Get(requestHeader)),
+		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(header(r, requestHeader)),
 		url: r.URL, publicURL: a.options.PublicURL, answer: w.Header(), serviceLog: a.options.Log,
 	}
 	req.correlation = req.id
-	req.answer[requestHeader] = []string{req.id}
+	req.idHeader[0] = req.id
+	req.answer[requestHeader] = req.idHeader[:]
 	req.route.Reset()
 	req.route.Routes = a.router
-	a.router.ServeHTTP(w, r.WithContext(req))
+	a.router.ServeHTTP(&req.writer, r.WithContext(req))
 	routes.Put(req.route)
+}
+
+// header is the first value of a request's header. Its name is one of the constants: http.Header.Get would check the spelling each time.
+func header(r *http.Request, name string) string {
+	if values := r.Header[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
 }
 
 func requestID(sent string) string {

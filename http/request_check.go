@@ -16,14 +16,14 @@ const (
 func check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
-		if sent := r.Header.Get(correlationHeader); sent != "" {
+		if sent := header(r, correlationHeader); sent != "" {
 			if !validText(sent, maxCorrelation) {
 				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 characters of UTF-8"))
 				return
 			}
 			req.correlation = sent
 		}
-		if req.reason = r.Header.Get(reasonHeader); !validText(req.reason, maxReason) {
+		if req.reason = header(r, reasonHeader); !validText(req.reason, maxReason) {
 			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": "must be at most 500 characters of UTF-8"}))
 			return
 		}
@@ -37,6 +37,9 @@ func check(next http.Handler) http.Handler {
 
 // readable reports whether a URL is text that Postgres can keep. A query that is malformed in part would be read without that part.
 func readable(u *url.URL) bool {
+	if u.RawQuery == "" {
+		return utf8.ValidString(u.Path) && strings.IndexByte(u.Path, 0) < 0
+	}
 	query, err := url.QueryUnescape(u.RawQuery)
 	if _, malformed := url.ParseQuery(u.RawQuery); malformed != nil || err != nil {
 		return false

@@ -18,6 +18,7 @@ type serveCommand struct{}
 
 // Run serves until ctx ends, lets calls under way finish, and stops all that it started.
 func (serveCommand) Run(ctx context.Context) error {
+	defer reserveHeap()()
 	c, err := node.Load()
 	if err != nil {
 		return err
