@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // The signal on the parent's death must not come when the thread that called
@@ -26,7 +25,7 @@ func TestTheThreadThatStartedItEnds(t *testing.T) {
 	must(t, err)
 	defer func() { _ = p.Stop() }()
 	if thread != os.Getpid() { // the main thread is parked instead
-		within(t, 5*time.Second, "the thread is gone", func() bool {
+		within(t, "the thread is gone", func() bool {
 			_, err := os.Stat("/proc/self/task/" + strconv.Itoa(thread))
 			return err != nil
 		})

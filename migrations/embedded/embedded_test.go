@@ -26,7 +26,7 @@ func TestStartStopAndStartAgain(t *testing.T) {
 	execSQL(t, p.URL(), "CREATE TABLE kept AS SELECT 'here' AS word")
 
 	for name, want := range map[string]string{
-		"fsync": "on", "synchronous_commit": "on", "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
+		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
 		"server_encoding": "UTF8", "max_connections": "200", "timezone": "UTC", "password_encryption": "scram-sha-256",
 	} {
 		if got := query(t, p.URL(), "SHOW "+name); got != want {
@@ -79,9 +79,7 @@ func TestStartStopAndStartAgain(t *testing.T) {
 
 	began = time.Now()
 	p = startHere(t, dir)
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("starting again took %v", took)
-	}
+	t.Logf("started again in %v", time.Since(began).Round(time.Millisecond))
 	if p.URL() != first {
 		t.Error("the URL changed")
 	}
@@ -176,12 +174,12 @@ func TestSupervision(t *testing.T) {
 			_, _ = busy.Exec(context.Background(), "DO $$BEGIN WHILE clock_timestamp() < now() + '1 s'::interval LOOP END LOOP; END$$")
 		}()
 		<-running
-		within(t, 5*time.Second, "the backend is busy", func() bool {
+		within(t, "the backend is busy", func() bool {
 			return query(t, address, "SELECT (count(*) > 0)::text FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DO %'") == "true"
 		})
 		pid := p.PID()
 		must(t, syscall.Kill(pid, syscall.SIGKILL))
-		within(t, 15*time.Second, "it is back", func() bool { return p.PID() != 0 && p.PID() != pid })
+		within(t, "it is back", func() bool { return p.PID() != 0 && p.PID() != pid })
 		if p.URL() != address {
 			t.Fatal("the URL changed")
 		}
@@ -236,13 +234,13 @@ func TestDeathOfTheParent(t *testing.T) {
 				acknowledged.Add(1)
 			}
 		}()
-		within(t, 5*time.Second, "some writes", func() bool { return acknowledged.Load() > 10 })
+		within(t, "some writes", func() bool { return acknowledged.Load() > 10 })
 		must(t, helper.Process.Kill())
 		_ = helper.Wait()
 		if n > 1 || runtime.GOOS != "linux" { // at once, while the old server may still be shutting down
 			p = startHere(t, dir)
 		}
-		within(t, 15*time.Second, "the postmaster is gone", func() bool { return commandLine(postmaster) == "" })
+		within(t, "the postmaster is gone", func() bool { return commandLine(postmaster) == "" })
 		<-broken
 		if n == 1 && runtime.GOOS == "linux" {
 			p = startHere(t, dir)
@@ -270,7 +268,7 @@ func TestServerLeftBehind(t *testing.T) {
 	must(t, cmd.Start())
 	gone := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(gone) }()
-	within(t, 10*time.Second, "it accepts connections", func() bool { return p.accepting(cmd.Process.Pid) })
+	within(t, "it accepts connections", func() bool { return p.accepting(cmd.Process.Pid) })
 
 	p = startHere(t, dir)
 	<-gone
@@ -356,7 +354,7 @@ func TestCancelledStart(t *testing.T) {
 		_, err := Start(ctx, Options{Dir: dir})
 		started <- err
 	}()
-	within(t, 30*time.Second, "initdb works", func() bool {
+	within(t, "initdb works", func() bool {
 		list, _ := filepath.Glob(filepath.Join(dir, "postgres.new-*/PG_VERSION"))
 		return len(list) > 0
 	})
@@ -403,7 +401,7 @@ func TestFolderThatPostgresCannotEnter(t *testing.T) {
 		}
 		execSQL(t, p.URL(), "CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS n")
 		must(t, syscall.Kill(p.PID(), syscall.SIGTERM)) // a smart shutdown: it is started again
-		within(t, 10*time.Second, "it is back", func() bool {
+		within(t, "it is back", func() bool {
 			conn, err := pgx.Connect(t.Context(), p.URL())
 			return err == nil && conn.Close(t.Context()) == nil
 		})
@@ -413,7 +411,7 @@ func TestFolderThatPostgresCannotEnter(t *testing.T) {
 	// The signal on the parent's death survives the capability.
 	helper, postmaster := startHelper(t, dir)
 	must(t, helper.Process.Kill())
-	within(t, 15*time.Second, "the postmaster is gone", func() bool { return commandLine(postmaster) == "" })
+	within(t, "the postmaster is gone", func() bool { return commandLine(postmaster) == "" })
 
 	// Binaries that it cannot reach are passed over.
 	a, err := chooseAccount(filepath.Join(dir, "postgres"))

