@@ -72,6 +72,7 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 	if c.PublicURL == "" {
 		c.PublicURL = url
 	}
+	c.Build = "dev"
 	if c.Limits.Anonymous == 0 {
 		c.Limits = Generous
 	}
