@@ -7,7 +7,6 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/migrations/pgtest"
 )
 
 // browser makes calls as the page of an origin does.
@@ -36,7 +35,7 @@ const sentByBrowsers = "authorization,content-type,idempotency-key,if-match,if-n
 func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	const app, other = "https://app.example.com", "http://localhost:5173"
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{app, other}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{app, other}}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("k", nil)
 	paths := []string{"/api/v1/flags", nodetest.FlagPath("k"), nodetest.FlagPath("k", "/evaluate"), "/api/flags", "/auth/signin", "/api/v1/tenants", "/none"}
@@ -110,7 +109,7 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	const app = "https://app.example.com"
 	limits := nodetest.Generous
 	limits.Anonymous = 1000 // the service is asked for its health until it has started
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{app}, Limits: limits, ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	}, nodetest.Log(t))
 	from := func(method string) *nodetest.Answer {
@@ -130,7 +129,7 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 
 func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{"*"}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{"*"}}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	for _, origin := range []string{"https://app.example.com", "https://any.example", "capacitor://localhost", "null"} {
 		allows(preflight(s, origin, "/api/v1/flags", "POST", sentByBrowsers).Want(204), "*")

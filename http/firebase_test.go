@@ -9,7 +9,6 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/identity/firebase/emulator"
 	"flagledger/commands/keep/directory"
-	"flagledger/migrations/pgtest"
 )
 
 // onFirebase is a service whose people are in the emulator of Firebase.
@@ -18,7 +17,7 @@ func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 	e := emulator.Start(t)
 	c := node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development"}
 	c.Firebase = node.FirebaseSettings{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: e.Host, CheckEvery: 50 * time.Millisecond}
-	return nodetest.Start(t, pgtest.URL(t), c, nodetest.Log(t)), e
+	return nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t)), e
 }
 
 func TestFirebase(t *testing.T) {

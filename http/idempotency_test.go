@@ -18,7 +18,6 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/migrations/pgtest"
 )
 
 // keyed makes a call with an Idempotency-Key.
@@ -246,7 +245,7 @@ func (c act) sent() any {
 // serviceOfRoot is a service on which root@example.com is a super user.
 func serviceOfRoot(t *testing.T) *nodetest.Service {
 	t.Helper()
-	return nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	return nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 }
 
 func TestAChangeIsMadeOnce(t *testing.T) {
@@ -371,7 +370,7 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	for range setUps {
 		supers = append(supers, nodetest.Address())
 	}
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: supers}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: supers}, nodetest.Log(t))
 	store := s.Store()
 	for name, setUp := range setUps {
 		email := supers[0]

@@ -9,14 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/migrations/pgtest"
 )
 
 // A fault of the service is told as such: where to find it, and nothing of what it is.
 func TestAFaultOfTheService(t *testing.T) {
 	t.Parallel()
 	book := &nodetest.LogBook{}
-	s := nodetest.WithLog(t, pgtest.URL(t), book.Logger())
+	s := nodetest.WithLog(t, nodetest.Database(t), book.Logger())
 	me := s.SignUp("me@example.com")
 	db, err := pgx.Connect(t.Context(), s.DatabaseURL)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/keep/directory"
 	"flagledger/events"
-	"flagledger/migrations/pgtest"
 )
 
 // noted counts the pending members that an address is noted for.
@@ -121,7 +120,7 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 // Whoever was invited and has joined since is shown as he was invited to a request that is made again.
 func TestInvitedAgainUnderTheKey(t *testing.T) {
 	t.Parallel()
-	s := nodetest.On(t, pgtest.URL(t))
+	s := nodetest.New(t)
 	boss := s.SignUp(nodetest.Address())
 	invitation := map[string]string{"email": nodetest.Address(), "role": "developer"}
 	first := keyed(boss, "k", "POST", usersPath(boss), invitation).Want(201)

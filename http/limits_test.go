@@ -11,13 +11,12 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/http/limit"
-	"flagledger/migrations/pgtest"
 )
 
 // limited starts a service with few requests a minute.
 func limited(t *testing.T, free, anonymous, auth int) *nodetest.Service {
 	t.Parallel()
-	return nodetest.Start(t, pgtest.URL(t), node.Config{
+	return nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
 	}, nodetest.Log(t))
@@ -130,7 +129,7 @@ func TestTheLimitOfATenant(t *testing.T) {
 
 func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development",
 		Limits: limit.Limits{
 			Plans: map[events.Plan]int{events.FreePlan: 1000, events.SandboxPlan: 5}, Anonymous: 1_000_000, Auth: 1_000_000,

@@ -9,13 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/migrations/pgtest"
 )
 
 func TestTheLog(t *testing.T) {
 	t.Parallel()
 	book := &nodetest.LogBook{}
-	s := nodetest.WithLog(t, pgtest.URL(t), book.Logger())
+	s := nodetest.WithLog(t, nodetest.Database(t), book.Logger())
 
 	t.Run("each request is logged with its id, and so is all that it causes", func(t *testing.T) {
 		id := uuid.NewString()

@@ -19,7 +19,6 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/migrations/pgtest"
 )
 
 const clients = "/api/v1/oauth/clients"
@@ -457,7 +456,7 @@ func (c *clock) add(d time.Duration) {
 func TestOAuthInTime(t *testing.T) {
 	t.Parallel()
 	c := &clock{}
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Now: c.now}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Now: c.now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	id, first := me.OAuthClient("x", "flags:read")
 	second := me.Call("POST", clients+"/"+id+"/rotate", nil).Want(200).Object()["clientSecret"].(string)

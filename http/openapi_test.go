@@ -14,7 +14,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/migrations/pgtest"
 )
 
 // routeSpy is a log that finds the router in the context of a request.
@@ -42,7 +41,7 @@ var aside = []string{
 func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 	t.Parallel()
 	spy := routeSpy{slog.DiscardHandler, &atomic.Pointer[chi.Routes]{}}
-	s := nodetest.WithLog(t, pgtest.URL(t), slog.New(spy))
+	s := nodetest.WithLog(t, nodetest.Database(t), slog.New(spy))
 	whole, operations := s.Anonymous().Document()
 	served := map[string]bool{}
 	err := chi.Walk(*spy.router.Load(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {

@@ -17,7 +17,6 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/npmtest"
 	flagledgerhttp "flagledger/http"
-	"flagledger/migrations/pgtest"
 )
 
 // setStage makes the flags that OpenFeature's clients are tried on: one of each type, one for each reason, one for each error. The clients'
@@ -159,7 +158,7 @@ func TestOpenFeatureForJavaScript(t *testing.T) {
 	poor := limited(t, 20, 1_000_000, 1_000_000).SignUp("poor@example.com")
 	folder, err := npmtest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	npmtest.Check(t, err)
-	me := nodetest.Start(t, pgtest.URL(t), node.Config{
+	me := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
 	}, nodetest.Log(t)).SignUp("me@example.com").NewTenant("stage")
 	setStage(me)

@@ -15,7 +15,6 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/events"
-	"flagledger/migrations/pgtest"
 )
 
 const usersOfPlatform, invitationsPath = "/api/v1/admin/users", "/api/v1/admin/invitations"
@@ -32,7 +31,7 @@ func entry(list []map[string]any, name string, value any) map[string]any {
 
 func TestPlatform(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"Root@example.com", "second@example.com"},
 	}, nodetest.Log(t))
 	super := s.SignUp("root@example.com")
@@ -339,7 +338,7 @@ func TestPlatform(t *testing.T) {
 func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "production", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	signIn := func(email string) *nodetest.Client {
@@ -392,7 +391,7 @@ func TestListsOfThePlatform(t *testing.T) {
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")

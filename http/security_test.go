@@ -20,7 +20,6 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/migrations/pgtest"
 )
 
 // scopeOf is the scope that a machine needs for an operation, empty where no machine may call it: the table of the interface, by path.
@@ -208,7 +207,7 @@ var ending = []string{"POST /api/v1/auth/logout", "DELETE /api/v1/tenants/{tenan
 // without an entry in leastRoles fails.
 func TestSecurityMatrix(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	super, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
 	everybody := everyone(t, owner, super)
 	_, operations := owner.Document()

@@ -20,7 +20,6 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	flagledgerhttp "flagledger/http"
-	"flagledger/migrations/pgtest"
 )
 
 const streamPath = "/api/v1/flags/stream"
@@ -523,7 +522,7 @@ func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: flagledgerhttp.DefaultStreamLimits(),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}
-	s := nodetest.Start(t, pgtest.URL(t), c, slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s := nodetest.Start(t, nodetest.Database(t), c, slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	me := s.SignUp("me@example.com")
 	there := *me
 	there.Service = s.SecondNode()
@@ -548,7 +547,7 @@ func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
 func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Service {
 	t.Helper()
 	t.Parallel()
-	return nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(limits)}, nodetest.Log(t))
+	return nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(limits)}, nodetest.Log(t))
 }
 
 func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
@@ -621,7 +620,7 @@ func TestAStreamIsOpenForALimitedTime(t *testing.T) {
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Heartbeat: 10 * time.Millisecond}),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))

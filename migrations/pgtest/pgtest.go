@@ -13,7 +13,11 @@ package pgtest
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/pbkdf2"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,6 +50,15 @@ var server struct {
 	stop   func() error
 }
 
+// templates are the databases that this test process copies, by the name of what fills them.
+var templates sync.Map // of *template
+
+type template struct {
+	sync.Once
+	database string
+	err      error
+}
+
 // Main runs a package's tests, stops the server that they may have started and
 // exits with their result.
 func Main(m *testing.M) {
@@ -57,7 +70,9 @@ func Main(m *testing.M) {
 
 	server.Lock()
 	defer server.Unlock()
-	if server.stop != nil {
+	if server.stop == nil { // the server goes on without this process
+		dropTemplates(os.Getenv(EnvURL))
+	} else {
 		if err := server.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "pgtest:", err)
 			code = max(code, 1)
@@ -75,29 +90,90 @@ func URL(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("pgtest: %s is not a URL", EnvURL)
 	}
-	name := "test_" + strings.ToLower(rand.Text()[:16])
-	if err := exec(t.Context(), base, "CREATE DATABASE "+name); err != nil {
+	u.Path = "/" + create(t, base, "")
+	return u.String()
+}
+
+// Filled is URL for a database that fill has filled. fill runs once in a test
+// process for each name, on a database of its own; the rest are copies, which
+// take a fraction of the time. fill must end all that it connects.
+func Filled(t testing.TB, name string, fill func(ctx context.Context, url string) error) string {
+	t.Helper()
+	base := serverURL(t)
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatalf("pgtest: %s is not a URL", EnvURL)
+	}
+	held, _ := templates.LoadOrStore(name, &template{})
+	source := held.(*template)
+	source.Do(func() { source.database, source.err = newTemplate(base, fill) })
+	if source.err != nil {
+		t.Fatalf("pgtest: filling a database: %v", source.err)
+	}
+	u.Path = "/" + create(t, base, source.database)
+	return u.String()
+}
+
+// create makes a database that is dropped when the test ends: a copy of
+// another, or an empty one.
+func create(t testing.TB, base, source string) (name string) {
+	t.Helper()
+	name = newName()
+	statement := "CREATE DATABASE " + name
+	if source != "" {
+		statement += " TEMPLATE " + source
+	}
+	if err := exec(t.Context(), base, statement); err != nil {
 		t.Fatalf("pgtest: creating a database: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := exec(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			t.Errorf("pgtest: dropping the database: %v", err)
 		}
 	})
+	return name
+}
+
+func newName() string { return "test_" + strings.ToLower(rand.Text()[:16]) }
+
+// newTemplate makes a database, fills it, and lets nobody connect to it after:
+// Postgres copies only databases that are not in use.
+func newTemplate(base string, fill func(ctx context.Context, url string) error) (name string, err error) {
+	ctx := context.Background()
+	u, err := url.Parse(base)
+	if err != nil {
+		return "", err
+	}
+	name = newName()
 	u.Path = "/" + name
-	return u.String()
+	if err := exec(ctx, base, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	if err := fill(ctx, u.String()); err != nil {
+		return "", err
+	}
+	return name, exec(ctx, base, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
+}
+
+func dropTemplates(base string) {
+	templates.Range(func(_, held any) bool {
+		if name := held.(*template).database; name != "" {
+			if err := exec(context.Background(), base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+				fmt.Fprintln(os.Stderr, "pgtest:", err)
+			}
+		}
+		return true
+	})
 }
 
 // Migrated is URL for a database at the newest schema.
 func Migrated(t testing.TB) string {
 	t.Helper()
-	url := URL(t)
-	if err := migrations.Apply(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	return url
+	return Filled(t, "migrated", func(ctx context.Context, url string) error {
+		return migrations.Apply(ctx, url, slog.New(slog.DiscardHandler))
+	})
 }
 
 // Pool gives connections to a Migrated database until the test ends.
@@ -156,7 +232,36 @@ func Cluster(ctx context.Context) (url string, stop func() error, err error) {
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return p.URL(), func() error { return errors.Join(p.Stop(), os.RemoveAll(dir)) }, nil
+	stop = func() error { return errors.Join(p.Stop(), os.RemoveAll(dir)) }
+	if err := quickLogin(ctx, p.URL()); err != nil {
+		return "", nil, errors.Join(err, stop())
+	}
+	return p.URL(), stop, nil
+}
+
+// quickLogin lets the server check the password with one iteration of
+// SCRAM-SHA-256 (RFC 5802) in place of 4096, which tests with the race detector
+// would spend a tenth of their time on.
+func quickLogin(ctx context.Context, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	password, _ := u.User.Password()
+	salt := []byte(rand.Text())
+	salted, err := pbkdf2.Key(sha256.New, password, salt, 1, sha256.Size)
+	if err != nil {
+		return err
+	}
+	sign := func(text string) []byte {
+		mac := hmac.New(sha256.New, salted)
+		mac.Write([]byte(text))
+		return mac.Sum(nil)
+	}
+	stored := sha256.Sum256(sign("Client Key"))
+	encode := base64.StdEncoding.EncodeToString
+	verifier := fmt.Sprintf("SCRAM-SHA-256$1:%s$%s:%s", encode(salt), encode(stored[:]), encode(sign("Server Key")))
+	return exec(ctx, address, fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", pgx.Identifier{u.User.Username()}.Sanitize(), verifier))
 }
 
 // sweep removes the folders of processes that were killed. A young one may be

@@ -3,6 +3,7 @@ package pgtest_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -60,6 +62,34 @@ func TestURL(t *testing.T) {
 	})
 	if _, err := pgx.Connect(t.Context(), first); err == nil {
 		t.Error("the database is still there")
+	}
+}
+
+// Copies of a filled database have what was filled in, once, and nothing of each other.
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	var filled atomic.Int64
+	fill := func(ctx context.Context, url string) error {
+		filled.Add(1)
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, "CREATE TABLE filled (n int); INSERT INTO filled VALUES (1)")
+		return errors.Join(err, conn.Close(ctx))
+	}
+	for i := range 4 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			conn := connect(t, pgtest.Filled(t, "of TestFilled", fill))
+			var rows int
+			if err := conn.QueryRow(t.Context(), "INSERT INTO filled SELECT 1 FROM filled RETURNING (SELECT count(*) FROM filled)").Scan(&rows); err != nil || rows != 1 {
+				t.Error(rows, err)
+			}
+			if n := filled.Load(); n != 1 {
+				t.Errorf("filled %d times", n)
+			}
+		})
 	}
 }
 

@@ -39,6 +39,7 @@ type Config struct {
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
 	Streams       http.StreamLimits `env:"-"`
 	Now           func() time.Time  `env:"-"` // time.Now where nil; tests move it
+	HashMemory    uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
 	Build         string            `env:"-"` // the number of the build, which /api/v1/version shows
 }
 

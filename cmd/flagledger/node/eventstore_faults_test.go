@@ -22,7 +22,7 @@ import (
 func serviceOnEventStore(t *testing.T) (*nodetest.Service, *esdbtest.Server) {
 	t.Helper()
 	server := esdbtest.New(t)
-	return nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: server.URL(), Environment: "development"}, nodetest.Log(t)), server
+	return nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: server.URL(), Environment: "development"}, nodetest.Log(t)), server
 }
 
 // unavailableWithin checks that a write is answered with 503 and Retry-After, in time.

@@ -66,7 +66,7 @@ func openIdentity(
 ) (provider, error) {
 	if c.Firebase.ProjectID == "" {
 		return local.New(pool, local.Options{
-			Keys: signing, Issuer: c.PublicURL, Audience: Audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.Now, Log: log,
+			Keys: signing, Issuer: c.PublicURL, Audience: Audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.Now, Log: log, HashMemory: c.HashMemory,
 		}), nil
 	}
 	return openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Log: log})

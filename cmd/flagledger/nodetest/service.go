@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	flagledgerhttp "flagledger/http"
 	"flagledger/http/limit"
 	"flagledger/migrations/pgtest"
+	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
 // Service is a node that serves on a loopback address. T fails when a call or a check does.
@@ -30,7 +33,54 @@ type Service struct {
 // New starts a service over a new database. It ends with the test.
 func New(t testing.TB) *Service {
 	t.Helper()
-	return On(t, pgtest.URL(t))
+	return On(t, Database(t))
+}
+
+// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. With another event store than
+// Postgres it is empty, since read models belong to the store that they follow.
+func Database(t testing.TB) string {
+	t.Helper()
+	if os.Getenv("FLAGLEDGER_TEST_ENGINE") == "eventstore" {
+		return pgtest.Migrated(t)
+	}
+	return pgtest.Filled(t, "node", func(ctx context.Context, url string) error {
+		log := slog.New(slog.DiscardHandler)
+		if err := node.Migrate(ctx, url, log); err != nil {
+			return err
+		}
+		n, err := node.Start(ctx, node.Config{PublicURL: "http://localhost", Environment: "development"}, url, log)
+		if err != nil {
+			return err
+		}
+		defer n.Stop()
+		return whenBuilt(ctx, url, log)
+	})
+}
+
+// whenBuilt waits until all read models of a database are built, a minute at most.
+func whenBuilt(ctx context.Context, url string, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	store, closeStore, err := node.OpenStore(ctx, node.Config{}, url, log)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	pool, err := node.OpenPool(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	for {
+		statuses, err := projections.Statuses(ctx, pool, models.All(), store)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(statuses, func(s projections.Status) bool { return !s.Built }) {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // On starts a service over a database, which may have been used before.
@@ -73,6 +123,9 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		c.PublicURL = url
 	}
 	c.Build = "dev"
+	if _, benchmark := t.(*testing.B); c.HashMemory == 0 && !benchmark {
+		c.HashMemory = 8 // the least of argon2: with the race detector, the recommended ones take most of a test's time
+	}
 	if c.Limits.Anonymous == 0 {
 		c.Limits = Generous
 	}

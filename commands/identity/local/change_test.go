@@ -20,7 +20,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 	}
 	locked, release, changed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		changed <- m.setPassword(ctx, ends, hash(another).String(), func(pgx.Tx) error {
+		changed <- m.setPassword(ctx, ends, hash(another, recommendedMemory).String(), func(pgx.Tx) error {
 			close(locked)
 			<-release
 			return nil

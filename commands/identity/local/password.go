@@ -25,9 +25,12 @@ type passwordHash struct {
 	sum    []byte
 }
 
-// newPasswordHash is a password yet to be summed, with the parameters that OWASP's Password Storage Cheat Sheet gives for argon2id.
-func newPasswordHash() passwordHash {
-	p := passwordHash{memory: 19 * 1024, passes: 2, lanes: 1, salt: make([]byte, 16), sum: make([]byte, 32)}
+// recommendedMemory is what OWASP's Password Storage Cheat Sheet gives for argon2id with two passes, in KiB.
+const recommendedMemory = 19 * 1024
+
+// newPasswordHash is a password yet to be summed.
+func newPasswordHash(memory uint32) passwordHash {
+	p := passwordHash{memory: memory, passes: 2, lanes: 1, salt: make([]byte, 16), sum: make([]byte, 32)}
 	_, _ = rand.Read(p.salt) // never fails
 	return p
 }
@@ -36,8 +39,8 @@ func (p passwordHash) sumOf(text string) []byte {
 	return argon2.IDKey([]byte(text), p.salt, p.passes, p.memory, p.lanes, uint32(len(p.sum)))
 }
 
-func hash(text string) passwordHash {
-	p := newPasswordHash()
+func hash(text string, memory uint32) passwordHash {
+	p := newPasswordHash(memory)
 	p.sum = p.sumOf(text)
 	return p
 }

@@ -23,11 +23,11 @@ func TestPasswordOfTheReferenceImplementation(t *testing.T) {
 }
 
 func TestPasswordRoundTrip(t *testing.T) {
-	p := must(parse(hash(secret).String()))(t)
+	p := must(parse(hash(secret, recommendedMemory).String()))(t)
 	if !p.matches(secret) || p.matches(secret+" ") {
 		t.Error("a hash does not hold after it was kept")
 	}
-	if first, second := hash(secret), hash(secret); first.String() == second.String() {
+	if first, second := hash(secret, recommendedMemory), hash(secret, recommendedMemory); first.String() == second.String() {
 		t.Error("two hashes share a salt")
 	}
 }
@@ -69,7 +69,7 @@ func TestParseRefuses(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(reference)
-	f.Add(hash(secret).String())
+	f.Add(hash(secret, recommendedMemory).String())
 	f.Add("$argon2id$v=19$m=19456,t=2,p=1$$")
 	f.Fuzz(func(t *testing.T, s string) {
 		p, err := parse(s)
@@ -145,7 +145,7 @@ func TestHashersGiveBackTheTurnOfAPanic(t *testing.T) {
 
 func BenchmarkHash(b *testing.B) {
 	b.ReportAllocs()
-	p := hash(secret)
+	p := hash(secret, recommendedMemory)
 	for b.Loop() {
 		p.matches(secret)
 	}

@@ -30,6 +30,7 @@ type Options struct {
 	Mailer         commands.Mailer  // of links
 	Now            func() time.Time // time.Now where nil
 	Log            *slog.Logger     // none where nil
+	HashMemory     uint32           // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
 }
 
 // Provider is the local identity provider.
@@ -51,8 +52,11 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.HashMemory == 0 {
+		o.HashMemory = recommendedMemory
+	}
 	return &Provider{
-		pool: pool, o: o, hashers: newHashers(), nobody: newPasswordHash(), background: background.New(o.Log),
+		pool: pool, o: o, hashers: newHashers(), nobody: newPasswordHash(o.HashMemory), background: background.New(o.Log),
 	}
 }
 
@@ -73,7 +77,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		return commands.Session{}, err
 	}
 	var kept string
-	if err := p.hashers.run(ctx, func() { kept = hash(password).String() }); err != nil {
+	if err := p.hashers.run(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
 		return commands.Session{}, err
 	}
 	now := p.now()

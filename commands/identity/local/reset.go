@@ -123,7 +123,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 		return commands.PasswordChange{}, invalid(badLink)
 	}
 	var kept string
-	if err := p.hashers.run(ctx, func() { kept = hash(password).String() }); err != nil {
+	if err := p.hashers.run(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
 		return commands.PasswordChange{}, err
 	}
 	ends, err := p.prepareChange(ctx, userID, "", "")
@@ -171,7 +171,7 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	var kept string
 	err = p.hashers.run(ctx, func() {
 		if right = against.matches(current); right {
-			kept = hash(password).String()
+			kept = hash(password, p.o.HashMemory).String()
 		}
 	})
 	if err != nil {

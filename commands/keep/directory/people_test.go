@@ -1,4 +1,4 @@
-package node_test
+package directory_test
 
 import (
 	"context"
@@ -6,24 +6,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"flagledger/cmd/flagledger/node"
-	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 	"flagledger/migrations/pgtest"
 )
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 func TestWhomTheDirectoryMeets(t *testing.T) {
 	t.Parallel()
-	url := pgtest.URL(t)
-	if err := node.Migrate(t.Context(), url, nodetest.Log(t)); err != nil {
-		t.Fatal(err)
-	}
-	pool, err := node.OpenPool(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t)
 	people := directory.New(pool)
 	type noted struct {
 		email    string
