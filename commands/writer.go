@@ -49,7 +49,7 @@ type Writer struct {
 type Await func(ctx context.Context, position events.Position, names []string) bool
 
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
-const tenantCommands = 4
+const tenantCommands = 8
 
 // NewWriter returns a writer on a store.
 func NewWriter(store events.Store, await Await) *Writer {

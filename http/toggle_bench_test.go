@@ -1,0 +1,195 @@
+package http_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// BenchmarkToggle switches flags through HTTP, as one client does that waits for each answer, and so until read models and snapshot show the change.
+func BenchmarkToggle(b *testing.B) {
+	me := nodetest.New(b).SignUp("me@example.com")
+	b.Run("alone", func(b *testing.B) {
+		t := newToggler(b, me, "alone")
+		for b.Loop() {
+			t.toggle()
+		}
+		t.took.Report(b, 50)
+		t.took.Report(b, 99)
+	})
+	for name, tenants := range map[string]int{"writers=32": 1, "writers=32/tenants=8": 8} {
+		b.Run(name, func(b *testing.B) {
+			var togglers []*toggler
+			for i := range 32 {
+				if i < tenants {
+					me = me.NewTenant(name)
+				}
+				togglers = append(togglers, newToggler(b, me, fmt.Sprint("w", i)))
+			}
+			b.ResetTimer()
+			began := time.Now()
+			together(togglers, func(i int, t *toggler) {
+				for range (b.N + 31 - i) / 32 {
+					t.toggle()
+				}
+			})
+			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "writes/s")
+			togglers[0].took.Report(b, 50)
+		})
+	}
+	for name, write := range map[string]func(*testing.B, *commands.Writer, commands.FlagRef){
+		"10000 events": writeManyEvents, "270 KB of rules": writeFatRules,
+	} {
+		old := newToggler(b, me.NewTenant(name), "old")
+		w := commands.NewWriter(me.Service.Store(), func(context.Context, events.Position, []string) bool { return true })
+		write(b, w, commands.FlagRef{TenantID: old.client.Tenant, Key: old.key})
+		b.Run(name, func(b *testing.B) {
+			fresh := newToggler(b, old.client, "fresh")
+			old.warm()
+			b.ResetTimer()
+			for range b.N {
+				fresh.toggle()
+				old.toggle()
+			}
+			old.took.Report(b, 50)
+			b.ReportMetric(old.took.over(&fresh.took, 50), "times-fresh")
+		})
+		if name == "270 KB of rules" {
+			b.Run("beside 20 writers of it", func(b *testing.B) { benchBeside(b, me.NewTenant("beside"), old) })
+		}
+	}
+}
+
+// benchBeside toggles a flag of one tenant alone, and then while 20 clients of another toggle theirs.
+func benchBeside(b *testing.B, me *nodetest.Client, other *toggler) {
+	b.Helper()
+	alone, beside := newToggler(b, me, "alone"), newToggler(b, me, "beside")
+	b.ResetTimer()
+	for range b.N {
+		alone.toggle()
+	}
+	togglers := make([]*toggler, 20)
+	for i := range togglers {
+		togglers[i] = &toggler{b: b, client: other.client, key: other.key}
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		together(togglers, func(_ int, t *toggler) {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					t.toggle()
+				}
+			}
+		})
+	}()
+	for range b.N {
+		beside.toggle()
+	}
+	close(stop)
+	<-stopped
+	beside.took.Report(b, 99)
+	b.ReportMetric(beside.took.over(&alone.took, 50), "p50-times-alone")
+	b.ReportMetric(beside.took.over(&alone.took, 99), "p99-times-alone")
+}
+
+// toggler switches a flag on and off by turns.
+type toggler struct {
+	b      *testing.B
+	client *nodetest.Client
+	key    string
+	on     bool
+	took   samples
+}
+
+type samples struct{ nodetest.Samples }
+
+// over is how many times as long a percentile is as that of others.
+func (s *samples) over(others *samples, percent int) float64 {
+	return float64(s.Percentile(percent)) / float64(others.Percentile(percent))
+}
+
+// newToggler makes a flag to toggle.
+func newToggler(b *testing.B, c *nodetest.Client, key string) *toggler {
+	b.Helper()
+	if r := c.Attempt("POST", "/api/v1/flags", `{"key":"`+key+`","type":"boolean"}`); r.Status != 201 && r.Status != 409 {
+		b.Fatal(r)
+	}
+	t := &toggler{b: b, client: c, key: key}
+	t.warm()
+	return t
+}
+
+// warm toggles without counting, until connections are open and states kept.
+func (t *toggler) warm() {
+	for range 20 {
+		t.toggle()
+	}
+	t.took.List = nil
+}
+
+func (t *toggler) toggle() {
+	t.on = !t.on
+	r := t.client.Attempt("POST", nodetest.FlagPath(t.key, map[bool]string{true: "/enable", false: "/disable"}[t.on]), "")
+	if r.Status != 200 {
+		t.b.Error(r)
+	}
+	t.took.Add(r.Took)
+}
+
+func together(togglers []*toggler, run func(i int, t *toggler)) {
+	var running sync.WaitGroup
+	for i, t := range togglers {
+		running.Go(func() { run(i, t) })
+	}
+	running.Wait()
+}
+
+// writeManyEvents switches a flag 10,000 times.
+func writeManyEvents(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
+	b.Helper()
+	for i := range 10_000 {
+		do(b, w, commands.SwitchFlag{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "e"}, On: i%2 == 0})
+	}
+}
+
+// writeFatRules gives a flag 60 rules of 300 values, and changes each of them at times, a hundred times in all.
+func writeFatRules(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
+	b.Helper()
+	set := commands.SetRules{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "e"}}
+	for i := range 60 {
+		condition := events.Condition{Attribute: "plan", Op: events.In}
+		for j := range 300 {
+			condition.Values = append(condition.Values, json.RawMessage(strconv.Quote(fmt.Sprintf("value %05d", 300*i+j))))
+		}
+		set.Rules = append(set.Rules, commands.NewRule{
+			NewID: commands.NewID(), Salt: commands.NewSalt(), Conditions: []events.Condition{condition}, Serve: &commands.NewServe{Value: json.RawMessage("true")},
+		})
+	}
+	do(b, w, set)
+	for i := range set.Rules {
+		set.Rules[i].ID = &set.Rules[i].NewID
+	}
+	for i := range 100 {
+		set.Rules[i%60].Name = fmt.Sprint("changed ", i)
+		do(b, w, set)
+	}
+}
+
+func do(b *testing.B, w *commands.Writer, cmd commands.Command[commands.Flag]) {
+	b.Helper()
+	if _, _, err := commands.Do(b.Context(), w, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}, cmd); err != nil {
+		b.Fatal(err)
+	}
+}
