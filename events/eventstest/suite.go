@@ -23,10 +23,10 @@ import (
 type Engine struct {
 	// Open returns a store that holds no events, and ends with the test.
 	Open func(t *testing.T) events.Store
-	// Disrupt breaks all connections between a store and its server, in the middle of whatever they do. It is nil where that cannot be done.
+	// Disrupt breaks all connections between a store and its server, also in the middle of a call. It is nil if that cannot be done.
 	Disrupt func(t *testing.T, s events.Store)
-	// Begin appends an event to a new stream in a transaction that stays open until commit is called. It is nil where the engine has no
-	// such thing as a slow commit.
+	// Begin appends an event to a new stream in a transaction that stays open until commit is called. It is nil if the engine has no slow
+	// commits.
 	Begin func(t *testing.T, s events.Store, stream string, e events.Event) (commit func())
 }
 
@@ -182,9 +182,9 @@ func testIdempotent(t *testing.T, engine Engine) {
 	a, b, c := renamed("a"), renamed("b"), renamed("c")
 	mustAppend(t, s, "project-1", 0, a)
 	first := mustAppend(t, s, "project-1", 1, b, c)
-	again := mustAppend(t, s, "project-1", 1, b, c)
-	if first != again {
-		t.Errorf("the repeated append is at %v, the first was at %v", again, first)
+	repeated := mustAppend(t, s, "project-1", 1, b, c)
+	if first != repeated {
+		t.Errorf("the repeated append is at %v, the first was at %v", repeated, first)
 	}
 	mustAppend(t, s, "project-1", 3, renamed("d"))
 	if late := mustAppend(t, s, "project-1", 1, b, c); late != first {
@@ -391,7 +391,7 @@ func testCancellation(t *testing.T, engine Engine) {
 	}
 }
 
-// verify takes n events and checks that each stream's come in order, each once.
+// verify takes n events and checks that those of each stream come in order, each once.
 func verify(t *testing.T, all iter.Seq[events.Recorded], n int) {
 	t.Helper()
 	revisions := map[string]events.Revision{}
@@ -412,10 +412,10 @@ func verify(t *testing.T, all iter.Seq[events.Recorded], n int) {
 	t.Fatalf("the subscription ended after %d of %d events", seen, n)
 }
 
-// subscribed yields events one by one. It fails the test when none comes for long.
+// subscribed yields events one by one. It fails the test if the subscription takes longer than a few minutes.
 func subscribed(t *testing.T, s events.Store, after events.Position) iter.Seq[events.Recorded] {
 	return func(yield func(events.Recorded) bool) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		for page, err := range s.Subscribe(ctx, after) {
 			if err != nil {

@@ -34,7 +34,7 @@ const (
 	// findTimeout is how long a call waits for a node to be found. The search goes on for later calls: callers are told early that there is no
 	// server, and decide how long to try.
 	findTimeout = 100 * time.Millisecond
-	// patience is how long a call waits for an answer before it takes the node for hung and looks for another one, which may be the new leader.
+	// patience is how long a call waits for an answer. Then it treats the node as hung and looks for another one, which may be the new leader.
 	patience = 1500 * time.Millisecond
 	// gossipTimeout is how long the client waits for a node's answer while it looks for the leader, in seconds. Its own default, 5, is too long
 	// for a cluster with a node that hangs.

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// createdCodec decodes what the server sends, and gives a time of creation to events that come without a readable one: the client ends the process at
-// such an event. Nothing of ours reads that time. The codec serves all gRPC of the process and leaves other messages as they are.
+// createdCodec gives a time of creation to events that the server sends without one: the client ends the process at such an event. We never read
+// that time. The codec serves all gRPC of the process and leaves other messages as they are.
 type createdCodec struct{ encoding.CodecV2 }
 
-func init() { //nolint:gochecknoinits // gRPC takes codecs during initialization alone, and the client has no option for its own
+func init() { //nolint:gochecknoinits // gRPC takes codecs during initialization only, and the client has no option for one
 	encoding.RegisterCodecV2(createdCodec{encoding.GetCodecV2(proto.Name)})
 }
 

@@ -32,8 +32,8 @@ func (s *searches) Write(line []byte) (int, error) {
 // once the server is back.
 func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	server := esdbtest.New(t)
-	said := &searches{}
-	s, err := Open(t.Context(), server.URL(), slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	log := &searches{}
+	s, err := Open(t.Context(), server.URL(), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 		}
 	}
 	calls.Wait()
-	if !esdbtest.HoldsIn(time.Minute, said.long.Load) {
+	if !esdbtest.HoldsIn(time.Minute, log.long.Load) {
 		t.Error("the client does not look for a server for longer than it would by default")
 	}
 	server.Start()

@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// end is what a Store knows of the end of the log: up to seen, the last event of ours is at last.
+// end is what a Store knows of the end of the log: it has seen all up to seen, and there the last event of ours is at last.
 type end struct {
 	mu         sync.Mutex
 	last, seen events.Position
@@ -26,7 +26,7 @@ func (e *end) appended(p events.Position) {
 	}
 }
 
-// read notes that the log was read from after to through: the last event of ours there is at last, or there is none, where last is no later than after.
+// read notes that the log was read from after to through. The last event of ours in between is at last; if last is not past after, there is none.
 func (e *end) read(after, last, through events.Position) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,9 +47,8 @@ func (e *end) known() (last, seen events.Position) {
 	return e.last, e.seen
 }
 
-// Head implements events.Store. It reads the log back from its end to the last event of ours, for the client has no filter to offer. What
-// subscriptions and appends have told of the end of the log is not read again, so a Store that something is subscribed to goes over but a few events
-// of others; without, it may be as many as others have appended since.
+// Head implements events.Store. The client cannot filter reads, so it reads the log back from its end to the last event of ours. It stops at
+// what appends and subscriptions have seen already: with a subscription it reads few events of others, without one it may read many.
 func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	last, seen := s.end.known()
 	through := seen
@@ -73,7 +72,7 @@ func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	return last, nil
 }
 
-// tail returns the position of the last event in the log, whosever it is.
+// tail returns the position of the last event in the log, also of others.
 func (s *Store) tail(ctx context.Context) (events.Position, error) {
 	for e, err := range s.read(ctx, allBackwards(1)) {
 		if err != nil {

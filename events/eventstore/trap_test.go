@@ -70,8 +70,8 @@ func TestRepeatedAppendIsFoundInItsStream(t *testing.T) {
 	mustAppend(t, s, "project-1", 3, renamed("d"))
 	check := func() {
 		t.Helper()
-		if again := mustAppend(t, s, "project-1", 1, b, c); again != p {
-			t.Errorf("the repeated append is at %v, the first was at %v", again, p)
+		if repeated := mustAppend(t, s, "project-1", 1, b, c); repeated != p {
+			t.Errorf("the repeated append is at %v, the first was at %v", repeated, p)
 		}
 		for _, other := range [][]events.Event{{c, b}, {b, renamed("x")}, {b, c, renamed("x")}, {c}} {
 			if _, err := s.Append(t.Context(), "project-1", 1, other); !errors.Is(err, events.ErrConflict) {

@@ -119,7 +119,7 @@ func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
 	for range 7 {
 		<-begun
 	}
-	appending, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	appending, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for i := range 3 {
 		if _, err := s.Append(appending, fmt.Sprintf("flag-t.%d", i), 0, []events.Event{{ID: uuid.New(), Fact: events.FlagDeleted{}}}); err != nil {

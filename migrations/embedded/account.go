@@ -18,11 +18,12 @@ import (
 type account struct {
 	name     string
 	uid, gid uint32
-	caps     []uintptr // capabilities it is given, where it could not enter the folders otherwise
+	caps     []uintptr // capabilities that it needs to enter the data folder
 }
 
-// chooseAccount finds the user to run as: for root the owner of the cluster, for
-// a new one postgres, else nobody. Everybody else must own the cluster.
+// chooseAccount finds the user to run as. For root that is the owner of the
+// cluster; for a new cluster it is postgres or else nobody. Other users must own
+// the cluster and run it themselves.
 func chooseAccount(cluster string) (*account, error) {
 	owner, exists := uint32(0), false
 	if info, err := os.Stat(cluster); err == nil {
@@ -126,7 +127,8 @@ func (p *Postgres) grantReach() error {
 		p.runAs.name, p.dir)
 }
 
-// reaches tries it, so that whatever the system goes by is heeded.
+// reaches reports whether the account can enter a folder. It tries: other rules
+// than file modes may apply.
 func (a *account) reaches(dir string) bool {
 	cmd := a.command(context.Background(), "/bin/sh", "-c", `cd "$1"`, "sh", dir)
 	cmd.SysProcAttr = a.attributes(0)

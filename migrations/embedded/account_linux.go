@@ -19,16 +19,16 @@ func (a *account) attributes(onParentDeath syscall.Signal) *syscall.SysProcAttr 
 	return attr
 }
 
-// The capabilities to pass folders that one may not enter, weakest first (their
-// numbers are those of linux/capability.h). Containers often have the second
-// one only.
+// The capabilities to enter folders in spite of their modes, weakest first (the
+// numbers are those of linux/capability.h). Containers often have only the
+// second.
 const (
 	capDACReadSearch = 2
 	capDACOverride   = 1
 )
 
-// passages is the capability to pass folders that one may not enter: the
-// weakest that this process has to give.
+// passages is the weakest capability of this process to enter folders in spite
+// of their modes.
 func passages() []uintptr {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, permitted, _ := strings.Cut(string(status), "CapPrm:")

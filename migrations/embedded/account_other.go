@@ -21,7 +21,7 @@ func (a *account) attributes(syscall.Signal) *syscall.SysProcAttr {
 	return attr
 }
 
-// passages: there are no capabilities to give here.
+// passages is empty: there are no capabilities here.
 func passages() []uintptr { return nil }
 
 // commandLine is empty if there is no such process.

@@ -121,10 +121,9 @@ func (p *Postgres) launch(ctx context.Context) (*child, error) {
 	}
 	cmd := p.runAs.command(context.Background(), p.bin.dir+"/postgres", args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// When this process dies without a word, SIGINT makes the postmaster do a
-	// fast shutdown: it ends its backends and writes a checkpoint, so that the
-	// next start finds neither leftovers nor work to recover. Nothing hangs on
-	// it: with fsync on, every commit is on disk at any moment.
+	// When this process is killed, SIGINT makes the postmaster do a fast
+	// shutdown, so that the next start has nothing to clean up or recover. No
+	// commit depends on it: with fsync on, each is on disk already.
 	cmd.SysProcAttr = p.runAs.attributes(syscall.SIGINT)
 	c, err := spawn(cmd)
 	if err != nil {
@@ -146,8 +145,8 @@ func (p *Postgres) launch(ctx context.Context) (*child, error) {
 	}
 }
 
-// accepting reads in the postmaster's own file whether it takes connections,
-// which it does not do while it recovers.
+// accepting reports whether the postmaster takes connections, as its own file
+// says. It does not while it recovers.
 func (p *Postgres) accepting(pid int) bool {
 	lines := readPidFile(p.cluster)
 	return len(lines) >= 8 && lines[0] == strconv.Itoa(pid) && lines[7] == "ready"

@@ -35,8 +35,8 @@ var settings = []string{
 	"timezone=UTC",
 	"log_timezone=UTC",
 	"log_line_prefix=%m [%p] ",
-	// Failed statements are the caller's to report; in the log they would leave
-	// copies of personal data.
+	// Callers report failed statements. In the log they would leave copies of
+	// personal data.
 	"log_min_messages=log",
 	"log_checkpoints=off",
 	"cluster_name=flagledger",
@@ -61,8 +61,8 @@ func clusterMajor(cluster string) (int, error) {
 	return major, nil
 }
 
-// initCluster makes the cluster and its password. It works beside the final
-// place, so that a cluster is there whole or not at all.
+// initCluster makes the cluster and its password. It works in another folder and
+// renames it at the end, so that a cluster is whole or not there.
 func (p *Postgres) initCluster(ctx context.Context) error {
 	const prefix = "postgres.new-"
 	leftovers, _ := filepath.Glob(filepath.Join(p.dir, prefix+"*"))

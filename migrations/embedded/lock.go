@@ -12,15 +12,14 @@ import (
 )
 
 // folderLock is the flock on dir/lock that makes one process the owner of a
-// data folder. The kernel drops it with the process, however that ends; no
-// child inherits it. The file tells others who holds it and on which port the
-// server listens.
+// data folder. The kernel releases it when the process ends; no child inherits
+// it. The file says who holds it and on which port the server listens.
 type folderLock struct {
 	f    *os.File
 	port int // of the last server on this folder; 0 if unknown
 }
 
-// lockState is what dir/lock tells.
+// lockState is what dir/lock says.
 type lockState struct {
 	held  bool
 	pid   int
@@ -33,8 +32,8 @@ func lockFolder(ctx context.Context, dir string) (*folderLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock data folder %s: %w", dir, cause(err))
 	}
-	// Connect holds the lock for an instant to see whether it is free, and so
-	// does a child between fork and exec: a refusal counts when it lasts.
+	// Connect holds the lock for a moment to see whether it is free, and so does a
+	// child between fork and exec. Only a refusal that lasts counts.
 	for deadline := time.Now().Add(300 * time.Millisecond); ; {
 		err = flock(f, syscall.LOCK_EX)
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
@@ -61,8 +60,8 @@ func lockFolder(ctx context.Context, dir string) (*folderLock, error) {
 	return l, nil
 }
 
-// write tells the others. The text never shrinks under a reader's eyes to
-// something that parses differently: it is one write, then a cut at its end.
+// write updates the file for other processes. It writes the text at once and
+// truncates afterwards, so that a reader never parses half of it.
 func (l *folderLock) write(port int, ready bool) error {
 	word := "starting"
 	if ready {

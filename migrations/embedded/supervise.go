@@ -85,10 +85,9 @@ func (p *Postgres) bringUp(ctx context.Context) (*child, error) {
 	}
 }
 
-// endOrphan stops the postmaster that a killed process left on this cluster.
-// Where the kernel knows of a signal on the parent's death it is mostly gone
-// already, or about to be. As this process holds the folder's lock, nobody
-// else's server can be meant.
+// endOrphan stops the postmaster that a killed process left on this cluster. On
+// Linux it has mostly ended by itself, by the signal on its parent's death. This
+// process holds the folder's lock, so it cannot be another process's server.
 func (p *Postgres) endOrphan(ctx context.Context) error {
 	lines := readPidFile(p.cluster)
 	if len(lines) == 0 {
@@ -100,8 +99,8 @@ func (p *Postgres) endOrphan(ctx context.Context) error {
 	}
 	if !p.isPostmaster(pid) {
 		if syscall.Kill(pid, 0) == nil {
-			// The number now belongs to another program (or to a dead one that
-			// nobody reaps), which would keep Postgres from starting for ever.
+			// The id now belongs to another program, or to a zombie. With this
+			// file, Postgres would never start.
 			_ = os.Remove(filepath.Join(p.cluster, "postmaster.pid"))
 		}
 		return nil
@@ -130,8 +129,8 @@ func (p *Postgres) isPostmaster(pid int) bool {
 	return strings.Contains(args, "postgres -D "+p.cluster+" ")
 }
 
-// supervise starts the server again whenever it dies, for ever and on the same
-// port, until it is told to quit.
+// supervise restarts the server on the same port whenever it dies, until it is
+// told to quit.
 func (p *Postgres) supervise(life context.Context, c *child) {
 	defer close(p.done)
 	defer p.lock.release()

@@ -92,6 +92,28 @@ func TestAnOutageOfTheEventStore(t *testing.T) {
 	stop()
 }
 
+// The leader hangs with its connections open and never comes back, and the others have elected a new one.
+func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
+	t.Parallel()
+	servers := esdbtest.NewCluster(t, 3)
+	url := esdbtest.ClusterURL(servers) + "&keepAliveInterval=-1" // so that nothing but the calls finds out
+	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	me.CreateFlag("on", nil)
+	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	stop := evaluating(t, me, "on")
+	servers[0].Freeze()
+	servers[1].Elect()
+	began := time.Now()
+	s.Eventually("writes go on", func() bool {
+		return me.Call("PATCH", nodetest.FlagPath("on"), `{"name":"elected"}`).Status == 200
+	})
+	t.Logf("writes go on %v after the election", time.Since(began).Round(time.Millisecond))
+	s.Eventually("the change is listed", func() bool { return me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]["name"] == "elected" })
+	t.Logf("it is listed %v after the election", time.Since(began).Round(time.Millisecond))
+	stop()
+}
+
 func TestHealthTellsThatCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	server := esdbtest.NewTLS(t)

@@ -13,7 +13,7 @@ import (
 type faults struct {
 	mu            sync.Mutex
 	delay         time.Duration
-	redelayed     chan struct{} // closed when delay changes
+	delayChanged  chan struct{} // closed when delay changes
 	dropped       chan struct{} // closed to drop subscriptions
 	dropAfter     int           // subscriptions are dropped after so many events; 0 for never
 	thawed        chan struct{} // closed when the server does not hang any more; nil while it does not
@@ -26,21 +26,21 @@ type faults struct {
 }
 
 func (f *faults) init() {
-	f.redelayed = make(chan struct{})
+	f.delayChanged = make(chan struct{})
 	f.dropped = make(chan struct{})
 	f.held = map[string]chan struct{}{}
 }
 
-// SetDelay makes the server keep back each of its answers for a time, those that it keeps back already too.
+// SetDelay makes the server wait for a time before each answer, also before those that wait already.
 func (s *Server) SetDelay(d time.Duration) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.delay = d
-	close(s.faults.redelayed)
-	s.faults.redelayed = make(chan struct{})
+	close(s.faults.delayChanged)
+	s.faults.delayChanged = make(chan struct{})
 }
 
-// ResetAppends lets all connections break at each of the next n appends: after it is applied but before it is answered, or before it is applied.
+// ResetAppends breaks all connections at each of the next n appends: before the append is applied, or after that and before the answer.
 func (s *Server) ResetAppends(n int, applied bool) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Server) RefuseRepeats() {
 	s.faults.refuseRepeats = true
 }
 
-// OmitPositions lets the server answer appends without a position, as a real one does where it has no index entry of a repeated one yet.
+// OmitPositions lets the server answer appends without a position, as a real one does for a repeated append that it has not indexed yet.
 func (s *Server) OmitPositions() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -170,12 +170,12 @@ func (f *faults) take(applied bool) bool {
 	return true
 }
 
-// slow waits for as long as an answer is to be kept back. It fails when nobody waits for the answer any longer.
+// slow waits for the delay of an answer. It fails when the caller has gone.
 func (f *faults) slow(ctx context.Context) error {
 	began := time.Now()
 	for {
 		f.mu.Lock()
-		left, changed := f.delay-time.Since(began), f.redelayed
+		left, changed := f.delay-time.Since(began), f.delayChanged
 		f.mu.Unlock()
 		if left <= 0 {
 			return nil

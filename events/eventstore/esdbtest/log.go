@@ -40,8 +40,8 @@ const (
 	anything
 )
 
-// log is all events in order. Positions grow like offsets in a file. The events of one append share the commit position that follows the last of
-// them, as those of an explicit transaction do, so that nobody takes the one half of a position for the other.
+// log is all events in order. Positions grow like offsets in a file. The events of one append share a commit position after the last of them, as
+// in an explicit transaction, so that a test fails which confuses the two halves of a position.
 type log struct {
 	mu      sync.Mutex
 	end     uint64
@@ -68,7 +68,7 @@ func meta(eventType string) map[string]string {
 	return map[string]string{"type": eventType, "content-type": "application/json"}
 }
 
-// outcome tells of an append or a deletion. Where it was refused, there is no last record.
+// outcome is the result of an append or a deletion. If it was refused, last is nil.
 type outcome struct {
 	deleted  bool
 	repeated bool // it had been applied before

@@ -1,5 +1,5 @@
-// Package esdbtest is a small server that speaks EventStoreDB's protocol as far as its official client asks for it, keeps its log in memory,
-// and can be made to fail in the ways that a real one does. It is for tests.
+// Package esdbtest is a small EventStoreDB server for tests. It speaks the parts of the protocol that the official client uses, keeps its log in
+// memory, and can be made to fail in the ways that a real one does.
 package esdbtest
 
 import (
@@ -45,7 +45,7 @@ type Server struct {
 // New starts a server on a free port of the loopback interface. It ends with the test.
 func New(t testing.TB) *Server { return NewCluster(t, 1)[0] }
 
-// NewTLS is New for a server that speaks TLS alone, with a certificate that nobody has signed.
+// NewTLS is New for a server that speaks only TLS, with a self-signed certificate.
 func NewTLS(t testing.TB) *Server { return start(t, newLog(), &cluster{}, selfSigned(t)) }
 
 func start(t testing.TB, l *log, c *cluster, tls *tls.Config) *Server {
@@ -70,9 +70,6 @@ func (s *Server) url(credentials string) string {
 	}
 	return "esdb://" + credentials + s.address + options
 }
-
-// Address is the host and port of the server.
-func (s *Server) Address() string { return s.address }
 
 // Start lets the server listen, at its old address if it has been stopped. Its log is kept.
 func (s *Server) Start() {

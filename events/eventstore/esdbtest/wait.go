@@ -2,7 +2,7 @@ package esdbtest
 
 import "time"
 
-// HoldsIn waits for a condition, and reports whether it came to hold in time.
+// HoldsIn waits for a condition, and reports whether it held within a time limit.
 func HoldsIn(limit time.Duration, holds func() bool) bool {
 	deadline := time.After(limit)
 	tick := time.NewTicker(5 * time.Millisecond)
