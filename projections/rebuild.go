@@ -14,7 +14,7 @@ import (
 )
 
 // rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
-const rebuildConnections = 4
+const rebuildConnections = 3
 
 // Rebuild makes read models anew from the log, beside the ones that are read, and switches to each in one transaction when it is as far as the
 // live one. It reads the log once for all of them. It works while servers run; readers see the old rows or the new ones, never none. report, if not

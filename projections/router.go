@@ -16,10 +16,15 @@ import (
 )
 
 // runConnections is how many connections the projections of a node have for transactions, all together.
-const runConnections = 3
+const runConnections = 2
 
-// Connections is how many connections to the database Run uses at most, beside those of the store: one that holds the locks, and those for transactions.
+// Connections is how many connections to the database Run has at most, beside those of its subscriptions to the store: one that holds the locks, and
+// those for transactions.
 const Connections = 1 + runConnections
+
+// Subscriptions is how many subscriptions to the store Run has at most, and Statuses with it: one for those that are up to date, one for those that catch
+// up, and one to measure how far these are.
+const Subscriptions = 3
 
 // Run carries on projections until ctx ends, as far as no other node does, and keeps progress current with those that others carry on. Trouble with the
 // database or the store is logged and waited out.

@@ -84,16 +84,17 @@ func TestCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for setting, values := range map[string][]string{
-			"FLAGLEDGER_ADDR":            {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
-			"FLAGLEDGER_DATABASE_URL":    {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
-			"FLAGLEDGER_EVENTSTORE_URL":  {"http://u:sesame@h:2113", "h:2113", "esdb://"},
-			"FLAGLEDGER_PUBLIC_URL":      {"flags.example.com", "ftp://flags.example.com", "https://"},
-			"FLAGLEDGER_ENVIRONMENT":     {"staging", "Production"},
-			"FLAGLEDGER_LOG":             {"xml", "TEXT"},
-			"FLAGLEDGER_RATE_LIMITS":     {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
-			"FLAGLEDGER_TRUSTED_PROXIES": {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
-			"FIREBASE_PROJECT_ID":        {"Flags", "flags/1234", "-flags"},
-			"FLAGLEDGER_SMTP_URL":        {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
+			"FLAGLEDGER_ADDR":                 {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
+			"FLAGLEDGER_DATABASE_URL":         {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
+			"FLAGLEDGER_EVENTSTORE_URL":       {"http://u:sesame@h:2113", "h:2113", "esdb://"},
+			"FLAGLEDGER_PUBLIC_URL":           {"flags.example.com", "ftp://flags.example.com", "https://"},
+			"FLAGLEDGER_ENVIRONMENT":          {"staging", "Production"},
+			"FLAGLEDGER_LOG":                  {"xml", "TEXT"},
+			"FLAGLEDGER_DATABASE_CONNECTIONS": {"13", "1001", "many", "-1"},
+			"FLAGLEDGER_RATE_LIMITS":          {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
+			"FLAGLEDGER_TRUSTED_PROXIES":      {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
+			"FIREBASE_PROJECT_ID":             {"Flags", "flags/1234", "-flags"},
+			"FLAGLEDGER_SMTP_URL":             {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
 			"FLAGLEDGER_CORS_ORIGINS": {
 				"app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://*.example.com", "*,https://app.example.com", "null",
 				"https://app.example.com,", " ", "https://app.example.com https://b.example.com", "https://u:p@app.example.com", "https://app.example.com:443", "https://ä.example.com",

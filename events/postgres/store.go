@@ -29,8 +29,10 @@ type Store struct {
 	finished     chan struct{}
 }
 
-// readers is how many connections read streams. Each subscription has one of its own besides.
-const readers = 7
+const readers = 2 // connections that read streams
+
+// Connections is how many connections a Store has at most, beside one for each subscription: those that read streams, and the committer's.
+const Connections = readers + 1
 
 // Open connects to the database at url. It refuses one with fsync or synchronous_commit off, which could lose acknowledged appends.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {

@@ -116,7 +116,7 @@ func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
 			}
 		})
 	}
-	for range 7 {
+	for range postgres.Connections - 1 {
 		<-begun
 	}
 	appending, cancel := context.WithTimeout(t.Context(), time.Minute)

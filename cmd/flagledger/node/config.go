@@ -24,6 +24,7 @@ type Config struct {
 	Addr          string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
 	Data          string   `env:"FLAGLEDGER_DATA" envDefault:"./data"`
 	DatabaseURL   string   `env:"FLAGLEDGER_DATABASE_URL"`
+	Connections   string   `env:"FLAGLEDGER_DATABASE_CONNECTIONS"`
 	EventStoreURL string   `env:"FLAGLEDGER_EVENTSTORE_URL"`
 	PublicURL     string   `env:"FLAGLEDGER_PUBLIC_URL"`
 	Environment   string   `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
@@ -37,6 +38,7 @@ type Config struct {
 
 	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
+	PoolSize      int32             `env:"-"` // what Connections leave for reads and keepings; poolConnections where 0
 	Streams       http.StreamLimits `env:"-"`
 	Now           func() time.Time  `env:"-"` // time.Now where nil; tests move it
 	HashMemory    uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
@@ -57,6 +59,10 @@ func Load() (Config, error) {
 	}
 	if err := CheckURL("FLAGLEDGER_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"); err != nil {
 		return c, err
+	}
+	var err error
+	if c.PoolSize, err = parseConnections(c.Connections); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_DATABASE_CONNECTIONS: %w", err)
 	}
 	if err := CheckURL("FLAGLEDGER_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover"); err != nil {
 		return c, err
@@ -86,7 +92,6 @@ func Load() (Config, error) {
 	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment)); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	var err error
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"flagledger/events/postgres"
 	"flagledger/migrations"
 	"flagledger/migrations/embedded"
+	"flagledger/projections"
 )
 
 // OpenDatabase finds the database that the settings name, or starts the private one, and brings it to the newest schema. stop ends
@@ -71,19 +74,50 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	return migrations.Apply(ctx, url, log)
 }
 
+// What each node has of connections to the database, whatever it does.
 const (
-	connections    = 20
+	snapshotSubscriptions = 1
+	reactionSubscriptions = 1 // on one node
+	jobListeners          = 1 // River takes one out of the pool for good
+	partConnections       = postgres.Connections + projections.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions + jobListeners
+)
+
+// The connections for reads and keepings are what the setting leaves.
+const (
+	defaultConnections = 16
+	poolConnections    = defaultConnections - partConnections
+	minConnections     = partConnections + 2
+	maxConnections     = 1000
+)
+
+// parseConnections reads how many connections a node may have, and returns how many of them are left for the pool.
+func parseConnections(text string) (int32, error) {
+	if text == "" {
+		return poolConnections, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < minConnections || n > maxConnections {
+		return 0, fmt.Errorf("it must be a number from %d to %d; it is %q", minConnections, maxConnections, text)
+	}
+	return int32(n - partConnections), nil
+}
+
+const (
 	connectTimeout = 2 * time.Second
 	queryTimeout   = "10s"
 )
 
-// OpenPool opens connections for reads and keepings.
+// OpenPool opens connections for reads and keepings, as many as a node has by default.
 func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	return openPool(ctx, url, poolConnections)
+}
+
+func openPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("FLAGLEDGER_DATABASE_URL cannot be read as a Postgres URL")
 	}
-	config.MaxConns = connections
+	config.MaxConns = size
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
 	config.ConnConfig.RuntimeParams["application_name"] = "flagledger"

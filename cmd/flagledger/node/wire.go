@@ -36,6 +36,9 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.PoolSize == 0 {
+		c.PoolSize = poolConnections
+	}
 	var cleanup []func()
 	stop := sync.OnceFunc(func() {
 		for i := len(cleanup) - 1; i >= 0; i-- {
@@ -52,7 +55,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 		return nil, err
 	}
 	cleanup = append(cleanup, closeStore)
-	pool, err := OpenPool(ctx, databaseURL)
+	pool, err := openPool(ctx, databaseURL, c.PoolSize)
 	if err != nil {
 		return nil, err
 	}
