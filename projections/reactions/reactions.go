@@ -48,15 +48,36 @@ var (
 	errMoved     = errors.New("the checkpoint was moved by another node")
 )
 
-// react tells what follows from a fact.
+// causes returns the jobs that follow from the facts of each kind of stream; nil where none do.
+var causes = events.EachStream[func(events.Recorded) []jobs.Job](nil, nil, fromTenant, nil, fromInvitation)
+
+// react returns the jobs that follow from a fact.
 func react(e events.Recorded) []jobs.Job {
-	switch fact := e.Fact.(type) {
+	if from, _ := causes.Of(e.Stream); from != nil {
+		return from(e)
+	}
+	return nil
+}
+
+func fromTenant(e events.Recorded) []jobs.Job {
+	fact, _ := e.Fact.(events.TenantFact)
+	switch fact := fact.(type) {
 	case events.MemberInvited:
 		tenantID := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
+	case events.TenantCreated, events.TenantUpdated, events.TenantDeleted, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberAdded, events.MemberJoined,
+		events.MemberRoleChanged, events.MemberRemoved, events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
+	}
+	return nil
+}
+
+func fromInvitation(e events.Recorded) []jobs.Job {
+	fact, _ := e.Fact.(events.InvitationFact)
+	switch fact.(type) {
 	case events.InvitationCreated, events.InvitationResent:
 		invitationID := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 		return []jobs.Job{jobs.PlatformInvitation{EventID: e.ID.String(), InvitationID: invitationID}}
+	case events.InvitationRevoked, events.InvitationAccepted:
 	}
 	return nil
 }
