@@ -44,7 +44,7 @@ func (a *accepting) accept() error {
 	if a.once {
 		by.Once = NewOnce([]byte("key"), time.UnixMilli(0))
 	}
-	accepted, _, err := Accept(a.t.Context(), a.w, by, InvitationTaker{UserID: "u", Invitations: a.invitations}, time.Now())
+	accepted, _, err := accept(a.t.Context(), a.w, by, invitationTaker{UserID: "u", Invitations: a.invitations}, time.Now())
 	if err == nil && (accepted.ID != "i" || !accepted.Accepted) {
 		a.t.Errorf("accepted %+v", accepted)
 	}

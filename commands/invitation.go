@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -159,56 +158,6 @@ func (c GrantInvited) decide(u User) ([]events.Fact, error) {
 		return nil, c.admit(u)
 	}
 	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.decide(u)
-}
-
-// InvitationTaker is somebody who accepts an invitation.
-type InvitationTaker struct {
-	UserID      string
-	Invitations []string // to their verified address, by id
-	Listed      bool     // their address is on the list of those who may be super users
-}
-
-// Accept gives a person the role of the first of their invitations that is pending; a role that is higher already stays. The invitation is accepted
-// first, so that no other ever gives a role; an accepted one whose role was not given, because the node died in between, counts as pending. The
-// error is NotFound where there is none.
-func Accept(ctx context.Context, w *Writer, by By, who InvitationTaker, now time.Time) (Invitation, Done, error) {
-	for _, id := range who.Invitations {
-		accept := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
-		found, _, err := load[Invitation](ctx, w, &retry{}, accept.stream())
-		if err != nil {
-			return Invitation{}, Done{}, err
-		}
-		grant := GrantInvited{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed, AcceptedAt: now}
-		if found.acceptedBy != who.UserID {
-			if accept.admit(found, "pending") != nil {
-				continue
-			}
-			if _, err := Check(ctx, w, By{}, grant); err != nil {
-				return Invitation{}, Done{}, err
-			}
-		}
-		accepted, done, err := Do(ctx, w, by, accept)
-		if err != nil && KindOf(err) != Conflict {
-			return Invitation{}, Done{}, err
-		}
-		if accepted.acceptedBy != who.UserID {
-			continue
-		}
-		grant.AcceptedAt = accepted.acceptedAt
-		giving := by
-		if err != nil {
-			giving.Once = nil // it was another request that accepted this one
-		}
-		_, granted, err := Do(ctx, w, giving, grant)
-		if err != nil {
-			return Invitation{}, Done{}, err
-		}
-		if done.Position != (events.Position{}) || granted.Position != (events.Position{}) {
-			done.Async = done.Async || granted.Async
-			return accepted, done, nil
-		}
-	}
-	return Invitation{}, Done{}, refuse(NotFound, "there is no pending invitation to the caller's verified address")
 }
 
 func list[T ~string](words []T) string {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -55,6 +56,19 @@ func NewSecret() (secret string, hash []byte) {
 	secret = base64.RawURLEncoding.EncodeToString(bits)
 	sum := sha256.Sum256([]byte(secret))
 	return secret, sum[:]
+}
+
+// IssueSecret carries out a command that gives an OAuth client a new secret, made from the secret's hash, and returns the client and the secret, which
+// is not kept. Where the request was made before, and so its secret was lost with the answer, the client gets another one.
+func IssueSecret(ctx context.Context, w *Writer, by By, do Doer[Tenant], client ClientRef, now time.Time, command func(hash []byte) Command[Tenant]) (OAuthClient, string, Done, error) {
+	secret, hash := NewSecret()
+	tenant, done, err := do(ctx, command(hash))
+	if err == nil && done.Repeated {
+		by.Once = nil
+		secret, hash = NewSecret()
+		tenant, done, err = Do(ctx, w, by, RotateSecret{ClientRef: client, SecretHash: hash, Now: now})
+	}
+	return tenant.Clients[client.ID], secret, done, err
 }
 
 // CreateClient gives a tenant an OAuth client.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,21 +25,6 @@ type People interface {
 	// RoleIn tells what a person may do in a tenant that exists, empty for one who is no member.
 	RoleIn(tenantID, userID string) events.Role
 }
-
-// SuperUsers are the addresses of those who may be super users, in lower case.
-type SuperUsers map[string]bool
-
-// NewSuperUsers returns the list of some addresses.
-func NewSuperUsers(addresses []string) SuperUsers {
-	s := SuperUsers{}
-	for _, address := range addresses {
-		s[strings.ToLower(address)] = true
-	}
-	return s
-}
-
-// Has reports whether an address, in whatever case, is on the list.
-func (s SuperUsers) Has(address string) bool { return s[strings.ToLower(address)] }
 
 // SignIn lets people begin to use the service, and go on with their sessions and end them.
 type SignIn struct {

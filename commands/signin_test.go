@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"testing"
 
@@ -122,5 +123,41 @@ func TestTheActiveTenant(t *testing.T) {
 		if active, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || active != step.want {
 			t.Errorf("having used %q, they use %q: %v", step.uses, active, err)
 		}
+	}
+}
+
+// unreadable is a store in which a stream cannot be read.
+type unreadable struct {
+	events.Store
+	stream string
+}
+
+func (u unreadable) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
+	if stream != u.stream {
+		return u.Store.Read(ctx, stream, from)
+	}
+	return func(yield func(events.Recorded, error) bool) { yield(events.Recorded{}, errStep) }
+}
+
+func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, broken, _ := w.newcomer(t)
+	sound := w.newTenant(t)
+	invite := commands.AddMember{TenantRef: sound, Role: events.ViewerRole}
+	if _, _, _, err := w.inviter().Member(t.Context(), doing[commands.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
+		t.Fatal(err)
+	}
+	signIn := w.signIn(&people{})
+	joined := func(tenantID string) bool {
+		return slices.Contains(w.facts(t, events.TenantStream(tenantID)), "tenant.member_joined")
+	}
+	signIn.Writer = commands.NewWriter(unreadable{w.store, events.TenantStream(broken)}, shown)
+	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || joined(broken) || !joined(sound.TenantID) {
+		t.Errorf("joined the tenant that can be read: %v, the other: %v (%v)", joined(sound.TenantID), joined(broken), err)
+	}
+	signIn.Writer = w.writer
+	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || !joined(broken) {
+		t.Errorf("joined at the next sign-in: %v (%v)", joined(broken), err)
 	}
 }

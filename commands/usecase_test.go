@@ -59,6 +59,9 @@ type world struct {
 	mailed    chan commands.Mail
 }
 
+// shown says that all can be read that was written: the tests read the store.
+func shown(context.Context, events.Position, []string) bool { return true }
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	pool, log := pgtest.Pool(t), slog.New(slog.DiscardHandler)
@@ -72,7 +75,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool), mailed: make(chan commands.Mail, 100)}
-	w.writer = commands.NewWriter(stepping{store, w.steps}, func(context.Context, events.Position, []string) bool { return true })
+	w.writer = commands.NewWriter(stepping{store, w.steps}, shown)
 	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Mailer: w})
 	return w
 }

@@ -2,7 +2,7 @@ package events
 
 const projectStreams = "project-"
 
-// ProjectStream returns the name of a project's stream.
+// ProjectStream names the stream of a project.
 func ProjectStream(id string) string { return projectStreams + id }
 
 // ProjectFact is a fact of a project's stream.
@@ -13,7 +13,7 @@ type ProjectFact interface {
 	projectFact()
 }
 
-// ProjectCreated creates a project.
+// ProjectCreated begins a project.
 type ProjectCreated struct {
 	ID          string `json:"id"`
 	TenantID    string `json:"tenantId"`
@@ -22,14 +22,14 @@ type ProjectCreated struct {
 	Color       string `json:"color"`
 }
 
-// ProjectUpdated changes fields of a project.
+// ProjectUpdated changes what describes a project.
 type ProjectUpdated struct {
 	Name        *Change[string] `json:"name,omitempty"`
 	Description *Change[string] `json:"description,omitempty"`
 	Color       *Change[string] `json:"color,omitempty"`
 }
 
-// ProjectDeleted deletes a project.
+// ProjectDeleted ends a project.
 type ProjectDeleted struct{}
 
 func (ProjectCreated) StoredName() string { return "project.created" }

@@ -42,6 +42,8 @@ type Options struct {
 	Queries   *queries.Queries
 	Identity  commands.Identity
 	SignIn    *commands.SignIn
+	Inviter   *commands.Inviter
+	Tenancies *commands.Tenancies
 	Keys      *keys.Keys       // that access tokens are signed with
 	Now       func() time.Time // time.Now where nil
 	Directory *directory.Directory
@@ -77,6 +79,8 @@ type API struct {
 	limiter    *limit.Limiter
 	now        func() time.Time
 	signIn     *commands.SignIn
+	inviter    *commands.Inviter
+	tenancies  *commands.Tenancies
 	superUsers commands.SuperUsers
 	router     *chi.Mux
 	huma       huma.API
@@ -95,7 +99,7 @@ func New(o Options) *API {
 	}
 	a := &API{
 		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
-		tokens: newTokens(o), now: o.Now, limiter: limit.New(o.Limits, o.Proxies, o.Now), signIn: o.SignIn, superUsers: o.SuperUsers, router: chi.NewMux(),
+		tokens: newTokens(o), now: o.Now, limiter: limit.New(o.Limits, o.Proxies, o.Now), signIn: o.SignIn, inviter: o.Inviter, tenancies: o.Tenancies, superUsers: o.SuperUsers, router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

@@ -129,22 +129,12 @@ func (a *API) invitationRef(id string) commands.InvitationRef {
 	return commands.InvitationRef{ID: id, Now: a.now()}
 }
 
-// invite notes the address, which is no fact, before the fact: an invitation is never without it.
 func (a *API) invite(ctx context.Context, email string, create commands.CreateInvitation) (*invitationOutput, error) {
-	err := bodyErrors(ctx)
-	if err != nil {
+	if err := bodyErrors(ctx); err != nil {
 		return nil, err
 	}
 	create.Now = a.now()
-	if create.AlreadyPending, err = a.queries.HasPendingInvitation(ctx, email); err != nil {
-		return nil, err
-	}
-	if !create.AlreadyPending {
-		if err := a.directory.SaveInvitationEmail(ctx, create.ID, email); err != nil {
-			return nil, err
-		}
-	}
-	invitation, done, err := do(ctx, a.writer, create)
+	invitation, done, err := a.inviter.ToPlatform(ctx, doer[commands.Invitation](a), create, email)
 	if err != nil {
 		return nil, err
 	}
@@ -155,14 +145,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 
 func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOutput, error) {
 	claims, now := principalOf(ctx).claims, a.now()
-	who := commands.InvitationTaker{UserID: claims.UserID, Listed: a.superUsers.Has(claims.Email)}
-	if claims.EmailVerified {
-		var err error
-		if who.Invitations, err = a.directory.PlatformInvitations(ctx, claims.Email); err != nil {
-			return nil, err
-		}
-	}
-	accepted, done, err := commands.Accept(ctx, a.writer, by(ctx), who, now)
+	accepted, done, err := a.inviter.Accept(ctx, by(ctx), claims, now)
 	if err != nil {
 		return nil, err
 	}

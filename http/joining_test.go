@@ -10,7 +10,6 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/keep/directory"
-	"flagledger/events"
 )
 
 // noted counts the pending members that an address is noted for.
@@ -44,34 +43,6 @@ func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 	colleague.Call("GET", usersPath(tenants[21]), nil, "X-Tenant-ID", tenants[21].Tenant).Want(200) // who has just been invited does not wait
 	account{email: email}.signIn(colleague)
 	nodetest.Same(t, "joined then", []int{joined(), noted(s, email)}, []int{22, 0})
-}
-
-func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
-	t.Parallel()
-	s := nodetest.New(t)
-	if s.Config.EventStoreURL != "" {
-		t.Skip("it changes the log of the Postgres engine")
-	}
-	boss := s.SignUp(nodetest.Address())
-	email := nodetest.Address()
-	tenants := []*nodetest.Client{boss.NewTenant("broken"), boss.NewTenant("sound")}
-	for _, c := range tenants {
-		c.Call("POST", usersPath(c), map[string]string{"email": email, "role": "viewer"}).Want(201)
-	}
-	rename := func(name string) {
-		sql(s, `alter table events.event disable trigger never_changed`)
-		sql(s, `update events.event set name = $1 where stream = $2 and revision = 1`, name, events.TenantStream(tenants[0].Tenant))
-		sql(s, `alter table events.event enable trigger never_changed`)
-	}
-	rename("of.the.future")
-	colleague := s.SignUp(email)
-	joined := func() []any {
-		return nodetest.Column(colleague.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "name")
-	}
-	nodetest.Same(t, "joined", joined(), []string{"sound", "Personal workspace"})
-	rename(events.TenantCreated{}.StoredName())
-	account{email: email}.signIn(colleague)
-	nodetest.Same(t, "joined at the next sign-in", []any{len(joined()), noted(s, email)}, []any{3, 0})
 }
 
 // The address is noted before the fact: whoever signs in between is not forgotten.

@@ -87,12 +87,9 @@ func (a *API) addMembers() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
-		_, done, err := do(ctx, a.writer, commands.RemoveMember{
+		done, err := a.inviter.RemoveMember(ctx, doer[commands.Tenant](a), commands.RemoveMember{
 			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID),
 		})
-		if err == nil {
-			err = a.directory.Forget(ctx, in.UserID)
-		}
 		return &noContent{changedBy(done)}, err
 	}, old+"/{userId}")
 }
@@ -119,37 +116,25 @@ func (a *API) addMember(ctx context.Context, in *struct {
 	return a.inviteMember(ctx, in.ID, in.Body)
 }
 
-// inviteMember notes the address of a pending member, which is no fact, before the fact: a pending member is never without it.
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
 	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
 	if err := checkCommand(ctx, a.writer, wrongAddress(body.Email), add); err != nil {
 		return nil, err
 	}
-	id := newID(ctx)
-	person, pending, err := a.directory.FindOrAddPending(ctx, tenantID, body.Email, id)
+	id, member, done, err := a.inviter.Member(ctx, doer[commands.Tenant](a), add, body.Email, newID(ctx))
 	if err != nil {
 		return nil, err
 	}
-	if add.UserID, add.Awaited = person, pending; person == "" {
-		add.UserID, add.Pending = pending, true
-	}
-	tenant, done, err := do(ctx, a.writer, add)
+	profile, err := a.directory.Profile(ctx, tenantID, id)
 	if err != nil {
 		return nil, err
 	}
-	if _, again := tenant.Members[id]; again {
-		add.UserID, add.Pending = id, true // the request invited them when it was made before; they may have signed in since
-	}
-	profile, err := a.directory.Profile(ctx, tenantID, add.UserID)
-	if err != nil {
-		return nil, err
-	}
-	if add.Pending && !profile.Known {
+	if member.Pending && !profile.Known {
 		profile.Email, profile.Known = body.Email, true
 	}
 	return &memberOutput{
-		Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(add.UserID),
-		Body: showMember(memberOf(add.UserID, tenant.Members[add.UserID], profile)),
+		Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(id),
+		Body: showMember(memberOf(id, member, profile)),
 	}, nil
 }
 

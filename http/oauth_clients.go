@@ -57,15 +57,14 @@ func (a *API) addOAuth() {
 		ChangeInput
 		Body createClientBody
 	}) (*clientOutput, error) {
-		secret, hash := commands.NewSecret()
-		id := newID(ctx)
-		out, err := a.writeClient(ctx, commands.CreateClient{
-			TenantRef: tenantRef(ctx), ID: id, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash,
-		}, id, secret)
+		client := commands.ClientRef{TenantRef: tenantRef(ctx), ID: newID(ctx)}
+		out, err := a.issueSecret(ctx, client, func(hash []byte) commands.Command[commands.Tenant] {
+			return commands.CreateClient{TenantRef: client.TenantRef, ID: client.ID, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash}
+		})
 		if err != nil {
 			return nil, err
 		}
-		out.Location = path + "/" + id
+		out.Location = path + "/" + client.ID
 		return out, nil
 	}, alias)
 	register(a, access{who: admin}, operation("GET", path, "list-oauth-clients", tag, "The tenant's OAuth clients"),
@@ -89,26 +88,18 @@ func (a *API) addOAuth() {
 	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another 24 hours")
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
-		secret, hash := commands.NewSecret()
-		return a.writeClient(ctx, commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.now()}, in.ID, secret)
+		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {
+			return commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.now()}
+		})
 	}, alias+"/{clientId}/rotate")
 }
 
-// writeClient answers with a client as a command leaves it and its new secret, this once. Where the answer with the secret was lost and the
-// request is made again, the client gets another one.
-func (a *API) writeClient(ctx context.Context, cmd commands.Command[commands.Tenant], id, secret string) (*clientOutput, error) {
-	tenant, done, err := do(ctx, a.writer, cmd)
-	if err == nil && done.Repeated {
-		anew := by(ctx)
-		anew.Once = nil
-		rotate := commands.RotateSecret{ClientRef: commands.ClientRef{TenantRef: tenantRef(ctx), ID: id}, Now: a.now()}
-		secret, rotate.SecretHash = commands.NewSecret()
-		tenant, done, err = commands.Do(ctx, a.writer, anew, rotate)
-	}
+// issueSecret answers with a client and its new secret, this once.
+func (a *API) issueSecret(ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant]) (*clientOutput, error) {
+	c, secret, done, err := commands.IssueSecret(ctx, a.writer, by(ctx), doer[commands.Tenant](a), client, a.now(), command)
 	if err != nil {
 		return nil, err
 	}
-	c := tenant.Clients[id]
 	out := &clientOutput{
 		Changed: changedBy(done), CacheControl: "no-store",
 		Body: clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: timestamp(c.CreatedAt)},

@@ -120,13 +120,11 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 	if role == nil {
 		return nil, invalid(map[string]string{"role": "is required; null takes the role away"})
 	}
-	profile, err := a.directory.Profile(ctx, "", userID)
+	change, err := a.superUsers.ChangeRole(ctx, a.directory, userID, events.PlatformRole(*role))
 	if err != nil {
 		return nil, err
 	}
-	return a.writeUser(ctx, userID, commands.ChangePlatformRole{
-		UserRef: commands.UserRef{UserID: userID}, Role: events.PlatformRole(*role), Listed: a.superUsers.Has(profile.Email),
-	})
+	return a.writeUser(ctx, userID, change)
 }
 
 // platformRole is what a person may do on the platform. A super user is one as long as the address is on the list.

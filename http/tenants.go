@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"flagledger/commands"
-	"flagledger/events"
 	"flagledger/queries"
 )
 
@@ -83,10 +82,7 @@ func (a *API) addTenants() {
 	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
-		_, done, err := do(ctx, a.writer, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
-		if err == nil {
-			err = a.directory.ForgetTenant(ctx, in.ID)
-		}
+		done, err := a.tenancies.Delete(ctx, doer[commands.Tenant](a), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
 		return &noContent{changedBy(done)}, err
 	}, "/api/tenants/{tenantId}")
 }
@@ -124,33 +120,15 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 	if err := checkCommand(ctx, a.writer, wrongContact(email, name), update); err != nil {
 		return nil, err
 	}
-	state, done, err := do(ctx, a.writer, update)
+	state, done, err := a.tenancies.Update(ctx, doer[commands.Tenant](a), update, commands.Contact{Email: email.text, Name: name})
 	if err != nil {
 		return nil, err
-	}
-	if email.text != nil || name != nil {
-		if err := a.directory.SetContact(ctx, in.ID, email.text, name); err != nil {
-			return nil, err
-		}
 	}
 	tenant, err := a.queries.Tenant(ctx, in.ID)
 	tenant.Name = state.Name // which the read model may not show yet
 	return &tenantOutput{Changed: changedBy(done), Body: showTenant(tenant)}, err
 }
 
-// administered counts the tenants that a person is admin of.
-func (a *API) administered(userID string) (n int) {
-	for _, id := range a.queries.Snapshot().User(userID).Tenants {
-		if tenant, ok := a.queries.Snapshot().Tenant(id); ok {
-			if role, _ := tenant.Role(userID); role == events.AdminRole {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// createTenant writes the contact, which is no fact, before the facts: a tenant is never without the one that was sent.
 func (a *API) createTenant(ctx context.Context, in *struct {
 	ChangeInput
 	Body createTenantBody
@@ -158,7 +136,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	claims := principalOf(ctx).claims
 	wrong := wrongContact(in.Body.PrimaryEmail, &in.Body.ContactName)
 	create := commands.CreateTenant{
-		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Administered: a.administered(claims.UserID),
+		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Administered: commands.Administered(a.queries.Snapshot(), claims.UserID),
 		Environments: commands.FirstEnvironments(),
 	}
 	if err := checkCommand(ctx, a.writer, wrong, create); err != nil {
@@ -168,12 +146,8 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	if sent := in.Body.PrimaryEmail.text; sent != nil && *sent != "" {
 		email = *sent
 	}
-	if create.Administered < commands.MaxAdministered && (in.Body.PrimaryEmail.text != nil || in.Body.ContactName != "") {
-		if err := a.directory.SetContact(ctx, create.ID, in.Body.PrimaryEmail.text, &in.Body.ContactName); err != nil {
-			return nil, err
-		}
-	}
-	tenant, done, err := do(ctx, a.writer, create)
+	contact := commands.Contact{Email: in.Body.PrimaryEmail.text, Name: &in.Body.ContactName}
+	tenant, done, err := a.tenancies.Create(ctx, doer[commands.Tenant](a), create, contact)
 	if err != nil {
 		return nil, err
 	}

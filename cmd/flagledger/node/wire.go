@@ -96,6 +96,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	}
 	superUsers := commands.NewSuperUsers(c.SuperUsers)
 	signIn := &commands.SignIn{Writer: writer, Sessions: identity, Directory: people, People: live, SuperUsers: superUsers, Now: c.Now, Log: log}
+	inviter := &commands.Inviter{Writer: writer, Directory: people, Invitations: reads, SuperUsers: superUsers}
 	monitor := newMonitor(pool, store, live)
 	metrics.MustRegister(monitor)
 
@@ -121,7 +122,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	api := http.New(http.Options{
 		Writer:   writer,
 		Queries:  reads,
-		Identity: identity, SignIn: signIn, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
+		Identity: identity, SignIn: signIn, Inviter: inviter, Tenancies: &commands.Tenancies{Directory: people}, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.Limits, Proxies: c.ProxyNetworks, Origins: c.Origins, Streams: c.Streams,
 		SuperUsers: superUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
 	})

@@ -27,6 +27,15 @@ func MarkVerified(ctx context.Context, tx pgx.Tx, userID string) (done bool, err
 	return marked.RowsAffected() > 0, err
 }
 
+// Email is a person's address, empty where none is known.
+func (d *Directory) Email(ctx context.Context, userID string) (email string, err error) {
+	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.people where user_id = $1), '')`, userID).Scan(&email)
+	if err != nil {
+		return "", unavailable(err)
+	}
+	return email, nil
+}
+
 // SaveProfile notes a person's name and address as the identity provider tells them. An address that has been verified stays so, whatever an older
 // token says, and is taken from anybody else who is noted with it; one that has not been verified does not take it. It reports whether
 // the person was not known before.

@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"flagledger/events"
+)
+
+// Accept gives whoever is signed in the role that their verified address was invited to; NotFound says that there is no pending invitation to it. Two
+// streams are written, the invitation's and then the person's: where the second fails, the call made again gives the role.
+func (i *Inviter) Accept(ctx context.Context, by By, c Claims, now time.Time) (Invitation, Done, error) {
+	who := invitationTaker{UserID: c.UserID, Listed: i.SuperUsers.Has(c.Email)}
+	if c.EmailVerified {
+		var err error
+		if who.Invitations, err = i.Directory.PlatformInvitations(ctx, c.Email); err != nil {
+			return Invitation{}, Done{}, err
+		}
+	}
+	return accept(ctx, i.Writer, by, who, now)
+}
+
+// invitationTaker is somebody who accepts an invitation.
+type invitationTaker struct {
+	UserID      string
+	Invitations []string // to their verified address, by id
+	Listed      bool     // their address is on the list of those who may be super users
+}
+
+// accept gives a person the role of the first of their invitations that is pending; a role that is higher already stays. The invitation is accepted
+// first, so that no other ever gives a role; an accepted one whose role was not given, because the node died in between, counts as pending. The
+// error is NotFound where there is none.
+func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time.Time) (Invitation, Done, error) {
+	for _, id := range who.Invitations {
+		accepting := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
+		found, _, err := load[Invitation](ctx, w, &retry{}, accepting.stream())
+		if err != nil {
+			return Invitation{}, Done{}, err
+		}
+		grant := GrantInvited{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed, AcceptedAt: now}
+		if found.acceptedBy != who.UserID {
+			if accepting.admit(found, "pending") != nil {
+				continue
+			}
+			if _, err := Check(ctx, w, By{}, grant); err != nil {
+				return Invitation{}, Done{}, err
+			}
+		}
+		accepted, done, err := Do(ctx, w, by, accepting)
+		if err != nil && KindOf(err) != Conflict {
+			return Invitation{}, Done{}, err
+		}
+		if accepted.acceptedBy != who.UserID {
+			continue
+		}
+		grant.AcceptedAt = accepted.acceptedAt
+		giving := by
+		if err != nil {
+			giving.Once = nil // it was another request that accepted this one
+		}
+		_, granted, err := Do(ctx, w, giving, grant)
+		if err != nil {
+			return Invitation{}, Done{}, err
+		}
+		if done.Position != (events.Position{}) || granted.Position != (events.Position{}) {
+			done.Async = done.Async || granted.Async
+			return accepted, done, nil
+		}
+	}
+	return Invitation{}, Done{}, refuse(NotFound, "there is no pending invitation to the caller's verified address")
+}

@@ -1,0 +1,60 @@
+package commands
+
+import (
+	"context"
+
+	"flagledger/events"
+)
+
+// Contact is whom to write to about a tenant: what was sent of it. nil leaves a part as it is, and empty clears it.
+type Contact struct{ Email, Name *string }
+
+// Tenancies creates, changes and deletes tenants together with whom to write to about them, which is no fact: it stands in the directory.
+type Tenancies struct {
+	Directory interface {
+		SetContact(ctx context.Context, tenantID string, email, name *string) error
+		// ForgetTenant drops the contact, and the addresses of pending members. It may be repeated.
+		ForgetTenant(ctx context.Context, tenantID string) error
+	}
+}
+
+// Administered counts the tenants that a person is admin of.
+func Administered(p People, userID string) (n int) {
+	for _, id := range p.TenantsOf(userID) {
+		if p.RoleIn(id, userID) == events.AdminRole {
+			n++
+		}
+	}
+	return n
+}
+
+// Create creates a tenant. The contact is noted before the facts, so that a tenant is never without the one that was sent; nothing is noted for somebody
+// who may create no more. Where the facts cannot be appended, what was noted belongs to no tenant, until the request is made again with its key.
+func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
+	sent := c.Email != nil || c.Name != nil && *c.Name != ""
+	if sent && create.Administered < MaxAdministered {
+		if err := t.Directory.SetContact(ctx, create.ID, c.Email, c.Name); err != nil {
+			return Tenant{}, Done{}, err
+		}
+	}
+	return do(ctx, create)
+}
+
+// Update changes a tenant, and then its contact. Where the contact cannot be noted, the fact stays, and the same request made again notes it.
+func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTenant, c Contact) (Tenant, Done, error) {
+	tenant, done, err := do(ctx, update)
+	if err != nil || c == (Contact{}) {
+		return tenant, done, err
+	}
+	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, c.Email, c.Name)
+}
+
+// Delete ends a tenant, and then drops the addresses that were noted for it. Where that fails, the tenant has ended all the same, and a request that is
+// made again with its key drops them.
+func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTenant) (Done, error) {
+	_, done, err := do(ctx, remove)
+	if err != nil {
+		return done, err
+	}
+	return done, t.Directory.ForgetTenant(ctx, remove.TenantID)
+}

@@ -1,0 +1,70 @@
+package commands
+
+import "context"
+
+// Inviter invites people to tenants and to the platform. The facts hold ids alone; the addresses stand in the directory.
+type Inviter struct {
+	Writer    *Writer
+	Directory interface {
+		// FindOrAddPending finds the person with a verified address, and else the tenant's pending member with it, for whom it notes the address under
+		// newID where there is none.
+		FindOrAddPending(ctx context.Context, tenantID, email, newID string) (person, pending string, err error)
+		// Forget drops the address of a pending member. Of any other id there is nothing to drop.
+		Forget(ctx context.Context, id string) error
+		// SaveInvitationEmail notes the address of an invitation to the platform. It may be repeated.
+		SaveInvitationEmail(ctx context.Context, invitationID, email string) error
+		// PlatformInvitations lists the invitations to an address, the newest first.
+		PlatformInvitations(ctx context.Context, email string) ([]string, error)
+	}
+	// Invitations looks in the read model.
+	Invitations interface {
+		HasPendingInvitation(ctx context.Context, email string) (bool, error)
+	}
+	SuperUsers SuperUsers
+}
+
+// Member makes whoever has an address a member of a tenant: the person, where somebody has verified it, and else a pending member with the id newID. It
+// returns the member with the id that it has. The address is noted before the fact, so that a pending member is never without it. Where the fact
+// cannot be appended, the same call made again takes up the id that was noted; an address of which nothing comes is dropped when its owner signs in.
+func (i *Inviter) Member(ctx context.Context, do Doer[Tenant], add AddMember, email, newID string) (id string, m Member, done Done, err error) {
+	person, pending, err := i.Directory.FindOrAddPending(ctx, add.TenantID, email, newID)
+	if err != nil {
+		return "", Member{}, Done{}, err
+	}
+	if add.UserID, add.Awaited = person, pending; person == "" {
+		add.UserID, add.Pending = pending, true
+	}
+	tenant, done, err := do(ctx, add)
+	if err != nil {
+		return "", Member{}, Done{}, err
+	}
+	if m, repeated := tenant.Members[newID]; repeated { // the request invited them when it was made before; they may have signed in since
+		return newID, m, done, nil
+	}
+	return add.UserID, tenant.Members[add.UserID], done, nil
+}
+
+// RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails, the address is dropped when its
+// owner signs in, or the tenant is deleted.
+func (i *Inviter) RemoveMember(ctx context.Context, do Doer[Tenant], remove RemoveMember) (Done, error) {
+	_, done, err := do(ctx, remove)
+	if err != nil {
+		return done, err
+	}
+	return done, i.Directory.Forget(ctx, remove.UserID)
+}
+
+// ToPlatform invites an address to a role on the platform. The address is noted before the fact, so that an invitation is never without it. Where the
+// fact cannot be appended, what was noted invites nobody.
+func (i *Inviter) ToPlatform(ctx context.Context, do Doer[Invitation], create CreateInvitation, email string) (Invitation, Done, error) {
+	var err error
+	if create.AlreadyPending, err = i.Invitations.HasPendingInvitation(ctx, email); err != nil {
+		return Invitation{}, Done{}, err
+	}
+	if !create.AlreadyPending {
+		if err := i.Directory.SaveInvitationEmail(ctx, create.ID, email); err != nil {
+			return Invitation{}, Done{}, err
+		}
+	}
+	return do(ctx, create)
+}

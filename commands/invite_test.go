@@ -1,0 +1,155 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// doing carries out commands as one request does.
+func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Doer[S] {
+	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
+		return commands.Do[S, P](ctx, w.writer, by, cmd)
+	}
+}
+
+func (d steppingDirectory) FindOrAddPending(ctx context.Context, tenantID, email, newID string) (string, string, error) {
+	if err := d.take("note address"); err != nil {
+		return "", "", err
+	}
+	return d.Directory.FindOrAddPending(ctx, tenantID, email, newID)
+}
+
+func (d steppingDirectory) SaveInvitationEmail(ctx context.Context, id, email string) error {
+	if err := d.take("note address"); err != nil {
+		return err
+	}
+	return d.Directory.SaveInvitationEmail(ctx, id, email)
+}
+
+// noInvitations is a read model that shows no invitation yet.
+type noInvitations struct{ *steps }
+
+func (n noInvitations) HasPendingInvitation(context.Context, string) (bool, error) {
+	return false, n.take("pending invitation")
+}
+
+func (w *world) inviter() *commands.Inviter {
+	return &commands.Inviter{Writer: w.writer, Directory: steppingDirectory{w.directory, w.steps}, Invitations: noInvitations{w.steps}}
+}
+
+// newTenant makes a tenant.
+func (w *world) newTenant(t *testing.T) commands.TenantRef {
+	t.Helper()
+	ref := commands.TenantRef{TenantID: uuid.NewString()}
+	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.CreateTenant{ID: ref.TenantID, Name: "Acme", Creator: "owner"}); err != nil {
+		t.Fatal(err)
+	}
+	*w.steps = steps{}
+	return ref
+}
+
+// Whichever step fails, inviting again makes one pending member, whose address is known before.
+func TestInvitingAMember(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	inviting := []string{"note address", "append tenant.member_invited"}
+	for failing := range len(inviting) + 1 {
+		tenant, email := w.newTenant(t), uuid.NewString()+"@example.com"
+		invite := func() (string, commands.Member, error) {
+			id, m, _, err := w.inviter().Member(t.Context(), doing[commands.Tenant](w, commands.By{}),
+				commands.AddMember{TenantRef: tenant, Role: events.ViewerRole}, email, uuid.NewString())
+			return id, m, err
+		}
+		*w.steps = steps{failing: failing}
+		id, m, err := invite()
+		if failing > 0 {
+			if !errors.Is(err, errStep) {
+				t.Errorf("got %v", err)
+			}
+			*w.steps = steps{}
+			id, m, err = invite()
+		}
+		if err != nil || !m.Pending || m.Role != events.ViewerRole {
+			t.Fatalf("got %+v, %v", m, err)
+		}
+		if diff := cmp.Diff(inviting, w.taken); diff != "" {
+			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+		waiting, err := w.directory.PendingMemberships(t.Context(), email, 10)
+		if diff := cmp.Diff([]commands.PendingMember{{TenantID: tenant.TenantID, ID: id}}, waiting); diff != "" || err != nil {
+			t.Errorf("who waits (-want +got):\n%s%v", diff, err)
+		}
+		if _, _, err := invite(); commands.KindOf(err) != commands.Conflict {
+			t.Errorf("invited twice: %v", err)
+		}
+
+		*w.steps = steps{failing: 2} // the address cannot be forgotten
+		remove := func(by commands.By) error {
+			_, err := w.inviter().RemoveMember(t.Context(), doing[commands.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id})
+			return err
+		}
+		once := func() commands.By { return commands.By{Once: commands.NewOnce([]byte(id), time.UnixMilli(0))} }
+		if err := remove(once()); !errors.Is(err, errStep) {
+			t.Errorf("got %v", err)
+		}
+		if err := remove(once()); err != nil { // the same request
+			t.Error(err)
+		}
+		if waiting, err := w.directory.PendingMemberships(t.Context(), email, 10); err != nil || len(waiting) > 0 {
+			t.Errorf("somebody still waits: %v, %v", waiting, err)
+		}
+	}
+}
+
+func TestInvitingToThePlatform(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	inviting := []string{"pending invitation", "note address", "append invitation.created"}
+	for failing := range len(inviting) + 1 {
+		email, id := uuid.NewString()+"@example.com", uuid.NewString()
+		invite := func() error {
+			_, _, err := w.inviter().ToPlatform(t.Context(), doing[commands.Invitation](w, commands.By{}),
+				commands.CreateInvitation{ID: id, Role: events.PlatformViewer, Now: time.Now()}, email)
+			return err
+		}
+		*w.steps = steps{failing: failing}
+		if err := invite(); errors.Is(err, errStep) != (failing > 0) {
+			t.Errorf("got %v", err)
+		}
+		c := commands.Claims{UserID: uuid.NewString(), Email: email, EmailVerified: true}
+		if failing > 0 {
+			*w.steps = steps{}
+			if _, _, err := w.inviter().Accept(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(err) != commands.NotFound {
+				t.Errorf("an invitation that was not made is accepted: %v", err)
+			}
+			if err := invite(); err != nil {
+				t.Error(err)
+			}
+		}
+		if diff := cmp.Diff(inviting, w.taken); diff != "" {
+			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+		if known, err := w.directory.InvitationEmail(t.Context(), id); err != nil || known != email {
+			t.Errorf("the address is %q: %v", known, err)
+		}
+		if _, err := w.signIn(&people{}).LetIn(t.Context(), commands.By{}, c); err != nil {
+			t.Fatal(err)
+		}
+		unproven := c
+		unproven.EmailVerified = false
+		if _, _, err := w.inviter().Accept(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(err) != commands.NotFound {
+			t.Errorf("it is accepted with an address that is not verified: %v", err)
+		}
+		if accepted, _, err := w.inviter().Accept(t.Context(), commands.By{}, c, time.Now()); err != nil || accepted.ID != id {
+			t.Errorf("accepted %q: %v", accepted.ID, err)
+		}
+	}
+}
