@@ -370,7 +370,7 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 
 func TestListsOfThePlatform(t *testing.T) {
 	t.Parallel()
-	s := serviceOfRoot(t)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.OwnEngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	people, tenants, invited := []any{root.UserID}, []any{root.Tenant}, []any{}
 	for range 3 {

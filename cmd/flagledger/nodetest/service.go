@@ -107,6 +107,14 @@ func EngineURL(t testing.TB) string {
 	return esdbtest.New(t).URL()
 }
 
+// OwnEngineURL is EngineURL for a log that no other test writes to: for lists of the whole platform.
+func OwnEngineURL(t testing.TB) string {
+	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {
+		return ""
+	}
+	return esdbtest.New(t).URL()
+}
+
 // Generous are rate limits that no test reaches.
 var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
@@ -200,6 +208,25 @@ func (s *Service) Eventually(what string, holds func() bool) {
 func (s *Service) SecondNode() *Service {
 	s.T.Helper()
 	return Start(s.T, s.DatabaseURL, s.Config, Log(s.T))
+}
+
+// Written names the facts after a position of the log that mine picks. Other tests may share the event store, and write to it meanwhile.
+func (s *Service) Written(store events.Store, after events.Position, mine func(events.Recorded) bool) (names []string) {
+	s.T.Helper()
+	for page, err := range store.Subscribe(s.T.Context(), after) {
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		for _, e := range page.Events {
+			if mine(e) {
+				names = append(names, e.Stream+": "+e.Name)
+			}
+		}
+		if page.Live {
+			break
+		}
+	}
+	return names
 }
 
 // Store opens the event store of the service once more.
