@@ -53,15 +53,15 @@ func Database(t testing.TB) string {
 			return err
 		}
 		defer n.Stop()
-		return whenBuilt(ctx, url, log)
+		return whenBuilt(ctx, node.Config{}, url, log)
 	})
 }
 
 // whenBuilt waits until all read models of a database are built, a minute at most.
-func whenBuilt(ctx context.Context, url string, log *slog.Logger) error {
+func whenBuilt(ctx context.Context, c node.Config, url string, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	store, closeStore, err := node.OpenStore(ctx, node.Config{}, url, log)
+	store, closeStore, err := node.OpenStore(ctx, c, url, log)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,8 @@ func OwnEngineURL(t testing.TB) string {
 var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
 // Start starts a service with its settings, over a database and an event store that may have been used before. Limits that are not set are
-// Generous. It returns when the service is healthy.
+// Generous. It returns when the service is healthy and
+// has built its read models.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
 	if err := node.Migrate(t.Context(), databaseURL, log); err != nil {
@@ -154,6 +155,11 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 	s.Eventually("the service is healthy", func() bool {
 		return strings.Contains(string(s.Anonymous().Call("GET", "/health", nil).Body), `"status":"ok"`)
 	})
+	if c.EventStoreURL != "" { // a log that others share may be long
+		if err := whenBuilt(t.Context(), c, databaseURL, log); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
 
