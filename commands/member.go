@@ -6,7 +6,7 @@ import (
 	"flagledger/events"
 )
 
-// Members of a tenant are part of the tenant's stream.
+// The members of a tenant are part of the tenant's stream.
 
 const maxMembers = 10_000
 
@@ -16,13 +16,13 @@ func checkRole(wrong fields, role events.Role) {
 	wrong.check(slices.Contains(known, role), "role", "must be one of admin, developer, viewer")
 }
 
-// AddMember makes a person a member of a tenant, or somebody who has no account yet a pending one.
+// AddMember adds a member to a tenant: a person, or a pending member who has no account yet.
 type AddMember struct {
 	TenantRef
 	UserID  string // of the person, or of the pending member
 	Pending bool
 	Role    events.Role
-	Awaited string // the id under which the person has been invited before, empty where they have not
+	Awaited string // the id of the person's earlier invitation; empty without one
 }
 
 func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
@@ -47,8 +47,8 @@ func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberAdded{UserID: c.UserID, Role: c.Role}}, nil
 }
 
-// JoinTenant makes a pending member the person who signed in with the address that was invited. Where the invitation was taken back there is
-// nothing to do.
+// JoinTenant makes a pending member a member, once the person has signed in with the invited address. If the invitation was taken back it does
+// nothing.
 type JoinTenant struct {
 	TenantRef
 	ID     string // of the pending member
@@ -63,14 +63,13 @@ func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
 }
 
-// ChangeRole gives a member another role. The last admin who can sign in stays one.
+// ChangeRole changes the role of a member. The last admin who can sign in must stay an admin.
 type ChangeRole struct {
 	TenantRef
 	UserID string
 	Role   events.Role
-	// ShutOut are those of the tenant's admins who have been deactivated or erased, and so cannot sign in. The caller looks them up in the snapshot,
-	// which may miss one who is shut out, or becomes an admin, at the same moment. Nothing keeps the last admin from being shut out later: the tenant
-	// then has none who can sign in until they are let in again.
+	// ShutOut are the tenant's admins who cannot sign in because they have been deactivated or erased. They come from the snapshot, which may miss
+	// a change of the same moment. The last admin may still be deactivated later: then nobody administers the tenant until they are reactivated.
 	ShutOut []string
 }
 
@@ -95,7 +94,7 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberRoleChanged{UserID: c.UserID, From: m.Role, To: c.Role}}, nil
 }
 
-// RemoveMember ends a membership, pending or not. The last admin who can sign in stays.
+// RemoveMember removes a member, pending or not. The last admin who can sign in must stay.
 type RemoveMember struct {
 	TenantRef
 	UserID string
@@ -124,7 +123,7 @@ func (t *Tenant) member(userID string) (Member, error) {
 	return m, nil
 }
 
-// lastAdmin reports whether a member is an admin beside whom there is none who can sign in.
+// lastAdmin reports whether a member is an admin and no other admin can sign in.
 func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
 	if m := t.Members[userID]; m.Role != events.AdminRole || m.Pending {
 		return false
@@ -137,7 +136,7 @@ func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
 	return true
 }
 
-// PendingMember is a pending member of a tenant, as the directory knows them by their address.
+// PendingMember names a pending member of a tenant. The directory finds them by address.
 type PendingMember struct {
 	TenantID string
 	ID       string

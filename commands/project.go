@@ -33,12 +33,12 @@ func (p *Project) clone() Project { return *p }
 
 func (p *Project) size() int { return 512 + len(p.Name) + len(p.Description) }
 
-// DefaultColor is the color of a project whose creator names none.
+// DefaultColor is the color of a project that is created without one.
 const DefaultColor = "#6b7280"
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// CreateProject begins a project.
+// CreateProject creates a project.
 type CreateProject struct {
 	ID          string // new
 	TenantID    string
@@ -78,7 +78,7 @@ func (r ProjectRef) stream() string { return events.ProjectStream(r.ID) }
 
 func (r ProjectRef) tenant() string { return r.TenantID }
 
-// admit refuses a project that does not exist. Another tenant's is none.
+// admit returns NotFound for a project that does not exist or belongs to another tenant.
 func (r ProjectRef) admit(p Project) error {
 	if !p.Exists || p.TenantID != r.TenantID {
 		return refuse(NotFound, "no project has the id %q", r.ID)
@@ -86,7 +86,7 @@ func (r ProjectRef) admit(p Project) error {
 	return nil
 }
 
-// UpdateProject changes what is sent of a project's fields; nil leaves a field alone.
+// UpdateProject changes fields of a project. A nil field is not changed.
 type UpdateProject struct {
 	ProjectRef
 	Name        *string
@@ -118,11 +118,11 @@ func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
 	return []events.Fact{updated}, nil
 }
 
-// DeleteProject ends a project that has no flags.
+// DeleteProject deletes a project that has no flags.
 type DeleteProject struct {
 	ProjectRef
-	// FlagCount is how many flags the project has as far as the read model knows. It may miss one that is created at the same
-	// moment; such a flag keeps the id of a project that is gone.
+	// FlagCount is how many flags the project has in the read model. It may miss one that is created at the same moment: that flag keeps the id
+	// of a project that no longer exists.
 	FlagCount int
 }
 

@@ -19,8 +19,8 @@ const (
 	maxValues     = 1000
 	maxAttribute  = 200
 	maxRegexp     = 1000
-	maxRegexps    = 10_000 // the sum of rules.RegexpSize: one or two MB, and what they may cost an evaluation
-	// maxServed leaves room in one event for all rules before and after a change, their order, and metadata: what fits once can always be changed.
+	maxRegexps    = 10_000 // the sum of rules.RegexpSize: 1 or 2 MB of memory, and bounded time to match
+	// maxServed bounds the JSON of all rules. If all of them change at once, one event must hold the old and the new ones, their order, and metadata.
 	maxServed = (events.MaxEventBytes - 16<<10) / 2
 )
 
@@ -32,26 +32,26 @@ var operatorNames = func() string {
 	return strings.Join(names, ", ")
 }()
 
-// SetRules replaces the rules of a flag in an environment, in their order. A rule that is kept keeps its salt, wherever it moves.
+// SetRules replaces the ordered rules of a flag in an environment. A rule that is kept keeps its salt, even if it moves or changes.
 type SetRules struct {
 	FlagRef
 	Environment events.EnvironmentRef
-	Rules       []NewRule // nil where they were not sent, which is refused
-	// Fallthrough may be sent beside them, so that what was read can be sent back; a change of it is refused.
+	Rules       []NewRule // nil if they were not sent, which is refused
+	// Fallthrough may be sent too, so that an answer can be sent back as it is. It must not differ.
 	Fallthrough *SetFallthrough
 }
 
-// NewRule is a rule to be: one that the environment has, changed or not, or a new one.
+// NewRule is a rule as it was sent: one that the environment has, changed or not, or a new one.
 type NewRule struct {
-	ID         *string // of one that the environment has; nil for a new one
-	NewID      string  // new, as is the salt: for a new one
+	ID         *string // of a rule that the environment has; nil for a new rule
+	NewID      string  // for a new rule, as is the salt
 	Salt       string
 	Name       string
-	Conditions []events.Condition // nil where they were not sent
-	Serve      *NewServe          // nil where it was not sent
+	Conditions []events.Condition // nil if they were not sent
+	Serve      *NewServe          // nil if it was not sent
 }
 
-// NewServe is what is to be served: exactly one of a variation, a value and a rollout. What was not sent is nil.
+// NewServe is what to serve: exactly one of a variation, a value and a rollout. What was not sent is nil.
 type NewServe struct {
 	VariationID *string
 	Value       json.RawMessage `json:",omitempty"`
@@ -86,17 +86,17 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 	return []events.Fact{change}, nil
 }
 
-// applyRules makes the list of rules that a change leaves.
+// applyRules returns the list of rules after a change.
 func applyRules(before []events.Rule, change events.RulesChanged) []events.Rule {
 	return events.ApplyRules(before, change, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
 }
 
-// SetFallthrough sets what a flag serves in an environment to those whom no rule matches, or unsets it.
+// SetFallthrough sets or unsets what a flag serves in an environment if no rule matches.
 type SetFallthrough struct {
 	FlagRef
 	Environment events.EnvironmentRef
 	Unset       bool
-	Serve       *NewServe // nil where it is unset; else it was not sent, which is refused
+	Serve       *NewServe // nil if Unset; else nil means that it was not sent, which is refused
 }
 
 func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
@@ -115,7 +115,7 @@ func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
 	return []events.Fact{events.FallthroughChanged{Environment: c.Environment, From: before, To: after}}, nil
 }
 
-// FallthroughIn is what the flag serves in an environment to those whom no rule matches: nil where it is not set.
+// FallthroughIn returns what the flag serves in an environment if no rule matches, nil if it is not set.
 func (f *Flag) FallthroughIn(environmentID string) *events.Serve {
 	if serve, ok := f.Fallthrough[environmentID]; ok {
 		return &serve
@@ -123,7 +123,7 @@ func (f *Flag) FallthroughIn(environmentID string) *events.Serve {
 	return nil
 }
 
-// servedIn says where the rules and fallthroughs of a flag serve a variation: nothing where they do not.
+// servedIn lists the rules and fallthroughs that serve a variation.
 func (f *Flag) servedIn(environments []events.EnvironmentRef, variationID string) (places []string) {
 	serves := func(s events.Serve) bool { return slices.Contains(s.Variations(), variationID) }
 	for _, e := range environments {
@@ -146,14 +146,14 @@ func (f *Flag) servedIn(environments []events.EnvironmentRef, variationID string
 
 func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
-// ruleCheck turns what is sent of rules into rules, and notes all that is wrong with it.
+// ruleCheck turns rules as they were sent into rules to store, and collects what is wrong with them.
 type ruleCheck struct {
 	wrong   fields
 	flag    *Flag
-	regexps int // the size of those so far
+	regexps int // the size of all so far
 }
 
-// rule reads the rule at a place. before are the rules that the flag has, read those that stand ahead of this one.
+// rule checks the rule at a place of the list. before are the rules that the environment has, read those ahead of this one in the list.
 func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) events.Rule {
 	rule := events.Rule{ID: sent.NewID, Salt: sent.Salt, Name: sent.Name, Conditions: make([]events.Condition, 0, len(sent.Conditions))}
 	if sent.ID != nil {
@@ -196,13 +196,13 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 	return read
 }
 
-// attribute checks the name of an attribute: parts with dots between them, each a step into an object.
+// attribute checks the name of an attribute: parts separated by dots, each a step into an object.
 func (c *ruleCheck) attribute(at, name string) {
 	checkText(c.wrong, at, name, 1, maxAttribute)
 	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at, "must not have an empty part before, between or after dots")
 }
 
-// value says what is wrong with a value, which is well-formed JSON: nil where it can be compared with.
+// value returns what is wrong with a value of a condition, which is well-formed JSON, or nil.
 func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
 	if err := rules.CheckValue(kind, value); err != nil || kind != rules.Pattern {
 		return err
@@ -214,7 +214,7 @@ func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
 	return c.regexp(pattern)
 }
 
-// regexp does not look at further expressions of a list once they are too large together: one value is reported.
+// regexp stops checking once the expressions of a list are too large together, so that only one value is reported for it.
 func (c *ruleCheck) regexp(pattern string) error {
 	if len(pattern) > maxRegexp {
 		return fmt.Errorf("must be a regular expression of at most %d bytes", maxRegexp)
@@ -232,7 +232,7 @@ func (c *ruleCheck) regexp(pattern string) error {
 	return nil
 }
 
-// fallthroughServe reads what a fallthrough is to serve: nil where it is unset.
+// fallthroughServe checks what a fallthrough should serve. It returns nil for one that is unset.
 func (c *ruleCheck) fallthroughServe(at string, sent SetFallthrough) *events.Serve {
 	if sent.Unset {
 		return nil
@@ -240,7 +240,7 @@ func (c *ruleCheck) fallthroughServe(at string, sent SetFallthrough) *events.Ser
 	return new(c.serve(at, sent.Serve))
 }
 
-// serve reads what is to be served.
+// serve checks what should be served.
 func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 	if sent == nil {
 		c.wrong.check(false, at, "is required: an object with one of variationId, value and rollout")
@@ -248,7 +248,7 @@ func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 	}
 	value := sent.Value
 	if string(value) == "null" && (sent.VariationID != nil || sent.Rollout != nil) {
-		value = nil // as the others that are null
+		value = nil // null counts as not sent, as for the others
 	}
 	ways := 0
 	for _, is := range []bool{sent.VariationID != nil, value != nil, sent.Rollout != nil} {
@@ -295,7 +295,7 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 		seen[share.VariationID] = true
 		if share.Weight < 0 || share.Weight > events.MaxWeight {
 			c.wrong.check(false, place(at, i)+".weight", "must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
-			total++ // its share is not known; the sum is not what is wrong
+			total++ // so that the sum is not reported too
 			continue
 		}
 		total += share.Weight
@@ -304,7 +304,7 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 	c.wrong.check(total > 0, at, "needs weights that add up to more than 0")
 }
 
-// size bounds what a fact must hold.
+// size checks that a value takes at most maxServed bytes in a fact.
 func (c *ruleCheck) size(at string, v any) {
 	stored, err := events.Marshal(v)
 	c.wrong.check(err == nil && len(stored) <= maxServed, at, "takes %d bytes as JSON; at most %d", len(stored), maxServed)

@@ -16,10 +16,10 @@ type User struct {
 	Deactivated  bool
 	Erased       bool
 	CreatedAt    time.Time
-	EndedBefore  time.Time // sessions that began before have ended
-	EndedExcept  string    // but this one
+	EndedBefore  time.Time // sessions that began before it have ended
+	EndedExcept  string    // except this one
 
-	roleSince time.Time // when the platform role was changed last
+	roleSince time.Time // when the platform role last changed
 }
 
 func (u *User) evolve(r events.Recorded) {
@@ -52,7 +52,7 @@ func (u *User) clone() User {
 
 func (u *User) size() int { return 512 + 96*len(u.Ended) }
 
-// RegisterUser notes a person who signs in for the first time. For one who is known there is nothing to do; one who has been erased is Forbidden.
+// RegisterUser records that a person signs in for the first time. For a person who is known it does nothing. An erased person is Forbidden.
 type RegisterUser struct {
 	ID       string
 	Provider string
@@ -72,7 +72,7 @@ func (c RegisterUser) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.UserRegistered{ID: c.ID, Provider: c.Provider}}, nil
 }
 
-// EndSession ends a person's session: its tokens are refused from then on. Until is when the last of them expires by itself.
+// EndSession ends a session. Its tokens are refused from then on. Until is when the last of them expires.
 type EndSession struct {
 	UserID    string
 	SessionID string
@@ -97,7 +97,7 @@ func (r UserRef) stream() string { return events.UserStream(r.UserID) }
 
 func (r UserRef) tenant() string { return "" }
 
-// admit refuses a person who never signed in or has been erased.
+// admit returns NotFound for a person who never signed in or has been erased.
 func (r UserRef) admit(u User) error {
 	if !u.Exists || u.Erased {
 		return refuse(NotFound, "no user has the id %q", r.UserID)
@@ -105,11 +105,11 @@ func (r UserRef) admit(u User) error {
 	return nil
 }
 
-// ChangePlatformRole gives a person a role on the platform; the empty one takes it away.
+// ChangePlatformRole gives a person a role on the platform. The empty role takes it away.
 type ChangePlatformRole struct {
 	UserRef
 	Role events.PlatformRole
-	// Listed says that the person's address is on the list of those who may be super users.
+	// Listed says that the person's address is in FLAGLEDGER_SUPER_USERS.
 	Listed bool
 }
 
@@ -130,14 +130,14 @@ func (c ChangePlatformRole) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.PlatformRoleChanged{From: u.PlatformRole, To: c.Role}}, nil
 }
 
-// checkPlatformRole checks that a role is one of those that may be given, and given to this person.
+// checkPlatformRole checks that a role exists and may be given to this person.
 func checkPlatformRole(wrong fields, role events.PlatformRole, listed bool, known ...events.PlatformRole) {
 	wrong.check(role != "", "role", "is required")
 	wrong.check(slices.Contains(known, role), "role", "must be one of %s", list(known))
 	wrong.check(role != events.SuperUser || listed, "role", "super_user is for the addresses on the allow-list alone")
 }
 
-// DeactivateUser shuts a person out everywhere, live tokens included, until ReactivateUser.
+// DeactivateUser locks a person out everywhere until ReactivateUser. Their tokens are refused at once.
 type DeactivateUser struct{ UserRef }
 
 func (c DeactivateUser) decide(u User) ([]events.Fact, error) {
@@ -147,7 +147,7 @@ func (c DeactivateUser) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.UserDeactivated{}}, nil
 }
 
-// ReactivateUser lets a person in again.
+// ReactivateUser lets a deactivated person in again.
 type ReactivateUser struct{ UserRef }
 
 func (c ReactivateUser) decide(u User) ([]events.Fact, error) {
@@ -157,10 +157,10 @@ func (c ReactivateUser) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.UserReactivated{}}, nil
 }
 
-// EraseUser shuts a person out for good. What the directory knows of him is erased beside it.
+// EraseUser locks a person out for good. Eraser erases their data in the keepings.
 type EraseUser struct {
 	UserRef
-	// Known says that the directory knows him, who may have signed up and never begun to use the service.
+	// Known says that the directory knows the person. They may have signed up without ever using the service.
 	Known bool
 }
 
@@ -174,7 +174,7 @@ func (c EraseUser) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.UserErased{}}, nil
 }
 
-// EndSessions ends the sessions of a person that began before an instant, in whole seconds, but one.
+// EndSessions ends all sessions of a person that began before a time, in whole seconds, except one.
 type EndSessions struct {
 	UserID string
 	Before time.Time
