@@ -145,8 +145,8 @@ const (
 	maxVariations  = 100
 )
 
-// maxFlags is how many flags a tenant may have: all are held in memory, on all nodes.
-const maxFlags = 20_000
+// MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Count for how exactly it is held.
+const MaxFlags = 20_000
 
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
@@ -154,8 +154,8 @@ var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 var reservedKeys = []string{"projects", "evaluate", "stream"}
 
 // CreateFlag begins a flag. Its key must be free in the tenant. ProjectMissing says that ProjectID names no project of the tenant; it is looked up
-// in the snapshot and the read model, so it may miss one that is deleted at the same moment. Flags is how many the tenant has, counted in the snapshot: of those that are made at the
-// same moment a few may go beyond what it may have.
+// in the snapshot and the read model, so it may miss one that is deleted at the same moment. Flags is how many the tenant has, by Writer.Count with
+// MaxFlags.
 type CreateFlag struct {
 	TenantID       string
 	Key            string
@@ -223,7 +223,7 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	if f.Exists {
 		return nil, refuse(Conflict, "a flag with the key %q exists already", c.Key)
 	}
-	if c.Flags >= maxFlags {
+	if c.Flags >= MaxFlags {
 		return nil, refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.Flags)
 	}
 	created.Variations = draft.Variations

@@ -81,3 +81,10 @@ func (m *memory) Read(_ context.Context, stream string, from events.Revision) it
 		}
 	}
 }
+
+// Head implements events.Store.
+func (m *memory) Head(context.Context) (events.Position, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.position(), nil
+}

@@ -76,7 +76,7 @@ func (t *Tenant) size() int {
 	return 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 160*len(t.Members) + 96*len(t.left)
 }
 
-// MaxAdministered is of how many tenants one may be admin and go on creating.
+// MaxAdministered is of how many tenants one may be admin and go on creating. See Writer.Count for how exactly it is held.
 const MaxAdministered = 100
 
 // CreateTenant begins a tenant with its first admin and its first environments.
@@ -85,7 +85,7 @@ type CreateTenant struct {
 	Name         string
 	Sandbox      bool
 	Creator      string // the id of the person who becomes its admin
-	Administered int    // of how many he is one, counted in the snapshot: of those that are made at the same moment a few may go beyond the bound
+	Administered int    // of how many they are one, by Writer.Count with MaxAdministered
 	Environments []events.EnvironmentRef
 }
 

@@ -42,10 +42,11 @@ type Writer struct {
 	states  *states // nil where none are kept
 	streams *gate
 	tenants *gate
+	counts  *gate
 }
 
 // Await waits until what shows facts of the given stored names, the snapshot of this node and some read models, holds a position. A name may be the
-// beginning of several, such as "flag.". It returns false where that takes too long.
+// beginning of several, such as "flag."; without names it waits for the snapshot alone. It returns false where that takes too long.
 type Await func(ctx context.Context, position events.Position, names []string) bool
 
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
@@ -53,7 +54,7 @@ const tenantCommands = 8
 
 // NewWriter returns a writer on a store.
 func NewWriter(store events.Store, await Await) *Writer {
-	return &Writer{store: store, await: await, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands)}
+	return &Writer{store: store, await: await, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1)}
 }
 
 // By says on whose behalf a command runs, and for which request. It becomes the metadata of its events.

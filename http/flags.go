@@ -140,7 +140,7 @@ func (a *API) addFlags() {
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	create.Description = "A tenant may have 20,000 flags."
+	create.Description = "A tenant may have 20,000 flags: one more for each node beyond the first where several make the last ones at the same moment."
 	register(a, creating, create, func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
@@ -242,9 +242,8 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 // command is the command that makes the flag, in no project.
 func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	tenant := principalOf(ctx).tenant
-	flags, _ := tenant.Size()
 	cmd := commands.CreateFlag{
-		TenantID: tenant.ID(), Flags: flags, Key: n.Key, ID: newID(ctx), Name: n.Name.sent, Type: events.FlagType(n.Type),
+		TenantID: tenant.ID(), Key: n.Key, ID: newID(ctx), Name: n.Name.sent, Type: events.FlagType(n.Type),
 		DefaultValue: json.RawMessage(n.DefaultValue), Description: n.Description, Tags: n.Tags, Salt: commands.NewSalt(),
 	}
 	for _, v := range n.Variations {
@@ -255,6 +254,16 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 
 // createFlag makes a flag, which is then found under a path.
 func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path string) (*flagOutput, error) {
+	tenant := principalOf(ctx).tenant
+	flags, release, err := a.writer.Count(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {
+		flags, _ := tenant.Size()
+		return flags
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	cmd.Flags = flags
 	out, err := a.writeFlag(ctx, cmd)
 	if err != nil {
 		return nil, err

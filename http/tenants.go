@@ -136,9 +136,17 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	claims := principalOf(ctx).claims
 	wrong := wrongContact(in.Body.PrimaryEmail, &in.Body.ContactName)
 	create := commands.CreateTenant{
-		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID, Administered: commands.Administered(a.queries.Snapshot(), claims.UserID),
+		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID,
 		Environments: commands.FirstEnvironments(),
 	}
+	administered, release, err := a.writer.Count(ctx, "tenants of "+claims.UserID, commands.MaxAdministered, func() int {
+		return commands.Administered(a.queries.Snapshot(), claims.UserID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	create.Administered = administered
 	if err := checkCommand(ctx, a.writer, wrong, create); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,48 @@
+package commands
+
+import (
+	"context"
+
+	"flagledger/events"
+)
+
+// countMargin is how far below a bound what it limits is counted exactly. A snapshot that is further behind than that might miss the bound.
+const countMargin = 1000
+
+// Count counts what a bound limits and other streams hold, such as the flags of a tenant. count counts it in the snapshot of this node, which may lack
+// what is being made. Far from the bound that will do. Near it, Count waits until no other command of this node is between Count and release for the
+// same things, and until the snapshot holds all that was appended before: so a node never passes the bound by itself, and with several nodes it is
+// passed by one for each further node at most. release must be called once the command is done. Its errors are *Error, TooMany where the turn did not
+// come in 5 s, Unavailable where the snapshot is behind.
+func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
+	if n = count(); n < bound-countMargin {
+		return n, func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	release, err = w.counts.enter(ctx, things)
+	if err != nil {
+		return n, nil, refuse(TooMany, "others are made at the same time, one after another so near the bound of %d, and this one's turn did not come in %v; it has not been made", bound, writeTimeout)
+	}
+	if err := w.awaitHead(ctx); err != nil {
+		release()
+		return n, nil, err
+	}
+	return count(), release, nil
+}
+
+// awaitHead waits until the snapshot holds all that has been appended.
+func (w *Writer) awaitHead(ctx context.Context) error {
+	var retry retry
+	head, err := w.store.Head(ctx)
+	for err != nil && retry.wait(ctx, err) {
+		head, err = w.store.Head(ctx)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	if head != (events.Position{}) && !w.await(ctx, head, nil) {
+		return refuse(Unavailable, "what a bound limits cannot be counted at the moment: this node has not caught up; nothing has been changed")
+	}
+	return nil
+}

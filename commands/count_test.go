@@ -1,0 +1,90 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"flagledger/events"
+)
+
+// lagging is a node whose snapshot sees what is made only when the head of the log is waited for; whoever waits for less gives up before.
+type lagging struct {
+	*Writer
+	shown atomic.Int64
+}
+
+func (m *memory) lagging() *lagging {
+	n := &lagging{}
+	n.Writer = NewWriter(m, func(_ context.Context, _ events.Position, names []string) bool {
+		if len(names) > 0 {
+			return false
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		n.shown.Store(int64(len(m.streams)))
+		return true
+	})
+	return n
+}
+
+// create makes a flag of a tenant that has all but ten of those that it may have.
+func (n *lagging) create(ctx context.Context, key string) error {
+	flags, release, err := n.Count(ctx, "flags of t", MaxFlags, func() int { return MaxFlags - 10 + int(n.shown.Load()) })
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, _, err = Do(ctx, n.Writer, By{}, CreateFlag{TenantID: "t", Key: key, Type: events.BooleanFlag, Flags: flags})
+	return err
+}
+
+// However many make the last flags of a tenant at once, a node makes no more than there may be, and each further node at most one.
+func TestABoundIsHeld(t *testing.T) {
+	for nodes := 1; nodes <= 4; nodes++ {
+		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
+			store, _ := newMemory()
+			var running sync.WaitGroup
+			var made atomic.Int64
+			for node := range nodes {
+				n := store.lagging()
+				for caller := range 16 {
+					running.Go(func() {
+						for i := range 3 {
+							switch err := n.create(t.Context(), fmt.Sprintf("k%d.%d.%d", node, caller, i)); {
+							case err == nil:
+								made.Add(1)
+							case KindOf(err) != Conflict:
+								t.Error(err)
+							}
+						}
+					})
+				}
+			}
+			running.Wait()
+			if n := int(made.Load()); n < 10 || n > 10+nodes-1 {
+				t.Errorf("%d flags were made, want 10, and at most %d", n, 10+nodes-1)
+			}
+		})
+	}
+}
+
+func TestFarFromABoundNobodyWaits(t *testing.T) {
+	_, w := newMemory()
+	count := func() int { return MaxFlags - countMargin - 1 }
+	for range 2 {
+		if n, _, err := w.Count(t.Context(), "flags of t", MaxFlags, count); err != nil || n != count() {
+			t.Errorf("counted %d, %v", n, err)
+		}
+	}
+	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false })
+	given(t, behind, 0)
+	if _, _, err := behind.Count(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
+		t.Errorf("behind the log, it is counted: %v", err)
+	}
+	if len(behind.counts.keys) > 0 {
+		t.Error("turns are remembered")
+	}
+}
