@@ -45,7 +45,7 @@ func (w *world) tablesWith(t *testing.T, texts ...string) (found []string) {
 // person is somebody of whom every keeping holds something.
 type person struct{ id, email, tenant string }
 
-var keptOfAPerson = []string{"invitations", "mailed_tokens", "passwords", "pending_members", "people", "refresh_tokens", "tenant_contacts", "tenant_use"}
+var keptOfAPerson = []string{"invitations", "mailed_tokens", "passwords", "pending_members", "people", "refresh_tokens", "reset_requests", "tenant_contacts", "tenant_use"}
 
 // known makes a person of whom every keeping holds something.
 func (w *world) known(t *testing.T) person {
@@ -63,6 +63,7 @@ func (w *world) known(t *testing.T) person {
 		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
 		w.directory.SetContact(t.Context(), uuid.NewString(), &shouted, nil),
 		w.directory.SetContact(t.Context(), p.tenant, nil, &p.email),
+		w.identity.ForgotPassword(t.Context(), shouted),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -117,13 +118,14 @@ func (w *world) eraser(tenant string) *commands.Eraser {
 	return &commands.Eraser{
 		Writer: w.writer, Tenants: outside, Contacts: outside, Account: outside, Keepings: []commands.PersonalData{
 			stepEraser{steps: w.steps, keeping: local.NewAccounts(w.pool), name: "accounts"},
+			stepEraser{steps: w.steps, keeping: w.links, name: "links"},
 			stepEraser{steps: w.steps, keeping: w.directory, name: "directory"},
 		},
 	}
 }
 
 var erasing = []string{
-	"ask accounts", "ask directory", "append user.erased", "tenants created", "forget contacts", "erase accounts", "erase directory", "delete account",
+	"ask accounts", "ask links", "ask directory", "append user.erased", "tenants created", "forget contacts", "erase accounts", "erase links", "erase directory", "delete account",
 }
 
 func TestErasingLeavesNothing(t *testing.T) {
@@ -189,7 +191,7 @@ func TestErasingNobody(t *testing.T) {
 	if err := w.eraser("").Erase(t.Context(), id); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"ask accounts", "ask directory"}, w.taken); diff != "" {
+	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask directory"}, w.taken); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
 }

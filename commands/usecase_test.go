@@ -10,6 +10,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
@@ -56,7 +57,7 @@ type world struct {
 	writer    *commands.Writer
 	directory *directory.Directory
 	identity  *local.Provider
-	mailed    chan commands.Mail
+	links     *jobs.Links
 }
 
 // shown says that all can be read that was written: the tests read the store.
@@ -74,16 +75,15 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool), mailed: make(chan commands.Mail, 100)}
+	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool)}
 	w.writer = commands.NewWriter(stepping{store, w.steps}, shown)
-	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Mailer: w})
+	queue, err := jobs.Open(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.links = jobs.NewLinks(queue)
+	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Links: w.links})
 	return w
-}
-
-// Send implements commands.Mailer.
-func (w *world) Send(_ context.Context, m commands.Mail) error {
-	w.mailed <- m
-	return nil
 }
 
 // facts are the stored names of the facts of a stream.

@@ -9,7 +9,8 @@ create table keep.reactions (
     updated_at timestamptz not null
 );
 
--- Addresses that a link to a new password was asked for, until it has been mailed. One is asked for once a minute: asked_at is its whole minute.
+-- Addresses that a link to a new password was asked for, for two hours, whether or not somebody has them. asked_at is the whole minute: further requests
+-- within it are the same.
 create table keep.reset_requests (
     id       uuid        primary key,
     email    text        not null,

@@ -70,7 +70,7 @@ const (
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w.upkeepWorker())
-	w.Mails.addWorkers(workers, w.Log)
+	w.Mails.addWorkers(workers, c.pool, w.Log)
 	node, err := river.NewClient(riverpgxv5.New(c.pool), &river.Config{
 		Schema:  migrations.JobsSchema,
 		Workers: workers,

@@ -14,8 +14,9 @@ type Job interface {
 
 const (
 	mailQueue = "mails"
-	// mailAttempts take some eleven hours: River waits for attempt^4 seconds after each.
-	mailAttempts = 12
+	// mailAttempts take some eleven hours, resetAttempts an hour and a quarter: River waits for attempt^4 seconds after each.
+	mailAttempts  = 12
+	resetAttempts = 8
 )
 
 // byCause makes a job that is inserted twice for one cause, which the fields marked as unique tell, one job.
@@ -36,11 +37,27 @@ type PlatformInvitation struct {
 	InvitationID string `json:"invitationId"`
 }
 
+// verificationLink mails a link that verifies a person's address.
+type verificationLink struct {
+	UserID string `json:"userId" river:"unique"`
+}
+
+// resetLink mails a link that sets a new password.
+type resetLink struct {
+	RequestID string `json:"requestId" river:"unique"`
+}
+
 // Kind implements river.JobArgs. Kinds are stored, and stay as they are.
 func (MemberInvitation) Kind() string { return "mail.member_invitation" }
 
 // Kind implements river.JobArgs.
 func (PlatformInvitation) Kind() string { return "mail.platform_invitation" }
+
+// Kind implements river.JobArgs.
+func (verificationLink) Kind() string { return "mail.verification_link" }
+
+// Kind implements river.JobArgs.
+func (resetLink) Kind() string { return "mail.reset_link" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (MemberInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
@@ -48,5 +65,13 @@ func (MemberInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttem
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (PlatformInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
 
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (verificationLink) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (resetLink) InsertOpts() river.InsertOpts { return byCause(resetAttempts) }
+
 func (j MemberInvitation) tenant() string { return j.TenantID }
 func (PlatformInvitation) tenant() string { return "" }
+func (verificationLink) tenant() string   { return "" }
+func (resetLink) tenant() string          { return "" }

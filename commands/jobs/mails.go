@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"flagledger/commands"
@@ -16,17 +17,19 @@ import (
 // Mails are what mails are made of and sent with.
 type Mails struct {
 	Mailer    commands.Mailer
+	Links     LinkMailer
 	Writer    *commands.Writer
 	Directory *directory.Directory
 	PublicURL string
 	Now       func() time.Time // time.Now where nil
 
 	recent recentMails
+	pool   *pgxpool.Pool
 	log    *slog.Logger
 }
 
-func (m *Mails) addWorkers(workers *river.Workers, log *slog.Logger) {
-	m.log = log
+func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog.Logger) {
+	m.pool, m.log = pool, log
 	if m.Now == nil {
 		m.Now = time.Now
 	}
@@ -35,6 +38,12 @@ func (m *Mails) addWorkers(workers *river.Workers, log *slog.Logger) {
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[PlatformInvitation]) error {
 		return m.inviteToPlatform(ctx, job.Args)
+	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[verificationLink]) error {
+		return giveUpRefused(m.Links.MailVerificationLink(ctx, job.Args.UserID, job.ID))
+	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[resetLink]) error {
+		return m.mailResetLink(ctx, job.Args.RequestID, job.ID)
 	}))
 }
 
@@ -78,16 +87,15 @@ func (m *Mails) invite(ctx context.Context, message commands.Mail) error {
 		m.log.WarnContext(ctx, "an invitation is not mailed: its address has got too many within the hour")
 		return nil
 	}
-	err := send(ctx, m.Mailer, message)
+	err := m.Mailer.Send(ctx, message)
 	if err != nil {
 		giveBack()
 	}
-	return err
+	return giveUpRefused(err)
 }
 
-// send gives up a mail that is refused for good.
-func send(ctx context.Context, mailer commands.Mailer, message commands.Mail) error {
-	err := mailer.Send(ctx, message)
+// giveUpRefused ends a job whose mail was refused for good.
+func giveUpRefused(err error) error {
 	if errors.Is(err, commands.ErrMailRefused) {
 		return river.JobCancel(err)
 	}

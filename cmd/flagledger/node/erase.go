@@ -9,6 +9,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/identity/firebase"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/events"
 	"flagledger/queries"
@@ -22,7 +23,11 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 	}
 	defer pool.Close()
 	w := commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true })
-	eraser := newEraser(w, pool, directory.New(pool), queries.New(pool, nil))
+	queue, err := jobs.Open(pool)
+	if err != nil {
+		return err
+	}
+	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool), queries.New(pool, nil))
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
 			return err
@@ -32,8 +37,8 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 }
 
 // newEraser erases people from all keepings that hold something of them.
-func newEraser(w *commands.Writer, pool *pgxpool.Pool, people *directory.Directory, reads *queries.Queries) *commands.Eraser {
+func newEraser(w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, people *directory.Directory, reads *queries.Queries) *commands.Eraser {
 	return &commands.Eraser{
-		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), people},
+		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), links, people},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/identity/firebase"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/jobs"
 	"flagledger/commands/keep/keys"
 )
 
@@ -52,24 +53,28 @@ func (s FirebaseSettings) check(environment string) error {
 	return nil
 }
 
-// provider is an identity provider that is to be run.
+// provider is an identity provider.
 type provider interface {
 	commands.Identity
-	Run(context.Context)
+	jobs.LinkMailer
 }
 
 // openIdentity opens Firebase where a project is set, and the local identity provider else. end and erase are how Firebase's provider hands on
-// which sessions have ended there, and whose account was deleted.
+// which sessions have ended there, and whose account was deleted; run does that until its context ends.
 func openIdentity(
-	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, mailer commands.Mailer,
+	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, links *jobs.Links, mailer commands.Mailer,
 	end func(context.Context, commands.EndSessions) error, erase func(ctx context.Context, userID string) error, log *slog.Logger,
-) (provider, error) {
+) (p provider, run func(context.Context), err error) {
 	if c.Firebase.ProjectID == "" {
 		return local.New(pool, local.Options{
-			Keys: signing, Issuer: c.PublicURL, Audience: Audience, VerifiedEmails: c.Environment == "development", Mailer: mailer, Now: c.Now, Log: log, HashMemory: c.HashMemory,
-		}), nil
+			Keys: signing, Issuer: c.PublicURL, Audience: Audience, VerifiedEmails: c.Environment == "development", Links: links, Mailer: mailer, Now: c.Now, HashMemory: c.HashMemory,
+		}), func(context.Context) {}, nil
 	}
-	return openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Log: log})
+	outside, err := openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Links: links, Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return outside, outside.Run, nil
 }
 
 // openFirebase opens Firebase as the settings say.

@@ -13,13 +13,14 @@ import (
 )
 
 // upkeep is what one node does at regular times for all.
-func upkeep(requests *idempotency.Requests, meter *metering.Meter, pool *pgxpool.Pool, now func() time.Time) []jobs.Task {
+func upkeep(requests *idempotency.Requests, meter *metering.Meter, links *jobs.Links, pool *pgxpool.Pool, now func() time.Time) []jobs.Task {
 	if now == nil {
 		now = time.Now
 	}
 	return []jobs.Task{
 		{Name: "remove old Idempotency-Keys", Every: 10 * time.Minute, Do: requests.RemoveOld},
 		{Name: "remove expired tokens", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return local.RemoveExpired(ctx, pool, now()) }},
+		{Name: "remove old requests for links", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return links.RemoveOld(ctx, now()) }},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: meter.AddUp},
 	}
 }

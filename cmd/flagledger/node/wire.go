@@ -75,23 +75,24 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	progress := projections.NewProgress(models.All())
 	writer := commands.NewWriter(store, progress.Wait)
 	people, reads := directory.New(pool), queries.New(pool, live)
-	identity, err := openIdentity(ctx, c, pool, signing, mailer, writer.SessionsEnded, newEraser(writer, pool, people, reads).Erase, log)
+	queue, err := jobs.Open(pool)
+	if err != nil {
+		return nil, err
+	}
+	links := jobs.NewLinks(queue)
+	identity, runIdentity, err := openIdentity(ctx, c, pool, signing, links, mailer, writer.SessionsEnded, newEraser(writer, pool, links, people, reads).Erase, log)
 	if err != nil {
 		return nil, err
 	}
 	meter := metering.New(pool)
 	requests := idempotency.New(pool)
-	queue, err := jobs.Open(pool)
-	if err != nil {
-		return nil, err
-	}
 	following := reactions.New(pool, store, queue, log)
 	if err := begin(ctx, following); err != nil {
 		log.Warn("reactions cannot begin yet", "err", err)
 	}
 	work := jobs.Work{
-		Mails:  &jobs.Mails{Mailer: mailer, Writer: writer, Directory: people, PublicURL: c.PublicURL, Now: c.Now},
-		Upkeep: upkeep(requests, meter, pool, c.Now),
+		Mails:  &jobs.Mails{Mailer: mailer, Links: identity, Writer: writer, Directory: people, PublicURL: c.PublicURL, Now: c.Now},
+		Upkeep: upkeep(requests, meter, links, pool, c.Now),
 		Log:    log,
 	}
 	superUsers := commands.NewSuperUsers(c.SuperUsers)
@@ -114,7 +115,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 				log.Error("no jobs are worked", "err", err)
 			}
 		},
-		identity.Run,
+		runIdentity,
 		following.Run,
 		signing.Run,
 		monitor.run,

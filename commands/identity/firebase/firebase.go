@@ -19,7 +19,6 @@ import (
 	"google.golang.org/api/option"
 
 	"flagledger/commands"
-	"flagledger/commands/background"
 )
 
 // Options are the settings of a Provider. The Admin SDK itself reads GOOGLE_APPLICATION_CREDENTIALS and FIREBASE_AUTH_EMULATOR_HOST.
@@ -30,7 +29,12 @@ type Options struct {
 	// End is told which sessions have ended at Firebase.
 	End func(context.Context, commands.EndSessions) error
 	// Gone is told whose account was deleted at Firebase. NotFound says that the service never knew them.
-	Gone       func(ctx context.Context, userID string) error
+	Gone func(ctx context.Context, userID string) error
+	// Links has links mailed.
+	Links interface {
+		Verify(ctx context.Context, userID string) error
+		Reset(ctx context.Context, email string, now time.Time) error
+	}
 	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
 	Now        func() time.Time // time.Now where nil
 	Log        *slog.Logger     // none where nil
@@ -38,13 +42,12 @@ type Options struct {
 
 // Provider is Firebase Authentication.
 type Provider struct {
-	o          Options
-	auth       *auth.Client
-	toolkit    *identitytoolkit.Service
-	refresh    *oauth2.Config
-	keys       *googleKeys
-	seen       *xsync.Map[string, sighting]
-	background *background.Queue
+	o       Options
+	auth    *auth.Client
+	toolkit *identitytoolkit.Service
+	refresh *oauth2.Config
+	keys    *googleKeys
+	seen    *xsync.Map[string, sighting]
 }
 
 var _ commands.Identity = (*Provider)(nil)
@@ -63,7 +66,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = 5 * time.Minute
 	}
-	p := &Provider{o: o, keys: newGoogleKeys(o.Now, o.Log), seen: xsync.NewMap[string, sighting](), background: background.New(o.Log)}
+	p := &Provider{o: o, keys: newGoogleKeys(o.Now, o.Log), seen: xsync.NewMap[string, sighting]()}
 	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: o.ProjectID})
 	if err != nil {
 		return nil, err
@@ -106,14 +109,9 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	if err != nil {
 		return commands.Session{}, refusal(err, signingUp)
 	}
-	p.background.Enqueue(ctx, "have an address verified", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, callTakes)
-		defer cancel()
-		_, err := p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
-			RequestType: "VERIFY_EMAIL", IdToken: made.IdToken,
-		}).Context(ctx).Do()
-		return secretless(err)
-	})
+	if err := p.o.Links.Verify(ctx, made.LocalId); err != nil {
+		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err) // a new password verifies it too
+	}
 	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
 }
 
@@ -223,29 +221,6 @@ func (p *Provider) Delete(ctx context.Context, userID string) error {
 	if err := p.auth.DeleteUser(ctx, userID); err != nil && !auth.IsUserNotFound(err) {
 		return unreachable(err)
 	}
-	return nil
-}
-
-// ForgotPassword has Firebase mail a link that leads to a page of its own. Nobody waits for it.
-func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
-	if err := p.withPasswords(); err != nil {
-		return err
-	}
-	email = strings.TrimSpace(email)
-	p.background.Enqueue(ctx, "have a link to a new password mailed", func(ctx context.Context) error {
-		if !commands.PlainEmail(email) {
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(ctx, callTakes)
-		defer cancel()
-		_, err := p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
-			RequestType: "PASSWORD_RESET", Email: email,
-		}).Context(ctx).Do()
-		if codeOf(err) == "EMAIL_NOT_FOUND" {
-			return nil
-		}
-		return secretless(err)
-	})
 	return nil
 }
 
@@ -359,13 +334,8 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	return nil
 }
 
-// Run has Google's keys and what is known of sessions kept current, and does what nobody waits for, until ctx ends.
+// Run keeps Google's keys and what is known of sessions current, until ctx ends.
 func (p *Provider) Run(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.background.Run(ctx)
-	}()
 	if p.o.Emulator == "" {
 		keysDone := make(chan struct{})
 		go func() {
@@ -375,7 +345,6 @@ func (p *Provider) Run(ctx context.Context) {
 		defer func() { <-keysDone }()
 	}
 	p.watch(ctx)
-	<-done
 }
 
 // withPasswords refuses what needs the identity toolkit where there is no key to it.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
-	"flagledger/commands/background"
+	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/keys"
 )
@@ -27,41 +26,35 @@ type Options struct {
 	Issuer         string           // of its tokens: the service's public URL, which the links in mails begin with
 	Audience       string           // of its tokens
 	VerifiedEmails bool             // addresses count as verified without a proof; for development
+	Links          *jobs.Links      // that are mailed
 	Mailer         commands.Mailer  // of links
 	Now            func() time.Time // time.Now where nil
-	Log            *slog.Logger     // none where nil
 	HashMemory     uint32           // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
 }
 
 // Provider is the local identity provider.
 type Provider struct {
-	pool       *pgxpool.Pool
-	o          Options
-	hashers    semaphore
-	nobody     passwordHash // stands in for the password of an address that is not known
-	background *background.Queue
+	pool    *pgxpool.Pool
+	o       Options
+	hashers semaphore
+	nobody  passwordHash // stands in for the password of an address that is not known
 }
 
-var _ commands.Identity = (*Provider)(nil)
+var (
+	_ commands.Identity = (*Provider)(nil)
+	_ jobs.LinkMailer   = (*Provider)(nil)
+)
 
 // New returns the provider over a database.
 func New(pool *pgxpool.Pool, o Options) *Provider {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 	if o.HashMemory == 0 {
 		o.HashMemory = recommendedMemory
 	}
-	return &Provider{
-		pool: pool, o: o, hashers: newHashers(), nobody: newPasswordHash(o.HashMemory), background: background.New(o.Log),
-	}
+	return &Provider{pool: pool, o: o, hashers: newHashers(), nobody: newPasswordHash(o.HashMemory)}
 }
-
-// Run mails what is to be mailed, until ctx ends.
-func (p *Provider) Run(ctx context.Context) { p.background.Run(ctx) }
 
 // person is what the directory says of somebody who has a password here.
 type person struct {
@@ -96,14 +89,16 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		if _, err := tx.Exec(ctx, `insert into keep.passwords (user_id, hash) values ($1, $2)`, who.userID, kept); err != nil {
 			return err
 		}
+		if !who.verified {
+			if err := p.o.Links.VerifyTx(ctx, tx, who.userID); err != nil {
+				return err
+			}
+		}
 		refresh, err = grant(ctx, tx, s, now)
 		return err
 	})
 	if err != nil {
 		return commands.Session{}, databaseError("sign up", err)
-	}
-	if !who.verified {
-		p.background.Enqueue(ctx, "mail a link", func(ctx context.Context) error { return p.mailLink(ctx, verify, who.userID, who.email) })
 	}
 	return p.signedIn(who, s, refresh)
 }

@@ -5,86 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 )
-
-// purpose is what a mailed link is for.
-type purpose string
-
-const (
-	reset  purpose = "reset"
-	verify purpose = "verify"
-)
-
-const (
-	mailAgain = time.Minute // at the earliest, to one person for one purpose
-	resetMail = `Somebody, most likely you, wants a new password for this address at
-%[1]s. Choose it within the hour at
-
-%[2]s
-
-If it was not you, there is nothing to do: the password stays as it is.
-`
-	verifyMail = `Somebody has signed up with this address at
-%[1]s. If it was you, confirm within three days that the address is yours, with
-the password that you chose, at
-
-%[2]s
-
-If it was not you, leave it: nobody can use the address without your doing so.
-`
-)
-
-var links = map[purpose]struct {
-	path, subject, text string
-	lives               time.Duration
-}{
-	reset:  {"/reset-password", "A new password", resetMail, time.Hour},
-	verify: {"/verify-email", "Confirm your e-mail address", verifyMail, 3 * 24 * time.Hour},
-}
-
-// ForgotPassword mails a link that sets a new password, one a minute at most, if the address is known. Nobody waits for it.
-func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
-	email = strings.TrimSpace(email)
-	p.background.Enqueue(ctx, "mail a link", func(ctx context.Context) error {
-		if !commands.PlainEmail(email) {
-			return nil
-		}
-		var who person
-		err := p.pool.QueryRow(ctx, `
-			select user_id, email from keep.people join keep.passwords using (user_id) where lower(email) = lower($1)`, email).Scan(&who.userID, &who.email)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return databaseError("look up an account", err)
-		}
-		return p.mailLink(ctx, reset, who.userID, who.email)
-	})
-	return nil
-}
-
-// mailLink mails a link with a new token, of which only the SHA-256 is kept, unless that was done just now.
-func (p *Provider) mailLink(ctx context.Context, to purpose, userID, email string) error {
-	link, now, token := links[to], p.now(), newToken()
-	made, err := p.pool.Exec(ctx, `
-		insert into keep.mailed_tokens (hash, purpose, user_id, issued_at, expires_at)
-		select $1::bytea, $2::text, $3::text, $4::timestamptz, $5::timestamptz
-		where not exists (select from keep.mailed_tokens where user_id = $3 and purpose = $2 and issued_at > $6)`,
-		sum(token), to, userID, now, now.Add(link.lives), now.Add(-mailAgain))
-	if err != nil || made.RowsAffected() == 0 {
-		return databaseError("note a link", err)
-	}
-	url := p.o.Issuer + link.path + "?token=" + token
-	return p.o.Mailer.Send(ctx, commands.Mail{To: email, Subject: link.subject, Text: fmt.Sprintf(link.text, p.o.Issuer, url)})
-}
 
 // sum is what is kept of a token.
 func sum(token string) []byte {

@@ -2,9 +2,12 @@ package local
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,10 +16,11 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/identity/identitytest"
+	"flagledger/commands/jobs"
 	"flagledger/migrations/pgtest"
 )
 
-// mailing is a provider whose queue is worked off, with the mails that it sends.
+// mailing is a provider whose jobs are worked, with the mails that it sends.
 type mailing struct {
 	*Provider
 	c    *clock
@@ -30,11 +34,14 @@ func withMail(t *testing.T, verified bool) mailing {
 	o := options(m.c)
 	o.VerifiedEmails, o.Mailer = verified, m.sent
 	m.Provider = start(t, m.pool, o)
+	client := must(jobs.Open(m.pool))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.Run(ctx)
+		if err := client.Run(ctx, jobs.Work{Mails: &jobs.Mails{Links: m.Provider}, Log: slog.New(slog.DiscardHandler)}); err != nil {
+			t.Error(err)
+		}
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -48,7 +55,7 @@ var link = regexp.MustCompile(`http://localhost:8080(/[a-z-]+)\?token=([A-Za-z0-
 // token gives that of the one mail that was sent, which must be to an address and lead to a page.
 func (m mailing) token(t *testing.T, to, page string) string {
 	t.Helper()
-	m.background.Settle()
+	m.settle(t)
 	if len(m.sent) != 1 {
 		t.Fatalf("%d mails", len(m.sent))
 	}
@@ -58,6 +65,21 @@ func (m mailing) token(t *testing.T, to, page string) string {
 		t.Fatalf("got %+v", mail)
 	}
 	return found[2]
+}
+
+// settle waits until all mails that were asked for are sent.
+func (m mailing) settle(t *testing.T) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for waiting := 1; waiting > 0; {
+		if err := m.pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where finalized_at is null`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d jobs are not done", waiting)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func (m mailing) forgot(t *testing.T, email string) string {
@@ -141,7 +163,7 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 	if err := m.ForgotPassword(ctx, "ada@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	m.background.Settle()
+	m.settle(t)
 	if len(m.sent) != 0 {
 		t.Error("two mails went out within a minute")
 	}
@@ -199,7 +221,7 @@ func TestNobodyGetsAResetMailWithoutAnAccount(t *testing.T) {
 			t.Errorf("%q: %v", email, err)
 		}
 	}
-	m.background.Settle()
+	m.settle(t)
 	if len(m.sent) != 0 {
 		t.Errorf("got %+v", <-m.sent)
 	}
@@ -286,25 +308,58 @@ func TestUpdatePassword(t *testing.T) {
 	wantKind(t, err, commands.Invalid)
 }
 
-func TestWhatIsQueuedIsDoneBeforeTheEnd(t *testing.T) {
-	m := mailing{c: newClock(), pool: pgtest.Pool(t), sent: make(letters, 100)}
-	o := options(m.c)
-	o.Mailer = m.sent
-	m.Provider = start(t, m.pool, o)
-	must(m.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
-	if err := m.ForgotPassword(t.Context(), "ada@example.com"); err != nil {
+// fragile takes a mail, and says of the first that it failed.
+type fragile struct {
+	letters
+	tries *atomic.Int64
+}
+
+func (f fragile) Send(ctx context.Context, m commands.Mail) error {
+	_ = f.letters.Send(ctx, m)
+	if f.tries.Add(1) == 1 {
+		return errors.New("the line broke")
+	}
+	return nil
+}
+
+// A mail that failed may have arrived. The next attempt has a link of its own, and drops the other.
+func TestAnAttemptDropsTheLinkOfTheOneBefore(t *testing.T) {
+	m := withMail(t, true)
+	m.o.Mailer = fragile{m.sent, &atomic.Int64{}}
+	ctx := t.Context()
+	must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	if err := m.ForgotPassword(ctx, "ada@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	m.Run(ctx)
-	if len(m.sent) != 1 {
-		t.Errorf("%d mails", len(m.sent))
+	m.settle(t)
+	if len(m.sent) != 2 {
+		t.Fatalf("%d mails", len(m.sent))
 	}
-	for range 2000 { // nobody is kept waiting
-		if err := m.ForgotPassword(t.Context(), "ada@example.com"); err != nil {
+	failed, second := link.FindStringSubmatch((<-m.sent).Text)[2], link.FindStringSubmatch((<-m.sent).Text)[2]
+	_, err := m.resetPassword(ctx, failed, another)
+	wantKind(t, err, commands.Invalid)
+	must(m.resetPassword(ctx, second, another))(t)
+}
+
+// What is done for an address tells nothing of it: it is noted, and a job that holds an id alone looks it up.
+func TestAskingForALinkDoesTheSameForEachAddress(t *testing.T) {
+	m := withMail(t, true)
+	must(m.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
+	for _, email := range []string{"ada@example.com", "eve@example.com", "ADA@example.com"} {
+		if err := m.ForgotPassword(t.Context(), email); err != nil {
 			t.Fatal(err)
 		}
+	}
+	m.settle(t)
+	var requests, jobs int
+	var args string
+	err := m.pool.QueryRow(t.Context(), `select (select count(*) from keep.reset_requests), count(*), string_agg(job::text, ' ') from jobs.river_job job where kind = 'mail.reset_link'`).
+		Scan(&requests, &jobs, &args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if requests != 2 || jobs != 2 || strings.Contains(args, "@") || len(m.sent) != 1 {
+		t.Errorf("%d requests, %d mails and %d jobs: %s", requests, len(m.sent), jobs, args)
 	}
 }
 

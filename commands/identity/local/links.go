@@ -1,0 +1,98 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+	"flagledger/commands/mail"
+)
+
+// purpose is what a mailed link is for.
+type purpose string
+
+const (
+	reset  purpose = "reset"
+	verify purpose = "verify"
+)
+
+const (
+	resetTTL        = time.Hour
+	verificationTTL = 3 * 24 * time.Hour
+	mailInterval    = time.Minute // at least, between mails to one person for one purpose
+)
+
+// ForgotPassword has a link mailed that sets a new password, one a minute at most, if the address is known.
+func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
+	email = strings.TrimSpace(email)
+	if !commands.PlainEmail(email) {
+		return nil
+	}
+	return p.o.Links.Reset(ctx, email, p.now())
+}
+
+// MailResetLink implements jobs.LinkMailer.
+func (p *Provider) MailResetLink(ctx context.Context, email string, job int64) error {
+	var who person
+	err := p.pool.QueryRow(ctx, `
+		select user_id, email from keep.people join keep.passwords using (user_id) where lower(email) = lower($1)`, email).Scan(&who.userID, &who.email)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return databaseError("look up an account", err)
+	}
+	token, err := p.issueLink(ctx, reset, resetTTL, who.userID, job)
+	if err != nil || token == "" {
+		return databaseError("note a link", err)
+	}
+	return p.o.Mailer.Send(ctx, mail.ResetLink(who.email, p.o.Issuer, token))
+}
+
+// MailVerificationLink implements jobs.LinkMailer.
+func (p *Provider) MailVerificationLink(ctx context.Context, userID string, job int64) error {
+	var email string
+	err := p.pool.QueryRow(ctx, `
+		select email from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null and not email_verified`, userID).Scan(&email)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return databaseError("look up an account", err)
+	}
+	token, err := p.issueLink(ctx, verify, verificationTTL, userID, job)
+	if err != nil || token == "" {
+		return databaseError("note a link", err)
+	}
+	return p.o.Mailer.Send(ctx, mail.VerificationLink(email, p.o.Issuer, token))
+}
+
+// issueLink makes the token of a link, of which only the SHA-256 is kept, in place of the one that an attempt of the same job made before. It is empty where
+// another job mailed a link just now.
+func (p *Provider) issueLink(ctx context.Context, to purpose, ttl time.Duration, userID string, job int64) (token string, err error) {
+	now := p.now()
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		// Of two jobs for one person the second sees the token of the first.
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger link ' || $1, 0))`, userID); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from keep.mailed_tokens where user_id = $1 and job = $2`, userID, job); err != nil {
+			return err
+		}
+		fresh := newToken()
+		made, err := tx.Exec(ctx, `
+			insert into keep.mailed_tokens (hash, purpose, user_id, issued_at, expires_at, job)
+			select $1::bytea, $2::text, $3::text, $4::timestamptz, $5::timestamptz, $7::bigint
+			where not exists (select from keep.mailed_tokens where user_id = $3 and purpose = $2 and issued_at > $6)`,
+			sum(fresh), to, userID, now, now.Add(ttl), now.Add(-mailInterval), job)
+		if err == nil && made.RowsAffected() > 0 {
+			token = fresh
+		}
+		return err
+	})
+	return token, err
+}

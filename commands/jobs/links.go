@@ -1,0 +1,87 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+)
+
+// Links has links mailed, which the identity provider makes. It owns the table reset_requests.
+type Links struct{ client *Client }
+
+// NewLinks returns the links that are mailed as jobs of a client.
+func NewLinks(c *Client) *Links { return &Links{c} }
+
+// LinkMailer makes links and mails them: an identity provider. Each call is an attempt of a job, and drops the link of the attempt before it.
+type LinkMailer interface {
+	// MailVerificationLink mails a person a link that verifies their address. For a person who is gone, or whose address is verified, it does nothing.
+	MailVerificationLink(ctx context.Context, userID string, job int64) error
+	// MailResetLink mails a link that sets a new password. For an address without an account it does nothing.
+	MailResetLink(ctx context.Context, email string, job int64) error
+}
+
+// VerifyTx has a person mailed a link that verifies their address, once tx is committed.
+func (l *Links) VerifyTx(ctx context.Context, tx pgx.Tx, userID string) error {
+	return l.client.Add(ctx, tx, verificationLink{UserID: userID})
+}
+
+// Verify has a person mailed a link that verifies their address. Its errors are *commands.Error of the kind Unavailable.
+func (l *Links) Verify(ctx context.Context, userID string) error {
+	return unavailable(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.VerifyTx(ctx, tx, userID) }))
+}
+
+// requestsKept is how long an address is kept that a link was asked for: longer than all attempts to mail it take.
+const requestsKept = 2 * time.Hour
+
+// Reset has a link mailed that sets a new password, once for each address and minute. Whose the address is, or whether it is anybody's, is looked up by
+// the job: the call does the same for each. Its errors are *commands.Error of the kind Unavailable.
+func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
+	return unavailable(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
+		var id string
+		err := tx.QueryRow(ctx, `insert into keep.reset_requests (id, email, asked_at) values ($1, $2, $3)
+			on conflict (lower(email), asked_at) do update set asked_at = excluded.asked_at returning id::text`, uuid.New(), email, now.Truncate(time.Minute)).Scan(&id)
+		if err != nil {
+			return err
+		}
+		return l.client.Add(ctx, tx, resetLink{RequestID: id})
+	}))
+}
+
+// RemoveOld forgets the addresses that links were asked for two hours ago or earlier.
+func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
+	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept))
+	return unavailable(err)
+}
+
+// Knows implements commands.PersonalData: an address that a link was asked for is no sign of a person.
+func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil }
+
+// Erase implements commands.PersonalData. It drops what was asked for with the address of a person, which the directory must still hold.
+func (l *Links) Erase(ctx context.Context, userID string) error {
+	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where lower(email) = (select lower(email) from keep.people where user_id = $1)`, userID)
+	return unavailable(err)
+}
+
+func (m *Mails) mailResetLink(ctx context.Context, request string, job int64) error {
+	var email string
+	err := m.pool.QueryRow(ctx, `select email from keep.reset_requests where id = $1`, request).Scan(&email)
+	if errors.Is(err, pgx.ErrNoRows) { // erased
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return giveUpRefused(m.Links.MailResetLink(ctx, email, job))
+}
+
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &commands.Error{Kind: commands.Unavailable, Detail: "mails cannot be noted at this moment", Err: err}
+}
