@@ -436,7 +436,12 @@ func subscribed(t *testing.T, s events.Store, after events.Position) iter.Seq[ev
 
 func mustAppend(t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event) events.Position {
 	t.Helper()
-	position, err := s.Append(t.Context(), stream, expected, facts)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	position, err := s.Append(ctx, stream, expected, facts)
+	for errors.Is(err, events.ErrUnavailable) && ctx.Err() == nil { // on a machine too busy to answer
+		position, err = s.Append(ctx, stream, expected, facts)
+	}
 	if err != nil {
 		t.Errorf("append to %s at %d: %v", stream, expected, err)
 	}

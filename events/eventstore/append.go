@@ -79,7 +79,7 @@ func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevisio
 				return a.result, a.err
 			}
 		case <-silence.C:
-			s.retire(c)
+			s.retireSilent(c)
 			waiting++
 			go func() {
 				c, err := s.acquire(ctx)

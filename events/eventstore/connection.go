@@ -24,6 +24,8 @@ type connection struct {
 	complaint atomic.Pointer[string] // the last problem that the client logged in its search for a node
 	replaced  chan struct{}          // closed when later calls get another connection
 
+	findTimeout time.Duration // how long a call waits for found
+
 	users   int // guarded by Store.mu, as is retired
 	retired bool
 }
@@ -32,7 +34,7 @@ var errClosed = errors.New("closed")
 
 const (
 	// findTimeout is how long a call waits for a node to be found. The search goes on for later calls: callers are told early that there is no
-	// server, and decide how long to try.
+	// server, and decide how long to try. After a server that did not answer, and may just be slow, calls wait for patience instead.
 	findTimeout = 100 * time.Millisecond
 	// patience is how long a call waits for an answer. Then it treats the node as hung and looks for another one, which may be the new leader.
 	patience = 1500 * time.Millisecond
@@ -48,6 +50,23 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.find(ctx, c)
+}
+
+// acquireSoon is acquire with the connection's findTimeout.
+func (s *Store) acquireSoon(ctx context.Context) (*connection, error) {
+	c, err := s.use()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.findTimeout)
+	defer cancel()
+	return s.find(ctx, c)
+}
+
+// find waits until a connection in use has found a node. It releases the connection if that fails.
+func (s *Store) find(ctx context.Context, c *connection) (*connection, error) {
+	var err error
 	select {
 	case <-c.found:
 		if err = c.err; err != nil {
@@ -64,13 +83,6 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// acquireSoon is acquire with findTimeout.
-func (s *Store) acquireSoon(ctx context.Context) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, findTimeout)
-	defer cancel()
-	return s.acquire(ctx)
 }
 
 // tlsHint says which setting is wrong where the client's complaint shows that only one side speaks TLS.
@@ -92,7 +104,11 @@ func (s *Store) use() (*connection, error) {
 		return nil, unavailable(errClosed)
 	}
 	if s.current == nil {
-		c := &connection{found: make(chan struct{}), replaced: make(chan struct{}), users: 1}
+		c := &connection{found: make(chan struct{}), replaced: make(chan struct{}), findTimeout: findTimeout, users: 1}
+		if s.silent {
+			c.findTimeout = patience
+			s.silent = false
+		}
 		config := s.config
 		config.Logger = c.logTo(s.log)
 		client, err := esdb.NewClient(&config)
@@ -123,6 +139,14 @@ func (s *Store) release(c *connection, err error) {
 	if last {
 		_ = c.client.Close()
 	}
+}
+
+// retireSilent retires a connection whose server does not answer.
+func (s *Store) retireSilent(c *connection) {
+	s.mu.Lock()
+	s.silent = s.silent || s.current == c
+	s.mu.Unlock()
+	s.retire(c)
 }
 
 // retire takes a connection out of use. Its last user closes it.

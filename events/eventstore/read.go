@@ -76,7 +76,7 @@ func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedE
 				begun = true
 				silence.Reset(s.patience)
 			case <-silence.C:
-				s.retire(c)
+				s.retireSilent(c)
 				if begun {
 					yield(nil, unavailable(errSilent))
 					return

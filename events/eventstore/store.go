@@ -29,6 +29,7 @@ type Store struct {
 	mu            sync.Mutex // guards what follows
 	current       *connection
 	closed        bool
+	silent        bool // the last connection was retired because its server did not answer
 	refusalLogged time.Time
 }
 
