@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stored is an event in the form that engines keep: JSON under a permanent name and a version of that name's shape. It can stand in an Event as its
-// fact, and is then appended as it is: so facts move from one engine to another, also those that this program does not know.
+// Stored is an event as engines keep it: JSON, the permanent name of its fact, and the version of that fact's shape. As the fact of an Event it is appended
+// unchanged. So all facts can be copied to another engine, even those that this program does not know.
 type Stored struct {
 	ID       uuid.UUID
 	Name     string
@@ -24,7 +24,7 @@ type kind struct {
 	upcast  map[int]func(data []byte) ([]byte, error) // from a version to the next
 }
 
-// kinds is all that may stand in the store. A name stays here forever, as does a golden file of each of its versions in testdata.
+// kinds lists all facts that may be stored. A name stays here forever, and so does a golden file in testdata for each of its versions.
 var kinds = map[string]kind{
 	"flag.created":                {1, decode[FlagCreated], nil},
 	"flag.updated":                {1, decode[FlagUpdated], nil},
@@ -77,8 +77,8 @@ func decode[F Fact](data []byte) (Fact, error) {
 // StoredName implements Fact.
 func (s Stored) StoredName() string { return s.Name }
 
-// Encode turns an event into its stored form. It refuses facts that have no entry in the table of names, and events over MaxEventBytes
-// with ErrTooLarge. JSON values inside facts keep their spelling except for white space.
+// Encode turns an event into its stored form. It returns an error for a fact that is not in kinds, and ErrTooLarge for an event over MaxEventBytes.
+// JSON values in facts are kept as they are written, except for white space.
 func Encode(e Event) (Stored, error) {
 	stored, copied := e.Fact.(Stored)
 	if !copied {
@@ -122,7 +122,8 @@ func StoredEqual[T any](a, b T) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Decode turns a stored event into a fact of today's shape, lifting older versions step by step.
+// Decode turns a stored event into a fact. An older version is converted to today's, step by step. It returns an error for a name or a version that this
+// program does not know.
 func Decode(s Stored) (Event, error) {
 	e := Event{ID: s.ID}
 	if err := json.Unmarshal(s.Metadata, &e.Metadata); err != nil {
@@ -154,7 +155,7 @@ func Decode(s Stored) (Event, error) {
 	return e, nil
 }
 
-// tenantCreatedV1 gives a tenant that was created before plans were recorded the plan that it got then.
+// tenantCreatedV1 adds the plan, which version 1 did not record: sandboxes had the sandbox plan, all others the free one.
 func tenantCreatedV1(data []byte) ([]byte, error) {
 	var t TenantCreated
 	if err := json.Unmarshal(data, &t); err != nil {

@@ -2,21 +2,21 @@ package events
 
 // Fact is something that happened in a stream. The facts of each kind of stream are a sealed interface, such as FlagFact.
 type Fact interface {
-	// StoredName is the permanent name of the fact in the store. It outlives every renaming of Go code.
+	// StoredName is the permanent name of the fact in the store. It stays when Go code is renamed.
 	StoredName() string
 }
 
-// Change is what an update did to one field. A nil *Change left the field alone.
+// Change is the change of one field. A nil *Change means that the field did not change.
 type Change[T any] struct {
 	From T `json:"from"`
 	To   T `json:"to"`
 }
 
-// DefaultEnvironment is the environment that every tenant has, and that a call is about where it names none.
+// DefaultEnvironment is the environment that every tenant has. Calls that name no environment use it.
 const DefaultEnvironment = "production"
 
-// EnvironmentRef names an environment of a tenant. The id is never used again, so an environment that is deleted and added again
-// starts clean; the name is the one it had then.
+// EnvironmentRef names an environment of a tenant. No two environments ever have the same id: one that is added under the name of a deleted one starts
+// empty. Name is the name at the time of the fact.
 type EnvironmentRef struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

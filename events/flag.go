@@ -7,10 +7,10 @@ import (
 
 const flagStreams = "flag-"
 
-// FlagStream names the stream of a flag: the key is unique in its tenant because the stream is.
+// FlagStream returns the name of a flag's stream. It holds the key, so the store itself keeps keys unique in a tenant.
 func FlagStream(tenantID, key string) string { return flagStreams + tenantID + "." + key }
 
-// ParseFlagStream takes a name that FlagStream made apart. Of any other it makes empty strings.
+// ParseFlagStream is the reverse of FlagStream. For the name of any other stream it returns empty strings.
 func ParseFlagStream(stream string) (tenantID, key string) {
 	name, ok := strings.CutPrefix(stream, flagStreams)
 	if !ok {
@@ -31,7 +31,7 @@ const (
 	JSONFlag    FlagType = "json"
 )
 
-// FlagStatus is the status of a whole flag, beside its being enabled in an environment.
+// FlagStatus is the status of a flag in all environments. Whether it is enabled in one of them is separate.
 type FlagStatus string
 
 // The flag statuses.
@@ -49,7 +49,7 @@ type FlagFact interface {
 	flagFact()
 }
 
-// FlagCreated begins a life of a flag. A stream has one for each time that its key was taken.
+// FlagCreated creates a flag. When a flag is deleted its key is free: the next flag with that key has its own FlagCreated in the same stream.
 type FlagCreated struct {
 	TenantID     string          `json:"tenantId"`
 	Key          string          `json:"key"`
@@ -60,7 +60,7 @@ type FlagCreated struct {
 	Description  string          `json:"description,omitempty"`
 	Tags         []string        `json:"tags,omitempty"`
 	ProjectID    string          `json:"projectId,omitempty"`
-	Salt         string          `json:"salt"` // of its split by weight, for life
+	Salt         string          `json:"salt"` // for the split by weight; never changes
 	Variations   []Variation     `json:"variations,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type Variation struct {
 	Weight      Weight          `json:"weight"`
 }
 
-// FlagUpdated changes what describes a flag.
+// FlagUpdated changes fields of a flag.
 type FlagUpdated struct {
 	Name         *Change[string]          `json:"name,omitempty"`
 	DefaultValue *Change[json.RawMessage] `json:"defaultValue,omitempty"`
@@ -81,18 +81,18 @@ type FlagUpdated struct {
 	Tags         *Change[[]string]        `json:"tags,omitempty"`
 }
 
-// FlagStatusChanged moves a flag from one status to another.
+// FlagStatusChanged changes the status of a flag.
 type FlagStatusChanged struct {
 	From FlagStatus `json:"from"`
 	To   FlagStatus `json:"to"`
 }
 
-// FlagEnabled switches a flag on in one environment.
+// FlagEnabled turns a flag on in one environment.
 type FlagEnabled struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
-// FlagDisabled switches a flag off in one environment.
+// FlagDisabled turns a flag off in one environment.
 type FlagDisabled struct {
 	Environment EnvironmentRef `json:"environment"`
 }
@@ -102,7 +102,7 @@ type VariationAdded struct {
 	Variation Variation `json:"variation"`
 }
 
-// VariationUpdated changes a variation in its place.
+// VariationUpdated changes fields of a variation, which keeps its place.
 type VariationUpdated struct {
 	ID          string                   `json:"id"`
 	Name        *Change[string]          `json:"name,omitempty"`
@@ -111,12 +111,12 @@ type VariationUpdated struct {
 	Weight      *Change[Weight]          `json:"weight,omitempty"`
 }
 
-// VariationRemoved removes a variation; it is told whole, so that history can show it.
+// VariationRemoved removes a variation. It holds the whole variation, so that the history can show it.
 type VariationRemoved struct {
 	Variation Variation `json:"variation"`
 }
 
-// FlagDeleted ends a life of a flag. Its key is free again.
+// FlagDeleted deletes a flag. Its key is free again.
 type FlagDeleted struct{}
 
 func (FlagCreated) StoredName() string       { return "flag.created" }

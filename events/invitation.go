@@ -4,7 +4,7 @@ import "time"
 
 const invitationStreams = "invitation-"
 
-// InvitationStream names the stream of an invitation to the platform.
+// InvitationStream returns the name of the stream of an invitation to the platform.
 func InvitationStream(id string) string { return invitationStreams + id }
 
 // InvitationFact is a fact of an invitation's stream.
@@ -15,22 +15,22 @@ type InvitationFact interface {
 	invitationFact()
 }
 
-// InvitationCreated invites somebody to a role on the platform. The address stands in the directory, under ID.
+// InvitationCreated invites a person to a role on the platform. The directory holds their address, under ID.
 type InvitationCreated struct {
 	ID        string       `json:"id"`
 	Role      PlatformRole `json:"role"`
 	ExpiresAt time.Time    `json:"expiresAt"`
 }
 
-// InvitationResent sends an invitation once more; it expires later.
+// InvitationResent sends an invitation again, with a later expiry.
 type InvitationResent struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// InvitationRevoked takes an invitation back.
+// InvitationRevoked revokes an invitation.
 type InvitationRevoked struct{}
 
-// InvitationAccepted says that the person whose address was invited took the role.
+// InvitationAccepted says that the invited person signed in and got the role.
 type InvitationAccepted struct {
 	UserID string `json:"userId"`
 }

@@ -5,7 +5,7 @@ import "time"
 // Scope is what an OAuth client may do in its tenant.
 type Scope string
 
-// The scopes. None of them includes another.
+// The scopes. No scope includes another.
 const (
 	FlagsRead     Scope = "flags:read"
 	FlagsWrite    Scope = "flags:write"
@@ -14,22 +14,22 @@ const (
 	ProjectsWrite Scope = "projects:write"
 )
 
-// OAuthClientCreated gives a tenant an OAuth client, a machine that calls on the tenant's behalf.
+// OAuthClientCreated adds an OAuth client to a tenant: a machine that calls on the tenant's behalf.
 type OAuthClientCreated struct {
 	ClientID   string  `json:"clientId"`
 	Name       string  `json:"name"`
 	Scopes     []Scope `json:"scopes"`
-	SecretHash []byte  `json:"secretHash"` // SHA-256; the secret itself is kept nowhere
+	SecretHash []byte  `json:"secretHash"` // SHA-256; the secret itself is not stored
 }
 
-// OAuthSecretRotated gives an OAuth client a new secret. The one that it had until then is good up to PreviousUntil.
+// OAuthSecretRotated gives an OAuth client a new secret. The previous one works until PreviousUntil.
 type OAuthSecretRotated struct {
 	ClientID      string    `json:"clientId"`
 	SecretHash    []byte    `json:"secretHash"`
 	PreviousUntil time.Time `json:"previousUntil"`
 }
 
-// OAuthClientDeleted ends an OAuth client. Its secrets and its tokens are refused from now on.
+// OAuthClientDeleted deletes an OAuth client. Its secrets and tokens are refused from now on.
 type OAuthClientDeleted struct {
 	ClientID string `json:"clientId"`
 }

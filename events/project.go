@@ -2,7 +2,7 @@ package events
 
 const projectStreams = "project-"
 
-// ProjectStream names the stream of a project.
+// ProjectStream returns the name of a project's stream.
 func ProjectStream(id string) string { return projectStreams + id }
 
 // ProjectFact is a fact of a project's stream.
@@ -13,7 +13,7 @@ type ProjectFact interface {
 	projectFact()
 }
 
-// ProjectCreated begins a project.
+// ProjectCreated creates a project.
 type ProjectCreated struct {
 	ID          string `json:"id"`
 	TenantID    string `json:"tenantId"`
@@ -22,14 +22,14 @@ type ProjectCreated struct {
 	Color       string `json:"color"`
 }
 
-// ProjectUpdated changes what describes a project.
+// ProjectUpdated changes fields of a project.
 type ProjectUpdated struct {
 	Name        *Change[string] `json:"name,omitempty"`
 	Description *Change[string] `json:"description,omitempty"`
 	Color       *Change[string] `json:"color,omitempty"`
 }
 
-// ProjectDeleted ends a project.
+// ProjectDeleted deletes a project.
 type ProjectDeleted struct{}
 
 func (ProjectCreated) StoredName() string { return "project.created" }

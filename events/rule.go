@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Rule serves those who meet all of its conditions something of their own. The first rule of an environment that matches decides.
+// Rule serves something to everyone who meets all of its conditions. The first rule of an environment that matches decides.
 type Rule struct {
 	ID         string      `json:"id"`
 	Name       string      `json:"name,omitempty"`
-	Salt       string      `json:"salt"` // of its rollout, for the life of the rule
+	Salt       string      `json:"salt"` // for its rollout; never changes
 	Conditions []Condition `json:"conditions"`
 	Serve      Serve       `json:"serve"`
 }
 
-// Condition compares an attribute with values, of which one must fit.
+// Condition compares an attribute with values. It holds if one of them fits.
 type Condition struct {
 	Attribute string            `json:"attribute"` // targetingKey, or a path into the attributes: a.b
 	Op        Operator          `json:"op"`
@@ -22,7 +22,7 @@ type Condition struct {
 	Negate    bool              `json:"negate,omitempty"`
 }
 
-// TargetingKey is the attribute that names whom a flag is evaluated for.
+// TargetingKey is the attribute that identifies the unit, mostly a person, that a flag is evaluated for.
 const TargetingKey = "targetingKey"
 
 // Operator is how a condition compares.
@@ -49,21 +49,21 @@ const (
 	Exists        Operator = "exists" // takes no values
 )
 
-// Serve is what a rule or a fallthrough serves: one of a variation, a value of its own, and a rollout.
+// Serve is what a rule or a fallthrough serves: exactly one of a variation, a value and a rollout.
 type Serve struct {
 	VariationID string          `json:"variationId,omitempty"`
 	Value       json.RawMessage `json:"value,omitempty"`
 	Rollout     []Share         `json:"rollout,omitempty"`
-	BucketBy    string          `json:"bucketBy,omitempty"` // an attribute, as conditions name it; targetingKey where empty
+	BucketBy    string          `json:"bucketBy,omitempty"` // an attribute, named as in a condition; empty for targetingKey
 }
 
-// Share is a variation's part of a rollout, relative to the others'.
+// Share is a variation's part of a rollout, in proportion to the sum of all weights.
 type Share struct {
 	VariationID string `json:"variationId"`
 	Weight      Weight `json:"weight"`
 }
 
-// Variations are the ids of the variations that it may serve.
+// Variations returns the ids of the variations that may be served.
 func (s Serve) Variations() []string {
 	var ids []string
 	if s.VariationID != "" {
@@ -75,17 +75,17 @@ func (s Serve) Variations() []string {
 	return ids
 }
 
-// RulesChanged says what changed in the rules of an environment. ApplyRules makes the list that it leaves. Version 1 held both lists whole.
+// RulesChanged says what changed in the rules of an environment. ApplyRules applies it to a list. Version 1 held both lists whole.
 type RulesChanged struct {
 	Environment EnvironmentRef `json:"environment"`
 	Added       []Rule         `json:"added,omitempty"`
 	Removed     []Rule         `json:"removed,omitempty"`
 	Changed     []Change[Rule] `json:"changed,omitempty"` // From and To have the same id
-	// Order has the ids of all rules. It is nil where the same rules stand in the same order as before.
+	// Order has the ids of all rules. It is nil if these are the same as before, in the same order.
 	Order *Change[[]string] `json:"order,omitempty"`
 }
 
-// ChangeRules compares the rules that an environment has with those that it shall have. No two rules of a list may have the same id.
+// ChangeRules returns the fact that turns one list of rules into another. No two rules of a list may have the same id.
 func ChangeRules(environment EnvironmentRef, before, after []Rule) RulesChanged {
 	c := RulesChanged{Environment: environment}
 	was, is := rulesByID(before), rulesByID(after)
@@ -112,8 +112,8 @@ func (c RulesChanged) Empty() bool {
 	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && c.Order == nil
 }
 
-// ApplyRules makes the list that a change leaves. Each entry of the list stands for a rule: id tells which one, and entry makes one for a rule that is new
-// or has changed. The other entries are kept. A rule that neither the list nor the change has is left out.
+// ApplyRules returns the list after a change. Each element stands for a rule, whose id is id(element). Elements of rules that did not change are kept; those
+// of new and changed rules are made by entry. An id that is neither in the list nor in the change is skipped.
 func ApplyRules[T any](before []T, c RulesChanged, id func(T) string, entry func(Rule) T) []T {
 	sent := rulesByID(c.Added)
 	for _, changed := range c.Changed {
@@ -155,7 +155,7 @@ func ruleIDs(list []Rule) []string {
 	return ids
 }
 
-// rulesChangedV1 keeps of both lists only what changed.
+// rulesChangedV1 compares the two lists of version 1.
 func rulesChangedV1(data []byte) ([]byte, error) {
 	var v1 struct {
 		Environment EnvironmentRef `json:"environment"`
@@ -168,7 +168,7 @@ func rulesChangedV1(data []byte) ([]byte, error) {
 	return Marshal(ChangeRules(v1.Environment, v1.From, v1.To))
 }
 
-// FallthroughChanged replaces what an environment serves to those whom no rule matches; nil leaves that to the flag.
+// FallthroughChanged changes what an environment serves where no rule matches. Nil means that the flag decides.
 type FallthroughChanged struct {
 	Environment EnvironmentRef `json:"environment"`
 	From        *Serve         `json:"from"`

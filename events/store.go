@@ -1,4 +1,4 @@
-// Package events holds the facts that flagledger records, how they are stored, and the port to the store that keeps them.
+// Package events defines the facts that flagledger records, how they are encoded, and the Store interface that engines implement.
 package events
 
 import (
@@ -11,53 +11,53 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store keeps facts in streams and delivers all of them, in one order, to its subscribers. Every engine passes the suite in eventstest.
+// Store keeps facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in eventstest.
 type Store interface {
-	// Append adds a batch of events to the end of a stream, all or none, and returns the position of the last one once it is on disk.
+	// Append adds events to the end of a stream, all or none. It returns the position of the last one once it is on disk.
 	//
-	// The stream must stand at the expected revision (0: it must not exist), else ErrConflict. An append whose event ids already stand
-	// in the stream right after the expected revision has been applied before: it changes nothing and succeeds. So after
-	// ErrUnavailable, whose outcome is unknown, the same call is safe to repeat. A too large event is refused with ErrTooLarge.
+	// The stream must be at the expected revision (0: it must not exist), or Append returns ErrConflict. If events with the same ids already
+	// follow the expected revision, the append has been made before: it changes nothing and succeeds. So after ErrUnavailable, when the
+	// outcome is unknown, the same call can be repeated. Events over MaxEventBytes are refused with ErrTooLarge.
 	Append(ctx context.Context, stream string, expected Revision, batch []Event) (Position, error)
 
-	// Read yields the events of a stream in order, beginning with the given revision (0 and 1 both mean the first). A stream that does
-	// not exist yields nothing. It ends after the first error.
+	// Read yields the events of a stream in order, from a revision on (0 and 1 both mean the first event). A stream that does not exist has
+	// no events. Read ends after the first error.
 	Read(ctx context.Context, stream string, from Revision) iter.Seq2[Recorded, error]
 
-	// Subscribe yields all events after a position, in order, each exactly once, page by page, and goes on with new ones as they are
-	// appended. It reconnects by itself. The first Live page says that everything appended before the call has been delivered. It ends with
-	// an error when ctx ends or the log cannot be read.
+	// Subscribe yields all events after a position, page by page, in order, each exactly once, and then new events as they are appended. It
+	// reconnects by itself. With the first Live page, everything that was appended before the call has been delivered. Subscribe ends with an
+	// error when ctx ends or the log cannot be read.
 	Subscribe(ctx context.Context, after Position) iter.Seq2[Page, error]
 
-	// Head returns the position of the last event, the zero Position if there is none.
+	// Head returns the position of the last event, or the zero Position if there is none.
 	Head(ctx context.Context) (Position, error)
 
-	// Engine names the kind of store. A Position has a meaning only within its engine.
+	// Engine returns the name of the engine. Positions of different engines cannot be compared.
 	Engine() string
 }
 
 var (
-	// ErrConflict says that a stream does not stand at the revision that an append expected.
+	// ErrConflict says that a stream is not at the revision that an append expected.
 	ErrConflict = errors.New("stream is at another revision")
-	// ErrUnavailable says that the store could not be reached, or went away before it answered: an append may or may not have been applied.
+	// ErrUnavailable says that the store could not be reached or did not answer. An append may or may not have been made.
 	ErrUnavailable = errors.New("event store is unavailable")
 	// ErrTooLarge says that an event exceeds MaxEventBytes.
 	ErrTooLarge = fmt.Errorf("event is larger than %d bytes", MaxEventBytes)
 )
 
-// MaxEventBytes is the largest size of one event's data and metadata together. It is EventStoreDB's limit, held by every engine.
+// MaxEventBytes is the limit for one event's data and metadata together. It is EventStoreDB's limit; every engine enforces it.
 const MaxEventBytes = 1 << 20
 
-// Revision is the number of an event in its stream, from 1; as a stream's revision, that of its last event; 0 is a stream without events.
+// Revision is the number of an event in its stream, from 1. A stream's revision is that of its last event, or 0 if it has none.
 type Revision uint64
 
-// Position is the place of an event in the whole log, as EventStoreDB counts it. The zero Position stands before the first event.
+// Position is the place of an event in the whole log, as EventStoreDB counts it. The zero Position is before the first event.
 type Position struct {
 	Commit  uint64
 	Prepare uint64
 }
 
-// Compare returns -1, 0 or 1 as p stands before, at or after q.
+// Compare returns -1, 0 or 1 if p is before, at or after q.
 func (p Position) Compare(q Position) int {
 	switch {
 	case p.Commit < q.Commit || p.Commit == q.Commit && p.Prepare < q.Prepare:
@@ -71,14 +71,14 @@ func (p Position) Compare(q Position) int {
 
 func (p Position) String() string { return fmt.Sprintf("%d/%d", p.Commit, p.Prepare) }
 
-// Event is a fact on its way into the store.
+// Event is a fact that is to be appended.
 type Event struct {
 	ID uuid.UUID
 	Metadata
 	Fact Fact
 }
 
-// Metadata is what is known of every event beside its fact.
+// Metadata is what every event has beside its fact.
 type Metadata struct {
 	Time          time.Time `json:"time"` // UTC, whole milliseconds
 	Actor         Actor     `json:"actor"`
@@ -87,7 +87,7 @@ type Metadata struct {
 	Reason        string    `json:"reason,omitempty"` // the caller's own words for the change
 }
 
-// ActorKind says what kind of principal caused an event.
+// ActorKind is the kind of an actor.
 type ActorKind string
 
 // The kinds of actors.
@@ -97,27 +97,26 @@ const (
 	SystemActor ActorKind = "system"
 )
 
-// Actor is who caused an event. Names and addresses are never part of it.
+// Actor is who caused an event. It never holds a name or an address.
 type Actor struct {
 	Kind ActorKind `json:"kind"`
 	ID   string    `json:"id"`
 }
 
-// Recorded is an event as the store keeps it. Err is set, and Fact nil, where the stored bytes could not be decoded; subscribers decide what
-// becomes of such a stream.
+// Recorded is an event that was read from the store. If its bytes could not be decoded, Err is set and Fact is nil.
 type Recorded struct {
 	Event
 	Position Position
 	Stream   string
 	Revision Revision
 	Name     string // the stored name of the fact
-	Stored   Stored // as it is kept, for whoever copies it
+	Stored   Stored // as it is stored, for copies
 	Err      error
 }
 
 // Page is a run of consecutive events.
 type Page struct {
 	Events []Recorded
-	Next   Position // where to subscribe again to continue after this page
+	Next   Position // subscribe from here to continue after this page
 	Live   bool     // nothing more was in the log when the page was read
 }

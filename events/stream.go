@@ -5,20 +5,20 @@ import "strings"
 // PerStream holds a value for each kind of stream. EachStream makes one.
 type PerStream[T any] struct{ values []T }
 
-// EachStream makes a PerStream. It has one parameter for each kind of stream: with a new one, no code compiles that forgets it. Whoever has nothing to do
-// with a kind says so with an empty value.
+// EachStream makes a PerStream. It has a parameter for each kind of stream. So when a kind is added, code that forgets it does not compile; code that has
+// nothing to do with it passes an empty value.
 func EachStream[T any](flag, project, tenant, user, invitation T) PerStream[T] {
 	return PerStream[T]{[]T{flag, project, tenant, user, invitation}}
 }
 
-// prefixes is the registry of streams: what the names of each kind begin with. The stored names of its facts begin alike, with a dot in place of the
-// hyphen.
+// prefixes is the registry of streams: the beginning of the names of each kind. The stored names of their facts begin in the same way, with a dot instead
+// of the hyphen: the facts of flag- streams are flag.created and so on.
 var prefixes = EachStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
 
-// StreamPrefixes returns what the names of streams begin with, one for each kind.
+// StreamPrefixes returns the beginning of the names of each kind of stream.
 func StreamPrefixes() []string { return prefixes.Values() }
 
-// Of returns the value for the kind of a stream. It reports false for a stream of no known kind.
+// Of returns the value for the kind of a stream, and false if the stream is of no known kind.
 func (p PerStream[T]) Of(stream string) (value T, known bool) {
 	for i, prefix := range prefixes.values {
 		if strings.HasPrefix(stream, prefix) {

@@ -2,20 +2,20 @@ package events
 
 const tenantStreams = "tenant-"
 
-// TenantStream names the stream of a tenant.
+// TenantStream returns the name of a tenant's stream.
 func TenantStream(id string) string { return tenantStreams + id }
 
 // Role is what a member may do in a tenant.
 type Role string
 
-// The roles, each of which may do all that the next one may.
+// The roles. Each includes the next one.
 const (
 	AdminRole     Role = "admin"
 	DeveloperRole Role = "developer"
 	ViewerRole    Role = "viewer"
 )
 
-// Plan is what a tenant subscribes to.
+// Plan is the plan that a tenant is on.
 type Plan string
 
 // The plans that a tenant starts on.
@@ -32,8 +32,7 @@ type TenantFact interface {
 	tenantFact()
 }
 
-// TenantCreated begins a tenant. Whom to write to about it is kept in the directory, not here. Version 1 left the plan to
-// be inferred from Sandbox.
+// TenantCreated creates a tenant. The directory holds its contact. Version 1 had no plan.
 type TenantCreated struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -41,22 +40,22 @@ type TenantCreated struct {
 	Plan    Plan   `json:"plan"`
 }
 
-// EnvironmentAdded gives a tenant an environment.
+// EnvironmentAdded adds an environment to a tenant.
 type EnvironmentAdded struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
-// EnvironmentDeleted takes an environment from a tenant, and with it what flags are in it. Its id is never used again.
+// EnvironmentDeleted deletes an environment, and with it the state of all flags there. Its id is never used again.
 type EnvironmentDeleted struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
-// TenantUpdated changes what describes a tenant.
+// TenantUpdated changes fields of a tenant.
 type TenantUpdated struct {
 	Name *Change[string] `json:"name,omitempty"`
 }
 
-// TenantDeleted ends a tenant and all that is in it.
+// TenantDeleted deletes a tenant and everything in it.
 type TenantDeleted struct{}
 
 // MemberAdded makes a person a member of a tenant.
@@ -65,27 +64,27 @@ type MemberAdded struct {
 	Role   Role   `json:"role"`
 }
 
-// MemberInvited makes somebody a member who has no account yet. The address stands in the directory, under ID.
+// MemberInvited adds a pending member: a person who has no account yet. The directory holds their address, under ID.
 type MemberInvited struct {
 	ID   string `json:"id"`
 	Role Role   `json:"role"`
 }
 
-// MemberJoined says that a pending member signed in: from now on it is the person UserID.
+// MemberJoined says that a pending member signed in. From now on they are the member UserID.
 type MemberJoined struct {
 	ID     string `json:"id"` // of the pending member
 	UserID string `json:"userId"`
 	Role   Role   `json:"role"`
 }
 
-// MemberRoleChanged gives a member, pending or not, another role.
+// MemberRoleChanged changes the role of a member, pending or not.
 type MemberRoleChanged struct {
 	UserID string `json:"userId"`
 	From   Role   `json:"from"`
 	To     Role   `json:"to"`
 }
 
-// MemberRemoved ends a membership, pending or not.
+// MemberRemoved removes a member, pending or not.
 type MemberRemoved struct {
 	UserID string `json:"userId"`
 }

@@ -7,23 +7,23 @@ import (
 
 const userStreams = "user-"
 
-// UserStream names the stream of a person.
+// UserStream returns the name of a person's stream.
 func UserStream(id string) string { return userStreams + id }
 
-// PlatformRole is what a person may do beside the tenants: run the platform.
+// PlatformRole is what a person may do on the whole platform, beside their roles in tenants.
 type PlatformRole string
 
-// The platform roles, each of which may do all that the next one may. The empty one is that of everybody else.
+// The platform roles. Each includes the next one. People without one have the empty role.
 const (
 	SuperUser      PlatformRole = "super_user"
 	PlatformAdmin  PlatformRole = "admin"
 	PlatformViewer PlatformRole = "viewer"
 )
 
-// platformRoles are the roles in their order, each after those that it includes.
+// platformRoles has each role after those that it includes.
 var platformRoles = []PlatformRole{"", PlatformViewer, PlatformAdmin, SuperUser}
 
-// Includes reports whether a role may do all that another one may. A role that does not exist includes none and is included by none.
+// Includes reports whether a role may do all that another may. An unknown role includes none, and none includes it.
 func (r PlatformRole) Includes(other PlatformRole) bool {
 	rank := slices.Index(platformRoles, other)
 	return rank >= 0 && slices.Index(platformRoles, r) >= rank
@@ -43,33 +43,33 @@ type UserRegistered struct {
 	Provider string `json:"provider"` // as the identity provider names it: password, google.com, ...
 }
 
-// SessionEnded says that a person signed out of one session. Its tokens are refused from now on; none of them lives longer than Until.
+// SessionEnded says that a person signed out of one session. Its tokens are refused from now on. The last of them expires at Until.
 type SessionEnded struct {
 	UserID    string    `json:"userId"`
 	SessionID string    `json:"sessionId"`
 	Until     time.Time `json:"until"`
 }
 
-// SessionsEnded says that a person's sessions ended that began before an instant, in whole seconds: the password is another. Except is the id of
-// the one that goes on, where there is one.
+// SessionsEnded ends all sessions of a person that began before a time, in whole seconds, because the password has changed. Except is the id of a session that
+// goes on, if any.
 type SessionsEnded struct {
 	Before time.Time `json:"before"`
 	Except string    `json:"except,omitempty"`
 }
 
-// PlatformRoleChanged gives a person another role on the platform, or takes it away.
+// PlatformRoleChanged gives a person another role on the platform, or none.
 type PlatformRoleChanged struct {
 	From PlatformRole `json:"from"`
 	To   PlatformRole `json:"to"`
 }
 
-// UserDeactivated shuts a person out, everywhere.
+// UserDeactivated locks a person out everywhere.
 type UserDeactivated struct{}
 
-// UserReactivated lets a person in again.
+// UserReactivated lets a deactivated person in again.
 type UserReactivated struct{}
 
-// UserErased says that what was known of a person has been erased from the directory. He is shut out for good.
+// UserErased says that a person's data has been erased from the keepings. They are locked out for good.
 type UserErased struct{}
 
 func (UserRegistered) StoredName() string      { return "user.registered" }

@@ -22,7 +22,7 @@ const (
 	Version
 )
 
-// Relation is how an attribute must stand to one of the values.
+// Relation is how an attribute must compare with one of the values.
 type Relation int
 
 // The relations.
@@ -39,14 +39,14 @@ const (
 	LessEqual
 )
 
-// Operator says what a condition asks. docs/rules.md tells it in words.
+// Operator says how a condition compares. docs/rules.md explains each operator.
 type Operator struct {
 	Name     events.Operator
 	Values   Kind
 	Relation Relation
 }
 
-// operators is the one list of them, in the order in which they are shown.
+// operators is the only list of operators, in the order in which they are shown.
 var operators = []Operator{
 	{events.In, Scalar, Equal},
 	{events.Contains, Text, Contains},
@@ -70,7 +70,7 @@ var operators = []Operator{
 // Operators returns all operators, in the order in which they are shown.
 func Operators() []Operator { return slices.Clone(operators) }
 
-// Find finds an operator by its name.
+// Find returns the operator with a name, and false if there is none.
 func Find(name events.Operator) (Operator, bool) {
 	for _, o := range operators {
 		if o.Name == name {

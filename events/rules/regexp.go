@@ -2,9 +2,9 @@ package rules
 
 import "regexp/syntax"
 
-// RegexpSize says what a regular expression of RE2's syntax costs at most once it is compiled: its instructions, and a tenth of the bounds of the
-// character ranges in them. Memory grows with it, and time with it and the length of the text. To find out costs no more than to read the expression:
-// nothing is compiled. The error says what is wrong with one that would not compile.
+// RegexpSize returns an upper bound for the size of a compiled regular expression (RE2 syntax): its instructions, plus a tenth of the bounds of its
+// character ranges. Memory grows with the size, and matching time with the size and the length of the text. The expression is only parsed, not compiled. The
+// error says why it would not compile.
 func RegexpSize(pattern string) (int, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -14,7 +14,7 @@ func RegexpSize(pattern string) (int, error) {
 	return 2 + instructions + bounds/10, nil // every program has a match and a failure
 }
 
-// compiledSize counts what package syntax compiles an expression to: no less, and hardly more.
+// compiledSize counts the instructions that package syntax would compile: at least as many, and hardly more.
 func compiledSize(re *syntax.Regexp) (instructions, bounds int) {
 	for _, sub := range re.Sub {
 		i, b := compiledSize(sub)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// SemanticVersion is a version as Semantic Versioning 2.0.0 defines it. Its build metadata is left out: it does not count in comparisons.
+// SemanticVersion is a version as Semantic Versioning 2.0.0 defines it, without build metadata, which does not count in comparisons.
 type SemanticVersion struct {
 	major, minor, patch string // digits
 	prerelease          string // empty for a release
 }
 
-// ParseSemanticVersion reads a version: 1.2.3-beta.1+build, without a v before it.
+// ParseSemanticVersion parses a version, such as 1.2.3-beta.1+build. A leading v is not allowed.
 func ParseSemanticVersion(text string) (v SemanticVersion, ok bool) {
 	text, build, built := strings.Cut(text, "+")
 	core, prerelease, isPrerelease := strings.Cut(text, "-")
@@ -27,7 +27,7 @@ func ParseSemanticVersion(text string) (v SemanticVersion, ok bool) {
 	return v, true
 }
 
-// Compare is -1, 0 or 1 as v comes before, with or after other.
+// Compare returns -1, 0 or 1 if v is before, equal to or after other.
 func (v SemanticVersion) Compare(other SemanticVersion) int {
 	if c := cmp.Or(compareNumbers(v.major, other.major), compareNumbers(v.minor, other.minor), compareNumbers(v.patch, other.patch)); c != 0 {
 		return c
@@ -47,7 +47,7 @@ func (v SemanticVersion) Compare(other SemanticVersion) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// compareIdentifiers compares numbers by value, texts as ASCII; numbers come first.
+// compareIdentifiers compares numbers by value and texts as ASCII. Numbers come first.
 func compareIdentifiers(a, b string) int {
 	switch aNumber, bNumber := digits(a), digits(b); {
 	case aNumber && bNumber:
@@ -76,7 +76,7 @@ func digits(text string) bool {
 	return text != ""
 }
 
-// identifiers reports whether a text is identifiers with dots between. Leading zeros of numbers are fine in build metadata alone.
+// identifiers reports whether a text is a list of identifiers, separated by dots. Only in build metadata may numbers have leading zeros.
 func identifiers(text string, zeros bool) bool {
 	for id := range strings.SplitSeq(text, ".") {
 		if id == "" || !zeros && digits(id) && !plainNumber(id) {

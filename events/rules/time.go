@@ -2,8 +2,7 @@ package rules
 
 import "time"
 
-// ParseTime reads a time as RFC 3339 writes it, with an offset or Z, to the nanosecond and without leap seconds. time.Parse would take more than that,
-// and allocate.
+// ParseTime parses an RFC 3339 time, with an offset or Z, to the nanosecond, without leap seconds. time.Parse accepts more than that, and allocates.
 func ParseTime(text string) (time.Time, bool) {
 	const seconds, offset = "0000-00-00T00:00:00", "00:00"
 	if len(text) <= len(seconds) || !shaped(text[:len(seconds)], seconds) {
@@ -39,7 +38,7 @@ func ParseTime(text string) (time.Time, bool) {
 	return t.Add(-time.Duration(east) * time.Minute), true
 }
 
-// shaped reports whether a text has digits where a shape has zeros, and is like the shape otherwise.
+// shaped reports whether a text has digits where the shape has zeros, and equals the shape elsewhere.
 func shaped(text, shape string) bool {
 	if len(text) != len(shape) {
 		return false

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The errors tell what a value must be. They leave out the value: it may be about a person.
+// The errors do not contain the value: it may be personal data.
 var (
 	errMissing = errors.New("is required")
 	errScalar  = errors.New("must be a string, a number or a boolean")
@@ -18,8 +18,8 @@ var (
 	errVersion = errors.New("must be a string with a semantic version: 1.2.3 or 1.2.3-beta.1")
 )
 
-// CheckValue returns an error that says what a value, which is well-formed JSON, must be where it is not of a kind. Of a Pattern it checks that it is a
-// string: ReadText and RegexpSize tell the rest.
+// CheckValue checks that a well-formed JSON value is of a kind. Its error says what the value must be. For a Pattern it checks only that the value is a
+// string; RegexpSize checks the expression.
 func CheckValue(kind Kind, value json.RawMessage) error {
 	if len(value) == 0 {
 		return errMissing
@@ -56,7 +56,7 @@ func IsNumber(value json.RawMessage) bool {
 	return len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9')
 }
 
-// ReadText reads a JSON string.
+// ReadText decodes a JSON string.
 func ReadText(value json.RawMessage) (string, error) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", errText
@@ -71,7 +71,7 @@ func ReadText(value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// ReadTime reads a JSON string with a time.
+// ReadTime decodes a JSON string with a time.
 func ReadTime(value json.RawMessage) (time.Time, error) {
 	text, err := ReadText(value)
 	if err != nil {
@@ -84,7 +84,7 @@ func ReadTime(value json.RawMessage) (time.Time, error) {
 	return t, nil
 }
 
-// ReadVersion reads a JSON string with a semantic version.
+// ReadVersion decodes a JSON string with a semantic version.
 func ReadVersion(value json.RawMessage) (SemanticVersion, error) {
 	text, err := ReadText(value)
 	if err != nil {
