@@ -6,10 +6,10 @@ import (
 	"flagledger/events"
 )
 
-// attribute is where in a context to look.
+// attribute is the name of an attribute, prepared for looking it up.
 type attribute struct {
 	name         string
-	path         []string // nil where the name has no dot, or where it would reach into the targeting key
+	path         []string // nil if the name has no dot, or begins with the targeting key
 	targetingKey bool
 }
 
@@ -21,7 +21,7 @@ func newAttribute(name string) attribute {
 	return a
 }
 
-// of finds the attribute, nil where it is absent. One whose own name has the dots comes before one that the path leads to.
+// of returns the attribute's value, nil if it is absent. An attribute whose own name has the dots goes before the one at the path.
 func (a *attribute) of(x *Context) any {
 	value, found := x.Attributes[a.name]
 	if found || a.path == nil {

@@ -5,15 +5,15 @@ import "math/bits"
 // Bucket maps a unit to [0, total), evenly: (murmur3_32(salt + ":" + unit) * total) >> 32. total is less than 1<<32.
 func Bucket(salt, unit string, total uint64) uint64 { return newMurmur(salt).text(unit).bucket(total) }
 
-// murmur is a MurmurHash3_x86_32 (Austin Appleby) with seed 0 that has been begun: its text comes in parts, and one that has taken in a salt is resumed for
-// each unit. It is our own because twmb/murmur3, which tests compare it with, resumes only what it has cloned, and that allocates.
+// murmur is an unfinished MurmurHash3_x86_32 (Austin Appleby) with seed 0. It is a value: the hash of a salt is computed once and copied for each unit. With
+// twmb/murmur3, which tests compare it with, each copy would allocate.
 type murmur struct {
 	state  uint32
-	tail   uint32 // the bytes after the last whole block of four
+	tail   uint32 // the bytes after the last block of four
 	length uint32
 }
 
-// newMurmur begins the hash of a salt's units.
+// newMurmur begins the hash of a salt and a unit.
 func newMurmur(salt string) murmur { return murmur{}.text(salt).byte(':') }
 
 func (h murmur) text(s string) murmur {

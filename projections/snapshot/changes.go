@@ -12,34 +12,34 @@ import (
 	"flagledger/events"
 )
 
-// Change is what became of a flag.
+// Change tells that a flag has changed.
 type Change struct {
 	Position    events.Position
 	Time        time.Time
 	Key         string
 	Version     events.Revision
-	Environment string // the id of the one that it concerns, empty where it concerns all
+	Environment string // the id of the environment that changed, empty for all
 	Deleted     bool
 }
 
-// maxChanges is how many changes are remembered, of all tenants together, for listeners that come back: some 3 MB.
+// maxChanges is how many changes of all tenants are kept for listeners that come back: about 3 MB.
 const maxChanges = 1 << 15
 
-// changes remembers the latest changes and wakes who listens for them.
+// changes keeps the latest changes and wakes listeners.
 type changes struct {
 	mu              sync.RWMutex
-	size            int             // that ring may grow to
-	ring            []numbered      // change n stands at (n-1) % size
-	count           uint64          // of all changes so far, which is the number of the last one
-	evictedPosition events.Position // the last change that is no longer in the ring
-	position        events.Position // up to which listeners have been told
+	size            int             // the largest size of ring
+	ring            []numbered      // change n is at (n-1) % size
+	count           uint64          // of all changes so far: the number of the last one
+	evictedPosition events.Position // of the last change that is no longer in ring
+	position        events.Position // listeners have been told of all changes up to it
 
-	// What the page that is being taken in brings. It is Run's own.
+	// The changes of the page that is being applied. Only Run uses them.
 	pending       []pendingChange
 	accessChanged []*Tenant
 }
 
-// numbered is a change with the number of the one before it in its tenant, 0 for the first.
+// numbered is a change with the number of the tenant's change before it, 0 for the first.
 type numbered struct {
 	Change
 	before uint64
@@ -50,20 +50,20 @@ type pendingChange struct {
 	tenant *Tenant
 }
 
-// tenantFeed is what changes keeps of a tenant.
+// tenantFeed is what changes needs for each tenant.
 type tenantFeed struct {
 	last      uint64 // the number of the tenant's last change
 	listeners int
-	more      chan struct{} // closed at the next change; nil while nobody listens
+	more      chan struct{} // closed at the next change; nil without listeners
 }
 
-// note takes down what an event did to a flag.
+// note adds the change that an event made to a flag. publish tells listeners of it.
 func (c *changes) note(t *Tenant, key string, e events.Recorded, fact events.FlagFact) {
 	environment, deleted := concerns(fact)
 	c.pending = append(c.pending, pendingChange{Change{e.Position, e.Time, key, e.Revision, environment, deleted}, t})
 }
 
-// concerns tells which environment a fact is about, none where it is about the whole flag, and whether it ends the flag.
+// concerns returns the environment that a fact is about, empty for the whole flag, and whether it deletes the flag.
 func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 	switch fact := fact.(type) {
 	case events.FlagEnabled:
@@ -81,10 +81,10 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 	return "", false
 }
 
-// notifyAccess takes down that something else than a flag changed in a tenant: who may listen to it is to be asked again.
+// notifyAccess notes that who may listen to a tenant may have changed. publish wakes its listeners, so that they check.
 func (c *changes) notifyAccess(t *Tenant) { c.accessChanged = append(c.accessChanged, t) }
 
-// publish tells the listeners what was taken down, all of which the snapshot holds by now. It waits for none of them.
+// publish tells listeners of the noted changes. The snapshot must hold all of them. It does not wait for listeners.
 func (c *changes) publish(position events.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,16 +117,16 @@ func (f *tenantFeed) wake() {
 	}
 }
 
-// Listener hears what changes in one environment of a tenant. It must be closed, once. Nobody waits for it: one that does not ask for so long that
-// changes have been forgotten is told of a gap.
+// Listener follows the changes in one environment of a tenant. It must be closed, once. A listener that is too slow, so that changes have been dropped
+// meanwhile, is told of a gap.
 type Listener struct {
 	changes     *changes
 	tenant      *Tenant
 	environment string
-	position    events.Position // up to which it has been told
+	position    events.Position // it has been told of all changes up to it
 }
 
-// Listen begins to listen from now on. It returns nil where the tenant has that many listeners already.
+// Listen returns a listener for the changes from now on, or nil if the tenant already has as many listeners as most.
 func (s *Snapshot) Listen(t *Tenant, environmentID string, most int) *Listener {
 	c := &s.changes
 	c.mu.Lock()
@@ -141,7 +141,7 @@ func (s *Snapshot) Listen(t *Tenant, environmentID string, most int) *Listener {
 	return &Listener{changes: c, tenant: t, environment: environmentID, position: c.position}
 }
 
-// Close ends listening.
+// Close removes the listener.
 func (l *Listener) Close() {
 	l.changes.mu.Lock()
 	defer l.changes.mu.Unlock()
@@ -150,19 +150,19 @@ func (l *Listener) Close() {
 	}
 }
 
-// Resume lets the next Update begin after a position instead of at the time of Listen.
+// Resume makes the next Update begin after a position instead of at the time of Listen.
 func (l *Listener) Resume(after events.Position) { l.position = after }
 
-// Update is what a listener hears.
+// Update is what has changed since a listener asked last.
 type Update struct {
 	Changes  []Change // in order
-	Gap      bool     // there may have been further changes, before these
+	Gap      bool     // changes before these may be missing
 	Position events.Position
-	More     <-chan struct{} // closed when there is more to hear, or when who may listen may have changed
+	More     <-chan struct{} // closed at the next change, or when who may listen may have changed
 }
 
-// Next tells what changed since the last time. The position that a listener resumed from leaves a gap where it is too old, and where the
-// snapshot has not come that far: it is another node's, or none at all.
+// Next returns what has changed since the last call. There is a gap if the position that was resumed from is too old, or if the snapshot has not reached it: it may
+// be another log's.
 func (l *Listener) Next() Update {
 	c := l.changes
 	c.mu.RLock()
@@ -187,7 +187,7 @@ func (l *Listener) Next() Update {
 	return update
 }
 
-// Await waits until the snapshot holds a change of a tenant that stands at a position, as another node has told, or until ctx ends.
+// Await waits until the snapshot holds a tenant's change at a position, which another node has told of, or until ctx ends.
 func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Position) {
 	l := s.Listen(t, "", math.MaxInt)
 	defer l.Close()
@@ -204,10 +204,10 @@ func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Positio
 	}
 }
 
-// FormatPosition writes a position for ParsePosition of any node to read, also later. It is for use after Ready.
+// FormatPosition writes a position for ParsePosition, of this or another node. It may be used after Ready.
 func (s *Snapshot) FormatPosition(p events.Position) string { return s.engine + ":" + p.String() }
 
-// ParsePosition reads what FormatPosition wrote. Of anything else, and of what was written on another engine, it makes nothing.
+// ParsePosition reads what FormatPosition wrote. It returns false for any other text, and for a position of another engine.
 func (s *Snapshot) ParsePosition(text string) (events.Position, bool) {
 	engine, numbers, _ := strings.Cut(text, ":")
 	commit, prepare, _ := strings.Cut(numbers, "/")

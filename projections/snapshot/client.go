@@ -22,7 +22,7 @@ type secret struct {
 	until time.Time // zero for the current one
 }
 
-// HasSecret reports whether a secret with this hash is good. How long it takes tells nothing of the client's secrets.
+// HasSecret reports whether a secret with this hash is valid, in constant time.
 func (c *Client) HasSecret(hash [sha256.Size]byte, now time.Time) bool {
 	found := 0
 	for _, s := range c.secrets {
@@ -34,7 +34,7 @@ func (c *Client) HasSecret(hash [sha256.Size]byte, now time.Time) bool {
 	return found == 1
 }
 
-// Client finds an OAuth client of a tenant that exists.
+// Client finds an OAuth client. A client of a deleted tenant is not found.
 func (s *Snapshot) Client(id string) (*Client, bool) {
 	c, ok := s.clients.Load(id)
 	if !ok {
@@ -65,7 +65,7 @@ func (s *Snapshot) applyClient(t *Tenant, e events.Recorded) {
 	}
 }
 
-// removeClients forgets the clients of a tenant that is deleted.
+// removeClients removes the clients of a deleted tenant.
 func (s *Snapshot) removeClients(t *Tenant) {
 	for _, id := range t.clients {
 		s.clients.Delete(id)

@@ -12,7 +12,7 @@ import (
 	"flagledger/events/rules"
 )
 
-// condition is a condition compiled.
+// condition is a compiled condition.
 type condition struct {
 	attribute attribute
 	test      test
@@ -35,7 +35,7 @@ func (c *condition) holds(x *Context, left *effort) bool {
 	return c.fits(c.attribute.of(x), left) != c.negate
 }
 
-// fits reports whether a value passes the test. Of an array it is enough that one element does; arrays in it are no elements to compare.
+// fits reports whether a value passes the test. An array passes if one of its elements does; arrays in it never do.
 func (c *condition) fits(value any, left *effort) bool {
 	if _, ok := c.test.(exists); ok {
 		return value != nil
@@ -76,7 +76,7 @@ func (c *condition) fitsText(text string, left *effort) bool {
 	return *left >= 0 && c.test.text(text)
 }
 
-// test is what an operator asks of a value. What is not of a type that it takes does not pass.
+// test is a compiled operator. A value of a type that it does not take does not pass.
 type test interface {
 	text(string) bool
 	number(Number) bool
@@ -122,7 +122,7 @@ func compileTest(name events.Operator, values []json.RawMessage, known patterns)
 	return nil, errors.New("the operator compares with values of an unknown kind")
 }
 
-// in passes what is one of the values. Booleans and strings are compared exactly, numbers by value.
+// in passes a value that equals one of the values. Strings and booleans are compared exactly, numbers by value.
 type in struct {
 	texts    oneOf[string]
 	numbers  oneOf[Number]
@@ -165,7 +165,7 @@ type oneOf[T comparable] struct {
 	many map[T]struct{}
 }
 
-const manyValues = 8 // from here on a map is faster than looking through all
+const manyValues = 8 // from here on a map is faster than a list
 
 func newOneOf[T comparable](values []T) oneOf[T] {
 	if len(values) < manyValues {
@@ -186,7 +186,7 @@ func (s *oneOf[T]) has(value T) bool {
 	return found
 }
 
-// affix passes texts that contain, start with or end with one of the values.
+// affix passes texts that contain, start with or end with one of the values, depending on the relation.
 type affix struct {
 	never
 	relation rules.Relation
@@ -205,7 +205,7 @@ func (t affix) text(s string) bool {
 	return false
 }
 
-// matches passes texts that one of the patterns matches somewhere.
+// matches passes texts in which one of the patterns matches.
 type matches struct {
 	never
 	patterns []*pattern
@@ -220,7 +220,7 @@ func (t matches) text(s string) bool {
 	return false
 }
 
-// order is how an ordered value must stand to a bound.
+// order is how a value must compare with a bound.
 type order struct {
 	sign  int // of the comparison with the bound
 	equal bool
@@ -230,7 +230,7 @@ var orders = map[rules.Relation]order{
 	rules.Greater: {+1, false}, rules.GreaterEqual: {+1, true}, rules.Less: {-1, false}, rules.LessEqual: {-1, true},
 }
 
-// bound is the one of several values that is the easiest to pass: where it is not passed, none of them is.
+// bound is the one of several values that is easiest to pass: what does not pass it passes none of them.
 type bound[T any] struct {
 	order
 	value T
@@ -257,7 +257,7 @@ type numberBound struct {
 
 func (t numberBound) number(n Number) bool { return t.bound.passes(n.compare(t.bound.value)) }
 
-// textBound compares texts that stand for something with an order: times, versions.
+// textBound compares texts that hold a time or a version.
 type textBound[T interface{ Compare(T) int }] struct {
 	never
 	bound bound[T]
@@ -269,7 +269,7 @@ func (t textBound[T]) text(s string) bool {
 	return ok && t.bound.passes(v.Compare(t.bound.value))
 }
 
-// versionEqual passes versions of the same precedence as one of the values.
+// versionEqual passes versions with the same precedence as one of the values.
 type versionEqual struct {
 	never
 	versions []rules.SemanticVersion
@@ -280,7 +280,7 @@ func (t versionEqual) text(s string) bool {
 	return ok && slices.ContainsFunc(t.versions, func(w rules.SemanticVersion) bool { return v.Compare(w) == 0 })
 }
 
-// exists passes all that is there and not null, an empty array too.
+// exists passes any value but null, an empty array too.
 type exists struct{}
 
 func (exists) text(string) bool   { return true }

@@ -7,18 +7,18 @@ import (
 	"flagledger/events/rules"
 )
 
-// effort is what an evaluation may still cost, in steps of about 5 ns. Once it is below 0 nothing more is compared, and what has been said since the
-// evaluation began is void.
+// effort is what an evaluation may still cost, in units of about 5 ns. When it is below 0 nothing is compared any more, and the evaluation must fail: its result
+// may be wrong.
 type effort int
 
-// maxEffort is what a whole evaluation may cost: some 20 ms.
+// maxEffort is what an evaluation may cost: about 20 ms.
 const maxEffort effort = 4_000_000
 
-// cost is what a test costs at most.
+// cost is an upper bound for the cost of a test.
 type cost struct {
-	each    effort // for a value
-	per64   effort // for 64 bytes of a text, beside
-	longest int    // text that is tried at all
+	each    effort // per value
+	per64   effort // per 64 bytes of a text, in addition
+	longest int    // text that is compared at all, in bytes
 }
 
 func costOf(t test) cost {
@@ -41,5 +41,5 @@ func costOf(t test) cost {
 	return c
 }
 
-// maxMatched bounds the texts that patterns are tried on, in bytes: what matching costs grows with both.
+// maxMatched is the longest text, in bytes, that regular expressions are matched with.
 const maxMatched = 4096

@@ -7,7 +7,7 @@ import (
 	"flagledger/events"
 )
 
-// Reason says why an evaluation gave its value. OFF, RULE_MATCH and FALLTHROUGH are LaunchDarkly's names; ARCHIVED is ours.
+// Reason says why a value was served. OFF, RULE_MATCH and FALLTHROUGH are LaunchDarkly's names; ARCHIVED is ours.
 type Reason string
 
 // The reasons.
@@ -23,24 +23,24 @@ type Result struct {
 	Enabled       bool
 	Value         json.RawMessage
 	Reason        Reason
-	VariationID   string // empty where no variation was served
+	VariationID   string // empty if no variation was served
 	VariationName string
-	RuleID        string // empty where no rule matched
-	Split         bool   // the unit was bucketed
-	HasRules      bool   // the environment has rules, whether or not one matched; false where the flag is off
+	RuleID        string // empty if no rule matched
+	Split         bool   // the variation was chosen by weight
+	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
 }
 
-// Context is whom a flag is evaluated for.
+// Context is what is known of the unit, mostly a person, that a flag is evaluated for.
 type Context struct {
 	TargetingKey string
-	// Attributes hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions find and compare them.
+	// Attributes may hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions compare them.
 	Attributes map[string]any
 }
 
-// NoUnitError says that a split was reached and there was nothing to bucket by.
+// NoUnitError says that a split cannot choose a variation because the attribute that it splits by is missing.
 type NoUnitError struct {
-	Attribute string // that the split buckets by: targetingKey, or one of the attributes
+	Attribute string // targetingKey, or the name of an attribute
 }
 
 func (e *NoUnitError) Error() string {
@@ -56,7 +56,7 @@ var (
 	errNoTargetingKey = &NoUnitError{events.TargetingKey}
 )
 
-// Evaluate says what the flag serves in an environment. It allocates nothing. The error is a *NoUnitError or ErrTooLarge.
+// Evaluate returns what the flag serves in an environment. It does not allocate. The error is a *NoUnitError or ErrTooLarge.
 func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	e := f.environment(environmentID)

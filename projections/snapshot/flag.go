@@ -9,12 +9,12 @@ import (
 	"flagledger/events"
 )
 
-// Flag is a flag compiled for evaluation. It never changes: an event makes a new one. There may be millions in memory, so it is kept small.
+// Flag is a flag compiled for evaluation. It is immutable: each event makes a new one. There may be millions in memory, so it is small.
 type Flag struct {
 	version      events.Revision
 	defaultValue json.RawMessage
 	variations   []*variation
-	split        *rollout // over the variations, nil where they have no weight
+	split        *rollout // between the variations; nil if they have no weight
 	environments []environment
 	project      unique.Handle[string]
 	salt         murmur
@@ -30,7 +30,7 @@ const (
 	archived
 )
 
-// variation never changes either.
+// variation is immutable too.
 type variation struct {
 	id     string
 	name   string
@@ -38,18 +38,17 @@ type variation struct {
 	weight events.Weight
 }
 
-// environment is the state of a flag in an environment; one without an entry is off and has no rules.
+// environment is the state of a flag in an environment. A flag without an entry for one is off there and has no rules.
 type environment struct {
 	id        unique.Handle[string]
 	enabled   bool
-	targeting *targeting // nil where there are no rules and no fallthrough
+	targeting *targeting // nil without rules and fallthrough
 }
 
 // Version is the number of the flag's last event.
 func (f *Flag) Version() events.Revision { return f.version }
 
-// evolve makes the flag that an event leaves: nil where there is none. An error says that the event cannot be compiled; the flag then serves as
-// before.
+// evolve returns the flag after an event, nil if there is none. If the event cannot be compiled, it returns an error and a flag that serves as before.
 func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error) {
 	if created, ok := fact.(events.FlagCreated); ok {
 		f := &Flag{
@@ -85,7 +84,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 	case events.VariationUpdated:
 		f.update(fact)
 	case events.VariationRemoved:
-		// Only a deleted environment may still serve it, and goes on holding it: see commands.RemoveVariation.
+		// Only rules of deleted environments may still serve it; they keep it. See commands.RemoveVariation.
 		f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(v *variation) bool { return v.id == fact.Variation.ID })
 		f.weigh()
 	case events.RulesChanged:
@@ -121,7 +120,7 @@ func statusOf(s events.FlagStatus) status {
 	}
 }
 
-// shared returns the one copy of a value that many flags have.
+// shared returns one copy for all flags of a value that many of them have.
 func shared(value json.RawMessage) json.RawMessage {
 	switch string(value) {
 	case "true":
@@ -137,7 +136,7 @@ func newVariation(v events.Variation) *variation {
 	return &variation{id: v.ID, name: v.Name, value: shared(v.Value), weight: v.Weight}
 }
 
-// update puts a variation in the place of an older one, wherever that is served.
+// update replaces a variation by a changed one, also in rules and fallthroughs that serve it.
 func (f *Flag) update(fact events.VariationUpdated) {
 	i := slices.IndexFunc(f.variations, func(v *variation) bool { return v.id == fact.ID })
 	if i < 0 {
@@ -163,7 +162,7 @@ func set[T any](field *T, c *events.Change[T]) {
 	}
 }
 
-// weigh makes the flag's own split anew.
+// weigh rebuilds the flag's own split.
 func (f *Flag) weigh() {
 	var shares []share
 	for _, v := range f.variations {
@@ -174,7 +173,7 @@ func (f *Flag) weigh() {
 	f.split = newRollout(f.salt, events.TargetingKey, shares)
 }
 
-// in returns the state in an environment, to be changed.
+// in returns the state in an environment, for changing it.
 func (f *Flag) in(ref events.EnvironmentRef) *environment {
 	f.environments = slices.Clone(f.environments)
 	id := unique.Make(ref.ID)
@@ -187,7 +186,7 @@ func (f *Flag) in(ref events.EnvironmentRef) *environment {
 	return &f.environments[len(f.environments)-1]
 }
 
-// target changes what is served to whom in an environment, and returns the error of change.
+// target changes the targeting of an environment. It returns the error of change.
 func (f *Flag) target(ref events.EnvironmentRef, change func(*targeting) error) error {
 	var t targeting
 	e := f.in(ref)
@@ -201,7 +200,7 @@ func (f *Flag) target(ref events.EnvironmentRef, change func(*targeting) error) 
 	return err
 }
 
-// environment finds the state in an environment, nil where the flag was never touched there.
+// environment returns the state in an environment, nil if the flag was never changed there.
 func (f *Flag) environment(id string) *environment {
 	for i := range f.environments {
 		if f.environments[i].id.Value() == id {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Number is a number among the attributes of a Context, exactly as large as its JSON says. Numbers of the same value are ==, however they are spelt;
-// only exponents beyond a billion are cut short.
+// Number is the exact value of a JSON number in a Context. Numbers of the same value are ==, however they are written. Only exponents over a billion are
+// capped.
 type Number struct {
-	// It is 0.ddd times ten to the exponent: digits has the first 19, filled up with zeros, rest those after them that are not trailing zeros.
-	// All is zero for zero.
+	// The value is 0.ddd times ten to the exponent. digits has the first 19 digits, padded with zeros; rest has those after them, without trailing
+	// zeros. For zero, all fields are zero.
 	digits   uint64
 	rest     string
 	exponent int32
@@ -18,11 +18,11 @@ type Number struct {
 }
 
 const (
-	firstDigits = 19 // that a uint64 holds
+	firstDigits = 19 // as many as a uint64 holds
 	maxExponent = 1_000_000_000
 )
 
-// ParseNumber reads a JSON number. Numbers of up to 19 significant digits take no memory beyond the Number.
+// ParseNumber parses a JSON number. It allocates only for numbers of more than 19 significant digits.
 func ParseNumber(text []byte) Number {
 	n := Number{}
 	exponent, count, fraction, more := 0, 0, false, -1
@@ -80,12 +80,12 @@ func restOf(text []byte) string {
 func parseExponent(text []byte) int {
 	e, err := strconv.Atoi(string(text))
 	if err != nil && e == 0 {
-		return 0 // no JSON
+		return 0 // not JSON
 	}
-	return max(-math.MaxInt32, min(e, math.MaxInt32)) // Atoi returns the nearest int where it is out of range
+	return max(-math.MaxInt32, min(e, math.MaxInt32)) // out of range, Atoi returns the nearest int
 }
 
-// compare returns -1, 0 or 1 as n is less than, equal to or greater than m.
+// compare returns -1, 0 or 1 if n is less than, equal to or greater than m.
 func (n Number) compare(m Number) int {
 	if n.sign() != m.sign() {
 		if n.sign() < m.sign() {
@@ -124,7 +124,7 @@ func (n Number) sign() int {
 	}
 }
 
-// hash goes on hashing with the number as JavaScript writes it, but with all of its digits: 42, 1.5, 1e+21.
+// hash continues a hash with the number as JavaScript writes it, but with all digits: 42, 1.5, 1e+21.
 func (n Number) hash(h murmur) murmur {
 	var buffer [firstDigits + 1]byte
 	first := strconv.AppendUint(buffer[:0], n.digits, 10)

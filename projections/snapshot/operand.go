@@ -9,7 +9,7 @@ import (
 	"flagledger/events/rules"
 )
 
-// operands reads the values of a condition as its operator takes them.
+// operands decodes the values of a condition.
 func operands[T any](values []json.RawMessage, read func(json.RawMessage) (T, error)) ([]T, error) {
 	list := make([]T, len(values))
 	for i, value := range values {
@@ -21,13 +21,13 @@ func operands[T any](values []json.RawMessage, read func(json.RawMessage) (T, er
 	return list, nil
 }
 
-// pattern is a regular expression compiled, and what of its program a text has to go through.
+// pattern is a compiled regular expression, with its rules.RegexpSize.
 type pattern struct {
 	*regexp.Regexp
 	size int
 }
 
-// patterns are regular expressions that a flag has already. Compiling is slow, and most rules of a list that is replaced stay as they were.
+// patterns are the regular expressions that a flag already has. Compiling is slow, and most expressions of a rule that changes stay the same.
 type patterns map[string]*pattern
 
 func (known patterns) compile(value json.RawMessage) (*pattern, error) {
@@ -49,7 +49,7 @@ func (known patterns) compile(value json.RawMessage) (*pattern, error) {
 	return known[text], nil
 }
 
-// Errors leave out the value: it may be about a person.
+// The errors do not contain the value: it may be personal data.
 var (
 	errPattern = errors.New("must be a regular expression of RE2's syntax")
 	errNumber  = errors.New("must be a number")

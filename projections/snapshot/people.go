@@ -2,7 +2,7 @@ package snapshot
 
 import "flagledger/events"
 
-// What use cases ask of people, in words that they have as well.
+// These methods are what use cases in commands need of people.
 
 // Registered reports whether a person has begun to use the service.
 func (s *Snapshot) Registered(userID string) bool { return s.User(userID).Registered }
@@ -13,15 +13,15 @@ func (s *Snapshot) ShutOut(userID string) bool {
 	return ok && (u.Deactivated || u.Erased)
 }
 
-// PlatformRole is what a person may do on the platform.
+// PlatformRole returns a person's role on the platform, empty if they have none.
 func (s *Snapshot) PlatformRole(userID string) events.PlatformRole {
 	return s.User(userID).PlatformRole
 }
 
-// TenantsOf lists the tenants that a person is a member of, the first one first. They must not be changed.
+// TenantsOf returns the ids of the tenants that a person is a member of, the oldest membership first. The caller must not change them.
 func (s *Snapshot) TenantsOf(userID string) []string { return s.User(userID).Tenants }
 
-// RoleIn tells what a person may do in a tenant that exists, empty for one who is no member.
+// RoleIn returns a person's role in a tenant, empty if they are not a member or the tenant does not exist.
 func (s *Snapshot) RoleIn(tenantID, userID string) events.Role {
 	tenant, ok := s.Tenant(tenantID)
 	if !ok {

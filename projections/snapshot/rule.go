@@ -9,15 +9,15 @@ import (
 	"flagledger/events"
 )
 
-// targeting is what an environment serves to whom.
+// targeting is the rules and the fallthrough of an environment.
 type targeting struct {
 	rules            []rule
-	fallthroughServe *serve // to those whom no rule matches; nil leaves that to the flag
-	// pending are the rules as they should be, where one of them cannot be compiled; else nil.
+	fallthroughServe *serve // served if no rule matches; nil if the flag decides
+	// pending is the newest list of rules while one of them cannot be compiled, else nil.
 	pending []pendingRule
 }
 
-// rule is a rule compiled.
+// rule is a compiled rule.
 type rule struct {
 	id         string
 	conditions []condition
@@ -33,7 +33,7 @@ func (r *rule) matches(x *Context, left *effort) bool {
 	return true
 }
 
-// serve is one of a variation, a rollout and a value of its own.
+// serve is exactly one of a variation, a rollout and a value.
 type serve struct {
 	variation *variation
 	rollout   *rollout
@@ -54,14 +54,14 @@ type share struct {
 	weight    uint64
 }
 
-// pendingRule is a rule of a list that is not compiled yet.
+// pendingRule is a rule of a list that is to be compiled.
 type pendingRule struct {
 	id   string
-	sent *events.Rule // nil where the rule is the one that is served now
+	sent *events.Rule // nil if the compiled rule of this id is current
 }
 
-// changeRules compiles the rules that are new or have changed and keeps the others. Where one cannot be compiled, the targeting serves as before, and
-// remembers the list until a later change makes it good.
+// changeRules compiles new and changed rules and keeps the others. If one cannot be compiled, the rules serve as before. The list stays pending until a later
+// change repairs it.
 func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	if t.pending == nil {
 		for _, r := range t.rules {
@@ -153,7 +153,7 @@ func (f *Flag) variation(id string) (*variation, error) {
 	return nil, fmt.Errorf("the flag has no variation %s", id)
 }
 
-// newRollout returns nil where there is no weight.
+// newRollout returns nil if the weights add up to nothing.
 func newRollout(salt murmur, bucketBy string, shares []share) *rollout {
 	total := uint64(0)
 	for _, s := range shares {
@@ -169,7 +169,7 @@ func newRollout(salt murmur, bucketBy string, shares []share) *rollout {
 	return r
 }
 
-// pick finds the variation of a context's unit; false where it has none. Units are texts that are not empty, and numbers.
+// pick chooses the variation for a context, and returns false if it has no unit. A unit is a number or a text that is not empty.
 func (r *rollout) pick(x *Context) (*variation, bool) {
 	var h murmur
 	if r.by == nil {
@@ -201,7 +201,7 @@ func (r *rollout) pick(x *Context) (*variation, bool) {
 	return r.shares[len(r.shares)-1].variation, true // not reached: at is less than the sum
 }
 
-// serves reports whether a variation is served for a rule or in place of one.
+// serves reports whether a rule or the fallthrough serves a variation.
 func (t *targeting) serves(v *variation) bool {
 	return t.fallthroughServe != nil && t.fallthroughServe.serves(v) || slices.ContainsFunc(t.rules, func(r rule) bool { return r.serve.serves(v) })
 }
@@ -210,7 +210,7 @@ func (s *serve) serves(v *variation) bool {
 	return s.variation == v || s.rollout != nil && slices.ContainsFunc(s.rollout.shares, func(s share) bool { return s.variation == v })
 }
 
-// replace returns what serves as before but one variation in place of another.
+// replace returns a copy in which one variation is replaced by another.
 func (t *targeting) replace(from, to *variation) *targeting {
 	if t == nil || !t.serves(from) {
 		return t

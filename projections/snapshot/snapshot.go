@@ -1,5 +1,5 @@
-// Package snapshot holds in memory what every request asks: flags, compiled for evaluation, and who may do what. One subscription keeps it
-// current. Readers take no lock and never wait for it.
+// Package snapshot keeps in memory what every request needs: compiled flags, and who may do what. One subscription keeps it current. Readers
+// take no lock and never wait.
 package snapshot
 
 import (
@@ -17,15 +17,14 @@ import (
 	"flagledger/events"
 )
 
-// Snapshot is the state of all tenants at a position of the log. Its methods may be used at once with Run, but what they say before Ready is
-// not yet the whole.
+// Snapshot is the state of all tenants at a position of the log. Its methods may be used while Run runs. Before Ready it is not complete.
 type Snapshot struct {
 	tenants  *xsync.Map[string, *Tenant]
 	users    *xsync.Map[string, *User]
 	clients  *xsync.Map[string, *Client]
-	ended    *xsync.Map[session, time.Time] // sessions, and until when their tokens would have lived
-	swept    time.Time                      // when those were last dropped whose tokens have expired
-	projects map[string]*Tenant             // whose they are; apply alone uses it
+	ended    *xsync.Map[session, time.Time] // sessions, and when the last of their tokens expires
+	swept    time.Time                      // when sweep last ran
+	projects map[string]*Tenant             // by project id; only apply uses it
 	position atomic.Pointer[events.Position]
 	faults   atomic.Int64
 	changes  changes
@@ -80,19 +79,19 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 // Ready is closed once the snapshot holds all that was in the log when it started.
 func (s *Snapshot) Ready() <-chan struct{} { return s.ready }
 
-// Position is how far the snapshot has followed the log.
+// Position returns the position that the snapshot has reached: it holds all events up to it.
 func (s *Snapshot) Position() events.Position { return *s.position.Load() }
 
-// Faults counts the events that could not be taken in. The stream of each stays as it was before the event.
+// Faults counts the events that could not be applied. What each is about stays as it was before the event.
 func (s *Snapshot) Faults() int64 { return s.faults.Load() }
 
-// handlers take in the facts of each kind of stream.
+// handlers apply the facts of each kind of stream.
 var handlers = events.EachStream(
 	handle((*Snapshot).applyFlag),
 	handle((*Snapshot).applyProject),
 	handle((*Snapshot).applyTenant),
 	handle((*Snapshot).applyUser),
-	handle(func(*Snapshot, events.Recorded, events.InvitationFact) error { return nil }), // no request asks the snapshot for invitations
+	handle(func(*Snapshot, events.Recorded, events.InvitationFact) error { return nil }), // no request needs invitations
 )
 
 type handler func(*Snapshot, events.Recorded) error
@@ -107,12 +106,12 @@ func handle[F events.Fact](apply func(*Snapshot, events.Recorded, F) error) hand
 	}
 }
 
-// apply takes in a page. Only Run calls it.
+// apply applies a page. Only Run calls it.
 func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	for _, e := range page.Events {
 		if err := s.applyEvent(e); err != nil {
 			s.faults.Add(1)
-			log.Error("the snapshot leaves out an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+			log.Error("the snapshot could not apply an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
 		}
 	}
 	s.position.Store(&page.Next)
@@ -145,7 +144,7 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	if after == nil {
 		t.flags.Delete(key)
 	} else {
-		t.flags.Store(strings.Clone(key), after) // the key is a part of the stream's name, which would stay with it
+		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
 	}
 	if err != nil {
 		return err
@@ -174,7 +173,7 @@ func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) erro
 	return nil
 }
 
-// tenant returns a tenant to write to; it makes one where a fact comes before the tenant's own.
+// tenant returns a tenant for writing. It makes one if a fact of something in the tenant comes before the tenant's own.
 func (s *Snapshot) tenant(id string) *Tenant {
 	t, ok := s.tenants.Load(id)
 	if !ok {
@@ -217,7 +216,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 			s.addMember(t, fact.UserID, fact.Role)
 		}
 	case events.MemberRoleChanged:
-		if _, member := t.members.Load(fact.UserID); member { // not one who is pending
+		if _, member := t.members.Load(fact.UserID); member { // not a pending one
 			t.members.Store(fact.UserID, fact.To)
 		}
 	case events.MemberRemoved:

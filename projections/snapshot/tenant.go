@@ -9,20 +9,20 @@ import (
 	"flagledger/events"
 )
 
-// Tenant is what requests ask of a tenant.
+// Tenant is what requests need of a tenant.
 type Tenant struct {
 	id             string
 	state          atomic.Pointer[tenantState]
 	flags          *xsync.Map[string, *Flag]
-	keysGeneration atomic.Uint64 // counts the flags that came or went
+	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
 	members        *xsync.Map[string, events.Role]
 	projects       *xsync.Map[string, *project]
-	clients        []string // the ids of the OAuth clients; apply alone uses it
+	clients        []string // the ids of the OAuth clients; only apply uses it
 	feed           tenantFeed
 }
 
-// tenantState is what seldom changes; it is replaced whole.
+// tenantState is what rarely changes. It is replaced whole.
 type tenantState struct {
 	exists       bool
 	name         string
@@ -30,7 +30,7 @@ type tenantState struct {
 	environments []events.EnvironmentRef
 }
 
-// flagKeys are the keys of a tenant's flags in order, as of a generation.
+// flagKeys are the sorted keys of a tenant's flags at a generation.
 type flagKeys struct {
 	generation uint64
 	keys       []string
@@ -49,7 +49,7 @@ func newTenant(id string) *Tenant {
 	return t
 }
 
-// count adds to the number of flags of the project that a flag belongs to.
+// count changes the number of flags of a flag's project by n.
 func (t *Tenant) count(f *Flag, n int64) {
 	if f == nil {
 		return
@@ -59,7 +59,7 @@ func (t *Tenant) count(f *Flag, n int64) {
 	}
 }
 
-// Tenant finds a tenant.
+// Tenant returns a tenant, and false if there is none with this id.
 func (s *Snapshot) Tenant(id string) (*Tenant, bool) {
 	t, ok := s.tenants.Load(id)
 	if !ok || !t.state.Load().exists {
@@ -74,7 +74,7 @@ func (t *Tenant) ID() string { return t.id }
 // Name is the tenant's name.
 func (t *Tenant) Name() string { return t.state.Load().name }
 
-// Plan is what the tenant subscribes to.
+// Plan is the plan that the tenant is on.
 func (t *Tenant) Plan() events.Plan { return t.state.Load().plan }
 
 // Environment finds an environment by its name.
@@ -87,13 +87,13 @@ func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
 	return events.EnvironmentRef{}, false
 }
 
-// Environments are those that the tenant has, in the order of their creation. They must not be changed.
+// Environments returns the tenant's environments in the order of their creation. The caller must not change them.
 func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().environments }
 
-// Role tells what a person may do in the tenant; false for one who is no member.
+// Role returns the role of a member, and false for a person who is not a member.
 func (t *Tenant) Role(userID string) (events.Role, bool) { return t.members.Load(userID) }
 
-// Admins are the ids of those who may do anything in the tenant, in no order.
+// Admins returns the ids of the tenant's admins, in no order.
 func (t *Tenant) Admins() (ids []string) {
 	t.members.Range(func(id string, role events.Role) bool {
 		if role == events.AdminRole {
@@ -107,7 +107,7 @@ func (t *Tenant) Admins() (ids []string) {
 // Flag finds a flag by its key.
 func (t *Tenant) Flag(key string) (*Flag, bool) { return t.flags.Load(key) }
 
-// FlagKeys are the keys of the tenant's flags, in order. The caller must not change them.
+// FlagKeys returns the sorted keys of the tenant's flags. The caller must not change them.
 func (t *Tenant) FlagKeys() []string {
 	generation := t.keysGeneration.Load()
 	if last := t.keys.Load(); last != nil && last.generation == generation {
@@ -123,10 +123,10 @@ func (t *Tenant) FlagKeys() []string {
 	return keys
 }
 
-// Size counts the tenant's flags and members. Who was invited and has not signed in yet is no member.
+// Size counts the tenant's flags and members, without pending members.
 func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.Size() }
 
-// ProjectFlags counts the flags of a project; false where the tenant has no such project.
+// ProjectFlags counts the flags of a project. It returns false if the tenant has no such project.
 func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
 	p, ok := t.projects.Load(projectID)
 	if !ok {

@@ -7,19 +7,19 @@ import (
 	"flagledger/events"
 )
 
-// User is what requests ask of a person.
+// User is what requests need of a person.
 type User struct {
 	Registered   bool
-	Tenants      []string // that the person is a member of, the first one first
+	Tenants      []string // that the person is a member of, the oldest membership first
 	PlatformRole events.PlatformRole
 	Deactivated  bool
 	Erased       bool
 
-	endedBefore time.Time // sessions that began before have ended
-	endedExcept string    // but this one
+	endedBefore time.Time // sessions that began before it have ended
+	endedExcept string    // except this one
 }
 
-// User finds a person. One who never signed in has no tenants.
+// User returns a person. A person who never signed in is the zero User.
 func (s *Snapshot) User(id string) User {
 	if u, ok := s.users.Load(id); ok {
 		return *u
@@ -29,7 +29,7 @@ func (s *Snapshot) User(id string) User {
 
 type session struct{ userID, id string }
 
-// SessionEnded reports whether a session of a person has ended that began at an instant: he has signed out of it, or has another password since.
+// SessionEnded reports whether a session that began at a given time has ended: the person signed out of it or changed their password since.
 func (s *Snapshot) SessionEnded(userID, sessionID string, began time.Time) bool {
 	if u, ok := s.users.Load(userID); ok && began.Before(u.endedBefore) && sessionID != u.endedExcept {
 		return true
@@ -69,10 +69,10 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) error {
 	return nil
 }
 
-// sweepInterval is how often all ended sessions are looked through: of many that end, few wait for it.
+// sweepInterval is the least time between two sweeps, so that most sessions that end do not wait for one.
 const sweepInterval = time.Minute
 
-// sweep drops the ended sessions whose tokens have expired meanwhile.
+// sweep drops ended sessions whose tokens have expired: these are refused anyway.
 func (s *Snapshot) sweep(now time.Time) {
 	if now.Sub(s.swept) < sweepInterval {
 		return
