@@ -790,6 +790,47 @@ func TestAStreamHearsOfOtherNodes(t *testing.T) {
 	again.ends()
 }
 
+// Whoever hears of a change and reads at once finds it, on the node that told of it.
+func TestAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
+	t.Parallel()
+	const changes = 100
+	first := nodetest.New(t)
+	second := first.SecondNode()
+	me := first.SignUp("me@example.com")
+	there := *me
+	there.Service = second
+	second.Eventually("the other node knows the tenant", func() bool { return there.Call("HEAD", streamPath, nil).Status == 200 })
+	streams := map[*nodetest.Client]*listening{me: listen(me), &there: listen(&there)}
+	me.CreateFlag("k", nil)
+	for c, l := range streams {
+		l.hears("k 1")
+		c.Call("GET", nodetest.FlagPath("k"), nil).Want(200)
+	}
+	late := 0
+	for version := 2; version < changes+2; version++ {
+		changed := make(chan struct{})
+		began := time.Now()
+		go func() {
+			defer close(changed)
+			enableOrDisable := map[bool]string{true: "/enable", false: "/disable"}[version%2 == 0]
+			me.Call("POST", nodetest.FlagPath("k", enableOrDisable), nil).Want(200)
+		}()
+		for c, l := range streams {
+			e := l.next()
+			row := c.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]
+			history := c.History("k", "")
+			if row["version"] == float64(version) && len(history) == version {
+				continue
+			}
+			if late++; e.at.Sub(began) < time.Second {
+				t.Errorf("version %d was heard of after %v, and the lists show version %v and %d entries", version, e.at.Sub(began), row["version"], len(history))
+			}
+		}
+		<-changed
+	}
+	t.Logf("%d of %d reads were too early because the read models lagged for a second", late, 2*changes)
+}
+
 // BenchmarkStream is the time from a change's being asked for until each of 1,000 streams has heard of it.
 func BenchmarkStream(b *testing.B) {
 	s := nodetest.New(b)

@@ -50,6 +50,12 @@ type pendingChange struct {
 	tenant *Tenant
 }
 
+// announcement is what listeners are told of a page.
+type announcement struct {
+	changes  []pendingChange
+	position events.Position
+}
+
 // tenantFeed is what changes needs for each tenant.
 type tenantFeed struct {
 	last      uint64 // the number of the tenant's last change
@@ -84,12 +90,28 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 // notifyAccess notes that who may listen to a tenant may have changed. publish wakes its listeners, so that they check.
 func (c *changes) notifyAccess(t *Tenant) { c.accessChanged = append(c.accessChanged, t) }
 
-// publish tells listeners of the noted changes. The snapshot must hold all of them. It does not wait for listeners.
-func (c *changes) publish(position events.Position) {
+// take returns the changes noted for a page, which the snapshot must hold. Listeners whose access may have changed are woken at once.
+func (c *changes) take(position events.Position) announcement {
+	a := announcement{changes: c.pending, position: position}
+	c.pending = nil
+	if len(c.accessChanged) > 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, t := range c.accessChanged {
+			t.feed.wake()
+		}
+		clear(c.accessChanged)
+		c.accessChanged = c.accessChanged[:0]
+	}
+	return a
+}
+
+// publish tells listeners of changes. It does not wait for listeners.
+func (c *changes) publish(a announcement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.pending {
-		n := &c.pending[i]
+	for i := range a.changes {
+		n := &a.changes[i]
 		entry := numbered{n.Change, n.tenant.feed.last}
 		if len(c.ring) < c.size {
 			c.ring = append(c.ring, entry)
@@ -101,13 +123,16 @@ func (c *changes) publish(position events.Position) {
 		n.tenant.feed.last = c.count
 		n.tenant.feed.wake()
 	}
-	for _, t := range c.accessChanged {
-		t.feed.wake()
+	c.position = a.position
+}
+
+// wake makes the listeners of the tenants that an announcement is about look again.
+func (c *changes) wake(a announcement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range a.changes {
+		a.changes[i].tenant.feed.wake()
 	}
-	c.position = position
-	clear(c.pending)
-	clear(c.accessChanged)
-	c.pending, c.accessChanged = c.pending[:0], c.accessChanged[:0]
 }
 
 func (f *tenantFeed) wake() {
@@ -193,7 +218,7 @@ func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Positio
 	defer l.Close()
 	for {
 		update := l.Next()
-		if update.Position.Compare(position) >= 0 {
+		if s.Position().Compare(position) >= 0 {
 			return
 		}
 		select {

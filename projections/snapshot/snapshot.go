@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type Snapshot struct {
 	engine   string // of the store, once Run has begun
 	ready    chan struct{}
 	live     bool
+
+	announcer *announcer // nil where listeners are told at once
 }
 
 // New returns an empty snapshot.
@@ -52,6 +55,11 @@ func New() *Snapshot {
 // has been read stays, and Run subscribes again from there.
 func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
 	s.engine = store.Engine()
+	if s.announcer != nil {
+		var announcing sync.WaitGroup
+		defer announcing.Wait()
+		announcing.Go(func() { s.announcer.run(ctx, s.changes.publish) })
+	}
 	retry := &backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}
 	retry.Reset()
 	for ctx.Err() == nil {
@@ -115,7 +123,7 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 		}
 	}
 	s.position.Store(&page.Next)
-	s.changes.publish(page.Next)
+	s.announce(s.changes.take(page.Next))
 	if page.Live && !s.live {
 		s.live = true
 		close(s.ready)

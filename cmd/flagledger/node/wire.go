@@ -16,6 +16,7 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
+	"flagledger/events"
 	"flagledger/http"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -73,6 +74,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	store := measure(facts, metrics)
 	live := snapshot.New()
 	progress := projections.NewProgress(models.All())
+	live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { progress.Wait(ctx, position, []string{"flag."}) })
 	writer := commands.NewWriter(store, progress.Wait)
 	people, reads := directory.New(pool), queries.New(pool, live)
 	queue, err := jobs.Open(pool)
