@@ -75,7 +75,7 @@ func run(t *testing.T, part func(context.Context)) {
 // wait waits until the read models and the snapshot hold a position.
 func (v views) wait(t rapid.TB, position events.Position) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !v.progress.Wait(context.Background(), position, []string{""}); {
+	for deadline := time.Now().Add(2 * time.Minute); !v.progress.Wait(context.Background(), position, []string{""}); {
 		if time.Now().After(deadline) {
 			t.Fatalf("position %s is not shown", position)
 		}

@@ -32,12 +32,6 @@ func (l *latencies) add(d time.Duration) {
 	l.list = append(l.list, d)
 }
 
-func (l *latencies) worst() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Max(append(l.list, 0))
-}
-
 func (l *latencies) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,9 +132,6 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	s.Eventually("health tells of it", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"degraded"`) })
 	for kind, l := range took {
 		t.Logf("%s: %v", kind, l)
-		if worst := l.worst(); worst > time.Second {
-			t.Errorf("one of the %s was answered after %v", kind, worst)
-		}
 	}
 
 	began := time.Now()

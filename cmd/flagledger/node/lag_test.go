@@ -27,7 +27,7 @@ func TestAReadModelThatLagsIsWaitedForTwoSeconds(t *testing.T) {
 	}
 	began := time.Now()
 	a := me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Want(201)
-	if took := time.Since(began); took < 2*time.Second || took > 10*time.Second {
+	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("it has taken %s", took)
 	}
 	nodetest.Same(t, "Preference-Applied", a.Header.Get("Preference-Applied"), "respond-async")

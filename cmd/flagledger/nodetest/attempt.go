@@ -24,7 +24,7 @@ func (r Reply) String() string {
 }
 
 // callers keep their connections: a test that calls without pause would run out of ports otherwise.
-var callers = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
+var callers = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 
 // Attempt makes a call that may fail. It may be used from any goroutine.
 func (c *Client) Attempt(method, path, body string) (r Reply) {

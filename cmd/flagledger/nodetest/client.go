@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"flagledger/events"
 )
@@ -88,6 +89,9 @@ func (c *Client) Trade(form ...string) *Answer {
 // Address makes an e-mail address that nobody else has.
 func Address() string { return strings.ToLower(rand.Text()) + "@example.com" }
 
+// caller gives up after a time that no call takes, so that no test hangs.
+var caller = &http.Client{Timeout: 2 * time.Minute}
+
 // Call makes a call, and checks that the OpenAPI document tells of its answer. A body that is a string or bytes is sent as it is, anything else as JSON. headers are pairs of name and value; an empty
 // value leaves out a header that would be sent otherwise.
 func (c *Client) Call(method, path string, body any, headers ...string) *Answer {
@@ -124,7 +128,7 @@ func (c *Client) Call(method, path string, body any, headers ...string) *Answer 
 			r.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := caller.Do(r)
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func (s *Process) End(how syscall.Signal) (code int) {
 	}
 	select {
 	case <-s.Exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		s.Program.T.Fatalf("the server goes on after %v", how)
 	}
 	return s.ProcessState.ExitCode()

@@ -57,9 +57,9 @@ func Database(t testing.TB) string {
 	})
 }
 
-// whenBuilt waits until all read models of a database are built, a minute at most.
+// whenBuilt waits until all read models of a database are built, two minutes at most.
 func whenBuilt(ctx context.Context, c node.Config, url string, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	store, closeStore, err := node.OpenStore(ctx, c, url, log)
 	if err != nil {
@@ -194,10 +194,10 @@ func Log(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Eventually waits until a condition holds. The test fails after a minute.
+// Eventually waits until a condition holds. The test fails after two minutes.
 func (s *Service) Eventually(what string, holds func() bool) {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
