@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ func main() {
 		os.Exit(2)
 	}
 	server := esdbtest.New(process{})
-	command := exec.Command(os.Args[1], os.Args[2:]...)
+	command := exec.CommandContext(context.Background(), os.Args[1], os.Args[2:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	command.Env = append(os.Environ(), "FLAGLEDGER_TEST_ENGINE=eventstore", "FLAGLEDGER_TEST_EVENTSTORE_URL="+server.URL())
 	err := command.Run()
