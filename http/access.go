@@ -137,7 +137,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 // checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase him. Who did so on another node just now may
 // call at once what is about no tenant: that node has waited for the read models, but not for the snapshot here.
 func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
-	if p.machine != nil || a.queries.Snapshot().User(p.claims.UserID).Registered {
+	if p.machine != nil || a.live.Registered(p.claims.UserID) {
 		return nil
 	}
 	if need.who == person {
@@ -163,12 +163,12 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 // checkRevoked tells whether what a token proves has been revoked.
 func (a *API) checkRevoked(c *credential) error {
 	if c.machine != nil {
-		if client, ok := a.queries.Snapshot().Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
+		if client, ok := a.live.Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
 			return newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
 		}
 		return nil
 	}
-	return commands.CheckSession(a.queries.Snapshot(), c.claims)
+	return commands.CheckSession(a.live, c.claims)
 }
 
 // stillAllowed reports whether a principal who was admitted to an environment of a tenant would be admitted again.
@@ -206,13 +206,13 @@ func (a *API) authorize(p *principal, need access, id string) error {
 // one that does not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if id == "" {
-		tenants := a.queries.Snapshot().User(p.claims.UserID).Tenants
+		tenants := a.live.TenantsOf(p.claims.UserID)
 		if len(tenants) == 0 {
 			return newProblem(http.StatusForbidden, "the caller is a member of no tenant")
 		}
 		id = tenants[0]
 	}
-	tenant, ok := a.queries.Snapshot().Tenant(id)
+	tenant, ok := a.live.Tenant(id)
 	if ok {
 		p.role, ok = tenant.Role(p.claims.UserID)
 	}
@@ -228,7 +228,7 @@ func (a *API) authorizePerson(p *principal, need access, id string) error {
 
 // authorizeMachine lets a machine into its own tenant, for what its token has the scope of.
 func (a *API) authorizeMachine(p *principal, need access, id string) error {
-	tenant, ok := a.queries.Snapshot().Tenant(p.machine.tenantID)
+	tenant, ok := a.live.Tenant(p.machine.tenantID)
 	switch {
 	case !ok:
 		return newProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")

@@ -40,6 +40,8 @@ const (
 type Options struct {
 	Writer    *commands.Writer
 	Queries   *queries.Queries
+	Live      Live
+	Changes   Changes
 	Identity  commands.Identity
 	SignIn    *commands.SignIn
 	Inviter   *commands.Inviter
@@ -71,6 +73,7 @@ type API struct {
 	options    Options
 	writer     *commands.Writer
 	queries    *queries.Queries
+	live       Live
 	identity   commands.Identity
 	directory  *directory.Directory
 	meter      *metering.Meter
@@ -98,7 +101,7 @@ func New(o Options) *API {
 		o.Now = time.Now
 	}
 	a := &API{
-		options: o, writer: o.Writer, queries: o.Queries, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
+		options: o, writer: o.Writer, queries: o.Queries, live: o.Live, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
 		tokens: newTokens(o), now: o.Now, limiter: limit.New(o.Limits, o.Proxies, o.Now), signIn: o.SignIn, inviter: o.Inviter, tenancies: o.Tenancies, superUsers: o.SuperUsers, router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
 	}

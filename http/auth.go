@@ -164,7 +164,7 @@ func requestBy(ctx context.Context) commands.By {
 }
 
 func (a *API) roleIn(tenantID, userID string) string {
-	return string(a.queries.Snapshot().RoleIn(tenantID, userID))
+	return string(a.live.RoleIn(tenantID, userID))
 }
 
 func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) (*bootstrapOutput, error) {
@@ -177,8 +177,8 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	data.ActiveTenantID, data.ActiveTenantRole = active, a.roleIn(active, c.UserID)
 	data.User.UID, data.User.Email = c.UserID, c.Email
 	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
-	for _, id := range a.queries.Snapshot().User(c.UserID).Tenants {
-		tenant, ok := a.queries.Snapshot().Tenant(id)
+	for _, id := range a.live.TenantsOf(c.UserID) {
+		tenant, ok := a.live.Tenant(id)
 		if !ok {
 			continue
 		}

@@ -93,7 +93,7 @@ func (a *API) again(ctx huma.Context, need access, refusal error, next func(huma
 func (a *API) signedOut(r *http.Request) *credential {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	c, err := a.tokens.verify(r.Context(), token)
-	if err != nil || c.machine != nil || a.queries.Snapshot().ShutOut(c.claims.UserID) {
+	if err != nil || c.machine != nil || a.live.ShutOut(c.claims.UserID) {
 		return nil
 	}
 	return c

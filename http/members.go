@@ -96,12 +96,12 @@ func (a *API) addMembers() {
 
 // shutOutAdmins are the admins of a tenant who have been deactivated or erased, as the snapshot knows them.
 func (a *API) shutOutAdmins(tenantID string) (ids []string) {
-	tenant, ok := a.queries.Snapshot().Tenant(tenantID)
+	tenant, ok := a.live.Tenant(tenantID)
 	if !ok {
 		return nil
 	}
 	for _, id := range tenant.Admins() {
-		if a.queries.Snapshot().ShutOut(id) {
+		if a.live.ShutOut(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -143,7 +143,7 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 	if id == "" || secret == "" {
 		return nil, oauthProblem(invalidClient, "the client's id and secret are required")
 	}
-	client, known := a.queries.Snapshot().Client(id)
+	client, known := a.live.Client(id)
 	if !known {
 		client = &snapshot.Client{}
 	}

@@ -224,11 +224,11 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	if r.URL.RawQuery == "" {
 		return
 	}
-	live := a.queries.Snapshot()
-	if position, ok := live.ParsePosition(r.URL.Query().Get("flagConfigEtag")); ok && live.Position().Compare(position) < 0 {
+	changes := a.options.Changes
+	if position, ok := changes.ParsePosition(r.URL.Query().Get("flagConfigEtag")); ok && changes.Position().Compare(position) < 0 {
 		ctx, cancel := context.WithTimeout(r.Context(), catchUpTime)
 		defer cancel()
-		live.Await(ctx, p.tenant, position)
+		changes.Await(ctx, p.tenant, position)
 	}
 }
 

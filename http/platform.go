@@ -129,7 +129,7 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 
 // platformRole is what a person may do on the platform. A super user is one as long as the address is on the list.
 func (a *API) platformRole(c commands.Claims) events.PlatformRole {
-	role := a.queries.Snapshot().User(c.UserID).PlatformRole
+	role := a.live.PlatformRole(c.UserID)
 	if role == events.SuperUser && (!c.EmailVerified || !a.superUsers.Has(c.Email)) {
 		return ""
 	}

@@ -50,18 +50,18 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 // they are a member, else their first. A person without a tenant is counted by user id.
 func (a *API) payer(c *credential, named string) (id string, plan events.Plan) {
 	if c.machine != nil {
-		if tenant, ok := a.queries.Snapshot().Tenant(c.machine.tenantID); ok {
+		if tenant, ok := a.live.Tenant(c.machine.tenantID); ok {
 			plan = tenant.Plan()
 		}
 		return c.machine.tenantID, plan
 	}
-	if tenant, ok := a.queries.Snapshot().Tenant(named); ok {
+	if tenant, ok := a.live.Tenant(named); ok {
 		if _, member := tenant.Role(c.claims.UserID); member {
 			return named, tenant.Plan()
 		}
 	}
-	for _, id := range a.queries.Snapshot().User(c.claims.UserID).Tenants {
-		if tenant, ok := a.queries.Snapshot().Tenant(id); ok {
+	for _, id := range a.live.TenantsOf(c.claims.UserID) {
+		if tenant, ok := a.live.Tenant(id); ok {
 			return id, tenant.Plan()
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"flagledger/commands"
 	"flagledger/http/limit"
 	"flagledger/projections/snapshot"
-	"flagledger/queries"
 )
 
 // newAPI is an interface over nothing, which stays "starting". Its clock stands still.
@@ -32,7 +31,7 @@ func newAPI(limits limit.Limits) *API {
 func newAPIWithClock(limits limit.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
-		Queries: queries.New(nil, snapshot.New()), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Live: snapshot.New(), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		Health: func() []string { return nil }, Limits: limits, Now: func() time.Time { return *clock },
 	}), clock
 }

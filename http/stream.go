@@ -83,7 +83,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	listener := a.queries.Snapshot().Listen(p.tenant, p.environment.ID, a.options.Streams.PerTenant)
+	listener := a.options.Changes.Listen(p.tenant, p.environment.ID, a.options.Streams.PerTenant)
 	if listener == nil {
 		h.Del("Cache-Control")
 		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.options.Streams.PerTenant)))
@@ -102,7 +102,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 // tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It returns false once
 // the client no longer reads.
 func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, p *principal, lastEventID string) bool {
-	live := a.queries.Snapshot()
+	changes := a.options.Changes
 	heartbeat := time.NewTicker(a.options.Streams.Heartbeat)
 	defer heartbeat.Stop()
 	end := time.NewTimer(min(p.expires.Sub(a.now()), a.options.Streams.Life))
@@ -111,7 +111,7 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret
 	unknown := false
 	if lastEventID != "" {
-		last, ok := live.ParsePosition(lastEventID)
+		last, ok := changes.ParsePosition(lastEventID)
 		listener.Resume(last)
 		unknown = !ok
 	}
@@ -120,12 +120,12 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 		if !a.stillAllowed(p, streamAccess) {
 			return true
 		}
-		id := live.FormatPosition(update.Position)
+		id := changes.FormatPosition(update.Position)
 		switch {
 		case unknown || update.Gap:
 			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name})
 		case len(update.Changes) > 0:
-			last := live.FormatPosition(update.Changes[len(update.Changes)-1].Position)
+			last := changes.FormatPosition(update.Changes[len(update.Changes)-1].Position)
 			s.event(last, refetch(last, p.environment.Name, update.Changes))
 		case beat:
 			s.heartbeat(id)

@@ -20,7 +20,7 @@ type healthBody struct {
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(a.now())}
 	select {
-	case <-a.queries.Snapshot().Ready():
+	case <-a.live.Ready():
 		if body.Detail = a.options.Health(); len(body.Detail) > 0 {
 			body.Status = "degraded"
 		}

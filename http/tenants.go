@@ -140,7 +140,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		Environments: commands.FirstEnvironments(),
 	}
 	administered, release, err := a.writer.Count(ctx, "tenants of "+claims.UserID, commands.MaxAdministered, func() int {
-		return commands.Administered(a.queries.Snapshot(), claims.UserID)
+		return commands.Administered(a.live, claims.UserID)
 	})
 	if err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ import (
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections/snapshot"
-	"flagledger/queries"
 )
 
 // benchAPI is an interface with a person and an OAuth client, each of whom has a token.
@@ -68,7 +67,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	session, err := identity.SignUp(ctx, "me@example.com", "correct horse", "Ada Lovelace")
 	must(err)
 	a = New(Options{
-		Queries: queries.New(nil, live), Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL,
+		Live: live, Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL,
 	})
 	token, err := a.tokens.machines.Issue(commands.NewID(), "t", nil)
 	must(err)

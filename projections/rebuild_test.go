@@ -99,7 +99,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 			}
 		}))
 	}
-	read := queries.New(w.pool, nil)
+	read := queries.New(w.pool)
 	for reader := range 3 {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for ctx.Err() == nil {

@@ -11,9 +11,6 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// Snapshot answers what every request asks, from memory alone.
-func (q *Queries) Snapshot() *snapshot.Snapshot { return q.snapshot }
-
 // Evaluate says what a flag serves. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a split has nothing to
 // bucket by, snapshot.ErrTooLarge for a context that cannot be compared in time.
 func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context) (snapshot.Result, error) {

@@ -1,4 +1,4 @@
-// Package queries answers reads: lists and single resources from the read models, evaluations and what access depends on from the snapshot.
+// Package queries answers reads: lists and single resources from the read models, evaluations from the snapshot.
 package queries
 
 import (
@@ -9,18 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"flagledger/projections/snapshot"
 )
 
 // Queries reads. Its methods return ErrNotFound or ErrUnavailable where they say so, and otherwise errors that are faults of the service.
-type Queries struct {
-	db       *pgxpool.Pool
-	snapshot *snapshot.Snapshot
-}
+type Queries struct{ db *pgxpool.Pool }
 
-// New returns Queries over the read models in a database and a snapshot.
-func New(db *pgxpool.Pool, s *snapshot.Snapshot) *Queries { return &Queries{db, s} }
+// New returns Queries over the read models in a database.
+func New(db *pgxpool.Pool) *Queries { return &Queries{db} }
 
 var (
 	// ErrNotFound says that what was asked for does not exist in the tenant.

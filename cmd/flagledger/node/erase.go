@@ -27,7 +27,7 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 	if err != nil {
 		return err
 	}
-	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool), queries.New(pool, nil))
+	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool), queries.New(pool))
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
 			return err

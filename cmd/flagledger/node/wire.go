@@ -76,7 +76,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	progress := projections.NewProgress(models.All())
 	live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { progress.Wait(ctx, position, []string{"flag."}) })
 	writer := commands.NewWriter(store, progress.Wait)
-	people, reads := directory.New(pool), queries.New(pool, live)
+	people, reads := directory.New(pool), queries.New(pool)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		return nil, err
@@ -123,8 +123,9 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 		monitor.run,
 	))
 	api := http.New(http.Options{
-		Writer:   writer,
-		Queries:  reads,
+		Writer:  writer,
+		Queries: reads,
+		Live:    live, Changes: live,
 		Identity: identity, SignIn: signIn, Inviter: inviter, Tenancies: &commands.Tenancies{Directory: people}, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
 		Limits: c.Limits, Proxies: c.ProxyNetworks, Origins: c.Origins, Streams: c.Streams,
 		SuperUsers: superUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,

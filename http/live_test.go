@@ -1,0 +1,108 @@
+package http
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/projections/snapshot"
+)
+
+// testLive is a Live of people and clients without tenants.
+type testLive struct {
+	registered, shutOut, ended map[string]bool
+	clients                    map[string]*snapshot.Client
+}
+
+func (l testLive) Registered(userID string) bool { return l.registered[userID] }
+func (l testLive) ShutOut(userID string) bool    { return l.shutOut[userID] }
+func (l testLive) SessionEnded(_, sessionID string, _ time.Time) bool {
+	return l.ended[sessionID]
+}
+func (l testLive) PlatformRole(string) events.PlatformRole { return events.SuperUser }
+func (l testLive) TenantsOf(string) []string               { return []string{"deleted"} }
+func (l testLive) RoleIn(string, string) events.Role       { return "" }
+func (l testLive) Ready() <-chan struct{}                  { return nil }
+func (l testLive) Tenant(string) (*snapshot.Tenant, bool)  { return nil, false }
+func (l testLive) Client(id string) (c *snapshot.Client, _ bool) {
+	c = l.clients[id]
+	return c, c != nil
+}
+
+func TestWhatIsRevoked(t *testing.T) {
+	a := newAPI(anonymous(1))
+	a.live = testLive{
+		shutOut: map[string]bool{"gone": true}, ended: map[string]bool{"over": true},
+		clients: map[string]*snapshot.Client{"c": {ID: "c", TenantID: "t"}},
+	}
+	for name, c := range map[string]struct {
+		credential *credential
+		status     int // 0 where it holds
+	}{
+		"a person":                         {&credential{claims: commands.Claims{UserID: "me", SessionID: "s"}}, 0},
+		"a session that has ended":         {&credential{claims: commands.Claims{UserID: "me", SessionID: "over"}}, 401},
+		"a person who was deactivated":     {&credential{claims: commands.Claims{UserID: "gone", SessionID: "s"}}, 403},
+		"a machine":                        {&credential{machine: &machine{clientID: "c", tenantID: "t"}}, 0},
+		"a client that was deleted":        {&credential{machine: &machine{clientID: "d", tenantID: "t"}}, 401},
+		"a token for another tenant's own": {&credential{machine: &machine{clientID: "c", tenantID: "u"}}, 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := a.checkRevoked(c.credential)
+			if c.status == 0 {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			if p := problemFor(err); p == nil || p.Status != c.status {
+				t.Errorf("%v, want %d", err, c.status)
+			}
+		})
+	}
+}
+
+// problemFor is the problem that a refusal is answered with.
+func problemFor(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if refusal, ok := errors.AsType[*commands.Error](err); ok {
+		return refused(refusal)
+	}
+	return nil
+}
+
+func TestWhoPays(t *testing.T) {
+	a := newAPI(anonymous(1))
+	a.live = testLive{}
+	if id, plan := a.payer(&credential{claims: commands.Claims{UserID: "me"}}, "deleted"); id != "me" || plan != events.FreePlan {
+		t.Errorf("a person whose tenants were deleted is counted as %s with %q", id, plan)
+	}
+	if id, plan := a.payer(&credential{machine: &machine{clientID: "c", tenantID: "deleted"}}, "other"); id != "deleted" || plan != "" {
+		t.Errorf("a machine whose tenant was deleted is counted as %s with %q", id, plan)
+	}
+}
+
+func TestAPlatformRoleNeedsAListedAddress(t *testing.T) {
+	a := newAPI(anonymous(1))
+	a.live, a.superUsers = testLive{}, commands.NewSuperUsers([]string{"Root@example.com"})
+	for email, want := range map[string]events.PlatformRole{"root@example.com": events.SuperUser, "me@example.com": ""} {
+		if got := a.platformRole(commands.Claims{UserID: "u", Email: email, EmailVerified: true}); got != want {
+			t.Errorf("%s is %q, want %q", email, got, want)
+		}
+	}
+	if got := a.platformRole(commands.Claims{UserID: "u", Email: "root@example.com"}); got != "" {
+		t.Errorf("an address that is not verified is %q", got)
+	}
+}
+
+func TestNothingIsServedBeforeItIsReady(t *testing.T) {
+	a := newAPI(anonymous(10))
+	a.live = testLive{}
+	if w := a.from("192.0.2.1:1", http.MethodGet, "/api/v1/version"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
