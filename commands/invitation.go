@@ -19,7 +19,7 @@ type Invitation struct {
 	acceptedAt time.Time
 }
 
-// InvitationLife is how long an invitation can be accepted after it was sent.
+// InvitationLife is how long an invitation can be accepted after it was sent last.
 const InvitationLife = 7 * 24 * time.Hour
 
 func (i *Invitation) evolve(r events.Recorded) {
@@ -57,11 +57,11 @@ func (i *Invitation) Status(now time.Time) string {
 type CreateInvitation struct {
 	ID     string // new
 	Role   events.PlatformRole
-	Listed bool // the address is on the list of those who may be super users
+	Listed bool // the address is in FLAGLEDGER_SUPER_USERS
 	Legacy bool // super_user can be invited too
 	Now    time.Time
-	// AlreadyPending says that the address has a pending invitation. It is looked up in the read model, so it may miss one that is made at
-	// the same moment; either can then be accepted.
+	// AlreadyPending says that the address has a pending invitation in the read model. It may miss one that is made at the same moment: then
+	// either can be accepted.
 	AlreadyPending bool
 }
 
@@ -87,7 +87,7 @@ func (c CreateInvitation) decide(i Invitation) ([]events.Fact, error) {
 
 func expiry(now time.Time) time.Time { return now.UTC().Truncate(time.Millisecond).Add(InvitationLife) }
 
-// InvitationRef names an invitation at a time.
+// InvitationRef names an invitation, and the time of the command.
 type InvitationRef struct {
 	ID  string
 	Now time.Time
@@ -97,7 +97,7 @@ func (r InvitationRef) stream() string { return events.InvitationStream(r.ID) }
 
 func (r InvitationRef) tenant() string { return "" }
 
-// admit refuses an invitation that there is not, or that is in another state than the states named.
+// admit returns NotFound for an invitation that does not exist, and Conflict for one whose status is none of the given ones.
 func (r InvitationRef) admit(i Invitation, states ...string) error {
 	if i.ID == "" {
 		return refuse(NotFound, "no invitation has the id %q", r.ID)
@@ -111,7 +111,7 @@ func (r InvitationRef) admit(i Invitation, states ...string) error {
 	return refuse(Conflict, "the invitation is %s", status)
 }
 
-// ResendInvitation lets a pending or expired invitation expire later; it is mailed once more.
+// ResendInvitation sends a pending or expired invitation again, with a later expiry.
 type ResendInvitation struct{ InvitationRef }
 
 func (c ResendInvitation) decide(i Invitation) ([]events.Fact, error) {
@@ -121,7 +121,7 @@ func (c ResendInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationResent{ExpiresAt: expiry(c.Now)}}, nil
 }
 
-// RevokeInvitation takes an invitation back that nobody has accepted.
+// RevokeInvitation revokes an invitation that has not been accepted.
 type RevokeInvitation struct{ InvitationRef }
 
 func (c RevokeInvitation) decide(i Invitation) ([]events.Fact, error) {
@@ -131,7 +131,7 @@ func (c RevokeInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationRevoked{}}, nil
 }
 
-// AcceptInvitation gives a pending invitation to the person whose address it invited.
+// AcceptInvitation marks a pending invitation as accepted by the invited person.
 type AcceptInvitation struct {
 	InvitationRef
 	UserID string
@@ -144,12 +144,12 @@ func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
 }
 
-// GrantInvited gives a person the role of an invitation that they have accepted. One that is higher already stays, and so does whatever their role was
-// changed to since they accepted, by the clocks of the nodes: it may be repeated at any time.
+// GrantInvited gives a person the role of an invitation that they have accepted. It does nothing if their role is higher, or was changed after they accepted, by
+// the clocks of the nodes. So it can be repeated at any time.
 type GrantInvited struct {
 	UserRef
 	Role       events.PlatformRole
-	Listed     bool // the address is on the list of those who may be super users
+	Listed     bool // the address is in FLAGLEDGER_SUPER_USERS
 	AcceptedAt time.Time
 }
 

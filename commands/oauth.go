@@ -14,11 +14,11 @@ import (
 
 const (
 	maxClients = 100
-	// maxPrevious bounds how many earlier secrets of a client may be good at once.
+	// maxPrevious is how many earlier secrets of a client may be valid at once.
 	maxPrevious = 10
-	// maxNamed bounds how many scopes that do not exist are named to who asked for them.
+	// maxNamed is how many unknown scopes an error names.
 	maxNamed = 20
-	// SecretOverlap is how long a client's earlier secret is still good after it was rotated.
+	// SecretOverlap is how long the previous secret stays valid after a rotation.
 	SecretOverlap = 24 * time.Hour
 )
 
@@ -30,7 +30,7 @@ type OAuthClient struct {
 	Name      string
 	Scopes    []events.Scope
 	CreatedAt time.Time
-	previous  []time.Time // until when each earlier secret is good
+	previous  []time.Time // until when each earlier secret is valid
 }
 
 func (t *Tenant) evolveClients(r events.Recorded) {
@@ -49,7 +49,7 @@ func (t *Tenant) evolveClients(r events.Recorded) {
 	}
 }
 
-// NewSecret returns 256 random bits as text, for an OAuth client to keep, and their hash, for the fact.
+// NewSecret returns a client's secret, 256 random bits as text, and its hash for the fact.
 func NewSecret() (secret string, hash []byte) {
 	bits := make([]byte, 32)
 	_, _ = rand.Read(bits) // never fails
@@ -71,12 +71,12 @@ func IssueSecret(ctx context.Context, w *Writer, by By, do Doer[Tenant], client 
 	return tenant.Clients[client.ID], secret, done, err
 }
 
-// CreateClient gives a tenant an OAuth client.
+// CreateClient adds an OAuth client to a tenant.
 type CreateClient struct {
 	TenantRef
 	ID         string // new
 	Name       string
-	Scopes     []string // a set
+	Scopes     []string // repeated ones count once
 	SecretHash []byte
 }
 
@@ -96,7 +96,7 @@ func (c CreateClient) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.OAuthClientCreated{ClientID: c.ID, Name: c.Name, Scopes: granted, SecretHash: c.SecretHash}}, nil
 }
 
-// checkScopes drops repeated scopes, keeping their order, and names those that do not exist.
+// checkScopes drops repeated scopes, keeping the order, and reports unknown ones.
 func checkScopes(wrong fields, names []string) (set []events.Scope) {
 	wrong.check(len(names) > 0, "scopes", "is required and must not be empty")
 	for i, name := range names {
@@ -119,7 +119,7 @@ type ClientRef struct {
 	ID string
 }
 
-// find refuses a client that does not exist. Another tenant's is none.
+// find returns NotFound for a client that does not exist or belongs to another tenant.
 func (r ClientRef) find(t Tenant) (OAuthClient, error) {
 	if err := r.admit(t); err != nil {
 		return OAuthClient{}, err
@@ -131,7 +131,7 @@ func (r ClientRef) find(t Tenant) (OAuthClient, error) {
 	return client, nil
 }
 
-// RotateSecret gives an OAuth client a new secret. The one that it had stays good for SecretOverlap.
+// RotateSecret gives an OAuth client a new secret. The previous one stays valid for SecretOverlap.
 type RotateSecret struct {
 	ClientRef
 	SecretHash []byte
@@ -156,7 +156,7 @@ func (c RotateSecret) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.OAuthSecretRotated{ClientID: c.ID, SecretHash: c.SecretHash, PreviousUntil: until}}, nil
 }
 
-// DeleteClient ends an OAuth client, its secrets and its tokens.
+// DeleteClient deletes an OAuth client. Its secrets and tokens are refused from then on.
 type DeleteClient struct{ ClientRef }
 
 func (c DeleteClient) decide(t Tenant) ([]events.Fact, error) {
