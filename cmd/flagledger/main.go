@@ -21,6 +21,7 @@ type cli struct {
 	Replay      replayCommand      `cmd:"" help:"Print the facts of a flag, one JSON object a line."`
 	Copy        copyCommand        `cmd:"" help:"Copy all facts from one event store to another."`
 	EraseUser   eraseUserCommand   `cmd:"" help:"Erase the name, the address and the credentials of a person."`
+	Jobs        jobsCommand        `cmd:"" help:"Look after the jobs: what must be done though a node dies, such as mails."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,16 +18,18 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// monitor looks at the read models and the snapshot every two seconds, for /metrics and /health.
+// monitor looks at the read models, the snapshot and the jobs every two seconds, for /metrics and /health.
 type monitor struct {
 	pool     *pgxpool.Pool
 	store    events.Store
 	snapshot *snapshot.Snapshot
+	jobs     jobsMonitor
 	current  atomic.Pointer[observation]
 }
 
 type observation struct {
 	statuses []projections.Status
+	jobs     jobsObservation
 	err      error
 	// upToDate is when the snapshot was last seen to hold all of the log.
 	upToDate time.Time
@@ -45,8 +48,8 @@ var (
 	faultsDesc      = prometheus.NewDesc("flagledger_snapshot_faults", "Events that the snapshot could not take in.", nil, nil)
 )
 
-func newMonitor(pool *pgxpool.Pool, store events.Store, s *snapshot.Snapshot) *monitor {
-	m := &monitor{pool: pool, store: store, snapshot: s}
+func newMonitor(pool *pgxpool.Pool, store events.Store, s *snapshot.Snapshot, jobs jobsMonitor) *monitor {
+	m := &monitor{pool: pool, store: store, snapshot: s, jobs: jobs}
 	m.current.Store(&observation{upToDate: time.Now()})
 	return m
 }
@@ -77,9 +80,11 @@ func (m *monitor) observe(ctx context.Context) {
 	if statusErr == nil {
 		o.statuses = statuses
 	}
-	if o.err = err; err == nil {
-		o.err = statusErr
+	seen, jobsErr := m.jobs.observe(ctx)
+	if o.jobs = before.jobs; jobsErr == nil {
+		o.jobs = seen
 	}
+	o.err = cmp.Or(err, statusErr, jobsErr)
 	m.current.Store(o)
 }
 
@@ -104,12 +109,12 @@ func (m *monitor) health() []string {
 	if n := m.snapshot.Faults(); n > 0 {
 		list = append(list, fmt.Sprintf("the snapshot left out %d events", n))
 	}
-	return list
+	return append(list, o.jobs.health()...)
 }
 
 // Describe implements prometheus.Collector.
 func (m *monitor) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lagEventsDesc, lagSecondsDesc, parkedDesc, snapshotAgeDesc, faultsDesc} {
+	for _, d := range []*prometheus.Desc{lagEventsDesc, lagSecondsDesc, parkedDesc, snapshotAgeDesc, faultsDesc, jobsDesc, reactionsLagDesc, passedOverDesc} {
 		ch <- d
 	}
 }
@@ -124,4 +129,5 @@ func (m *monitor) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(snapshotAgeDesc, prometheus.GaugeValue, time.Since(o.upToDate).Seconds())
 	ch <- prometheus.MustNewConstMetric(faultsDesc, prometheus.GaugeValue, float64(m.snapshot.Faults()))
+	m.jobs.collect(ch, o.jobs)
 }

@@ -95,12 +95,12 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	work := jobs.Work{
 		Mails:  &jobs.Mails{Mailer: mailer, Links: identity, Writer: writer, Directory: people, PublicURL: c.PublicURL, Now: c.Now},
 		Upkeep: upkeep(requests, meter, links, pool, c.Now),
-		Log:    log,
+		Log:    log, Attempted: countAttempts(metrics),
 	}
 	superUsers := commands.NewSuperUsers(c.SuperUsers)
 	signIn := &commands.SignIn{Writer: writer, Sessions: identity, Directory: people, People: live, SuperUsers: superUsers, Now: c.Now, Log: log}
 	inviter := &commands.Inviter{Writer: writer, Directory: people, Invitations: reads, SuperUsers: superUsers}
-	monitor := newMonitor(pool, store, live)
+	monitor := newMonitor(pool, store, live, jobsMonitor{queue, following})
 	metrics.MustRegister(monitor)
 
 	cleanup = append(cleanup, runAll(ctx,

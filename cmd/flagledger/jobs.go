@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/commands/jobs"
+)
+
+type jobsCommand struct {
+	List   jobsListCommand   `cmd:"" help:"List jobs that are not completed, the newest first."`
+	Retry  jobsRetryCommand  `cmd:"" help:"Have jobs done now."`
+	Cancel jobsCancelCommand `cmd:"" help:"End jobs that are not done."`
+}
+
+type jobsListCommand struct {
+	State string `enum:"available,cancelled,completed,discarded,pending,retryable,running,scheduled," default:"" help:"Only those in a state: ${enum}."`
+}
+
+type jobsRetryCommand struct {
+	IDs []int64 `arg:"" name:"id" help:"The jobs' ids."`
+}
+
+type jobsCancelCommand struct {
+	IDs []int64 `arg:"" name:"id" help:"The jobs' ids."`
+}
+
+// Run prints a line for each job.
+func (l jobsListCommand) Run(ctx context.Context) error {
+	return withJobs(ctx, func(client *jobs.Client) error {
+		list, err := client.List(ctx, l.State)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "ID\tKIND\tSTATE\tATTEMPT\tAT\tARGUMENTS\tERROR")
+		for _, job := range list {
+			fmt.Fprintf(table, "%d\t%s\t%s\t%d/%d\t%s\t%s\t%s\n", job.ID, job.Kind, job.State, job.Attempt, job.MaxAttempts, job.At.UTC().Format(time.RFC3339), job.Args, job.Error)
+		}
+		return table.Flush()
+	})
+}
+
+// Run has jobs done now.
+func (r jobsRetryCommand) Run(ctx context.Context) error {
+	return withJobs(ctx, func(client *jobs.Client) error {
+		return each(r.IDs, func(id int64) error { return client.Retry(ctx, id) })
+	})
+}
+
+// Run ends jobs.
+func (c jobsCancelCommand) Run(ctx context.Context) error {
+	return withJobs(ctx, func(client *jobs.Client) error {
+		return each(c.IDs, func(id int64) error { return client.Cancel(ctx, id) })
+	})
+}
+
+// each does something with all ids, and tells what went wrong with some.
+func each(ids []int64, do func(id int64) error) (err error) {
+	for _, id := range ids {
+		err = errors.Join(err, do(id))
+	}
+	return err
+}
+
+// withJobs opens the jobs, beside a running server or alone, for as long as use runs.
+func withJobs(ctx context.Context, use func(*jobs.Client) error) error {
+	return withDatabase(ctx, func(_ node.Config, url string, _ *slog.Logger) error {
+		pool, err := node.OpenPool(ctx, url)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		client, err := jobs.Open(pool)
+		if err != nil {
+			return err
+		}
+		return use(client)
+	})
+}

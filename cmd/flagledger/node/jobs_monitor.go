@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/commands/jobs"
+	"flagledger/projections/reactions"
+)
+
+var (
+	jobsDesc         = prometheus.NewDesc("flagledger_jobs", "Jobs that are not completed, by kind and state; discarded ones were given up.", []string{"kind", "state"}, nil)
+	reactionsLagDesc = prometheus.NewDesc("flagledger_reactions_lag_events", "Events from which no jobs have been made yet.", nil, nil)
+	passedOverDesc   = prometheus.NewDesc("flagledger_reactions_passed_over_events", "Events that this node could make no jobs from.", nil, nil)
+)
+
+// reactionsLate is from when on /health says that what follows from changes is not done.
+const reactionsLate = 10 * time.Second
+
+// jobsMonitor looks at the jobs and at what makes them.
+type jobsMonitor struct {
+	jobs      *jobs.Client
+	reactions *reactions.Reactions
+}
+
+// jobsObservation is what it saw last.
+type jobsObservation struct {
+	counts []jobs.Count
+	lag    int
+	behind time.Duration
+}
+
+func (m jobsMonitor) observe(ctx context.Context) (o jobsObservation, err error) {
+	if o.counts, err = m.jobs.Counts(ctx); err != nil {
+		return o, err
+	}
+	o.lag, o.behind, err = m.reactions.Lag(ctx)
+	return o, err
+}
+
+func (o jobsObservation) health() (list []string) {
+	failing := 0
+	for _, c := range o.counts {
+		failing += c.Failing
+	}
+	if failing > 0 {
+		list = append(list, fmt.Sprintf("%d jobs failed five times or were given up", failing))
+	}
+	if o.behind > reactionsLate {
+		list = append(list, fmt.Sprintf("no jobs have been made yet from the last %d events", o.lag))
+	}
+	return list
+}
+
+func (m jobsMonitor) collect(ch chan<- prometheus.Metric, o jobsObservation) {
+	for _, c := range o.counts {
+		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(c.N), c.Kind, c.State)
+	}
+	ch <- prometheus.MustNewConstMetric(reactionsLagDesc, prometheus.GaugeValue, float64(o.lag))
+	ch <- prometheus.MustNewConstMetric(passedOverDesc, prometheus.GaugeValue, float64(m.reactions.Skipped()))
+}
+
+// countAttempts counts how the attempts at jobs went on this node.
+func countAttempts(metrics prometheus.Registerer) func(kind string, outcome jobs.Outcome) {
+	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flagledger_job_attempts_total", Help: "Attempts at jobs on this node, by how they went: completed, failed or interrupted.",
+	}, []string{"kind", "outcome"})
+	metrics.MustRegister(attempts)
+	return func(kind string, outcome jobs.Outcome) { attempts.WithLabelValues(kind, string(outcome)).Inc() }
+}

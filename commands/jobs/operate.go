@@ -1,0 +1,101 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// Entry is a job as operators see it.
+type Entry struct {
+	ID          int64
+	Kind        string
+	State       string
+	Args        string // JSON: ids alone
+	Attempt     int    // made so far
+	MaxAttempts int
+	At          time.Time // of the next attempt, or of the last one
+	Error       string    // of the last attempt that failed
+}
+
+const listed = 1000 // jobs
+
+// States are the names of the states that a job may be in.
+func States() []string {
+	var names []string
+	for _, s := range rivertype.JobStates() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// List returns the last 1,000 jobs in a state, or in any but completed where it is empty, the newest first.
+func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
+	states := slices.DeleteFunc(rivertype.JobStates(), func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted })
+	if state != "" {
+		states = []rivertype.JobState{rivertype.JobState(state)}
+	}
+	found, err := c.river.JobList(ctx, river.NewJobListParams().States(states...).OrderBy(river.JobListOrderByID, river.SortOrderDesc).First(listed))
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	list := make([]Entry, len(found.Jobs))
+	for i, job := range found.Jobs {
+		list[i] = Entry{
+			ID: job.ID, Kind: job.Kind, State: string(job.State), Args: string(job.EncodedArgs), Attempt: job.Attempt, MaxAttempts: job.MaxAttempts, At: job.ScheduledAt,
+		}
+		if n := len(job.Errors); n > 0 {
+			list[i].Error = job.Errors[n-1].Error
+		}
+	}
+	return list, nil
+}
+
+// Retry has a job done now, whether it waits for its next attempt, was given up or is done. One that is under way stays so.
+func (c *Client) Retry(ctx context.Context, id int64) error {
+	_, err := c.river.JobRetry(ctx, id)
+	return named(id, err)
+}
+
+// Cancel ends a job that is not done. One that was given up counts as cancelled from then on, and not as one that failed.
+func (c *Client) Cancel(ctx context.Context, id int64) error {
+	job, err := c.river.JobCancel(ctx, id)
+	if err == nil && job.State == rivertype.JobStateDiscarded {
+		_, err = c.pool.Exec(ctx, `update jobs.river_job set state = 'cancelled' where id = $1 and state = 'discarded'`, id)
+	}
+	return named(id, err)
+}
+
+func named(id int64, err error) error {
+	if errors.Is(err, rivertype.ErrNotFound) {
+		return fmt.Errorf("there is no job %d", id)
+	}
+	if err != nil {
+		return fmt.Errorf("job %d: %w", id, err)
+	}
+	return nil
+}
+
+// Count is how many jobs of a kind are in a state. Failing ones have failed five times or more, or were given up.
+type Count struct {
+	Kind    string
+	State   string
+	N       int
+	Failing int
+}
+
+// Counts counts all jobs but those that are completed, by kind and state.
+func (c *Client) Counts(ctx context.Context) ([]Count, error) {
+	rows, err := c.pool.Query(ctx, `select kind, state::text as state, count(*)::int as n, count(*) filter (where state = 'discarded' or attempt >= 5 and state <> 'cancelled')::int as failing
+		from jobs.river_job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled') group by 1, 2 order by 1, 2`)
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[Count])
+}
