@@ -28,8 +28,8 @@ type access struct {
 	requireTenant bool
 	// environment says that the call is about one environment, from X-Environment.
 	environment bool
-	// endsAccess says that the call may take the caller's own role, endsSession that it ends his session: made again with its Idempotency-Key it is
-	// answered as before all the same.
+	// endsAccess says that the call may take the caller's own role, endsSession that it ends their session: a replay with its Idempotency-Key is
+	// answered all the same.
 	endsAccess, endsSession bool
 }
 
@@ -98,7 +98,7 @@ func (a *API) bearer(r *http.Request) (*credential, error) {
 	return a.authenticate(r.Context(), token)
 }
 
-// admit finds out who makes a request and whether he may. pathTenant is the tenant that the path names, empty where it names none.
+// admit finds out who makes a request and whether they may. pathTenant is the tenant that the path names, empty where it names none.
 func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal, error) {
 	p := &principal{credential: nobody}
 	if need.who == anyone {
@@ -134,7 +134,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	return p, nil
 }
 
-// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase him. Who did so on another node just now may
+// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase them. Who did so on another node just now may
 // call at once what is about no tenant: that node has waited for the read models, but not for the snapshot here.
 func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
 	if p.machine != nil || a.live.Registered(p.claims.UserID) {
@@ -176,11 +176,11 @@ func (a *API) stillAllowed(p *principal, need access) bool {
 	if !a.now().Before(p.expires) || a.checkRevoked(p.credential) != nil {
 		return false
 	}
-	again := &principal{credential: p.credential}
-	return a.authorize(again, need, p.tenant.ID()) == nil && again.selectEnvironment(p.environment.Name) == nil && again.environment == p.environment
+	now := &principal{credential: p.credential}
+	return a.authorize(now, need, p.tenant.ID()) == nil && now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
 }
 
-// authorizeOnPlatform lets a person at what he needs a role on the platform for.
+// authorizeOnPlatform refuses a person who lacks a role on the platform.
 func (a *API) authorizeOnPlatform(p *principal, need events.PlatformRole) error {
 	if !a.platformRole(p.claims).Includes(need) {
 		return newProblem(http.StatusForbidden, "it needs the platform role "+string(need))
@@ -202,7 +202,7 @@ func (a *API) authorize(p *principal, need access, id string) error {
 	}
 }
 
-// authorizePerson finds the tenant of a person's call and his role in it. Whoever is no member is told the same of a tenant that exists and of
+// authorizePerson finds the tenant of a person's call and their role in it. Whoever is no member is told the same of a tenant that exists and of
 // one that does not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if id == "" {

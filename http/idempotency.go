@@ -56,9 +56,9 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 	a.carryOut(ctx, attempt, next)
 }
 
-// again answers a request whose caller may not make it any more, where it is that very request that took his access. It is answered as when it was
-// first made; where that answer was lost, it finds what it did then, and does nothing else. It reports false for any other request.
-func (a *API) again(ctx huma.Context, need access, refusal error, next func(huma.Context)) bool {
+// replayRefused answers a replay whose caller may no longer make the request, if it was this very request that took their access. The answer is the first
+// one; if that was lost, the request finds what it did then, and does nothing else. It reports false for any other request.
+func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next func(huma.Context)) bool {
 	r, w := unwrap(ctx)
 	req := requestOf(r.Context())
 	c := req.credential

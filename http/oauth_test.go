@@ -214,19 +214,19 @@ func TestTokenEndpoint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var said map[string]any
-			if err := token.Claims(keys, &said); err != nil {
+			var claims map[string]any
+			if err := token.Claims(keys, &claims); err != nil {
 				t.Fatal(err)
 			}
 			header := token.Headers[0]
 			nodetest.Same(t, "the header", []any{header.ExtraHeaders["typ"], header.KeyID}, []any{"at+jwt", keys.Keys[0].KeyID})
-			nodetest.Members(t, "the claims", said, "iss", "aud", "sub", "jti", "iat", "exp", "client_id", "tenant_id", "scope")
+			nodetest.Members(t, "the claims", claims, "iss", "aud", "sub", "jti", "iat", "exp", "client_id", "tenant_id", "scope")
 			for name, want := range map[string]any{
-				"iss": me.Service.URL, "aud": me.Service.URL, "sub": id, "client_id": id, "tenant_id": me.Tenant, "scope": "flags:read projects:read", "exp": said["iat"].(float64) + 3600,
+				"iss": me.Service.URL, "aud": me.Service.URL, "sub": id, "client_id": id, "tenant_id": me.Tenant, "scope": "flags:read projects:read", "exp": claims["iat"].(float64) + 3600,
 			} {
-				nodetest.Same(t, name, said[name], want)
+				nodetest.Same(t, name, claims[name], want)
 			}
-			if at := time.Unix(int64(said["iat"].(float64)), 0); at.Before(before) || at.After(time.Now()) {
+			if at := time.Unix(int64(claims["iat"].(float64)), 0); at.Before(before) || at.After(time.Now()) {
 				t.Errorf("issued at %v", at)
 			}
 			if other := accessToken(me.Trade(nodetest.Credentials(id, secret)...)); other == text {

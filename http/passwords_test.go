@@ -275,17 +275,17 @@ func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 // verified tells what an ID token says of the address.
 func verified(t *testing.T, token string) bool {
 	t.Helper()
-	var said struct {
+	var claims struct {
 		EmailVerified *bool `json:"email_verified"`
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	if err == nil {
-		err = json.Unmarshal(payload, &said)
+		err = json.Unmarshal(payload, &claims)
 	}
-	if err != nil || said.EmailVerified == nil {
+	if err != nil || claims.EmailVerified == nil {
 		t.Fatalf("the token does not tell: %v", err)
 	}
-	return *said.EmailVerified
+	return *claims.EmailVerified
 }
 
 func TestAddressesAreVerifiedInProduction(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"flagledger/queries"
 )
 
-// platformUserBody is a person as those see him who run the platform.
+// platformUserBody is a person as those who run the platform see them.
 type platformUserBody struct {
 	UserID         string           `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string           `json:"email" example:"dev@example.com"`

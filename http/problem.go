@@ -80,7 +80,7 @@ func (p *problem) ContentType(string) string {
 	return "application/problem+json"
 }
 
-// identified fills in what the request tells. Who is refused for more than the limit of his requests is to try again when that begins anew.
+// identified fills in what the request tells. A caller over a rate limit is told to wait for the next window.
 func (p *problem) identified(ctx context.Context) *problem {
 	req := requestOf(ctx)
 	if p.Status == http.StatusTooManyRequests && p.headers.Get("Retry-After") == "" {

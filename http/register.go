@@ -67,7 +67,7 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	unread := checkMediaType(r)
 	bearsKey := g.honoursKey && r.Header["Idempotency-Key"] != nil
 	handle := func(ctx huma.Context) { g.readBody(ctx, next) }
-	if refusal != nil && unread == nil && bearsKey && (g.need.endsAccess || g.need.endsSession) && g.api.again(ctx, g.need, refusal, handle) {
+	if refusal != nil && unread == nil && bearsKey && (g.need.endsAccess || g.need.endsSession) && g.api.replayRefused(ctx, g.need, refusal, handle) {
 		return
 	}
 	if err := cmp.Or(refusal, unread); err != nil {
