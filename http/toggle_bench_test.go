@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,46 +64,79 @@ func BenchmarkToggle(b *testing.B) {
 			old.took.Report(b, 50)
 			b.ReportMetric(old.took.over(&fresh.took, 50), "times-fresh")
 		})
-		if name == "270 KB of rules" {
-			b.Run("beside 20 writers of it", func(b *testing.B) { benchBeside(b, me.NewTenant("beside"), old) })
+		if name != "270 KB of rules" {
+			continue
 		}
+		b.Run("beside 20 writers of it", func(b *testing.B) {
+			benchBeside(b, me.NewTenant("beside"), func() { (&toggler{b: b, client: old.client, key: old.key}).toggle() })
+		})
+		body, change := fatRules(b, old.client), atomic.Int64{}
+		b.Run("beside 20 writers of rules", func(b *testing.B) {
+			benchBeside(b, me.NewTenant("beside"), func() {
+				named := strings.Replace(body, `"name":"`, fmt.Sprintf(`"name":"%d `, change.Add(1)), 1)
+				if r := old.client.Attempt("PUT", nodetest.FlagPath("rules", "/rules"), named); r.Status != 200 {
+					b.Error(r)
+				}
+			})
+		})
 	}
 }
 
-// benchBeside toggles a flag of one tenant alone, and then while 20 clients of another toggle theirs.
-func benchBeside(b *testing.B, me *nodetest.Client, other *toggler) {
+// benchBeside toggles a flag of one tenant alone, and then while 20 clients of another change something without pause.
+func benchBeside(b *testing.B, me *nodetest.Client, change func()) {
 	b.Helper()
 	alone, beside := newToggler(b, me, "alone"), newToggler(b, me, "beside")
 	b.ResetTimer()
 	for range b.N {
 		alone.toggle()
 	}
-	togglers := make([]*toggler, 20)
-	for i := range togglers {
-		togglers[i] = &toggler{b: b, client: other.client, key: other.key}
-	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		together(togglers, func(_ int, t *toggler) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for range 20 {
+		running.Go(func() {
 			for {
 				select {
 				case <-stop:
 					return
 				default:
-					t.toggle()
+					change()
 				}
 			}
 		})
-	}()
+	}
 	for range b.N {
 		beside.toggle()
 	}
 	close(stop)
-	<-stopped
+	running.Wait()
 	beside.took.Report(b, 99)
 	b.ReportMetric(beside.took.over(&alone.took, 50), "p50-times-alone")
 	b.ReportMetric(beside.took.over(&alone.took, 99), "p99-times-alone")
+}
+
+// fatRules gives the flag "rules" 60 rules of 300 values, and returns them as they are sent back.
+func fatRules(b *testing.B, c *nodetest.Client) (body string) {
+	b.Helper()
+	newToggler(b, c, "rules")
+	var rules []map[string]any
+	for i := range 60 {
+		var values []string
+		for j := range 300 {
+			values = append(values, fmt.Sprintf("value %05d", 300*i+j))
+		}
+		rules = append(rules, map[string]any{
+			"name": "n", "conditions": []any{map[string]any{"attribute": "plan", "op": "in", "values": values}}, "serve": map[string]any{"value": true},
+		})
+	}
+	sent, err := json.Marshal(map[string]any{"rules": rules})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := c.Attempt("PUT", nodetest.FlagPath("rules", "/rules"), string(sent))
+	if r.Status != 200 {
+		b.Fatal(r)
+	}
+	return r.Body
 }
 
 // toggler switches a flag on and off by turns.
