@@ -157,7 +157,7 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return a.identity.Admit(ctx, idToken)
 }
 
-// requestBy is the metadata of what a call changes that somebody makes who has not signed in yet. Who it is is found out on the way.
+// requestBy is the metadata of what a call changes that somebody makes who has not signed in yet: the use case finds out who.
 func requestBy(ctx context.Context) commands.By {
 	req := requestOf(ctx)
 	return commands.By{RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}

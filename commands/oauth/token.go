@@ -28,8 +28,8 @@ type Token struct {
 	ExpiresAt time.Time
 }
 
-// said is what an access token says beside what every token does.
-type said struct {
+// privateClaims are those of an access token beside those that every token has.
+type privateClaims struct {
 	ClientID string `json:"client_id"`
 	TenantID string `json:"tenant_id"`
 	Scope    string `json:"scope"`
@@ -37,25 +37,25 @@ type said struct {
 
 func (t *Tokens) kind() keys.Kind { return keys.Kind{Type: Type, Issuer: t.Issuer, Audience: t.Issuer} }
 
-// Issue makes a token that is good for keys.Lives.
+// Issue makes a token that is good for keys.TTL.
 func (t *Tokens) Issue(clientID, tenantID string, scopes []events.Scope) (string, error) {
-	text, _, err := t.Keys.Sign(t.kind(), clientID, commands.NewID(), said{clientID, tenantID, Join(scopes)})
+	text, _, err := t.Keys.Sign(t.kind(), clientID, commands.NewID(), privateClaims{clientID, tenantID, Join(scopes)})
 	return text, err
 }
 
 // Verify reads a token. One that does not hold, for whatever reason, is Unauthenticated. It does no I/O once it knows the token's key. Whether
 // the client and its tenant still exist is not its to say.
 func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {
-	var s said
-	claims, err := t.Keys.Verify(ctx, t.kind(), text, &s)
+	var private privateClaims
+	claims, err := t.Keys.Verify(ctx, t.kind(), text, &private)
 	if err != nil {
 		return Token{}, err
 	}
-	if s.ClientID != claims.Subject || s.TenantID == "" {
+	if private.ClientID != claims.Subject || private.TenantID == "" {
 		return Token{}, &commands.Error{Kind: commands.Unauthenticated, Detail: "the token does not tell whose it is"}
 	}
-	token := Token{ClientID: s.ClientID, TenantID: s.TenantID, ExpiresAt: claims.Expiry.Time().UTC()}
-	for scope := range strings.FieldsSeq(s.Scope) {
+	token := Token{ClientID: private.ClientID, TenantID: private.TenantID, ExpiresAt: claims.Expiry.Time().UTC()}
+	for scope := range strings.FieldsSeq(private.Scope) {
 		token.Scopes = append(token.Scopes, events.Scope(scope))
 	}
 	return token, nil

@@ -304,7 +304,7 @@ func (p *Provider) ends(userID, except string) commands.EndSessions {
 	return commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except}
 }
 
-// VerifyEmail notes that whom a link was mailed to reads the mails to his address, with the link's oobCode, and knows the password. Firebase's own
+// VerifyEmail notes that whom a link was mailed to reads the mails to the address, with the link's oobCode, and knows the password. Firebase's own
 // page does not ask for it.
 func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
 	if err := p.withPasswords(); err != nil {

@@ -14,8 +14,8 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// said is what an ID token of Firebase says beside what every token does.
-type said struct {
+// privateClaims are those of an ID token of Firebase beside those that every token has.
+type privateClaims struct {
 	AuthTime      *jwt.NumericDate `json:"auth_time"`
 	Email         string           `json:"email"`
 	EmailVerified bool             `json:"email_verified"`
@@ -29,7 +29,7 @@ type said struct {
 // have run out, while callers wait, and forgets the old ones first. Here the keys are fetched in the background, and are good until there are
 // newer ones, so that people are known while Google cannot be reached. The emulator's tokens are not signed: the SDK asks the emulator about them.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
-	var words said
+	var private privateClaims
 	var subject string
 	var expires time.Time
 	if p.o.Emulator != "" {
@@ -37,24 +37,24 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 		if err != nil {
 			return commands.Claims{}, notAdmitted(err)
 		}
-		if err := payload(text, &words); err != nil {
+		if err := payload(text, &private); err != nil {
 			return commands.Claims{}, unauthenticated("the token cannot be read")
 		}
 		subject, expires = token.UID, time.Unix(token.Expires, 0)
 	} else {
-		claims, err := keys.Verify(ctx, p.kind(), p.keys.find, p.o.Now(), text, &words)
+		claims, err := keys.Verify(ctx, p.kind(), p.keys.find, p.o.Now(), text, &private)
 		if err != nil {
 			return commands.Claims{}, err
 		}
 		subject, expires = claims.Subject, claims.Expiry.Time()
 	}
-	if words.AuthTime == nil || words.Firebase.SignInProvider == "" || len(subject) > 128 {
+	if private.AuthTime == nil || private.Firebase.SignInProvider == "" || len(subject) > 128 {
 		return commands.Claims{}, unauthenticated("the token does not tell whose it is")
 	}
-	began := words.AuthTime.Time().UTC()
+	began := private.AuthTime.Time().UTC()
 	c := commands.Claims{
-		UserID: subject, Email: words.Email, EmailVerified: words.EmailVerified, DisplayName: words.Name,
-		Provider: words.Firebase.SignInProvider, SessionID: sessionOf(began), AuthTime: began, ExpiresAt: expires.UTC(),
+		UserID: subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
+		Provider: private.Firebase.SignInProvider, SessionID: sessionOf(began), AuthTime: began, ExpiresAt: expires.UTC(),
 	}
 	p.note(c)
 	return c, nil

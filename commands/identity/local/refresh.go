@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	tokenBits    = 256
-	refreshLives = 30 * 24 * time.Hour
+	tokenBits  = 256
+	refreshTTL = 30 * 24 * time.Hour
 )
 
 // session is one sign-in. Its refresh tokens make a family: each but the last has been used.
@@ -33,13 +33,13 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue
 	kept := sum(refreshToken)
 	var s session
 	var who person
-	look := func(tx pgx.Tx) (err error) {
+	find := func(tx pgx.Tx) (err error) {
 		s, who, err = p.refreshable(ctx, tx, kept)
 		return err
 	}
 	var next string
 	rotate := func(tx pgx.Tx) error {
-		if err := look(tx); err != nil {
+		if err := find(tx); err != nil {
 			return err
 		}
 		now := p.now()
@@ -50,7 +50,7 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue
 		next, err = grant(ctx, tx, s, now)
 		return err
 	}
-	err := pgx.BeginFunc(ctx, p.pool, look)
+	err := pgx.BeginFunc(ctx, p.pool, find)
 	if err == nil {
 		if err := mayContinue(claimsOf(who, s)); err != nil {
 			return commands.Session{}, err
@@ -127,6 +127,6 @@ func grant(ctx context.Context, tx pgx.Tx, s session, now time.Time) (string, er
 	text := newToken()
 	_, err := tx.Exec(ctx, `
 		insert into keep.refresh_tokens (hash, family, user_id, session_id, issued_at, expires_at)
-		values ($1, $2::text::uuid, $3, $2::text, $4, $5)`, sum(text), s.id, s.userID, s.authTime, now.Add(refreshLives))
+		values ($1, $2::text::uuid, $3, $2::text, $4, $5)`, sum(text), s.id, s.userID, s.authTime, now.Add(refreshTTL))
 	return text, err
 }

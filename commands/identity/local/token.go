@@ -43,17 +43,17 @@ func (p *Provider) sign(who person, s session) (text string, expires time.Time, 
 // Verify tells whom an ID token of this provider speaks of; exactly one text passes for each token. A token that does not hold, for
 // whatever reason, is Unauthenticated.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
-	var said idToken
-	claims, err := p.o.Keys.Verify(ctx, p.kind(), text, &said)
+	var private idToken
+	claims, err := p.o.Keys.Verify(ctx, p.kind(), text, &private)
 	if err != nil {
 		return commands.Claims{}, err
 	}
-	if said.SessionID == "" {
+	if private.SessionID == "" {
 		return commands.Claims{}, refuse("the token does not tell whose it is")
 	}
 	return commands.Claims{
-		UserID: claims.Subject, Email: said.Email, EmailVerified: said.EmailVerified, DisplayName: said.Name,
-		Provider: said.Firebase.SignInProvider, SessionID: said.SessionID, AuthTime: said.AuthTime.Time().UTC(), ExpiresAt: claims.Expiry.Time().UTC(),
+		UserID: claims.Subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
+		Provider: private.Firebase.SignInProvider, SessionID: private.SessionID, AuthTime: private.AuthTime.Time().UTC(), ExpiresAt: claims.Expiry.Time().UTC(),
 	}, nil
 }
 

@@ -71,7 +71,7 @@ func (d *Directory) Forget(ctx context.Context, id string) error {
 }
 
 // ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago or more: since then whatever was
-// to invite him has failed.
+// to invite them has failed.
 func (d *Directory) ForgetUninvited(ctx context.Context, id string) error {
 	if _, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`, id); err != nil {
 		return unavailable(err)

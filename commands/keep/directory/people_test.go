@@ -33,7 +33,7 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 		"a verified address stays so":              {[]commands.Claims{says("a", "a@", true), says("a", "A@", false)}, map[string]noted{"a": {"A@", true}}},
 		"another address is not verified":          {[]commands.Claims{says("a", "a@", true), says("a", "b@", false)}, map[string]noted{"a": {"b@", false}}},
 		"an address is there again":                {[]commands.Claims{says("a", "", false), says("a", "a@", false), says("a", "a@", true)}, map[string]noted{"a": {"a@", true}}},
-		"a verified owner keeps his address":       {[]commands.Claims{says("a", "a@", true), says("b", "b@", true), says("b", "A@", false)}, map[string]noted{"a": {"a@", true}, "b": {"", false}}},
+		"a verified owner keeps the address":       {[]commands.Claims{says("a", "a@", true), says("b", "b@", true), says("b", "A@", false)}, map[string]noted{"a": {"a@", true}, "b": {"", false}}},
 		"whoever verifies an address gets it":      {[]commands.Claims{says("a", "a@", false), says("b", "A@", true)}, map[string]noted{"a": {"", false}, "b": {"A@", true}}},
 		"whoever verified an address later has it": {[]commands.Claims{says("a", "a@", true), says("b", "a@", true), says("a", "a@", false)}, map[string]noted{"a": {"", false}, "b": {"a@", true}}},
 	} {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// Lives is how long a key is remembered.
-	Lives = 24 * time.Hour
+	// TTL is how long a key is remembered.
+	TTL = 24 * time.Hour
 	// lease is how long a request is waited for whose node may have died.
 	lease   = 30 * time.Second
 	timeout = 2 * time.Second
@@ -94,7 +94,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 		err = rs.db.QueryRow(ctx, `update keep.idempotency set content = $2, claim = $4, claimed_until = $5, answer = null,
 				began_at = case when began_at <= $6 then $3 else began_at end
 			where scope = $1 and (began_at <= $6 or answer is null and claimed_until <= $3 and content = $2)
-			returning began_at`, r.scope(), r.content(), now, attempt.claim, now.Add(lease), now.Add(-Lives)).Scan(&began)
+			returning began_at`, r.scope(), r.content(), now, attempt.claim, now.Add(lease), now.Add(-TTL)).Scan(&began)
 		if err == nil {
 			attempt.Once = commands.NewOnce(r.scope(), began)
 			return attempt, nil, nil
@@ -119,7 +119,7 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 	var began time.Time
 	err := rs.db.QueryRow(ctx, `update keep.idempotency set claim = $3, claimed_until = $4
 		where scope = $1 and content = $2 and answer is null and claimed_until <= $5 and began_at > $6 returning began_at`,
-		r.scope(), r.content(), attempt.claim, now.Add(lease), now, now.Add(-Lives)).Scan(&began)
+		r.scope(), r.content(), attempt.claim, now.Add(lease), now, now.Add(-TTL)).Scan(&began)
 	if err == nil {
 		attempt.Once = commands.NewOnce(r.scope(), began)
 		return attempt, nil, nil
@@ -133,7 +133,7 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 
 func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, found bool, err error) {
 	var content, sealed []byte
-	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.Now().Add(-Lives)).Scan(&content, &sealed)
+	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.Now().Add(-TTL)).Scan(&content, &sealed)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, false, nil
@@ -179,6 +179,6 @@ func unavailable(err error) error {
 
 // RemoveOld forgets the keys whose time is over.
 func (rs *Requests) RemoveOld(ctx context.Context) error {
-	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.Now().Add(-Lives))
+	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.Now().Add(-TTL))
 	return err
 }

@@ -97,7 +97,7 @@ func TestOnlyWhatWasBegunIsResumed(t *testing.T) {
 	}
 	resume(t, k, request, "answer")
 	resume(t, k, other, "invalid")
-	*clock = clock.Add(Lives)
+	*clock = clock.Add(TTL)
 	resume(t, k, request, "nothing")
 }
 
@@ -121,7 +121,7 @@ func TestAnAnswerIsKept(t *testing.T) {
 	for _, r := range []Request{{"l", request.Scope, request.Content}, {"k", "other", request.Content}, {"k" + request.Scope[:1], request.Scope[1:], request.Content}} {
 		begin(t, k, r, "attempt")
 	}
-	*clock = clock.Add(Lives - time.Millisecond)
+	*clock = clock.Add(TTL - time.Millisecond)
 	begin(t, k, request, "answer")
 	begin(t, k, other, "invalid")
 }
@@ -133,7 +133,7 @@ func TestAKeyExpires(t *testing.T) {
 	if err := first.Finish(t.Context(), Answer{Status: 204}); err != nil {
 		t.Fatal(err)
 	}
-	*clock = clock.Add(Lives)
+	*clock = clock.Add(TTL)
 	resume(t, k, request, "nothing")
 	second, _ := begin(t, k, request, "attempt")
 	if first.Once.NewID() == second.Once.NewID() {
@@ -142,7 +142,7 @@ func TestAKeyExpires(t *testing.T) {
 	old := request
 	old.Scope = "old"
 	begin(t, k, old, "attempt")
-	*clock = clock.Add(Lives - time.Millisecond)
+	*clock = clock.Add(TTL - time.Millisecond)
 	other := request
 	other.Scope = "other"
 	begin(t, k, other, "attempt")

@@ -59,9 +59,9 @@ func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *sl
 	}
 	k := &Keys{pool: pool, now: now, log: log}
 	k.load = k.fetch
-	err := k.Turn(ctx)
+	err := k.Rotate(ctx)
 	if err != nil && k.held.Load() != nil {
-		k.log.Warn(neglected, "again in", turnEvery, "err", err)
+		k.log.Warn(neglected, "again in", rotateInterval, "err", err)
 		err = nil
 	}
 	return k, err

@@ -203,7 +203,7 @@ func TestKeysTakeTurns(t *testing.T) {
 		c.add(steps[i%len(steps)])
 		for j, k := range nodes {
 			if i%(2*j+1) == 0 {
-				if err := k.Turn(t.Context()); err != nil {
+				if err := k.Rotate(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -213,7 +213,7 @@ func TestKeysTakeTurns(t *testing.T) {
 				}
 			}
 			text := sign(t, k)
-			tokens = append(tokens, live{text, c.now().Add(Lives)})
+			tokens = append(tokens, live{text, c.now().Add(TTL)})
 			id := signedBy(t, text)
 			if _, ok := firstSigned[id]; !ok {
 				firstSigned[id] = c.now()
@@ -249,7 +249,7 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	turn := func(after time.Duration) []string {
 		t.Helper()
 		c.add(after)
-		if err := k.Turn(t.Context()); err != nil {
+		if err := k.Rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return published(k)
@@ -264,9 +264,9 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	same(t, "the last token of the first key", signedBy(t, last), first[0])
 	c.add(time.Second)
 	same(t, "the first token of the next key", signedBy(t, sign(t, k)), both[0])
-	c.add(Lives - 2*time.Second)
+	c.add(TTL - 2*time.Second)
 	accepts(t, k, last)
-	same(t, "while the first may be needed", turn(keptFor-Lives+time.Second), both)
+	same(t, "while the first may be needed", turn(keptFor-TTL+time.Second), both)
 	same(t, "when it has served", turn(time.Second), both[:1])
 	wantDetail(t, verify(t.Context(), k, last), "the token is signed with an unknown key")
 }
@@ -295,7 +295,7 @@ func TestNodesThatPublishAtOncePublishOneKey(t *testing.T) {
 	var all sync.WaitGroup
 	for _, k := range nodes {
 		all.Go(func() {
-			if err := k.Turn(t.Context()); err != nil {
+			if err := k.Rotate(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -411,7 +411,7 @@ func TestWhileTheDatabaseIsDown(t *testing.T) {
 	}
 	accepts(t, k, token)
 	c.add(signsFor)
-	wantKind(t, k.Turn(t.Context()), commands.Unavailable)
+	wantKind(t, k.Rotate(t.Context()), commands.Unavailable)
 	accepts(t, k, sign(t, k))
 
 	_, err := Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler))
@@ -473,7 +473,7 @@ func TestJWKSTellsPublicKeysAlone(t *testing.T) {
 	c := newClock()
 	k := open(t, pgtest.Pool(t), c)
 	c.add(signsFor)
-	if err := k.Turn(t.Context()); err != nil {
+	if err := k.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	jwks := k.JWKS()
@@ -499,7 +499,7 @@ func TestTheLogTellsOfEachTurnAndOfNoKey(t *testing.T) {
 	k := must(Open(t.Context(), pool, c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
 	for range 4 {
 		c.add(signsFor)
-		if err := k.Turn(t.Context()); err != nil {
+		if err := k.Rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,37 +12,37 @@ import (
 )
 
 const (
-	keyBits   = 2048
-	turnEvery = 5 * time.Minute
+	keyBits        = 2048
+	rotateInterval = 5 * time.Minute
 	// signsFor is how long a key signs.
 	signsFor = 30 * 24 * time.Hour
 	// publishedBefore is how long a key is published before it signs: long enough for every node, and for whoever keeps a copy of the JWKS.
 	publishedBefore = 24 * time.Hour
 	// keptFor is how long a key is kept after the next one began to sign.
-	keptFor = Lives + 24*time.Hour
+	keptFor = TTL + 24*time.Hour
 )
 
 const neglected = "the signing keys were not looked after; those that are known go on"
 
-// Run has the keys take turns until ctx ends. While the database is out of reach the keys that are known go on signing.
+// Run rotates the keys until ctx ends. While the database is out of reach the keys that are known go on signing.
 func (k *Keys) Run(ctx context.Context) {
-	tick := time.NewTicker(turnEvery)
+	tick := time.NewTicker(rotateInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := k.Turn(ctx); err != nil && ctx.Err() == nil {
-				k.log.Warn(neglected, "again in", turnEvery, "err", err)
+			if err := k.Rotate(ctx); err != nil && ctx.Err() == nil {
+				k.log.Warn(neglected, "again in", rotateInterval, "err", err)
 			}
 		}
 	}
 }
 
-// Turn reads the keys, publishes the next one where it is due, and removes those that have served. Nodes that do it at once publish one key
+// Rotate reads the keys, publishes the next one where it is due, and removes those that have served. Nodes that do it at once publish one key
 // between them.
-func (k *Keys) Turn(ctx context.Context) error {
+func (k *Keys) Rotate(ctx context.Context) error {
 	now := k.now()
 	s, err := k.load(ctx)
 	if err != nil {

@@ -23,8 +23,8 @@ func sealingKey(der []byte) ([]byte, error) {
 }
 
 // Seal makes a token that the service alone can read, on any node. Unlike one that Sign makes, it is the same text on all nodes whenever the same
-// is said, until the next key signs.
-func (k *Keys) Seal(kind Kind, subject string, expires time.Time, said any) (string, error) {
+// is signed, until the next key signs.
+func (k *Keys) Seal(kind Kind, subject string, expires time.Time, private any) (string, error) {
 	by := k.signer()
 	signer, err := jose.NewSigner(
 		jose.SigningKey{Algorithm: sealAlgorithm, Key: by.sealing},
@@ -33,7 +33,7 @@ func (k *Keys) Seal(kind Kind, subject string, expires time.Time, said any) (str
 		var text string
 		text, err = jwt.Signed(signer).Claims(jwt.Claims{
 			Issuer: kind.Issuer, Audience: jwt.Audience{kind.Audience}, Subject: subject, Expiry: jwt.NewNumericDate(expires),
-		}).Claims(said).Serialize()
+		}).Claims(private).Serialize()
 		if err == nil {
 			return text, nil
 		}
@@ -41,9 +41,9 @@ func (k *Keys) Seal(kind Kind, subject string, expires time.Time, said any) (str
 	return "", &commands.Error{Detail: "seal a token", Err: err}
 }
 
-// Unseal reads a token that Seal made into said, as Verify reads one that Sign made.
-func (k *Keys) Unseal(ctx context.Context, kind Kind, text string, said any) (jwt.Claims, error) {
-	return read(ctx, kind, sealAlgorithm, k.now(), text, said, func(ctx context.Context, id string) (any, error) {
+// Unseal reads a token that Seal made into private, as Verify reads one that Sign made.
+func (k *Keys) Unseal(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
+	return read(ctx, kind, sealAlgorithm, k.now(), text, private, func(ctx context.Context, id string) (any, error) {
 		by, err := k.find(ctx, id)
 		if by == nil {
 			return nil, err

@@ -40,7 +40,7 @@ func TestWhatIsSealedOutlivesItsKeysTurn(t *testing.T) {
 	text := seal(t, k, c.now().Add(time.Hour), sealed{"t"})
 	addKey(t, pool, c.now().Add(time.Minute))
 	c.add(30 * time.Minute)
-	if err := k.Turn(t.Context()); err != nil {
+	if err := k.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := k.Unseal(t.Context(), kind, text, &sealed{}); err != nil {

@@ -15,8 +15,8 @@ import (
 	"flagledger/commands"
 )
 
-// Lives is how long a token is good for.
-const Lives = time.Hour
+// TTL is how long a token is good for.
+const TTL = time.Hour
 
 const (
 	algorithm = jose.RS256
@@ -33,10 +33,10 @@ type Kind struct {
 	Audience string
 }
 
-// Sign makes a token that says of a subject what said holds, beside the claims that every token has (RFC 7519). id may be empty.
-func (k *Keys) Sign(kind Kind, subject, id string, said any) (text string, expires time.Time, err error) {
+// Sign makes a token that says of a subject the private claims (RFC 7519, 4.3), beside those that every token has. id may be empty.
+func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, expires time.Time, err error) {
 	now := k.now().UTC().Truncate(time.Second)
-	expires = now.Add(Lives)
+	expires = now.Add(TTL)
 	by := k.signer()
 	signer, err := jose.NewSigner(
 		jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: by.private, KeyID: by.id}},
@@ -47,28 +47,28 @@ func (k *Keys) Sign(kind Kind, subject, id string, said any) (text string, expir
 	text, err = jwt.Signed(signer).Claims(jwt.Claims{
 		Issuer: kind.Issuer, Audience: jwt.Audience{kind.Audience}, Subject: subject, ID: id,
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires),
-	}).Claims(said).Serialize()
+	}).Claims(private).Serialize()
 	if err != nil {
 		return "", expires, &commands.Error{Detail: "sign a token", Err: err}
 	}
 	return text, expires, nil
 }
 
-// Verify reads a token of a kind into said, and returns the claims that every token has; exactly one text passes for each token. A token
+// Verify reads a token of a kind into private, and returns the claims that every token has; exactly one text passes for each token. A token
 // that does not hold, for whatever reason, is Unauthenticated. Tokens are signed with RS256 (RFC 7518); clocks may differ by 10 s.
-func (k *Keys) Verify(ctx context.Context, kind Kind, text string, said any) (jwt.Claims, error) {
+func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
 	return Verify(ctx, kind, func(ctx context.Context, id string) (*rsa.PublicKey, error) {
 		by, err := k.find(ctx, id)
 		if by == nil {
 			return nil, err
 		}
 		return &by.private.PublicKey, nil
-	}, k.now(), text, said)
+	}, k.now(), text, private)
 }
 
 // Verify is Keys.Verify at an instant with the keys that find gives by their ids, nil for one that does not exist.
-func Verify(ctx context.Context, kind Kind, find func(ctx context.Context, id string) (*rsa.PublicKey, error), now time.Time, text string, said any) (jwt.Claims, error) {
-	claims, err := read(ctx, kind, algorithm, now, text, said, func(ctx context.Context, id string) (any, error) {
+func Verify(ctx context.Context, kind Kind, find func(ctx context.Context, id string) (*rsa.PublicKey, error), now time.Time, text string, private any) (jwt.Claims, error) {
+	claims, err := read(ctx, kind, algorithm, now, text, private, func(ctx context.Context, id string) (any, error) {
 		public, err := find(ctx, id)
 		if public == nil {
 			return nil, err
@@ -83,7 +83,7 @@ func Verify(ctx context.Context, kind Kind, find func(ctx context.Context, id st
 
 // read reads a token of a kind that was signed with an algorithm. find gives what verifies it by the key's id, nil for one that does not exist.
 func read(
-	ctx context.Context, kind Kind, algorithm jose.SignatureAlgorithm, now time.Time, text string, said any, find func(ctx context.Context, id string) (any, error),
+	ctx context.Context, kind Kind, algorithm jose.SignatureAlgorithm, now time.Time, text string, private any, find func(ctx context.Context, id string) (any, error),
 ) (jwt.Claims, error) {
 	var claims jwt.Claims
 	if len(text) > maxToken {
@@ -107,7 +107,7 @@ func read(
 	if by == nil {
 		return claims, refuse("the token is signed with an unknown key")
 	}
-	if err := token.Claims(by, &claims, said); errors.Is(err, jose.ErrCryptoFailure) {
+	if err := token.Claims(by, &claims, private); errors.Is(err, jose.ErrCryptoFailure) {
 		return claims, refuse("the token's signature does not hold")
 	} else if err != nil {
 		return claims, refuse("the token cannot be read")
@@ -122,19 +122,19 @@ func read(
 }
 
 // wrong tells what is wrong with a token's claims, nothing where they hold.
-func (kind Kind) wrong(said jwt.Claims, now time.Time) string {
+func (kind Kind) wrong(claims jwt.Claims, now time.Time) string {
 	switch {
-	case said.Issuer != kind.Issuer:
+	case claims.Issuer != kind.Issuer:
 		return "the token is from another issuer"
-	case !said.Audience.Contains(kind.Audience):
+	case !claims.Audience.Contains(kind.Audience):
 		return "the token is for another audience"
-	case said.Expiry == nil:
+	case claims.Expiry == nil:
 		return undated
-	case !now.Before(said.Expiry.Time().Add(leeway)):
+	case !now.Before(claims.Expiry.Time().Add(leeway)):
 		return "the token has expired"
-	case now.Add(leeway).Before(said.IssuedAt.Time()) || now.Add(leeway).Before(said.NotBefore.Time()):
+	case now.Add(leeway).Before(claims.IssuedAt.Time()) || now.Add(leeway).Before(claims.NotBefore.Time()):
 		return "the token is not valid yet"
-	case said.Subject == "":
+	case claims.Subject == "":
 		return "the token does not tell whose it is"
 	}
 	return ""
@@ -166,13 +166,13 @@ func TypeOf(text string) string {
 	if err != nil {
 		return ""
 	}
-	var said struct {
+	var typed struct {
 		Type string `json:"typ"`
 	}
-	if json.Unmarshal(raw, &said) != nil {
+	if json.Unmarshal(raw, &typed) != nil {
 		return ""
 	}
-	return said.Type
+	return typed.Type
 }
 
 func refuse(detail string) error {

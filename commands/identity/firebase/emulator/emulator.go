@@ -161,12 +161,12 @@ func (e *Emulator) Call(t testing.TB, method, path string, body, answer any) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	said, err := io.ReadAll(response.Body)
+	answered, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", response.Status, said)
+		err = fmt.Errorf("%s: %s", response.Status, answered)
 	}
 	if err == nil && answer != nil {
-		err = json.Unmarshal(said, answer)
+		err = json.Unmarshal(answered, answer)
 	}
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
