@@ -485,6 +485,9 @@ func checkValue(wrong fields, field string, t events.FlagType, value json.RawMes
 
 // compact drops the white space around JSON's tokens and changes nothing else.
 func compact(value json.RawMessage) json.RawMessage {
+	if !bytes.ContainsAny(value, " \t\r\n") {
+		return value // as most are: rules have thousands
+	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, value); err != nil {
 		return value
