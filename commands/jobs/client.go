@@ -91,25 +91,20 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
-	for {
-		err := node.Start(ctx)
-		if err == nil {
-			break
+	for ctx.Err() == nil {
+		if err := node.Start(ctx); err != nil {
+			w.Log.Warn("jobs are not worked yet", "again in", startRetry, "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(startRetry):
+			}
+			continue
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		w.Log.Warn("jobs are not worked yet", "again in", startRetry, "err", err)
+		<-ctx.Done()
 		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(startRetry):
+		case <-node.Stopped():
+		case <-time.After(2 * stopTimeout): // the database is gone: what became of the last jobs cannot be written down
 		}
-	}
-	<-ctx.Done()
-	select {
-	case <-node.Stopped():
-	case <-time.After(2 * stopTimeout): // the database is gone: what became of the last jobs cannot be written down
 	}
 	return nil
 }

@@ -133,3 +133,29 @@ func TestATaskThatFails(t *testing.T) {
 	}
 	eventually(t, "the job is done", func() bool { return states(t, pool, "upkeep")["completed"] == 1 })
 }
+
+// A node that stops waits for the jobs under way, though not for ever: another node does what was not finished, and that was no attempt.
+func TestAJobThatOutlastsItsNodeIsDoneByAnother(t *testing.T) {
+	pool := pgtest.Pool(t)
+	underWay := make(chan struct{})
+	var interrupted, completed atomic.Int64
+	stop := run(t, open(t, pool), Work{
+		Upkeep: []Task{{"long", time.Hour, func(ctx context.Context) error {
+			close(underWay)
+			<-ctx.Done()
+			return ctx.Err()
+		}}},
+		Attempted: func(_ string, outcome Outcome) {
+			if outcome == Interrupted {
+				interrupted.Add(1)
+			}
+		},
+	})
+	<-underWay
+	stop()
+	if got := states(t, pool, "upkeep"); got["available"] != 1 || interrupted.Load() != 1 {
+		t.Errorf("the jobs are %v, %d attempts were interrupted", got, interrupted.Load())
+	}
+	run(t, open(t, pool), Work{Upkeep: []Task{{"long", time.Hour, func(context.Context) error { completed.Add(1); return nil }}}})
+	eventually(t, "another node does it", func() bool { return completed.Load() == 1 })
+}

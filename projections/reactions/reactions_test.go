@@ -161,7 +161,7 @@ func TestAnotherEngineBeginsAtItsHead(t *testing.T) {
 func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	r, stop := w.follow(w.store)
+	_, stop := w.follow(w.store)
 	w.invite("1")
 	w.wantJobs("1")
 	stop()
@@ -178,7 +178,7 @@ func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	if _, err := w.pool.Exec(t.Context(), `update events.event set data = '{"id":4}' where stream = $1`, broken); err != nil {
 		t.Fatal(err)
 	}
-	r, _ = w.follow(w.store)
+	r, _ := w.follow(w.store)
 	w.invite("5")
 	w.wantJobs("1", "2", "3", "5")
 	if n := r.Skipped(); n != 2 {
