@@ -75,7 +75,7 @@ func TestFirebase(t *testing.T) {
 				t.Errorf("the members are %v", members)
 			}
 		},
-		"logout ends the session on every node": func(t *testing.T, s *nodetest.Service, me *nodetest.Client) {
+		"logout ends the session on every node": func(t *testing.T, _ *nodetest.Service, me *nodetest.Client) {
 			account := newAccount(me)
 			there := &nodetest.Client{Service: second.In(t), Token: account.token}
 			there.Call("GET", "/api/v1/tenants", nil).Want(200)

@@ -226,7 +226,7 @@ func TestSecurityMatrix(t *testing.T) {
 		})
 	}
 	written := s.Written(store, before, func(e events.Recorded) bool {
-		return requests[e.Metadata.RequestID] || e.Metadata.Actor.ID == owner.UserID || strings.Contains(e.Stream, owner.Tenant)
+		return requests[e.RequestID] || e.Actor.ID == owner.UserID || strings.Contains(e.Stream, owner.Tenant)
 	})
 	if len(written) > 0 {
 		t.Errorf("calls that were refused have written %v", written)

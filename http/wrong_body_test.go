@@ -81,7 +81,7 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 		method, path, _ := strings.Cut(name, " ")
 		request := me.Call(method, filled(me, paths.Replace(path)), ids.Replace(string(text))).Refused(422, "bogus").Header.Get("X-Request-ID")
 		written := s.Written(store, head, func(e events.Recorded) bool {
-			return e.Metadata.RequestID == request || e.Metadata.Actor.ID == me.UserID || strings.Contains(e.Stream, me.Tenant)
+			return e.RequestID == request || e.Actor.ID == me.UserID || strings.Contains(e.Stream, me.Tenant)
 		})
 		if len(written) > 0 {
 			t.Errorf("%s has written %v", name, written)

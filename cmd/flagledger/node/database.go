@@ -58,6 +58,7 @@ func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 // oldestPostgres is the oldest version that is supported.
 const oldestPostgres = 14
 
+// Migrate brings the database to the newest schema. It refuses a Postgres that is too old.
 func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	pool, err := OpenPool(ctx, url)
 	if err != nil {
