@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events/postgres"
 	"flagledger/projections"
@@ -320,11 +321,15 @@ func settled(s *nodetest.Service) {
 	s.Eventually("the service is well", func() bool {
 		return strings.Contains(s.Anonymous().Attempt("GET", "/health", "").Body, `"status":"ok"`)
 	})
-	conn := connect(s.T, s.DatabaseURL)
+	pool, err := node.OpenPool(s.T.Context(), s.DatabaseURL)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer pool.Close()
+	store := s.Store()
 	s.Eventually("the read models hold all of the log", func() bool {
-		var behind int
-		err := conn.QueryRow(s.T.Context(), `select count(*) from read.checkpoints, events.head where commit < position`).Scan(&behind)
-		return err == nil && behind == 0
+		list, err := projections.Statuses(s.T.Context(), pool, models.All(), store)
+		return err == nil && !slices.ContainsFunc(list, func(status projections.Status) bool { return !status.Built || status.Lag > 0 })
 	})
 }
 
