@@ -21,6 +21,13 @@ run: build ## Set up all that is missing and serve on 127.0.0.1:8080
 build: ## Build bin/flagledger
 	$(GO) build -trimpath -ldflags "-X main.build=$(BUILD)" -o bin/flagledger ./cmd/flagledger
 
+# With -short, tests that need a Postgres are skipped; the packages left out run servers of others.
+.PHONY: check
+check: ## Vet, run the tests that need no server, and one story through the API: for daily work
+	$(GO) vet ./...
+	$(GO) test -short $$($(GO) list ./... | grep -v -e /embedded -e /pgtest -e /firebase -e /npmtest -e /events/eventstore)
+	$(GO) test -run '^TestAStory$$' ./http
+
 # The API's tests run on both engines; those of Postgres's own faults only on Postgres.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres

@@ -9,6 +9,8 @@
 // To share one server among the packages of a test run:
 //
 //	go run ./migrations/pgtest/pgrun go test ./...
+//
+// With -short, tests that need a database are skipped.
 package pgtest
 
 import (
@@ -189,6 +191,9 @@ func Pool(t testing.TB) *pgxpool.Pool {
 
 func serverURL(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs a Postgres, and -short is set")
+	}
 	if u := os.Getenv(EnvURL); u != "" {
 		return u
 	}

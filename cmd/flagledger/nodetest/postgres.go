@@ -32,6 +32,9 @@ func DataFolder(t testing.TB) string {
 // OwnPostgres starts a Postgres that nobody else's tests use, so that it may be killed.
 func OwnPostgres(t testing.TB) (dir string, p *embedded.Postgres) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs a Postgres, and -short is set")
+	}
 	dir = DataFolder(t)
 	p, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: Log(t)})
 	if err != nil {

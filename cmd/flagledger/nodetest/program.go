@@ -29,6 +29,9 @@ type Program struct {
 // Build builds the binary as this test is built: with the race detector, if that is on.
 func Build(t testing.TB) *Program {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds and runs the program, and -short is set")
+	}
 	p := &Program{T: t, Binary: filepath.Join(t.TempDir(), "flagledger"), Dir: DataFolder(t), Addr: FreeAddress(t)}
 	arguments := []string{"build", "-o", p.Binary}
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
