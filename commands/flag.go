@@ -1,14 +1,11 @@
 package commands
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"flagledger/events"
@@ -38,10 +35,10 @@ func (f *Flag) evolve(r events.Recorded) {
 		}
 		f.Variations = slices.Clone(fact.Variations)
 	case events.FlagUpdated:
-		set(&f.Name, fact.Name)
-		set(&f.DefaultValue, fact.DefaultValue)
-		set(&f.Description, fact.Description)
-		set(&f.Tags, fact.Tags)
+		applyChange(&f.Name, fact.Name)
+		applyChange(&f.DefaultValue, fact.DefaultValue)
+		applyChange(&f.Description, fact.Description)
+		applyChange(&f.Tags, fact.Tags)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:
@@ -52,10 +49,10 @@ func (f *Flag) evolve(r events.Recorded) {
 		f.Variations = append(f.Variations, fact.Variation)
 	case events.VariationUpdated:
 		if v := f.variation(fact.ID); v != nil {
-			set(&v.Name, fact.Name)
-			set(&v.Value, fact.Value)
-			set(&v.Description, fact.Description)
-			set(&v.Weight, fact.Weight)
+			applyChange(&v.Name, fact.Name)
+			applyChange(&v.Value, fact.Value)
+			applyChange(&v.Description, fact.Description)
+			applyChange(&v.Weight, fact.Weight)
 		}
 	case events.VariationRemoved:
 		f.Variations = slices.DeleteFunc(f.Variations, func(v events.Variation) bool { return v.ID == fact.Variation.ID })
@@ -103,46 +100,12 @@ func (f *Flag) size() int {
 
 func serveSize(s events.Serve) int { return 64 + len(s.Value) + 64*len(s.Rollout) }
 
-func set[T any](field *T, c *events.Change[T]) {
-	if c != nil {
-		*field = c.To
-	}
-}
-
-// changed is what an update of a field comes to: nil where it is not sent or says what is so already.
-func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {
-	if to == nil || same(from, *to) {
-		return nil
-	}
-	return &events.Change[T]{From: from, To: *to}
-}
-
-func equal[T comparable](a, b T) bool { return a == b }
-
-// changedValue is changed for JSON, which is kept without white space.
-func changedValue(from, to json.RawMessage) *events.Change[json.RawMessage] {
-	if to = compact(to); len(to) == 0 || bytes.Equal(from, to) {
-		return nil
-	}
-	return &events.Change[json.RawMessage]{From: from, To: to}
-}
-
-func (f *Flag) variation(id string) *events.Variation {
-	for i := range f.Variations {
-		if f.Variations[i].ID == id {
-			return &f.Variations[i]
-		}
-	}
-	return nil
-}
-
 // Limits of a flag.
 const (
 	maxName        = 200
 	maxDescription = 2000
 	maxTags        = 50
 	maxTag         = 50
-	maxVariations  = 100
 )
 
 // MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Count for how exactly it is held.
@@ -153,32 +116,23 @@ var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 // reservedKeys are the words that stand where a key stands in a path.
 var reservedKeys = []string{"projects", "evaluate", "stream"}
 
-// CreateFlag begins a flag. Its key must be free in the tenant. ProjectMissing says that ProjectID names no project of the tenant; it is looked up
-// in the snapshot and the read model, so it may miss one that is deleted at the same moment. Flags is how many the tenant has, by Writer.Count with
-// MaxFlags.
+// CreateFlag begins a flag. Its key must be free in the tenant.
 type CreateFlag struct {
-	TenantID       string
-	Key            string
-	ID             string // new
-	Name           *string
-	Type           events.FlagType
-	DefaultValue   json.RawMessage `json:",omitempty"` // nil: the zero value of the type
-	Description    string
-	Tags           []string
-	ProjectID      string
+	TenantID     string
+	Key          string
+	ID           string // new
+	Name         *string
+	Type         events.FlagType
+	DefaultValue json.RawMessage `json:",omitempty"` // nil: the zero value of the type
+	Description  string
+	Tags         []string
+	ProjectID    string
+	// ProjectMissing says that the tenant has no such project. A project that is deleted at the same moment may still count as there.
 	ProjectMissing bool
-	Flags          int
-	Salt           string // new
-	Variations     []NewVariation
-}
-
-// NewVariation is a variation of a flag to be.
-type NewVariation struct {
-	ID          string // new
-	Name        string
-	Value       json.RawMessage `json:",omitempty"`
-	Description string
-	Weight      events.Weight
+	// Flags is how many flags the tenant has, by Writer.Count with MaxFlags.
+	Flags      int
+	Salt       string // new
+	Variations []NewVariation
 }
 
 func (c CreateFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
@@ -228,10 +182,6 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	}
 	created.Variations = draft.Variations
 	return []events.Fact{created}, nil
-}
-
-func (v NewVariation) variation() events.Variation {
-	return events.Variation{ID: v.ID, Name: v.Name, Value: compact(v.Value), Description: v.Description, Weight: v.Weight}
 }
 
 // FlagRef names a flag of a tenant.
@@ -343,156 +293,6 @@ func (c DeleteFlag) decide(f Flag) ([]events.Fact, error) {
 		return nil, err
 	}
 	return []events.Fact{events.FlagDeleted{}}, nil
-}
-
-// AddVariation adds a variation to a flag, after the others.
-type AddVariation struct {
-	FlagRef
-	Variation NewVariation
-}
-
-func (c AddVariation) decide(f Flag) ([]events.Fact, error) {
-	if err := c.admit(f); err != nil {
-		return nil, err
-	}
-	wrong := fields{}
-	f.checkVariation(wrong, "", "", c.Variation)
-	if err := wrong.err(); err != nil {
-		return nil, err
-	}
-	if len(f.Variations) >= maxVariations {
-		return nil, refuse(Conflict, "a flag has at most %d variations", maxVariations)
-	}
-	return []events.Fact{events.VariationAdded{Variation: c.Variation.variation()}}, nil
-}
-
-// UpdateVariation changes what is sent of a variation's fields; nil leaves a field alone.
-type UpdateVariation struct {
-	FlagRef
-	ID          string
-	Name        *string
-	Value       json.RawMessage `json:",omitempty"`
-	Description *string
-	Weight      *events.Weight
-}
-
-func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
-	if err := c.admit(f); err != nil {
-		return nil, err
-	}
-	v := f.variation(c.ID)
-	if v == nil {
-		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
-	}
-	next := *v
-	assign(&next.Name, c.Name)
-	if c.Value != nil {
-		next.Value = compact(c.Value)
-	}
-	assign(&next.Description, c.Description)
-	assign(&next.Weight, c.Weight)
-	wrong := fields{}
-	f.checkVariation(wrong, "", c.ID, NewVariation{Name: next.Name, Value: next.Value, Description: next.Description, Weight: next.Weight})
-	if err := wrong.err(); err != nil {
-		return nil, err
-	}
-	updated := events.VariationUpdated{
-		ID:          c.ID,
-		Name:        changed(v.Name, c.Name, equal),
-		Value:       changedValue(v.Value, c.Value),
-		Description: changed(v.Description, c.Description, equal),
-		Weight:      changed(v.Weight, c.Weight, equal),
-	}
-	if updated == (events.VariationUpdated{ID: c.ID}) {
-		return nil, nil
-	}
-	return []events.Fact{updated}, nil
-}
-
-func assign[T any](field *T, sent *T) {
-	if sent != nil {
-		*field = *sent
-	}
-}
-
-// RemoveVariation removes a variation from a flag. One that is served in one of the tenant's environments must stay; what a deleted environment
-// would serve is past. Environments come from the snapshot, so one that is added at the same moment may be missed.
-type RemoveVariation struct {
-	FlagRef
-	ID           string
-	Environments []events.EnvironmentRef // of the tenant
-}
-
-func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
-	if err := c.admit(f); err != nil {
-		return nil, err
-	}
-	v := f.variation(c.ID)
-	if v == nil {
-		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
-	}
-	if places := f.servedIn(c.Environments, c.ID); len(places) > 0 {
-		return nil, refuse(Conflict, "the variation is still served by %s", strings.Join(places, ", "))
-	}
-	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
-}
-
-// checkVariation checks a variation beside the flag's others; id is its own, empty for a new one.
-func (f *Flag) checkVariation(wrong fields, prefix, id string, v NewVariation) {
-	checkText(wrong, prefix+"name", v.Name, 1, maxName)
-	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)
-	checkValue(wrong, prefix+"value", f.Type, v.Value)
-	wrong.check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight", "must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
-	taken := slices.ContainsFunc(f.Variations, func(other events.Variation) bool { return other.Name == v.Name && (id == "" || other.ID != id) })
-	wrong.check(!taken, prefix+"name", "the flag has a variation of this name already")
-}
-
-func knownType(t events.FlagType) bool { return zeroValue(t) != nil }
-
-func zeroValue(t events.FlagType) json.RawMessage {
-	switch t {
-	case events.BooleanFlag:
-		return json.RawMessage(`false`)
-	case events.StringFlag:
-		return json.RawMessage(`""`)
-	case events.NumberFlag:
-		return json.RawMessage(`0`)
-	case events.JSONFlag:
-		return json.RawMessage(`{}`)
-	}
-	return nil
-}
-
-// checkValue checks that a value, which is well-formed JSON, is of a flag's type. An unknown type is not the value's fault.
-func checkValue(wrong fields, field string, t events.FlagType, value json.RawMessage) {
-	wrong.check(len(value) > 0, field, "is required")
-	first := byte(0)
-	if len(value) > 0 {
-		first = bytes.TrimLeft(value, " \t\r\n")[0]
-	}
-	switch t {
-	case events.BooleanFlag:
-		wrong.check(first == 't' || first == 'f', field, "must be true or false: the flag is of type boolean")
-	case events.StringFlag:
-		wrong.check(first == '"', field, "must be a string: the flag is of type string")
-	case events.NumberFlag:
-		f, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
-		wrong.check(first == '-' || first >= '0' && first <= '9', field, "must be a number: the flag is of type number")
-		wrong.check(err == nil && !math.IsInf(f, 0), field, "must be a number that fits 64-bit floating point")
-	case events.JSONFlag:
-	}
-}
-
-// compact drops the white space around JSON's tokens and changes nothing else.
-func compact(value json.RawMessage) json.RawMessage {
-	if !bytes.ContainsAny(value, " \t\r\n") {
-		return value // as most are: rules have thousands
-	}
-	var b bytes.Buffer
-	if err := json.Compact(&b, value); err != nil {
-		return value
-	}
-	return b.Bytes()
 }
 
 // tagSet drops repeated tags, keeping their order.

@@ -21,9 +21,9 @@ func (p *Project) evolve(r events.Recorded) {
 	case events.ProjectCreated:
 		*p = Project{ProjectCreated: fact, Exists: true, CreatedAt: r.Time, UpdatedAt: r.Time}
 	case events.ProjectUpdated:
-		set(&p.Name, fact.Name)
-		set(&p.Description, fact.Description)
-		set(&p.Color, fact.Color)
+		applyChange(&p.Name, fact.Name)
+		applyChange(&p.Description, fact.Description)
+		applyChange(&p.Color, fact.Color)
 	case events.ProjectDeleted:
 		p.Exists = false
 	}
@@ -53,7 +53,7 @@ func (c CreateProject) tenant() string { return c.TenantID }
 
 func (c CreateProject) decide(Project) ([]events.Fact, error) {
 	color := DefaultColor
-	assign(&color, c.Color)
+	assignSent(&color, c.Color)
 	wrong := fields{}
 	checkProject(wrong, c.Name, c.Description, color)
 	if err := wrong.err(); err != nil {
@@ -99,9 +99,9 @@ func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
 		return nil, err
 	}
 	next := p
-	assign(&next.Name, c.Name)
-	assign(&next.Description, c.Description)
-	assign(&next.Color, c.Color)
+	assignSent(&next.Name, c.Name)
+	assignSent(&next.Description, c.Description)
+	assignSent(&next.Color, c.Color)
 	wrong := fields{}
 	checkProject(wrong, next.Name, next.Description, next.Color)
 	if err := wrong.err(); err != nil {

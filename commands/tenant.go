@@ -36,7 +36,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.TenantCreated:
 		*t = Tenant{TenantCreated: fact, Exists: true, Members: t.Members, CreatedAt: r.Time, taken: true, left: t.left}
 	case events.TenantUpdated:
-		set(&t.Name, fact.Name)
+		applyChange(&t.Name, fact.Name)
 	case events.TenantDeleted:
 		t.Exists = false
 	case events.EnvironmentAdded:

@@ -1,0 +1,27 @@
+package commands
+
+import "flagledger/events"
+
+// applyChange sets a field to what a fact changed it to; nil leaves it alone.
+func applyChange[T any](field *T, c *events.Change[T]) {
+	if c != nil {
+		*field = c.To
+	}
+}
+
+// changed is the change of a field to what a request sends for it; nil where nothing is sent, or nothing would change.
+func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {
+	if to == nil || same(from, *to) {
+		return nil
+	}
+	return &events.Change[T]{From: from, To: *to}
+}
+
+func equal[T comparable](a, b T) bool { return a == b }
+
+// assignSent sets a field to what a request sends for it; nil leaves it alone.
+func assignSent[T any](field *T, sent *T) {
+	if sent != nil {
+		*field = *sent
+	}
+}

@@ -1,0 +1,67 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"flagledger/events"
+)
+
+func knownType(t events.FlagType) bool { return zeroValue(t) != nil }
+
+// zeroValue is the default of a type, nil for an unknown type.
+func zeroValue(t events.FlagType) json.RawMessage {
+	switch t {
+	case events.BooleanFlag:
+		return json.RawMessage(`false`)
+	case events.StringFlag:
+		return json.RawMessage(`""`)
+	case events.NumberFlag:
+		return json.RawMessage(`0`)
+	case events.JSONFlag:
+		return json.RawMessage(`{}`)
+	}
+	return nil
+}
+
+// checkValue checks that a value, which is well-formed JSON, is of a flag's type. An unknown type is not the value's fault.
+func checkValue(wrong fields, field string, t events.FlagType, value json.RawMessage) {
+	wrong.check(len(value) > 0, field, "is required")
+	first := byte(0)
+	if len(value) > 0 {
+		first = bytes.TrimLeft(value, " \t\r\n")[0]
+	}
+	switch t {
+	case events.BooleanFlag:
+		wrong.check(first == 't' || first == 'f', field, "must be true or false: the flag is of type boolean")
+	case events.StringFlag:
+		wrong.check(first == '"', field, "must be a string: the flag is of type string")
+	case events.NumberFlag:
+		f, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
+		wrong.check(first == '-' || first >= '0' && first <= '9', field, "must be a number: the flag is of type number")
+		wrong.check(err == nil && !math.IsInf(f, 0), field, "must be a number that fits 64-bit floating point")
+	case events.JSONFlag:
+	}
+}
+
+// compact drops the white space around JSON's tokens and changes nothing else.
+func compact(value json.RawMessage) json.RawMessage {
+	if !bytes.ContainsAny(value, " \t\r\n") {
+		return value // as most are: rules have thousands
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, value); err != nil {
+		return value
+	}
+	return b.Bytes()
+}
+
+// changedValue is changed for JSON, which is kept without white space.
+func changedValue(from, to json.RawMessage) *events.Change[json.RawMessage] {
+	if to = compact(to); len(to) == 0 || bytes.Equal(from, to) {
+		return nil
+	}
+	return &events.Change[json.RawMessage]{From: from, To: to}
+}

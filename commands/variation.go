@@ -1,0 +1,129 @@
+package commands
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"flagledger/events"
+)
+
+const maxVariations = 100 // of a flag
+
+func (f *Flag) variation(id string) *events.Variation {
+	for i := range f.Variations {
+		if f.Variations[i].ID == id {
+			return &f.Variations[i]
+		}
+	}
+	return nil
+}
+
+// NewVariation is a variation of a flag to be.
+type NewVariation struct {
+	ID          string // new
+	Name        string
+	Value       json.RawMessage `json:",omitempty"`
+	Description string
+	Weight      events.Weight
+}
+
+func (v NewVariation) variation() events.Variation {
+	return events.Variation{ID: v.ID, Name: v.Name, Value: compact(v.Value), Description: v.Description, Weight: v.Weight}
+}
+
+// AddVariation adds a variation to a flag, after the others.
+type AddVariation struct {
+	FlagRef
+	Variation NewVariation
+}
+
+func (c AddVariation) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	wrong := fields{}
+	f.checkVariation(wrong, "", "", c.Variation)
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if len(f.Variations) >= maxVariations {
+		return nil, refuse(Conflict, "a flag has at most %d variations", maxVariations)
+	}
+	return []events.Fact{events.VariationAdded{Variation: c.Variation.variation()}}, nil
+}
+
+// UpdateVariation changes what is sent of a variation's fields; nil leaves a field alone.
+type UpdateVariation struct {
+	FlagRef
+	ID          string
+	Name        *string
+	Value       json.RawMessage `json:",omitempty"`
+	Description *string
+	Weight      *events.Weight
+}
+
+func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	v := f.variation(c.ID)
+	if v == nil {
+		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
+	}
+	next := *v
+	assignSent(&next.Name, c.Name)
+	if c.Value != nil {
+		next.Value = compact(c.Value)
+	}
+	assignSent(&next.Description, c.Description)
+	assignSent(&next.Weight, c.Weight)
+	wrong := fields{}
+	f.checkVariation(wrong, "", c.ID, NewVariation{Name: next.Name, Value: next.Value, Description: next.Description, Weight: next.Weight})
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	updated := events.VariationUpdated{
+		ID:          c.ID,
+		Name:        changed(v.Name, c.Name, equal),
+		Value:       changedValue(v.Value, c.Value),
+		Description: changed(v.Description, c.Description, equal),
+		Weight:      changed(v.Weight, c.Weight, equal),
+	}
+	if updated == (events.VariationUpdated{ID: c.ID}) {
+		return nil, nil
+	}
+	return []events.Fact{updated}, nil
+}
+
+// RemoveVariation removes a variation from a flag. One that is served in an environment of the tenant must stay.
+type RemoveVariation struct {
+	FlagRef
+	ID string
+	// Environments are the tenant's, from the snapshot, which may miss one that is added at the same moment.
+	Environments []events.EnvironmentRef
+}
+
+func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admit(f); err != nil {
+		return nil, err
+	}
+	v := f.variation(c.ID)
+	if v == nil {
+		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
+	}
+	if places := f.servedIn(c.Environments, c.ID); len(places) > 0 {
+		return nil, refuse(Conflict, "the variation is still served by %s", strings.Join(places, ", "))
+	}
+	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
+}
+
+// checkVariation checks a variation beside the flag's others; id is its own, empty for a new one.
+func (f *Flag) checkVariation(wrong fields, prefix, id string, v NewVariation) {
+	checkText(wrong, prefix+"name", v.Name, 1, maxName)
+	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)
+	checkValue(wrong, prefix+"value", f.Type, v.Value)
+	wrong.check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight", "must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
+	taken := slices.ContainsFunc(f.Variations, func(other events.Variation) bool { return other.Name == v.Name && (id == "" || other.ID != id) })
+	wrong.check(!taken, prefix+"name", "the flag has a variation of this name already")
+}
