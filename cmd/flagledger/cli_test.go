@@ -282,8 +282,13 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 		if len(status) != len(names)+1 || strings.Fields(status[n])[0] != want {
 			i.T.Fatalf("projections status prints %q", status)
 		}
-		if fields := strings.Fields(status[n]); n > 0 && (strings.HasPrefix(fields[2], "0/") || !slices.Equal(fields[3:], []string{"0", "0s", "0"})) {
-			i.T.Errorf("projections status prints %q: want a position, and nothing behind or parked", status[n])
+		fields := strings.Fields(status[n])
+		if n > 0 && !slices.Equal(fields[3:], []string{"0", "0s", "0"}) {
+			i.T.Errorf("projections status prints %q: want nothing behind or parked", status[n])
+		}
+		// One that follows nothing of what has happened may still stand at the beginning of the log.
+		if want == "flags" && strings.HasPrefix(fields[2], "0/") {
+			i.T.Errorf("projections status prints %q: want a position", status[n])
 		}
 	}
 
