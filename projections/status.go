@@ -45,11 +45,11 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 		if !s.Built {
 			s.Position = events.Position{}
 		}
-		rows, err := db.Query(ctx, `select stream, revision, error, parked_at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)
+		rows, err := db.Query(ctx, `select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)
 		if err != nil {
 			return nil, err
 		}
-		if s.Parked, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Parked]); err != nil {
+		if s.Parked, err = pgx.CollectRows(rows, pgx.RowToStructByName[Parked]); err != nil {
 			return nil, err
 		}
 		list = append(list, s)

@@ -41,7 +41,7 @@ type FlagFilter struct {
 // $1 is the tenant, $2 the environment's id.
 const (
 	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2)`
-	flagColumns = `f.id, f.key, f.name, f.type, ` + flagEnabled + `, f.default_value, f.description, f.tags, f.project_id, f.status, f.version, f.created_at, f.updated_at`
+	flagColumns = `f.id, f.key, f.name, f.type, ` + flagEnabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.status, f.version, f.created_at, f.updated_at`
 )
 
 // Flags lists a tenant's flags by key, and how many there are in all pages.

@@ -16,7 +16,7 @@ type HistoryEntry struct {
 	Version     int64
 	ActorKind   string
 	ActorID     string
-	ActorName   string // empty where he has neither a name nor an address
+	ActorName   string // empty where they have neither a name nor an address
 	ActorKnown  bool   // false for a person whom the directory no longer knows
 	RequestID   string
 	Reason      string
@@ -57,8 +57,8 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 		where("h.at <", filter.To)
 	}
 	entries, total, err := list[HistoryEntry](ctx, q.db,
-		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, ''),
-			h.actor_kind <> 'user' or p.user_id is not null, h.request_id, h.reason, h.at`,
+		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, '') as actor_name,
+			h.actor_kind <> 'user' or p.user_id is not null as actor_known, h.request_id, h.reason, h.at as timestamp`,
 		from, `h.version desc`, page, args...)
 	if err != nil || total > 0 {
 		return entries, total, err

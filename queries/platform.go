@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// PlatformUser is a person as those see him who run the platform.
+// PlatformUser is a person as operators of the platform see them.
 type PlatformUser struct {
 	UserID         string
 	Email          string
@@ -26,10 +26,10 @@ type Membership struct {
 }
 
 const (
-	platformUserColumns = `u.id, coalesce(p.email, ''), coalesce(p.display_name, ''), p.user_id is not null, u.platform_role, u.active, u.created_at,
-		(select max(at) from keep.tenant_use t where t.user_id = u.id),
+	platformUserColumns = `u.id as user_id, coalesce(p.email, '') as email, coalesce(p.display_name, '') as display_name, p.user_id is not null as known,
+		u.platform_role as role, u.active, u.created_at, (select max(at) from keep.tenant_use t where t.user_id = u.id) as last_accessed_at,
 		coalesce((select json_agg(json_build_object('TenantID', t.id, 'TenantName', t.name, 'Role', m.role) order by m.created_at, t.id)
-			from read.members m join read.tenants t on t.id = m.tenant_id where m.user_id = u.id), '[]')`
+			from read.members m join read.tenants t on t.id = m.tenant_id where m.user_id = u.id), '[]') as tenants`
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )
 
@@ -55,7 +55,7 @@ type Invitation struct {
 }
 
 const (
-	invitationColumns = `i.id, coalesce(k.email, ''), i.role, ` + invitationStatus + `, i.invited_by, i.created_at, i.expires_at`
+	invitationColumns = `i.id, coalesce(k.email, '') as email, i.role, ` + invitationStatus + ` as status, i.invited_by, i.created_at, i.expires_at`
 	invitationStatus  = `case when i.status = 'pending' and i.expires_at <= now() then 'expired' else i.status end`
 	invitationFrom    = `from read.invitations i left join keep.invitations k on k.id = i.id`
 )
@@ -76,7 +76,7 @@ func (q *Queries) HasPendingInvitation(ctx context.Context, email string) (invit
 	return invited, classify(err)
 }
 
-// PlatformTenant is a tenant as those see it who run the platform.
+// PlatformTenant is a tenant as operators of the platform see it.
 type PlatformTenant struct {
 	Tenant
 	Active bool // false for one that has been deleted
@@ -88,9 +88,9 @@ type PlatformTenant struct {
 
 // PlatformTenants lists all tenants, deleted ones among them, in the order of their creation, and how many there are in all pages.
 func (q *Queries) PlatformTenants(ctx context.Context, page Page) ([]PlatformTenant, int, error) {
-	return list[PlatformTenant](ctx, q.db, tenantColumns+`, t.deleted_at is null,
-		case when t.deleted_at is null then (select count(*) from read.flags f where f.tenant_id = t.id) else 0 end,
-		(select count(*) from read.members m where m.tenant_id = t.id and not m.pending),
-		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id and e.month = date_trunc('month', now() at time zone 'utc')::date)`,
+	return list[PlatformTenant](ctx, q.db, tenantColumns+`, t.deleted_at is null as active,
+		case when t.deleted_at is null then (select count(*) from read.flags f where f.tenant_id = t.id) else 0 end as flags,
+		(select count(*) from read.members m where m.tenant_id = t.id and not m.pending) as users,
+		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id and e.month = date_trunc('month', now() at time zone 'utc')::date) as evaluations`,
 		tenantFrom, `t.created_at, t.id`, page)
 }

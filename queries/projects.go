@@ -17,7 +17,7 @@ type Project struct {
 }
 
 const projectColumns = `p.id, p.name, p.description, p.color,
-	(select count(*) from read.flags f where f.tenant_id = p.tenant_id and f.project_id = p.id), p.created_at, p.updated_at`
+	(select count(*) from read.flags f where f.tenant_id = p.tenant_id and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
 
 // Projects lists a tenant's projects in the order of their creation, and how many there are in all pages.
 func (q *Queries) Projects(ctx context.Context, tenantID string, page Page) ([]Project, int, error) {

@@ -57,7 +57,7 @@ type reader interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// list reads a page of a list and the length of the whole. from is the query from its "from" on; arguments are numbered from $1.
+// list reads a page of a list and the length of the whole. Columns are named as the fields of T; from is the query from its "from" on.
 func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (rows []T, total int, err error) {
 	query := "select " + columns + " " + from + " order by " + order
 	if page.Limit > 0 {
@@ -70,7 +70,7 @@ func list[T any](ctx context.Context, db reader, columns, from, order string, pa
 	if err != nil {
 		return nil, 0, classify(err)
 	}
-	if rows, err = pgx.CollectRows(result, pgx.RowToStructByPos[T]); err != nil {
+	if rows, err = pgx.CollectRows(result, pgx.RowToStructByName[T]); err != nil {
 		return nil, 0, classify(err)
 	}
 	if page == (Page{}) {
@@ -90,11 +90,12 @@ func (q *Queries) found(ctx context.Context, table, tenantID, key string) error 
 	return classify(err)
 }
 
+// one reads one row whose columns are named as the fields of T. It returns ErrNotFound where there is none.
 func one[T any](ctx context.Context, db reader, query string, args ...any) (row T, err error) {
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
 		return row, classify(err)
 	}
-	row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[T])
+	row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
 	return row, classify(err)
 }

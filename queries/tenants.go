@@ -20,8 +20,9 @@ type Tenant struct {
 }
 
 const (
-	tenantColumns = `t.id, t.name, coalesce(c.primary_email, creator.email, ''), coalesce(c.contact_name, ''), t.is_sandbox, t.plan, t.status, t.created_at`
-	tenantFrom    = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
+	tenantColumns = `t.id, t.name, coalesce(c.primary_email, creator.email, '') as primary_email, coalesce(c.contact_name, '') as contact_name,
+		t.is_sandbox, t.plan, t.status, t.created_at`
+	tenantFrom = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
 )
 
 // TenantsOf lists the tenants that a person is a member of in the order of their creation, and how many there are in all pages.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/commands"
+	"flagledger/commands/keep"
 )
 
 // Links has links mailed, which the identity provider makes. It owns the table reset_requests.
@@ -30,18 +30,18 @@ func (l *Links) VerifyTx(ctx context.Context, tx pgx.Tx, userID string) error {
 	return l.client.Add(ctx, tx, verificationLink{UserID: userID})
 }
 
-// Verify has a person mailed a link that verifies their address. Its errors are *commands.Error of the kind Unavailable.
+// Verify has a person mailed a link that verifies their address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) Verify(ctx context.Context, userID string) error {
-	return unavailable(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.VerifyTx(ctx, tx, userID) }))
+	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.VerifyTx(ctx, tx, userID) }))
 }
 
 // requestsKept is how long an address is kept that a link was asked for: longer than all attempts to mail it take.
 const requestsKept = 2 * time.Hour
 
 // Reset has a link mailed that sets a new password, once for each address and minute. Whose the address is, or whether it is anybody's, is looked up by
-// the job: the call does the same for each. Its errors are *commands.Error of the kind Unavailable.
+// the job: the call does the same for each. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
-	return unavailable(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
+	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		err := tx.QueryRow(ctx, `insert into keep.reset_requests (id, email, asked_at) values ($1, $2, $3)
 			on conflict (lower(email), asked_at) do update set asked_at = excluded.asked_at returning id::text`, uuid.New(), email, now.Truncate(time.Minute)).Scan(&id)
@@ -55,7 +55,7 @@ func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 // RemoveOld forgets the addresses that links were asked for two hours ago or earlier.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept))
-	return unavailable(err)
+	return databaseError(err)
 }
 
 // Knows implements commands.PersonalData: an address that a link was asked for is no sign of a person.
@@ -64,7 +64,7 @@ func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil
 // Erase implements commands.PersonalData. It drops what was asked for with the address of a person, which the directory must still hold.
 func (l *Links) Erase(ctx context.Context, userID string) error {
 	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where lower(email) = (select lower(email) from keep.people where user_id = $1)`, userID)
-	return unavailable(err)
+	return databaseError(err)
 }
 
 func (m *Mails) mailResetLink(ctx context.Context, request string, job int64) error {
@@ -79,9 +79,6 @@ func (m *Mails) mailResetLink(ctx context.Context, request string, job int64) er
 	return giveUpRefused(m.Links.MailResetLink(ctx, email, job))
 }
 
-func unavailable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &commands.Error{Kind: commands.Unavailable, Detail: "mails cannot be noted at this moment", Err: err}
+func databaseError(err error) error {
+	return keep.DatabaseError("mails cannot be noted at this moment", err)
 }

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/keep"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/keys"
 )
@@ -210,8 +210,7 @@ func refuse(detail string) error {
 	return &commands.Error{Kind: commands.Unauthenticated, Detail: detail}
 }
 
-// databaseError is an error of the database: Unavailable where it cannot be reached or cannot work now, a fault of ours otherwise. Refusals
-// pass as they are.
+// databaseError is keep.DatabaseError, with what failed beside the cause.
 func databaseError(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -219,13 +218,5 @@ func databaseError(doing string, err error) error {
 	if _, refused := errors.AsType[*commands.Error](err); refused {
 		return err
 	}
-	err = fmt.Errorf("%s: %w", doing, err)
-	if db, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch fmt.Sprintf("%.2s", db.Code) { // its class: https://www.postgresql.org/docs/current/errcodes-appendix.html
-		case "08", "25", "40", "53", "57": // connection, state (read-only), rollback, resources, operator
-		default:
-			return &commands.Error{Detail: "the database refused", Err: err}
-		}
-	}
-	return &commands.Error{Kind: commands.Unavailable, Detail: "accounts cannot be reached at this moment", Err: err}
+	return keep.DatabaseError("accounts cannot be reached at this moment", fmt.Errorf("%s: %w", doing, err))
 }

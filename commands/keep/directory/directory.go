@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/puzpuzpuz/xsync/v4"
 
-	"flagledger/commands"
+	"flagledger/commands/keep"
 )
 
-// Directory is the directory in a database. Its errors are *commands.Error of the kind Unavailable.
+// Directory is the directory in a database. Its errors are *commands.Error, of the kind Unavailable while the database cannot be reached.
 type Directory struct {
 	db   *pgxpool.Pool
 	uses *xsync.Map[use, time.Time] // that are not in the database yet
@@ -27,8 +27,8 @@ func New(db *pgxpool.Pool) *Directory {
 	return &Directory{db: db, uses: xsync.NewMap[use, time.Time]()}
 }
 
-func unavailable(err error) error {
-	return &commands.Error{Kind: commands.Unavailable, Detail: "the directory cannot be reached", Err: err}
+func databaseError(err error) error {
+	return keep.DatabaseError("the directory cannot be reached", err)
 }
 
 // SetContact notes whom to write to about a tenant. What is nil stays as it is, and what is empty is cleared: without an email, that of the tenant's
@@ -38,19 +38,13 @@ func (d *Directory) SetContact(ctx context.Context, tenantID string, email, name
 		on conflict (tenant_id) do update set
 			primary_email = case when $2::text is null then c.primary_email else excluded.primary_email end,
 			contact_name = case when $3::text is null then c.contact_name else excluded.contact_name end`, tenantID, email, name)
-	if err != nil {
-		return unavailable(err)
-	}
-	return nil
+	return databaseError(err)
 }
 
 // ForgetTenant drops whom to write to about a tenant that has ended, and the addresses of those who were to become its members. It may be repeated.
 func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := d.db.Exec(ctx, `with contact as (delete from keep.tenant_contacts where tenant_id = $1) delete from keep.pending_members where tenant_id = $1`, tenantID)
-	if err != nil {
-		return unavailable(err)
-	}
-	return nil
+	return databaseError(err)
 }
 
 // NoteUse notes that a member uses a tenant now. It only remembers; Run writes it down.
@@ -94,7 +88,7 @@ func (d *Directory) flush(ctx context.Context) error {
 		join keep.people using (user_id) for key share of people -- of nobody who has been erased since
 		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`, users, tenants, times)
 	if err != nil {
-		return unavailable(err)
+		return databaseError(err)
 	}
 	for i := range users {
 		d.uses.Compute(use{users[i], tenants[i]}, func(at time.Time, _ bool) (time.Time, xsync.ComputeOp) {
@@ -114,7 +108,7 @@ func (d *Directory) LastTenant(ctx context.Context, userID string) (tenantID str
 	}
 	err = d.db.QueryRow(ctx, `select tenant_id from keep.tenant_use where user_id = $1 order by at desc limit 1`, userID).Scan(&tenantID)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return "", unavailable(err)
+		return "", databaseError(err)
 	}
 	return tenantID, nil
 }

@@ -26,24 +26,19 @@ func (d *Directory) Erase(ctx context.Context, userID string) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return unavailable(err)
-	}
-	return nil
+	return databaseError(err)
 }
 
 // Knows reports whether the directory has a person's name or address.
 func (d *Directory) Knows(ctx context.Context, userID string) (known bool, err error) {
 	if err := d.db.QueryRow(ctx, `select exists (select from keep.people where user_id = $1)`, userID).Scan(&known); err != nil {
-		return false, unavailable(err)
+		return false, databaseError(err)
 	}
 	return known, nil
 }
 
 // ForgetContactNames drops the name of whom to write to about some tenants. It may be repeated.
 func (d *Directory) ForgetContactNames(ctx context.Context, tenantIDs []string) error {
-	if _, err := d.db.Exec(ctx, `update keep.tenant_contacts set contact_name = null where tenant_id = any($1)`, tenantIDs); err != nil {
-		return unavailable(err)
-	}
-	return nil
+	_, err := d.db.Exec(ctx, `update keep.tenant_contacts set contact_name = null where tenant_id = any($1)`, tenantIDs)
+	return databaseError(err)
 }

@@ -8,30 +8,22 @@ import (
 
 // SaveInvitationEmail notes the address of an invitation to the platform. It may be repeated.
 func (d *Directory) SaveInvitationEmail(ctx context.Context, invitationID, email string) error {
-	if _, err := d.db.Exec(ctx, `insert into keep.invitations values ($1, $2) on conflict (id) do nothing`, invitationID, email); err != nil {
-		return unavailable(err)
-	}
-	return nil
+	_, err := d.db.Exec(ctx, `insert into keep.invitations values ($1, $2) on conflict (id) do nothing`, invitationID, email)
+	return databaseError(err)
 }
 
 // InvitationEmail reads the address of an invitation, empty where it has been erased.
 func (d *Directory) InvitationEmail(ctx context.Context, invitationID string) (email string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.invitations where id = $1), '')`, invitationID).Scan(&email)
-	if err != nil {
-		return "", unavailable(err)
-	}
-	return email, nil
+	return email, databaseError(err)
 }
 
 // PlatformInvitations lists the invitations to an address, the newest first.
 func (d *Directory) PlatformInvitations(ctx context.Context, email string) ([]string, error) {
 	rows, err := d.db.Query(ctx, `select id from keep.invitations where lower(email) = lower($1) order by id desc`, email)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, databaseError(err)
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	return ids, nil
+	return ids, databaseError(err)
 }

@@ -15,7 +15,7 @@ func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID
 	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email) = lower($1) and email_verified), ''),
 		coalesce((select id from keep.pending_members where lower(email) = lower($1) and tenant_id = $2), '')`, email, tenantID).Scan(&person, &pending)
 	if err != nil {
-		return "", "", unavailable(err)
+		return "", "", databaseError(err)
 	}
 	if person != "" {
 		return person, pending, nil
@@ -23,7 +23,7 @@ func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID
 	err = d.db.QueryRow(ctx, `insert into keep.pending_members values ($1, $2, $3)
 		on conflict (lower(email), tenant_id) do update set created_at = excluded.created_at returning id`, newID, tenantID, email).Scan(&pending)
 	if err != nil {
-		return "", "", unavailable(err)
+		return "", "", databaseError(err)
 	}
 	return "", pending, nil
 }
@@ -33,13 +33,10 @@ func (d *Directory) PendingMemberships(ctx context.Context, email string, most i
 	rows, err := d.db.Query(ctx, `select tenant_id, id from (
 		select * from keep.pending_members where lower(email) = lower($1) order by created_at desc, id desc limit $2) last order by created_at, id`, email, most)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, databaseError(err)
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[commands.PendingMember])
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	return list, nil
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.PendingMember])
+	return list, databaseError(err)
 }
 
 // Profile is what the directory knows of a member of a tenant.
@@ -52,29 +49,29 @@ type Profile struct {
 
 // Profile tells what is known of a member, pending or not.
 func (d *Directory) Profile(ctx context.Context, tenantID, id string) (Profile, error) {
-	var p Profile
-	err := d.db.QueryRow(ctx, `select coalesce(p.email, i.email, ''), coalesce(p.display_name, ''), u.at, coalesce(p.user_id, i.id) is not null
+	rows, err := d.db.Query(ctx, `select coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name,
+			u.at as last_accessed_at, coalesce(p.user_id, i.id) is not null as known
 		from (values ($2::text)) member(id) left join keep.people p on p.user_id = member.id left join keep.pending_members i on i.id = member.id
-		left join keep.tenant_use u on u.user_id = member.id and u.tenant_id = $1`, tenantID, id).Scan(&p.Email, &p.DisplayName, &p.LastAccessedAt, &p.Known)
+		left join keep.tenant_use u on u.user_id = member.id and u.tenant_id = $1`, tenantID, id)
 	if err != nil {
-		return p, unavailable(err)
+		return Profile{}, databaseError(err)
+	}
+	p, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Profile])
+	if err != nil {
+		return Profile{}, databaseError(err)
 	}
 	return p, nil
 }
 
 // Forget drops the address of a pending member. Of any other id there is nothing to drop.
 func (d *Directory) Forget(ctx context.Context, id string) error {
-	if _, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1`, id); err != nil {
-		return unavailable(err)
-	}
-	return nil
+	_, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1`, id)
+	return databaseError(err)
 }
 
-// ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago or more: since then whatever was
-// to invite them has failed.
+// ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago or more: the
+// request that was to invite them has failed since.
 func (d *Directory) ForgetUninvited(ctx context.Context, id string) error {
-	if _, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`, id); err != nil {
-		return unavailable(err)
-	}
-	return nil
+	_, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`, id)
+	return databaseError(err)
 }

@@ -30,10 +30,7 @@ func MarkVerified(ctx context.Context, tx pgx.Tx, userID string) (done bool, err
 // Email is a person's address, empty where none is known.
 func (d *Directory) Email(ctx context.Context, userID string) (email string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.people where user_id = $1), '')`, userID).Scan(&email)
-	if err != nil {
-		return "", unavailable(err)
-	}
-	return email, nil
+	return email, databaseError(err)
 }
 
 // SaveProfile notes a person's name and address as the identity provider tells them. An address that has been verified stays so, whatever an older
@@ -64,7 +61,7 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 		}
 	}
 	if err != nil {
-		return false, unavailable(err)
+		return false, databaseError(err)
 	}
 	return isNew, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
+	"flagledger/commands/keep"
 )
 
 const (
@@ -83,7 +84,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 		inserted, err := rs.db.Exec(ctx, `insert into keep.idempotency (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
 			on conflict (scope) do nothing`, r.scope(), r.content(), now, attempt.claim, now.Add(lease))
 		if err != nil {
-			return nil, nil, unavailable(err)
+			return nil, nil, databaseError(err)
 		}
 		if inserted.RowsAffected() == 1 {
 			attempt.Once = commands.NewOnce(r.scope(), now)
@@ -100,7 +101,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 			return attempt, nil, nil
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return nil, nil, unavailable(err)
+			return nil, nil, databaseError(err)
 		}
 		answer, found, err := rs.answer(ctx, r)
 		if found || err != nil {
@@ -125,7 +126,7 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 		return attempt, nil, nil
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil, unavailable(err)
+		return nil, nil, databaseError(err)
 	}
 	answer, _, err := rs.answer(ctx, r)
 	return nil, answer, err
@@ -138,7 +139,7 @@ func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, foun
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, unavailable(err)
+		return nil, false, databaseError(err)
 	case !bytes.Equal(content, r.content()):
 		return nil, true, &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{
 			"Idempotency-Key": "has been used for another request: a key is good for one request, which may be repeated as it was",
@@ -167,14 +168,11 @@ func (a *Attempt) end(ctx context.Context, sealed []byte) error {
 	defer cancel()
 	_, err := a.requests.db.Exec(ctx, `update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
 		a.request.scope(), a.claim, sealed)
-	if err != nil {
-		return unavailable(err)
-	}
-	return nil
+	return databaseError(err)
 }
 
-func unavailable(err error) error {
-	return &commands.Error{Kind: commands.Unavailable, Detail: "the Idempotency-Key cannot be honoured at the moment: the database cannot be reached", Err: err}
+func databaseError(err error) error {
+	return keep.DatabaseError("the Idempotency-Key cannot be honoured at the moment: the database cannot be reached", err)
 }
 
 // RemoveOld forgets the keys whose time is over.

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
 
 	"flagledger/commands"
+	"flagledger/commands/keep"
 )
 
 const (
@@ -91,7 +93,7 @@ func (k *Keys) find(ctx context.Context, id string) (*key, error) {
 	loaded := k.loading.DoChan("", func() (any, error) { return nil, k.reload(context.WithoutCancel(ctx)) })
 	select {
 	case <-ctx.Done():
-		return nil, unavailable(ctx.Err())
+		return nil, databaseError(ctx.Err())
 	case r := <-loaded:
 		if found := k.held.Load().byID[id]; found != nil || r.Err == nil {
 			return found, nil
@@ -121,28 +123,29 @@ func (k *Keys) reload(ctx context.Context) error {
 func (k *Keys) fetch(ctx context.Context) (*set, error) {
 	rows, err := k.pool.Query(ctx, `select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, databaseError(err)
 	}
-	defer rows.Close()
+	type row struct {
+		KID        string
+		SignsFrom  time.Time
+		PrivateKey []byte
+	}
+	stored, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, databaseError(err)
+	}
 	s := &set{byID: map[string]*key{}}
-	for rows.Next() {
-		next := &key{}
-		var der []byte
-		if err := rows.Scan(&next.id, &next.signsFrom, &der); err != nil {
-			return nil, unavailable(err)
-		}
-		if next.private, err = parse(der); err != nil {
+	for _, r := range stored {
+		next := &key{id: r.KID, signsFrom: r.SignsFrom}
+		if next.private, err = parse(r.PrivateKey); err != nil {
 			return nil, &commands.Error{Detail: "read the signing keys", Err: fmt.Errorf("key %s: %w", next.id, err)}
 		}
-		if next.sealing, err = sealingKey(der); err != nil {
+		if next.sealing, err = sealingKey(r.PrivateKey); err != nil {
 			return nil, err
 		}
 		s.keys = append(s.keys, next)
 		s.byID[next.id] = next
 		s.publics.Keys = append(s.publics.Keys, jose.JSONWebKey{Key: &next.private.PublicKey, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
-	}
-	if err := rows.Err(); err != nil {
-		return nil, unavailable(err)
 	}
 	return s, nil
 }
@@ -159,6 +162,6 @@ func parse(der []byte) (*rsa.PrivateKey, error) {
 	return private, nil
 }
 
-func unavailable(err error) error {
-	return &commands.Error{Kind: commands.Unavailable, Detail: "the signing keys cannot be read or written at this moment", Err: err}
+func databaseError(err error) error {
+	return keep.DatabaseError("the signing keys cannot be read or written at this moment", err)
 }

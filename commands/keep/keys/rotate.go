@@ -60,7 +60,7 @@ func (k *Keys) Rotate(ctx context.Context) error {
 	}
 	for _, id := range s.served(now) {
 		if _, err := k.pool.Exec(ctx, `delete from keep.signing_keys where kid = $1`, id); err != nil {
-			return unavailable(err)
+			return databaseError(err)
 		}
 		k.log.Info("a signing key has served", "kid", id)
 		changed = true
@@ -124,7 +124,7 @@ func (k *Keys) publish(ctx context.Context, s *set, from, now time.Time) error {
 		return err
 	})
 	if err != nil {
-		return unavailable(err)
+		return databaseError(err)
 	}
 	if added {
 		k.log.Info("a signing key is published", "kid", id, "from", from)

@@ -11,11 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/puzpuzpuz/xsync/v4"
 
-	"flagledger/commands"
+	"flagledger/commands/keep"
 )
 
-// Meter counts the evaluations of a node in memory, and adds them to those of all nodes in a database. Its errors are *commands.Error of the
-// kind Unavailable.
+// Meter counts the evaluations of a node in memory, and adds them to those of all nodes in a database. The errors of Evaluations
+// are *commands.Error, Unavailable while the database cannot be reached.
 type Meter struct {
 	Now func() time.Time
 
@@ -67,7 +67,7 @@ func (m *Meter) Evaluations(ctx context.Context, tenantID string) (n int64, err 
 	err = m.db.QueryRow(ctx, `select coalesce(sum(count), 0)::bigint from keep.evaluations where tenant_id = $1 and month = $2 and run <> $3`,
 		tenantID, firstDay(at.month), m.run).Scan(&n)
 	if err != nil {
-		return 0, &commands.Error{Kind: commands.Unavailable, Detail: "the count of evaluations cannot be read at the moment", Err: err}
+		return 0, keep.DatabaseError("the count of evaluations cannot be read at the moment", err)
 	}
 	if c, ok := m.counts.Load(at); ok {
 		n += c.total.Load()

@@ -1,0 +1,37 @@
+// Package keep is what the owners of the tables in schema keep have in common.
+package keep
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"flagledger/commands"
+)
+
+// DatabaseError makes an error of the database a *commands.Error. Where the database cannot be reached or cannot work now, it is Unavailable with
+// the detail; a statement that it refuses is a fault of the service. nil stays nil, and an error that has a *commands.Error stays as it is.
+func DatabaseError(detail string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, refused := errors.AsType[*commands.Error](err); refused {
+		return err
+	}
+	if db, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(db.Code) {
+		return &commands.Error{Detail: "the database refused", Err: err}
+	}
+	return &commands.Error{Kind: commands.Unavailable, Detail: detail, Err: err}
+}
+
+// passing reports whether the same statement may succeed later. Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html.
+func passing(code string) bool {
+	if code == "23505" { // unique_violation: another request was first
+		return true
+	}
+	switch code[:min(2, len(code))] {
+	case "08", "25", "40", "53", "57": // connection, state (read-only), rollback, resources, operator
+		return true
+	}
+	return false
+}
