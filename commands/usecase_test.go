@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -71,7 +72,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	signing, err := keys.Open(t.Context(), pool, nil, log)
+	signing, err := keys.Open(t.Context(), pool, time.Now, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
@@ -46,11 +47,11 @@ func outside(c *nodetest.Client) commands.Session {
 		c.Service.T.Fatal(err)
 	}
 	defer pool.Close()
-	signing, err := keys.Open(c.Service.T.Context(), pool, c.Service.Config.Now, nodetest.Log(c.Service.T))
+	signing, err := keys.Open(c.Service.T.Context(), pool, time.Now, nodetest.Log(c.Service.T))
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}
-	provider := local.New(pool, local.Options{Keys: signing, Issuer: c.Service.URL, Audience: node.Audience, VerifiedEmails: true, Now: c.Service.Config.Now})
+	provider := local.New(pool, local.Options{Keys: signing, Issuer: c.Service.URL, Audience: node.Audience, VerifiedEmails: true})
 	session, err := provider.SignUp(c.Service.T.Context(), nodetest.Address(), nodetest.Password, "From Outside")
 	if err != nil {
 		c.Service.T.Fatal(err)

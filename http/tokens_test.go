@@ -35,7 +35,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	pool, err := pgxpool.New(ctx, url)
 	must(err)
 	b.Cleanup(pool.Close)
-	signing, err := keys.Open(ctx, pool, nil, log)
+	signing, err := keys.Open(ctx, pool, time.Now, log)
 	must(err)
 	store, err := postgres.Open(ctx, url, log)
 	must(err)

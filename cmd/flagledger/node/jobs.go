@@ -14,9 +14,6 @@ import (
 
 // upkeep is what one node does at regular times for all.
 func upkeep(requests *idempotency.Requests, meter *metering.Meter, links *jobs.Links, pool *pgxpool.Pool, now func() time.Time) []jobs.Task {
-	if now == nil {
-		now = time.Now
-	}
 	return []jobs.Task{
 		{Name: "remove old Idempotency-Keys", Every: 10 * time.Minute, Do: requests.RemoveOld},
 		{Name: "remove expired tokens", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return local.RemoveExpired(ctx, pool, now()) }},

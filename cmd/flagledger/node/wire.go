@@ -86,8 +86,8 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	meter := metering.New(pool)
-	requests := idempotency.New(pool)
+	meter := metering.New(pool, c.Now)
+	requests := idempotency.New(pool, c.Now)
 	following := reactions.New(pool, store, queue, log)
 	if err := begin(ctx, following); err != nil {
 		log.Warn("reactions cannot begin yet", "err", err)

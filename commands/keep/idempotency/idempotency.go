@@ -21,20 +21,19 @@ import (
 const (
 	// TTL is how long a key is remembered.
 	TTL = 24 * time.Hour
-	// lease is how long a request is waited for whose node may have died.
+	// lease is how long an attempt has before another one may begin: its node may have died.
 	lease   = 30 * time.Second
 	timeout = 2 * time.Second
 )
 
 // Requests remembers requests that bear a key, in a database.
 type Requests struct {
-	Now func() time.Time
-
-	db *pgxpool.Pool
+	db  *pgxpool.Pool
+	now func() time.Time
 }
 
-// New returns the requests in a database.
-func New(db *pgxpool.Pool) *Requests { return &Requests{Now: time.Now, db: db} }
+// New returns the requests in a database. now tells the time.
+func New(db *pgxpool.Pool, now func() time.Time) *Requests { return &Requests{db, now} }
 
 // Request is a request with a key.
 type Request struct {
@@ -79,7 +78,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		clock, now := time.Now(), rs.Now().Truncate(time.Millisecond)
+		clock, now := time.Now(), rs.now().Truncate(time.Millisecond)
 		attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
 		inserted, err := rs.db.Exec(ctx, `insert into keep.idempotency (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
 			on conflict (scope) do nothing`, r.scope(), r.content(), now, attempt.claim, now.Add(lease))
@@ -115,7 +114,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	now := rs.Now().Truncate(time.Millisecond)
+	now := rs.now().Truncate(time.Millisecond)
 	attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
 	var began time.Time
 	err := rs.db.QueryRow(ctx, `update keep.idempotency set claim = $3, claimed_until = $4
@@ -134,7 +133,7 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 
 func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, found bool, err error) {
 	var content, sealed []byte
-	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.Now().Add(-TTL)).Scan(&content, &sealed)
+	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.now().Add(-TTL)).Scan(&content, &sealed)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, false, nil
@@ -177,6 +176,6 @@ func databaseError(err error) error {
 
 // RemoveOld forgets the keys whose time is over.
 func (rs *Requests) RemoveOld(ctx context.Context) error {
-	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.Now().Add(-TTL))
+	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.now().Add(-TTL))
 	return err
 }

@@ -20,9 +20,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func newKeys(t testing.TB) (k *Requests, clock *time.Time) {
 	t.Helper()
 	clock = new(time.Date(2026, 3, 14, 15, 9, 26, 535_897_932, time.UTC))
-	k = New(pgtest.Pool(t))
-	k.Now = func() time.Time { return *clock }
-	return k, clock
+	return New(pgtest.Pool(t), func() time.Time { return *clock }), clock
 }
 
 var request = Request{Key: "k", Scope: "tenant user POST /flags", Content: `{"key":"f"}`}

@@ -53,12 +53,9 @@ type key struct {
 	sealing   []byte // derived from it
 }
 
-// Open reads the keys, and makes the first one where there is none. now tells the time, time.Now where nil. Nodes that start at once make
-// one key between them.
+// Open reads the keys, and makes the first one where there is none. now tells the time. Nodes that start at once make one key
+// between them.
 func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *slog.Logger) (*Keys, error) {
-	if now == nil {
-		now = time.Now
-	}
 	k := &Keys{pool: pool, now: now, log: log}
 	k.load = k.fetch
 	err := k.Rotate(ctx)

@@ -17,9 +17,8 @@ import (
 // Meter counts the evaluations of a node in memory, and adds them to those of all nodes in a database. The errors of Evaluations
 // are *commands.Error, Unavailable while the database cannot be reached.
 type Meter struct {
-	Now func() time.Time
-
 	db     *pgxpool.Pool
+	now    func() time.Time
 	run    uuid.UUID // of this process
 	counts *xsync.Map[slot, *count]
 }
@@ -36,9 +35,9 @@ type count struct {
 	written int64 // how much of it is in the database; Run's alone
 }
 
-// New returns a meter over a database.
-func New(db *pgxpool.Pool) *Meter {
-	return &Meter{Now: time.Now, db: db, run: uuid.New(), counts: xsync.NewMap[slot, *count]()}
+// New returns a meter over a database. now tells the time.
+func New(db *pgxpool.Pool, now func() time.Time) *Meter {
+	return &Meter{db: db, now: now, run: uuid.New(), counts: xsync.NewMap[slot, *count]()}
 }
 
 func monthOf(t time.Time) int {
@@ -52,7 +51,7 @@ func firstDay(month int) time.Time {
 
 // Count counts evaluations of a tenant's flags now. It only remembers; Run writes it down.
 func (m *Meter) Count(tenantID string, evaluations int) {
-	at := slot{tenantID, monthOf(m.Now())}
+	at := slot{tenantID, monthOf(m.now())}
 	c, ok := m.counts.Load(at)
 	if !ok {
 		c, _ = m.counts.LoadOrStore(at, &count{})
@@ -63,7 +62,7 @@ func (m *Meter) Count(tenantID string, evaluations int) {
 // Evaluations tells how often a tenant's flags have been evaluated in the current month: on this node until now, on others as far as they
 // have written it down.
 func (m *Meter) Evaluations(ctx context.Context, tenantID string) (n int64, err error) {
-	at := slot{tenantID, monthOf(m.Now())}
+	at := slot{tenantID, monthOf(m.now())}
 	err = m.db.QueryRow(ctx, `select coalesce(sum(count), 0)::bigint from keep.evaluations where tenant_id = $1 and month = $2 and run <> $3`,
 		tenantID, firstDay(at.month), m.run).Scan(&n)
 	if err != nil {
@@ -104,7 +103,7 @@ func (m *Meter) Run(ctx context.Context, log *slog.Logger) {
 func (m *Meter) flush(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	now := m.Now()
+	now := m.now()
 	over := monthOf(now.Add(-time.Hour)) // months before it; evaluations of the last moments may not be counted yet
 	var tenants []string
 	var months []time.Time
@@ -145,6 +144,6 @@ func (m *Meter) AddUp(ctx context.Context) error {
 		insert into keep.evaluations (tenant_id, month, run, count)
 		select tenant_id, month, $2, sum(count) from parts group by tenant_id, month
 		on conflict (tenant_id, month, run) do update set count = evaluations.count + excluded.count`,
-		firstDay(monthOf(m.Now())-1), uuid.Nil)
+		firstDay(monthOf(m.now())-1), uuid.Nil)
 	return err
 }

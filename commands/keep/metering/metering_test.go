@@ -69,9 +69,7 @@ func (c *cluster) outage(on bool) {
 }
 
 func (c *cluster) node() *Meter {
-	m := New(c.pool)
-	m.Now = func() time.Time { return c.clock }
-	return m
+	return New(c.pool, func() time.Time { return c.clock })
 }
 
 func (c *cluster) flush(m *Meter) {
@@ -274,7 +272,7 @@ func TestCounts(t *testing.T) {
 }
 
 func BenchmarkCount(b *testing.B) {
-	m := New(nil)
+	m := New(nil, time.Now)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
