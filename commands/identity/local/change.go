@@ -2,23 +2,116 @@ package local
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
+	"flagledger/commands/keep/directory"
 )
 
-// A password is changed in two short transactions, between which the event store is told which sessions end: nothing is locked meanwhile. The
-// first notes from when on sessions are those of the new password, and until when it may be set. A session that begins in between with the old
-// password is dated before that, as SignIn sees to, and so is among those that end. What was prepared and not set runs out by itself, and
-// changes nothing.
+// A password is changed in two short transactions, so that nothing is locked while the event store is told which sessions end:
+//
+//   - prepareChange notes from when on sessions are those of the new password. One that begins in between with the old password is dated before
+//     that by SignIn, and so ends too.
+//   - setPassword sets the password within changeTime. A change that is not set in time changes nothing.
 
 // changeTime is how long a new password may be set after it was prepared, as the clock of the database has it.
 const changeTime = 10 * time.Second
 
-// prepareChange notes that a person's password is about to be changed, from before if that is given, and tells which sessions end with it: all but
-// one. A change that was prepared earlier can not be made any more. The error is pgx.ErrNoRows where there is no such password.
+// PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Setting the password also verifies the address:
+// whoever has the link reads its mails.
+func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
+	userID := ""
+	if hasTokenLength(token) {
+		err := p.pool.QueryRow(ctx, `select user_id from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now()).Scan(&userID)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return commands.PasswordChange{}, databaseError("look up a link", err)
+		}
+	}
+	if err := commands.CheckNewPassword(password); err != nil {
+		if refusal, ok := errors.AsType[*commands.Error](err); ok && userID == "" {
+			refusal.Fields["token"] = badLink["token"]
+		}
+		return commands.PasswordChange{}, err
+	}
+	if userID == "" {
+		return commands.PasswordChange{}, invalid(badLink)
+	}
+	var kept string
+	if err := p.hashers.run(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
+		return commands.PasswordChange{}, err
+	}
+	ends, err := p.prepareChange(ctx, userID, "", "")
+	if errors.Is(err, pgx.ErrNoRows) {
+		return commands.PasswordChange{}, invalid(badLink)
+	}
+	return commands.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
+		err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
+			used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
+			if err == nil && used.RowsAffected() == 0 {
+				err = invalid(badLink)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = directory.MarkVerified(ctx, tx, userID)
+			return err
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return invalid(badLink)
+		}
+		return databaseError("reset a password", err)
+	}}, databaseError("prepare a password", err)
+}
+
+// PrepareUpdate checks the current password of somebody who is signed in, and the one that they want.
+func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current, password string) (commands.PasswordChange, error) {
+	wrong := refuse("the current password is wrong")
+	if err := commands.CheckPasswordChange(current, password); err != nil {
+		return commands.PasswordChange{}, err
+	}
+	var before string
+	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, c.UserID).Scan(&before)
+	if errors.Is(err, pgx.ErrNoRows) || len(current) > commands.MaxPassword {
+		return commands.PasswordChange{}, wrong
+	}
+	if err != nil {
+		return commands.PasswordChange{}, databaseError("look up an account", err)
+	}
+	against, err := parse(before)
+	if err != nil {
+		return commands.PasswordChange{}, &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
+	}
+	var right bool
+	var kept string
+	err = p.hashers.run(ctx, func() {
+		if right = against.matches(current); right {
+			kept = hash(password, p.o.HashMemory).String()
+		}
+	})
+	if err != nil {
+		return commands.PasswordChange{}, err
+	}
+	if !right {
+		return commands.PasswordChange{}, wrong
+	}
+	ends, err := p.prepareChange(ctx, c.UserID, before, c.SessionID)
+	if errors.Is(err, pgx.ErrNoRows) { // changed meanwhile
+		return commands.PasswordChange{}, wrong
+	}
+	return commands.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
+		err := p.setPassword(ctx, ends, kept, nil)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return wrong
+		}
+		return databaseError("change a password", err)
+	}}, databaseError("prepare a password", err)
+}
+
+// prepareChange prepares a change of a person's password and returns the sessions that end with it: all but one. It replaces a change that was
+// prepared earlier. The error is pgx.ErrNoRows where the person has no password, or another than before, unless before is empty.
 func (p *Provider) prepareChange(ctx context.Context, userID, before, except string) (commands.EndSessions, error) {
 	ends := commands.EndSessions{UserID: userID, Except: except}
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -36,8 +129,8 @@ func (p *Provider) prepareChange(ctx context.Context, userID, before, except str
 	return ends, err
 }
 
-// setPassword sets a password that was prepared and ends the refresh tokens of the sessions that end with the old one, and the links to a new password
-// that there are. use is called before, in the same transaction; it may be nil. The error is pgx.ErrNoRows where there is no such account any more.
+// setPassword sets the password of a prepared change, and drops the refresh tokens of the sessions that end and all links to a new password. use, if
+// not nil, is called first in the same transaction. The error is pgx.ErrNoRows where the account is gone.
 func (p *Provider) setPassword(ctx context.Context, ends commands.EndSessions, hash string, use func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		// The time is read once nobody else has the row: whoever began a session when it had run out is not overlooked.

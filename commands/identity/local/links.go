@@ -96,3 +96,9 @@ func (p *Provider) issueLink(ctx context.Context, to purpose, ttl time.Duration,
 	})
 	return token, err
 }
+
+var badLink = map[string]string{"token": "is not valid: it has been used, has expired, or never was"}
+
+func invalid(fields map[string]string) error {
+	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: fields}
+}

@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"time"
 
@@ -12,10 +10,7 @@ import (
 	"flagledger/commands"
 )
 
-const (
-	tokenBits  = 256
-	refreshTTL = 30 * 24 * time.Hour
-)
+const refreshTTL = 30 * 24 * time.Hour
 
 // session is one sign-in. Its refresh tokens make a family: each but the last has been used.
 type session struct {
@@ -27,7 +22,7 @@ type session struct {
 // Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name that the person has
 // now. A token used twice was stolen from one of the two.
 func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error) (commands.Session, error) {
-	if len(refreshToken) != base64.RawURLEncoding.EncodedLen(tokenBits/8) {
+	if !hasTokenLength(refreshToken) {
 		return commands.Session{}, refuse("the refresh token is not valid")
 	}
 	kept := sum(refreshToken)
@@ -114,12 +109,6 @@ func lock(ctx context.Context, tx pgx.Tx, s session) error {
 func end(ctx context.Context, tx pgx.Tx, s session) error {
 	_, err := tx.Exec(ctx, `delete from keep.refresh_tokens where user_id = $1 and session_id = $2`, s.userID, s.id)
 	return err
-}
-
-func newToken() string {
-	raw := make([]byte, tokenBits/8)
-	_, _ = rand.Read(raw) // never fails
-	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // grant adds a refresh token to a session. Only its SHA-256 is kept.

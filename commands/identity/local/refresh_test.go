@@ -50,7 +50,7 @@ func TestRefresh(t *testing.T) {
 	if diff := cmp.Diff(want, must(p.Verify(t.Context(), next.IDToken))(t)); diff != "" {
 		t.Error(diff)
 	}
-	if got := said(t, next.IDToken)["auth_time"]; got != float64(signedUp.Unix()) {
+	if got := payloadOf(t, next.IDToken)["auth_time"]; got != float64(signedUp.Unix()) {
 		t.Errorf("auth_time %v, want that of the sign-up, %d", got, signedUp.Unix())
 	}
 	if next.RefreshToken == up.RefreshToken {

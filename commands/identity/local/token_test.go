@@ -55,8 +55,8 @@ func segment(t testing.TB, v any) string {
 	return base64.RawURLEncoding.EncodeToString(must(json.Marshal(v))(t))
 }
 
-// said reads a token's payload.
-func said(t testing.TB, token string) map[string]any {
+// payloadOf reads a token's payload.
+func payloadOf(t testing.TB, token string) map[string]any {
 	t.Helper()
 	raw := must(base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1]))(t)
 	var payload map[string]any
@@ -75,7 +75,7 @@ func TestTokenHasFirebasesShape(t *testing.T) {
 		"email": "ada@example.com", "email_verified": true, "name": "Ada", "sid": "s1",
 		"firebase": map[string]any{"identities": map[string]any{"email": []any{"ada@example.com"}}, "sign_in_provider": "password"},
 	}
-	if diff := cmp.Diff(want, said(t, token)); diff != "" {
+	if diff := cmp.Diff(want, payloadOf(t, token)); diff != "" {
 		t.Error(diff)
 	}
 	var header map[string]any
@@ -91,7 +91,7 @@ func TestVerify(t *testing.T) {
 	c := newClock()
 	p := withKey(t, c)
 	now := c.now().Unix()
-	good := said(t, signed(t, p))
+	good := payloadOf(t, signed(t, p))
 	parts := strings.Split(signed(t, p), ".")
 	pub := must(x509.MarshalPKIXPublicKey(&testKey().PublicKey))(t)
 	otherKey := must(rsa.GenerateKey(rand.Reader, 2048))(t)
@@ -229,7 +229,7 @@ func FuzzVerify(f *testing.F) {
 	token := signed(f, p)
 	f.Add(token)
 	f.Add(strings.Replace(token, ".", "\n.", 1))
-	f.Add(segment(f, map[string]any{"alg": "none", "kid": "k1"}) + "." + segment(f, said(f, token)) + ".")
+	f.Add(segment(f, map[string]any{"alg": "none", "kid": "k1"}) + "." + segment(f, payloadOf(f, token)) + ".")
 	f.Add(segment(f, map[string]any{"alg": "RS256", "kid": "k9", "crit": []string{"b64"}, "b64": false}) + ".." + strings.Split(token, ".")[2])
 	f.Add(segment(f, map[string]any{"alg": "RS256", "kid": "k1", "jwk": map[string]any{"kty": "RSA", "n": "AQAB", "e": "AQAB"}}) + ".e30.AA")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,0 +1,56 @@
+package local
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+	"flagledger/commands/keep/directory"
+)
+
+// VerifyEmail marks the address that a link was mailed to as verified, for whoever has the link and knows the password.
+func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
+	if !hasTokenLength(token) {
+		return invalid(badLink)
+	}
+	var userID, kept string
+	err := p.pool.QueryRow(ctx, `
+		select user_id, passwords.hash from keep.mailed_tokens t join keep.passwords using (user_id)
+		where t.hash = $1 and purpose = $2 and expires_at > $3`, sum(token), verify, p.now()).Scan(&userID, &kept)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return invalid(badLink)
+	}
+	if err != nil {
+		return databaseError("look up a link", err)
+	}
+	if password == "" {
+		return invalid(map[string]string{"password": "is required"})
+	}
+	against, err := parse(kept)
+	if err != nil {
+		return &commands.Error{Detail: "read the password of " + userID, Err: err}
+	}
+	var right bool
+	if len(password) <= commands.MaxPassword {
+		if err := p.hashers.run(ctx, func() { right = against.matches(password) }); err != nil {
+			return err
+		}
+	}
+	if !right {
+		return invalid(map[string]string{"password": "is wrong"})
+	}
+	verified := false
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), verify, p.now())
+		if err == nil && used.RowsAffected() > 0 {
+			verified, err = directory.MarkVerified(ctx, tx, userID)
+		}
+		return err
+	})
+	if err == nil && !verified {
+		err = invalid(badLink)
+	}
+	return databaseError("verify an address", err)
+}
