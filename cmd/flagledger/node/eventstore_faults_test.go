@@ -220,7 +220,6 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 		t.Fatal("the rebuild waits for an event")
 	}
 	me.CreateFlag("l", nil)
-	if got := me.FlagKeys(""); len(got) != 2 {
-		t.Errorf("after the rebuild %v are listed, want both flags", got)
-	}
+	// The node may have read a checkpoint that the test moved, and taken it for true until it noticed the switch.
+	s.Eventually("both flags are listed after the rebuild", func() bool { return len(me.FlagKeys("")) == 2 })
 }
