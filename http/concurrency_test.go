@@ -117,7 +117,7 @@ func TestChangesAtOnce(t *testing.T) {
 			}
 			writer.Wait()
 		},
-		"many flags are created at once, and each caller sees his own": func(t *testing.T, me *nodetest.Client) {
+		"many flags are created at once, and each caller sees their own": func(t *testing.T, me *nodetest.Client) {
 			nodetest.Same(t, "statuses", statuses(callers, func(i int) *nodetest.Answer {
 				key := fmt.Sprint("k", i)
 				created := me.Call("POST", "/api/v1/flags", map[string]string{"key": key, "type": "boolean"}).Want(201)

@@ -103,13 +103,13 @@ func TestFirebase(t *testing.T) {
 			mine.Call("GET", "/api/v1/tenants", nil).Want(200)
 			e.Call(t, "POST", "/identitytoolkit.googleapis.com/v1/projects/"+emulator.Project+"/accounts:delete", map[string]string{"localId": account.user}, nil)
 			s.Eventually("the token is refused", func() bool { return mine.Call("GET", "/api/v1/tenants", nil).Status == 403 })
-			s.Eventually("the directory does not know him", func() bool { return !knows(t, s, account.user) })
+			s.Eventually("the directory does not know them", func() bool { return !knows(t, s, account.user) })
 		},
 		"who is erased here is deleted at Firebase": func(t *testing.T, s *nodetest.Service, me *nodetest.Client) {
 			account := newAccount(me)
 			erase(t, s, account.user)
 			if knows(t, s, account.user) {
-				t.Error("the directory knows him")
+				t.Error("the directory knows them")
 			}
 			withToken(me, account.token).Call("GET", "/api/v1/tenants", nil).Refused(401)
 			me.Call("POST", "/auth/signin", map[string]string{"email": account.email, "password": nodetest.Password}).Refused(401)

@@ -38,7 +38,7 @@ func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 		tenants = append(tenants, tenant)
 	}
 	colleague := s.SignUp(email)
-	joined := func() int { return len(colleague.Call("GET", "/api/v1/tenants", nil).Want(200).List()) - 1 } // one is his own
+	joined := func() int { return len(colleague.Call("GET", "/api/v1/tenants", nil).Want(200).List()) - 1 } // one is their own
 	nodetest.Same(t, "joined at first", joined(), 20)
 	colleague.Call("GET", usersPath(tenants[21]), nil, "X-Tenant-ID", tenants[21].Tenant).Want(200) // who has just been invited does not wait
 	account{email: email}.signIn(colleague)
@@ -72,7 +72,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 	}
 }
 
-// A pending member whose address has been verified since is a member already, although he has not signed in again.
+// A pending member whose address has been verified since is a member already, although they have not signed in again.
 func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 	t.Parallel()
 	s, server := mailed(t, "production")
@@ -88,7 +88,7 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 	boss.Call("POST", usersPath(boss), invitation).Refused(409)
 }
 
-// Whoever was invited and has joined since is shown as he was invited to a request that is made again.
+// Whoever was invited and has joined since is shown as they were invited to a request that is made again.
 func TestInvitedAgainUnderTheKey(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

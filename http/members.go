@@ -17,7 +17,7 @@ type memberBody struct {
 	Email          string     `json:"email" example:"dev@example.com"`
 	DisplayName    string     `json:"displayName" example:"Dee Veloper"`
 	Role           string     `json:"role" enum:"admin,developer,viewer" example:"developer"`
-	Pending        bool       `json:"pending" doc:"He has not signed in with the address yet" example:"false"`
+	Pending        bool       `json:"pending" doc:"They have not signed in with the address yet" example:"false"`
 	LastAccessedAt *timestamp `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
 	CreatedAt      timestamp  `json:"createdAt"`
 }

@@ -90,7 +90,7 @@ func TestMembers(t *testing.T) {
 			me.Call("DELETE", usersPath(me, dev.UserID), nil).Want(204)
 			dev.Call("GET", nodetest.FlagPath("k"), nil).Refused(403)
 			dev.Evaluate("k", `{}`).Refused(403)
-			nodetest.Same(t, "his tenants", len(dev.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 1)
+			nodetest.Same(t, "their tenants", len(dev.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 1)
 			nodetest.Same(t, "who made the flag", me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["userId"], dev.UserID)
 		},
 		"the last admin can be neither removed nor demoted": func(_ *testing.T, me *nodetest.Client) {

@@ -41,7 +41,7 @@ func TestPlatform(t *testing.T) {
 			me := entry(list, "userId", root.UserID)
 			nodetest.Members(t, "a platform user", me, "userId", "email", "displayName", "role", "active", "createdAt", "lastAccessedAt", "tenants")
 			nodetest.Same(t, "the super user", []any{me["role"], me["email"], me["active"]}, []any{"super_user", "root@example.com", true})
-			nodetest.Members(t, "a tenant of his", me["tenants"].([]any)[0], "tenant_id", "tenant_name", "role")
+			nodetest.Members(t, "a tenant of theirs", me["tenants"].([]any)[0], "tenant_id", "tenant_name", "role")
 			other := root.Service.SignUp(nodetest.Address())
 			for _, path := range []string{usersOfPlatform, usersOfPlatform + "/system", "/admin/users"} {
 				nodetest.Same(t, "the role of somebody else", entry(root.Call("GET", path, nil).Want(200).List(), "userId", other.UserID)["role"], nil)
@@ -100,7 +100,7 @@ func TestPlatform(t *testing.T) {
 			other.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Refused(403)
 			other.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": other.Token}).Refused(403)
 			second.Service.Eventually("the other node refuses", func() bool { return second.Evaluate("k", `{}`).Status == 403 })
-			nodetest.Same(t, "he is not active", entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", other.UserID)["active"], false)
+			nodetest.Same(t, "they are not active", entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", other.UserID)["active"], false)
 			root.Call("PATCH", path+"/reactivate", nil).Want(200).Shows(map[string]any{"active": true})
 			other.Evaluate("k", `{}`).Want(200)
 			refresh().Want(200)
@@ -276,12 +276,12 @@ func TestPlatform(t *testing.T) {
 				}
 				return rows
 			}
-			nodetest.Same(t, "what is kept of him", known(), 3)
+			nodetest.Same(t, "what is kept of them", known(), 3)
 			erase(t, root.Service, session.UserID)
 			erase(t, root.Service, session.UserID)
-			nodetest.Same(t, "what is kept of him", known(), 0)
+			nodetest.Same(t, "what is kept of them", known(), 0)
 			login := map[string]string{"idToken": session.IDToken}
-			root.Service.Eventually("his token is refused", func() bool { return root.Service.Anonymous().Call("POST", "/api/v1/auth/login", login).Status == 403 })
+			root.Service.Eventually("their token is refused", func() bool { return root.Service.Anonymous().Call("POST", "/api/v1/auth/login", login).Status == 403 })
 			err := node.EraseUser(t.Context(), root.Service.Config, root.Service.DatabaseURL, root.Service.Store(), uuid.NewString(), nodetest.Log(t))
 			if commands.KindOf(err) != commands.NotFound {
 				t.Errorf("nobody is erased: %v", err)
@@ -305,7 +305,7 @@ func TestPlatform(t *testing.T) {
 			untouched := contact(root, root.NewTenant("untouched").Tenant, map[string]string{"contactName": "Rita Root", "primaryEmail": "root@example.com"})
 			erase(t, root.Service, gone.UserID)
 			erase(t, root.Service, gone.UserID)
-			root.Service.Eventually("his token is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
+			root.Service.Eventually("their token is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
 			history := root.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List()
 			nodetest.Same(t, "who made the flag", []any{history[0]["userId"], history[0]["userName"]}, []any{gone.UserID, "erased user"})
 			member := entry(root.Call("GET", usersPath(root), nil).Want(200).List(), "userId", gone.UserID)

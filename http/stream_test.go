@@ -244,7 +244,7 @@ func TestStream(t *testing.T) {
 			l.hears("mine 1")
 			there.hears("theirs 1")
 		},
-		"who comes back hears exactly what he missed": func(t *testing.T, me *nodetest.Client) {
+		"who comes back hears exactly what they missed": func(t *testing.T, me *nodetest.Client) {
 			l := listen(me)
 			me.CreateFlag("a", nil)
 			l.hears("a 1")
