@@ -64,7 +64,8 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 }
 
 // load is the state of a stream as it is now. It reads what came after the state that is kept, from that one's last event on: where this is another
-// event, or there is none, the log is not the one that the state is of, and the stream is folded anew. Its errors are *Error.
+// event, or there is none, the log is not the one that the state is of, and the stream is folded anew. Where reading breaks off, what was read is kept:
+// a stream that takes longer to fold than a command may take is folded by several. Its errors are *Error.
 func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string) (s S, last mark, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream)
@@ -86,6 +87,9 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream string) (
 	from, same, changed := last, false, false
 	for r, err := range w.store.Read(ctx, stream, from.revision) {
 		if err != nil {
+			if changed {
+				keep[S, P](w, stream, s, last)
+			}
 			return s, last, err
 		}
 		if !same {
@@ -128,11 +132,14 @@ func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, str
 	}
 }
 
-// fold folds a stream from its first event, and keeps the state unless it stops at the events with the given ids.
+// fold folds a stream from its first event, and keeps the state, also that of a part, unless it stops at the events with the given ids.
 func fold[S any, P State[S]](ctx context.Context, w *Writer, stream string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
 	own := 0
 	for r, err := range w.store.Read(ctx, stream, 0) {
 		if err != nil {
+			if ids == nil {
+				keep[S, P](w, stream, s, last)
+			}
 			return s, last, false, err
 		}
 		if ids != nil && r.ID == ids(own) {

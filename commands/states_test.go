@@ -1,8 +1,10 @@
 package commands
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"strings"
 	"sync"
@@ -16,6 +18,39 @@ import (
 
 	"flagledger/events"
 )
+
+// breaking is a store whose readings break off after so many events.
+type breaking struct {
+	*memory
+	after int
+}
+
+// Read implements events.Store.
+func (b breaking) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		n := 0
+		for r, err := range b.memory.Read(ctx, stream, from) {
+			if n++; n > b.after {
+				yield(events.Recorded{}, events.ErrUnavailable)
+				return
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// A stream that takes longer to fold than a command may take would be locked for ever if each command began anew.
+func TestFoldingGoesOnWhereItBrokeOff(t *testing.T) {
+	store, w := newMemory()
+	given(t, w, 25)
+	other := NewWriter(breaking{store, 10}, func(context.Context, events.Position, []string) bool { return true })
+	flag, err := Check(t.Context(), other, By{}, switchTo(true))
+	if err != nil || flag.Version != 26 {
+		t.Errorf("the flag is read up to version %d, %v; want 26", flag.Version, err)
+	}
+}
 
 // pairOfNodes is a node that keeps states, and one that keeps none, each over its own log.
 type pairOfNodes struct{ keeping, plain *Writer }
