@@ -18,6 +18,7 @@ const (
 
 var (
 	ErrNoReadModel = errNoReadModel
+	ErrMoved       = errMoved
 	Disconnect     = disconnect
 )
 
@@ -43,30 +44,45 @@ func CarryOn(ctx context.Context, p Projection, url string, store events.Store, 
 }
 
 // Build is a rebuild that is about to switch.
-type Build struct{ b *build }
+type Build struct {
+	b     *build
+	built checkpoint
+}
 
 // NewBuild makes the new tables, empty.
-func NewBuild(ctx context.Context, p Projection, url string, store events.Store, log *slog.Logger) (Build, error) {
+func NewBuild(ctx context.Context, p Projection, url string, store events.Store, log *slog.Logger) (*Build, error) {
 	process, err := newProcess(url, store, rebuildConnections, log)
 	if err != nil {
-		return Build{}, err
+		return nil, err
 	}
-	return Build{&build{process: process, projection: p}}, process.writers.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
-		return p.create(ctx, conn, buildingSchema, store.Engine())
+	b := &Build{b: &build{process: process, projection: p}}
+	return b, process.writers.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
+		if err := p.create(ctx, conn, buildingSchema, store.Engine()); err != nil {
+			return err
+		}
+		b.built, err = p.readCheckpoint(ctx, conn, buildingSchema, store.Engine())
+		return err
 	})
 }
 
-// LockLive stops the live projector.
-func (b Build) LockLive(ctx context.Context) error {
+// LockLive stops the live projector. The new tables count as so far as the live ones are.
+func (b *Build) LockLive(ctx context.Context) error {
 	b.b.switching.Lock()
-	return b.b.lockLive(ctx)
+	if err := b.b.lockLive(ctx); err != nil {
+		return err
+	}
+	b.built.position = b.b.live
+	return b.b.writers.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `update checkpoints set commit = $2, prepare = $3 where projection = $1`, b.b.projection.Name, b.b.live.Commit, b.b.live.Prepare)
+		return err
+	})
 }
 
 // Finish is called where the new tables are as far as the live ones were when the projector was stopped.
-func (b Build) Finish(ctx context.Context) (done bool, err error) { return b.b.finish(ctx, b.b.live) }
+func (b *Build) Finish(ctx context.Context) (done bool, err error) { return b.b.finish(ctx, b.built) }
 
 // Release lets the live projector go on.
-func (b Build) Release() {
+func (b *Build) Release() {
 	b.b.release()
 	b.b.writers.pool.Close()
 }

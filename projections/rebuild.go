@@ -77,12 +77,12 @@ func (s *subscriber) finish(ctx context.Context, p *place) (done bool, err error
 			return false, err
 		}
 	}
-	return s.build.finish(ctx, p.position)
+	return s.build.finish(ctx, p.checkpoint)
 }
 
-func (b *build) finish(ctx context.Context, reached events.Position) (done bool, err error) {
+func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err error) {
 	for {
-		done, err = b.try(ctx, reached)
+		done, err = b.try(ctx, built)
 		if done || err != nil {
 			b.release()
 		}
@@ -102,7 +102,7 @@ const (
 	deadlock    = "40P01"
 )
 
-func (b *build) try(ctx context.Context, reached events.Position) (done bool, err error) {
+func (b *build) try(ctx context.Context, built checkpoint) (done bool, err error) {
 	if b.conn == nil {
 		if !b.switching.TryLock() {
 			return false, nil // one after the other
@@ -111,14 +111,14 @@ func (b *build) try(ctx context.Context, reached events.Position) (done bool, er
 			return false, err
 		}
 	}
-	if reached.Compare(b.live) < 0 {
+	if built.position.Compare(b.live) < 0 {
 		// The live checkpoint may stand after others' events, where the log has some. What counts is that no event of ours is missing.
 		head, err := b.store.Head(ctx)
-		if err != nil || reached.Compare(head) < 0 {
+		if err != nil || built.position.Compare(head) < 0 {
 			return false, err
 		}
 	}
-	if err := b.switchOver(ctx, reached); err != nil {
+	if err := b.switchOver(ctx, built); err != nil {
 		return false, err
 	}
 	return true, b.tx.Commit(ctx)
@@ -148,8 +148,18 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	return err
 }
 
-func (b *build) switchOver(ctx context.Context, reached events.Position) error {
+func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	name := b.projection.Name
+	// Another process that took the lock over, which this one may not have heard of yet, has begun to build anew.
+	own, err := b.tx.Exec(ctx, `select from `+buildingSchema+`.checkpoints
+		where projection = $1 and commit = $2 and prepare = $3 and to_regclass($4)::oid = $5 for update`,
+		name, built.position.Commit, built.position.Prepare, buildingSchema+"."+b.projection.Tables[0], built.table)
+	if err != nil {
+		return err
+	}
+	if own.RowsAffected() != 1 {
+		return errMoved
+	}
 	if err := b.projection.drop(ctx, b.tx, liveSchema); err != nil {
 		return err
 	}
@@ -169,7 +179,7 @@ func (b *build) switchOver(ctx context.Context, reached events.Position) error {
 		}
 	}
 	// The new tables may be further than the old ones were, and nobody else will tell those who wait for that.
-	_, err := b.tx.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(name, reached))
+	_, err = b.tx.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(name, built.position))
 	return err
 }
 

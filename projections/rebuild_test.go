@@ -207,6 +207,37 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	w.eventually("the projector follows", func() bool { return reached.Load() == 2 })
 }
 
+// A rebuild whose lock was lost unnoticed, and taken by another, must not switch to the tables that the other one has just begun to fill.
+func TestARebuildSwitchesToItsOwnTablesAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := tally(1, "event")
+	w.append("flag-t.a", 0, newFlag("a"))
+	stop := w.carryOnOne(p, nil)
+	w.eventually("the event is applied", func() bool {
+		return p.HasReadModel(t.Context(), w.pool, "postgres") == nil && len(column[string](w, `select event from read.tally`)) == 1
+	})
+	stop()
+	var builds [2]*projections.Build
+	for i := range builds {
+		b, err := projections.NewBuild(t.Context(), p, w.url, w.store, w.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Release()
+		builds[i] = b
+	}
+	if err := builds[0].LockLive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := builds[0].Finish(t.Context()); done || !errors.Is(err, projections.ErrMoved) {
+		t.Errorf("finish: %v, %v, want ErrMoved", done, err)
+	}
+	if got := column[string](w, `select event from read.tally`); len(got) != 1 {
+		t.Errorf("what is read has the rows %v", got)
+	}
+}
+
 // tally is a read model that has a row for each event, as often as it was applied.
 func tally(version int, column string) projections.Projection {
 	return projections.Projection{
