@@ -14,8 +14,8 @@ const connectTimeout = 2 * time.Second
 // writers is the few connections that projections share for their transactions.
 type writers struct{ pool *pgxpool.Pool }
 
-// openWriters makes room for a number of connections, which are opened when they are used. Their commits do not wait for the disk: read models are
-// disposable, and what a crash of Postgres takes back it takes back together with the checkpoint.
+// openWriters returns a pool of connections, which are opened when they are used. Their commits do not wait for the disk: what a crash of Postgres undoes, it
+// undoes together with the checkpoint.
 func openWriters(url string, size int32) (*writers, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

@@ -142,8 +142,8 @@ func formatProgress(projection string, position events.Position) string {
 	return fmt.Sprintf("%s %d %d", projection, position.Commit, position.Prepare)
 }
 
-// Listen keeps Progress current with what other processes carry on, until ctx ends. Run does so by itself. Checkpoints of another engine than the named
-// one say nothing.
+// Listen keeps Progress current with the checkpoints that other processes move, until ctx ends; Run does so by itself. It ignores checkpoints of another
+// engine than the named one.
 func (p *Progress) Listen(ctx context.Context, url, engine string, log *slog.Logger) {
 	s := &session{
 		url: url, log: log, claims: map[*claim]struct{}{},

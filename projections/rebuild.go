@@ -24,7 +24,7 @@ func Rebuild(ctx context.Context, url string, store events.Store, list []Project
 	if err != nil {
 		return err
 	}
-	p.feed.unled = true
+	p.feed.catchUpOnly = true
 	var subscribers []*subscriber
 	for _, projection := range list {
 		s := &subscriber{process: p, projection: projection}

@@ -61,8 +61,8 @@ func newProcess(url string, store events.Store, connections int32, log *slog.Log
 	}, nil
 }
 
-// route runs subscribers and their projections under Watermill's router, until ctx ends or all of them have. The router's own log is left out: what
-// went wrong with an event is told when its stream is parked.
+// route runs subscribers and their projections under Watermill's router, until ctx ends or all of them have. The router itself logs
+// nothing: an event that fails is logged when its stream is parked.
 func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	defer p.writers.pool.Close()
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NopLogger{})

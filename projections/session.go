@@ -15,12 +15,12 @@ const (
 	pingInterval = 5 * time.Second        // between checks of a connection on which nothing else happens
 )
 
-// session is the one connection on which a process holds the locks of all projections that it carries on, and hears how far those of others are. The
-// server frees the locks when the connection ends: then all projections of the process stop until they hold them anew.
+// session is the connection on which a process holds the locks of its projections, and is notified how far those of others are. Postgres frees the locks
+// when the connection ends: then all projections of the process stop until they hold them again.
 type session struct {
 	url string
 	log *slog.Logger
-	// listen is called on each new connection, before locks are taken; nil where there is nothing to hear.
+	// listen is called on each new connection, before locks are taken; nil for nothing.
 	listen func(ctx context.Context, conn *pgx.Conn) error
 	// notified is called with what comes on the channels that listen listens to.
 	notified func(payload string)
@@ -29,7 +29,7 @@ type session struct {
 
 	mu     sync.Mutex
 	claims map[*claim]struct{}
-	dirty  bool               // claims have changed since they were last settled
+	dirty  bool               // claims have changed since updateLocks
 	wake   context.CancelFunc // ends the wait for notifications
 }
 
@@ -50,10 +50,10 @@ var errLost = errors.New("the connection that holds the projections' locks broke
 func (s *session) hold(ctx context.Context, name string, granted func()) (held context.Context, release func(), err error) {
 	held, lose := context.WithCancelCause(ctx)
 	c := &claim{name: name, granted: granted, done: make(chan struct{}), lose: lose}
-	s.change(func() { s.claims[c] = struct{}{} })
+	s.update(func() { s.claims[c] = struct{}{} })
 	release = func() {
 		lose(nil)
-		s.change(func() { c.released = true })
+		s.update(func() { c.released = true })
 	}
 	select {
 	case <-c.done:
@@ -64,11 +64,11 @@ func (s *session) hold(ctx context.Context, name string, granted func()) (held c
 	}
 }
 
-// change changes what is claimed.
-func (s *session) change(what func()) {
+// update changes the claims, and wakes the session.
+func (s *session) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	what()
+	change()
 	s.dirty = true
 	if s.wake != nil {
 		s.wake()
@@ -122,11 +122,11 @@ func (s *session) runOnce(ctx context.Context, connected func()) error {
 	}
 	connected()
 	for {
-		waiting, err := s.settle(ctx, conn)
+		waiting, err := s.updateLocks(ctx, conn)
 		if err != nil {
 			return err
 		}
-		if err := s.hear(ctx, conn, waiting); err != nil {
+		if err := s.handleNotifications(ctx, conn, waiting); err != nil {
 			return err
 		}
 	}
@@ -138,8 +138,8 @@ func disconnect(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// hear handles notifications until a claim is made or given up, or it is time to look at the locks again.
-func (s *session) hear(ctx context.Context, conn *pgx.Conn, waiting bool) error {
+// handleNotifications handles them until a claim is made or given up, or it is time to look at the locks again.
+func (s *session) handleNotifications(ctx context.Context, conn *pgx.Conn, waiting bool) error {
 	interval := pingInterval
 	if waiting {
 		interval = lockInterval
@@ -164,8 +164,8 @@ func (s *session) hear(ctx context.Context, conn *pgx.Conn, waiting bool) error 
 	}
 }
 
-// settle frees the locks that are no longer wanted, and tries to have those that are. waiting tells that another process has some of them.
-func (s *session) settle(ctx context.Context, conn *pgx.Conn) (waiting bool, err error) {
+// updateLocks frees the locks that are no longer wanted, and tries to take those that are. waiting says that another process has some of them.
+func (s *session) updateLocks(ctx context.Context, conn *pgx.Conn) (waiting bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pingInterval)
 	defer cancel()
 	if err := conn.Ping(ctx); err != nil {

@@ -24,8 +24,8 @@ type process struct {
 	switching sync.Mutex // held by a rebuild that is about to switch: it keeps one of the few connections
 }
 
-// subscriber is a Watermill subscriber over the feed, for one projection. It hands on one message per event and waits for its
-// Ack before the next; all that the handler queued for the events of a page commits in one transaction with the checkpoint.
+// subscriber is a Watermill subscriber over the feed, for one projection. It sends a message for each event and waits for its Ack before the next. What
+// the handler queued for the events of a page is committed with the checkpoint in one transaction.
 type subscriber struct {
 	*process
 	projection Projection
@@ -38,8 +38,8 @@ type subscriber struct {
 	retry    interface{ Reset() }
 }
 
-// A page that holds nothing of a projection's moves its place in the log, but costs no transaction. The checkpoint comes after from time to time, so that
-// a restart need not read much again.
+// A page without events of the projection costs no transaction. The checkpoint is moved past such pages from time to time, so that a restart need not read
+// much again.
 const (
 	idleInterval = 5 * time.Second
 	idleEvents   = 1000
@@ -104,13 +104,13 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 		return err
 	}
 	defer release()
-	if err = s.carryOn(held, messages); held.Err() != nil {
+	if err = s.follow(held, messages); held.Err() != nil {
 		return context.Cause(held)
 	}
 	return err
 }
 
-func (s *subscriber) carryOn(ctx context.Context, messages chan<- *message.Message) error {
+func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Message) error {
 	if s.build != nil {
 		defer s.build.release()
 		err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.create(ctx, conn, s.schema, s.store.Engine()) })
@@ -181,8 +181,8 @@ type place struct {
 	written time.Time       // when the checkpoint was
 }
 
-// apply commits what a page holds of the projection's. Where an event cannot be applied, the page is gone through event by event and that event's stream is
-// parked, so that all others flow on.
+// apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by itself, and the streams of those that
+// cannot be applied are parked.
 func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *place, parked map[string]bool) error {
 	list := make([]events.Recorded, 0, len(page.Events))
 	own := false // those of parked streams too: who waits for them shall not wait in vain, and a rebuild may have taken the stream up again
@@ -219,20 +219,20 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 	return s.commit(ctx, messages, nil, page.Next, p)
 }
 
-// commit hands on events and commits what their handler queued together with the checkpoint.
+// commit delivers events and commits what their handler queued together with the checkpoint.
 func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Position, p *place) error {
 	batch := &pgx.Batch{}
 	s.moveCheckpoint(batch, next, p)
 	for _, e := range list {
-		if err := handOver(ctx, messages, &work{event: e, batch: batch, start: batch.Len()}); err != nil {
+		if err := deliver(ctx, messages, &work{event: e, batch: batch, start: batch.Len()}); err != nil {
 			return err
 		}
 	}
 	return s.flush(ctx, batch, next, p)
 }
 
-// moveCheckpoint queues the move of the checkpoint from where this projector left it, beside the tables that it knows: those of a rebuild may stand at the
-// same position, with other streams parked. The nodes that wait for it are notified.
+// moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
+// it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked.
 func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Position, p *place) {
 	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now()
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8`,
@@ -263,8 +263,8 @@ func (s *subscriber) flush(ctx context.Context, batch *pgx.Batch, next events.Po
 	return nil
 }
 
-// handOver sends a message for an event and waits for its Ack.
-func handOver(ctx context.Context, messages chan<- *message.Message, w *work) error {
+// deliver sends a message for an event and waits for its Ack.
+func deliver(ctx context.Context, messages chan<- *message.Message, w *work) error {
 	m := message.NewMessageWithContext(context.WithValue(ctx, workKey{}, w), w.event.ID.String(), nil)
 	select {
 	case messages <- m:
