@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 const (
@@ -66,7 +68,8 @@ func isFree(port int) bool {
 // bringUp starts the server once nothing of an earlier one is in the way.
 func (p *Postgres) bringUp(ctx context.Context) (*child, error) {
 	deadline := time.Now().Add(leftoverPatience)
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+	waits := backoff.ExponentialBackOff{InitialInterval: 20 * time.Millisecond, Multiplier: 2, MaxInterval: 500 * time.Millisecond}
+	for {
 		if err := p.endOrphan(ctx); err != nil {
 			return nil, err
 		}
@@ -79,7 +82,7 @@ func (p *Postgres) bringUp(ctx context.Context) (*child, error) {
 		if !errors.As(err, &se) || !se.leftover() || time.Now().After(deadline) {
 			return nil, err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, waits.NextBackOff()); err != nil {
 			return nil, err
 		}
 	}

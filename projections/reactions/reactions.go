@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -117,13 +118,13 @@ func (r *Reactions) checkpoint(ctx context.Context) (p events.Position, err erro
 
 // Run follows the log until ctx ends, as far as no other node does.
 func (r *Reactions) Run(ctx context.Context) {
-	retry := firstRetry
+	retry := backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
 	for ctx.Err() == nil {
-		err := r.lead(ctx, func() { retry = firstRetry })
+		err := r.lead(ctx, retry.Reset)
 		wait := lockInterval
 		if !errors.Is(err, errElsewhere) && ctx.Err() == nil {
-			r.log.Error("reactions stopped; they try again", "in", retry, "err", err)
-			wait, retry = retry, min(2*retry, maxRetry)
+			wait = retry.NextBackOff()
+			r.log.Error("reactions stopped; they try again", "in", wait, "err", err)
 		}
 		select {
 		case <-ctx.Done():

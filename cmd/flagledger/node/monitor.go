@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/events/eventstore"
 	"flagledger/projections"
@@ -55,16 +56,8 @@ func newMonitor(pool *pgxpool.Pool, store events.Store, s *snapshot.Snapshot, jo
 }
 
 func (m *monitor) run(ctx context.Context) {
-	tick := time.NewTicker(monitorInterval)
-	defer tick.Stop()
-	for {
-		m.observe(ctx)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	m.observe(ctx)
+	commands.Every(ctx, monitorInterval, func() { m.observe(ctx) })
 }
 
 func (m *monitor) observe(ctx context.Context) {

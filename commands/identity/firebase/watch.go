@@ -36,18 +36,11 @@ func (p *Provider) note(c commands.Claims) {
 
 // watch asks Firebase now and then which of the sessions that were seen have ended there, until ctx ends.
 func (p *Provider) watch(ctx context.Context) {
-	tick := time.NewTicker(p.o.CheckEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := p.check(ctx); err != nil && ctx.Err() == nil {
-				p.o.Log.Warn("Firebase does not tell which sessions have ended; they go on until it does", "again in", p.o.CheckEvery, "err", secretless(err))
-			}
+	commands.Every(ctx, p.o.CheckEvery, func() {
+		if err := p.check(ctx); err != nil && ctx.Err() == nil {
+			p.o.Log.Warn("Firebase does not tell which sessions have ended; they go on until it does", "again in", p.o.CheckEvery, "err", secretless(err))
 		}
-	}
+	})
 }
 
 func (p *Provider) check(ctx context.Context) error {

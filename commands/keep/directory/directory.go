@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"flagledger/commands"
 	"flagledger/commands/keep"
 )
 
@@ -57,21 +58,14 @@ const flushInterval = 5 * time.Second
 
 // Run writes down the uses of tenants every five seconds until ctx ends, and then once more.
 func (d *Directory) Run(ctx context.Context, log *slog.Logger) {
-	tick := time.NewTicker(flushInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if err := d.flush(ctx); err != nil && ctx.Err() == nil {
-				log.Warn("the last uses of tenants could not be written down; they are kept for the next attempt", "err", err)
-			}
-		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			_ = d.flush(ctx)
-			return
+	commands.Every(ctx, flushInterval, func() {
+		if err := d.flush(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("the last uses of tenants could not be written down; they are kept for the next attempt", "err", err)
 		}
-	}
+	})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = d.flush(ctx)
 }
 
 func (d *Directory) flush(ctx context.Context) error {

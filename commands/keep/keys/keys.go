@@ -60,7 +60,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *sl
 	k.load = k.fetch
 	err := k.Rotate(ctx)
 	if err != nil && k.held.Load() != nil {
-		k.log.Warn(neglected, "again in", rotateInterval, "err", err)
+		k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
 		err = nil
 	}
 	return k, err

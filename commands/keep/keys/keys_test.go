@@ -503,7 +503,7 @@ func TestTheLogTellsOfEachTurnAndOfNoKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for text, want := range map[string]int{"a signing key is published": 5, "a signing key has served": 3} {
+	for text, want := range map[string]int{"a signing key is published": 5, "a signing key has been removed": 3} {
 		if n := strings.Count(log.String(), text); n != want {
 			t.Errorf("the log says %d times that %s, want %d:\n%s", n, text, want, log.String())
 		}

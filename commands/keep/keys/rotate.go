@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
 )
 
 const (
@@ -22,25 +24,18 @@ const (
 	keptFor = TTL + 24*time.Hour
 )
 
-const neglected = "the signing keys were not looked after; those that are known go on"
+const notRotated = "the signing keys were not rotated; those that are known go on"
 
-// Run rotates the keys until ctx ends. While the database is out of reach the keys that are known go on signing.
+// Run rotates the keys until ctx ends. While the database cannot be reached, the keys that are known go on signing.
 func (k *Keys) Run(ctx context.Context) {
-	tick := time.NewTicker(rotateInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := k.Rotate(ctx); err != nil && ctx.Err() == nil {
-				k.log.Warn(neglected, "again in", rotateInterval, "err", err)
-			}
+	commands.Every(ctx, rotateInterval, func() {
+		if err := k.Rotate(ctx); err != nil && ctx.Err() == nil {
+			k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
 		}
-	}
+	})
 }
 
-// Rotate reads the keys, publishes the next one where it is due, and removes those that have served. Nodes that do it at once publish one key
+// Rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes that do it at once publish one key
 // between them.
 func (k *Keys) Rotate(ctx context.Context) error {
 	now := k.now()
@@ -58,11 +53,11 @@ func (k *Keys) Rotate(ctx context.Context) error {
 		}
 		changed = true
 	}
-	for _, id := range s.served(now) {
+	for _, id := range s.expired(now) {
 		if _, err := k.pool.Exec(ctx, `delete from keep.signing_keys where kid = $1`, id); err != nil {
 			return databaseError(err)
 		}
-		k.log.Info("a signing key has served", "kid", id)
+		k.log.Info("a signing key has been removed", "kid", id)
 		changed = true
 	}
 	if !changed {
@@ -74,7 +69,7 @@ func (k *Keys) Rotate(ctx context.Context) error {
 	return err
 }
 
-// next tells from when on the next key is to sign, and whether it is due to be published.
+// next tells when the next key begins to sign, and whether it is to be published now.
 func (s *set) next(now time.Time) (from time.Time, due bool) {
 	if len(s.keys) == 0 {
 		return now, true
@@ -86,8 +81,8 @@ func (s *set) next(now time.Time) (from time.Time, due bool) {
 	return earliest, true
 }
 
-// served are the keys whose tokens have all expired.
-func (s *set) served(now time.Time) (ids []string) {
+// expired are the ids of the keys whose tokens have all expired.
+func (s *set) expired(now time.Time) (ids []string) {
 	for i := 1; i < len(s.keys); i++ {
 		if !now.Before(s.keys[i-1].signsFrom.Add(keptFor)) {
 			ids = append(ids, s.keys[i].id)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"flagledger/commands"
 	"flagledger/commands/keep"
 )
 
@@ -82,20 +83,13 @@ const (
 
 // Run writes the counts down every five seconds until ctx ends, and then once more. What cannot be written is kept.
 func (m *Meter) Run(ctx context.Context, log *slog.Logger) {
-	tick := time.NewTicker(flushInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if err := m.flush(ctx, flushTimeout); err != nil && ctx.Err() == nil {
-				log.Warn("evaluations could not be written down; they are kept for the next attempt", "err", err)
-			}
-		case <-ctx.Done():
-			if err := m.flush(context.WithoutCancel(ctx), lastFlush); err != nil {
-				log.Error("the last evaluations could not be written down; they are missing from the tenants' usage", "err", err)
-			}
-			return
+	commands.Every(ctx, flushInterval, func() {
+		if err := m.flush(ctx, flushTimeout); err != nil && ctx.Err() == nil {
+			log.Warn("evaluations could not be written down; they are kept for the next attempt", "err", err)
 		}
+	})
+	if err := m.flush(context.WithoutCancel(ctx), lastFlush); err != nil {
+		log.Error("the last evaluations could not be written down; they are missing from the tenants' usage", "err", err)
 	}
 }
 
