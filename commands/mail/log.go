@@ -15,8 +15,7 @@ type Log struct {
 
 var _ commands.Mailer = Log{}
 
-// ToLog returns a mailer that logs. Only whole mails show whom they are to and what they say, and with it their secrets: that is for
-// development.
+// ToLog returns a mailer that logs. Whole mails show addresses and secrets: they are for development alone.
 func ToLog(log *slog.Logger, whole bool) Log { return Log{log, whole} }
 
 // Send implements commands.Mailer.

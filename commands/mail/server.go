@@ -83,7 +83,7 @@ func Open(text string) (*Server, error) {
 	return s, nil
 }
 
-// Send implements commands.Mailer. It tries once. A server's own words, which often repeat the address, are left out of its errors.
+// Send implements commands.Mailer. It tries once. Its errors leave out the server's text, which often repeats the address.
 func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
@@ -96,13 +96,13 @@ func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's holiday notice answers it
 	message.SetBodyString(mail.TypeTextPlain, m.Text)
 	err := s.send(ctx, message)
-	if err == nil || message.IsDelivered() { // what goes wrong afterwards, with QUIT, is no reason to send it twice
+	if err == nil || message.IsDelivered() { // an error after that, of QUIT, is no reason to send it twice
 		return nil
 	}
 	return nameless(err)
 }
 
-// nameless is an error in our own words where it has the server's.
+// nameless is an error without the server's text.
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
 		why := fmt.Sprintf("%s: %s", refusal.Reason, strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))

@@ -46,7 +46,7 @@ func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
 	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(platformInvitation, url, i.Role, until)}
 }
 
-// MemberInvitation tells somebody that a tenant waits for them. What the tenant is called is anybody's choice: it stays on one line, and short.
+// MemberInvitation tells somebody that a tenant waits for them. The tenant's name may be any text, so it is kept short and on one line.
 func MemberInvitation(to, url, tenant string, role events.Role) commands.Mail {
 	if name := []rune(tenant); len(name) > shownName {
 		tenant = string(name[:shownName]) + "…"

@@ -103,11 +103,11 @@ func ci(ctx context.Context, folder string) error {
 		command.Dir = folder
 		return command.CombinedOutput()
 	}
-	said, err := run("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	output, err := run("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("npm ci: %w: %s", err, bytes.TrimSpace(said))
+	err = fmt.Errorf("npm ci: %w: %s", err, bytes.TrimSpace(output))
 	if _, unreachable := run("view", "npm", "version", "--prefer-online", "--fetch-retries=0"); unreachable != nil {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

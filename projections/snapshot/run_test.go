@@ -14,13 +14,13 @@ import (
 // logHandler looks at each record that is logged, while it is logged.
 type logHandler struct {
 	slog.Handler
-	look func(slog.Record)
+	handle func(slog.Record)
 }
 
 func (h logHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h logHandler) Handle(_ context.Context, r slog.Record) error {
-	h.look(r)
+	h.handle(r)
 	return nil
 }
 
@@ -29,7 +29,7 @@ func TestThePositionIsStoredAfterThePageIsApplied(t *testing.T) {
 	s := of()
 	at := s.Position()
 	seen := 0
-	log := slog.New(logHandler{look: func(slog.Record) {
+	log := slog.New(logHandler{handle: func(slog.Record) {
 		if seen++; s.Position() != at {
 			t.Errorf("the position is %s while the page is applied, want %s", s.Position(), at)
 		}

@@ -50,8 +50,8 @@ func codeAndText(err error) (code, text string) {
 	return strings.TrimSpace(code), strings.TrimSpace(text)
 }
 
-// refusal is what an error of Firebase means to callers. It has two vocabularies: where a project protects against finding out addresses it
-// says INVALID_LOGIN_CREDENTIALS for what is otherwise EMAIL_NOT_FOUND or INVALID_PASSWORD.
+// refusal makes an error of Firebase our own. Where a project has email enumeration protection, Firebase answers INVALID_LOGIN_CREDENTIALS in place
+// of EMAIL_NOT_FOUND and INVALID_PASSWORD.
 func refusal(err error, when doing) error {
 	code, text := codeAndText(err)
 	switch code {
@@ -64,7 +64,7 @@ func refusal(err error, when doing) error {
 		return invalid("email", "must be an e-mail address")
 	case "USER_DISABLED":
 		if when == signingIn {
-			return wrongCredentials() // said before the password is looked at
+			return wrongCredentials() // Firebase answers so before it checks the password
 		}
 		return unauthenticated("the account is disabled")
 	case "EMAIL_EXISTS":

@@ -115,7 +115,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
 }
 
-// SignIn answers a right address and password.
+// SignIn begins a session where the address and the password are right.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
 	in, err := p.signIn(ctx, email, password)
 	if err != nil {
@@ -249,7 +249,8 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	}}, nil
 }
 
-// follow sets the password of whom a link was mailed to, and tells the address. Without a password it only tells, of a link for whatever purpose.
+// follow sets the password of the person whom a link was mailed to, and returns their address. Without a password it returns the address alone, for
+// links of any purpose.
 func (p *Provider) follow(ctx context.Context, token, password string) (email string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
@@ -298,14 +299,13 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	}}, nil
 }
 
-// ends tells which sessions Firebase is about to end: those that began before this second. Should one begin from then on with the old password,
-// Firebase says so when it is asked next.
+// ends returns the sessions that Firebase is about to end: those that began before this second. One that begins later with the old password is
+// found by the next check.
 func (p *Provider) ends(userID, except string) commands.EndSessions {
 	return commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except}
 }
 
-// VerifyEmail notes that whom a link was mailed to reads the mails to the address, with the link's oobCode, and knows the password. Firebase's own
-// page does not ask for it.
+// VerifyEmail marks an address as verified. It takes the oobCode of a mailed link and the password, for which Firebase's own page does not ask.
 func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
 	if err := p.withPasswords(); err != nil {
 		return err
@@ -347,7 +347,7 @@ func (p *Provider) Run(ctx context.Context) {
 	p.watch(ctx)
 }
 
-// withPasswords refuses what needs the identity toolkit where there is no key to it.
+// withPasswords returns an error where the key of the identity toolkit is not set.
 func (p *Provider) withPasswords() error {
 	if p.toolkit == nil {
 		return &commands.Error{Kind: commands.Unavailable, Detail: "not configured: it needs FIREBASE_API_KEY"}

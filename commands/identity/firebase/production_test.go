@@ -194,7 +194,7 @@ func with(name string, value any) map[string]any {
 	return changed
 }
 
-func signed(t *testing.T, algorithm jose.SignatureAlgorithm, key any, kid string, said map[string]any) string {
+func signed(t *testing.T, algorithm jose.SignatureAlgorithm, key any, kid string, claims map[string]any) string {
 	t.Helper()
 	options := (&jose.SignerOptions{}).WithType("JWT")
 	if kid != "" {
@@ -204,16 +204,16 @@ func signed(t *testing.T, algorithm jose.SignatureAlgorithm, key any, kid string
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := jwt.Signed(signer).Claims(said).Serialize()
+	token, err := jwt.Signed(signer).Claims(claims).Serialize()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return token
 }
 
-func (g *google) sign(t *testing.T, said map[string]any) string {
+func (g *google) sign(t *testing.T, claims map[string]any) string {
 	t.Helper()
-	return signed(t, jose.RS256, g.keys["k1"], "k1", said)
+	return signed(t, jose.RS256, g.keys["k1"], "k1", claims)
 }
 
 func production(t *testing.T, o Options) *Provider {

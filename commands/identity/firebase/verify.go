@@ -25,9 +25,8 @@ type privateClaims struct {
 	} `json:"firebase"`
 }
 
-// Verify tells whom an ID token speaks of. It is the Admin SDK's VerifyIDToken but for where the keys come from: the SDK fetches them when they
-// have run out, while callers wait, and forgets the old ones first. Here the keys are fetched in the background, and are good until there are
-// newer ones, so that people are known while Google cannot be reached. The emulator's tokens are not signed: the SDK asks the emulator about them.
+// Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does, but takes the keys from googleKeys, which fetches them in
+// the background and keeps the old ones while Google cannot be reached. The emulator's tokens are not signed: the SDK asks the emulator about them.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
 	var private privateClaims
 	var subject string
@@ -89,7 +88,7 @@ func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, err
 	return c, nil
 }
 
-// notAdmitted is what an error of the Admin SDK says of a token.
+// notAdmitted makes an error of the Admin SDK about a token our own.
 func notAdmitted(err error) error {
 	switch {
 	case auth.IsUserDisabled(err):

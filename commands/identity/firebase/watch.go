@@ -10,7 +10,7 @@ import (
 	"flagledger/commands"
 )
 
-// sighting is what tokens of a person were seen.
+// sighting is what is known of the tokens of a person that were seen.
 type sighting struct {
 	began   time.Time // of the oldest session
 	expires time.Time // of the last token
@@ -103,8 +103,8 @@ func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error 
 	return nil
 }
 
-// end hands on that a person's sessions have ended which began before an instant, if any such was seen. Of an account that is disabled they all have:
-// it is forgotten until it is seen again.
+// end tells the service that a person's sessions which began before an instant have ended, if any such was seen. A disabled account is forgotten until
+// it is seen again: all of its sessions have ended.
 func (p *Provider) end(ctx context.Context, user *auth.UserRecord, from time.Time) error {
 	from = from.Truncate(time.Second).UTC()
 	before, ok := p.seen.Load(user.UID)

@@ -17,7 +17,7 @@ import (
 //     that by SignIn, and so ends too.
 //   - setPassword sets the password within changeTime. A change that is not set in time changes nothing.
 
-// changeTime is how long a new password may be set after it was prepared, as the clock of the database has it.
+// changeTime is how long a new password may be set after it was prepared, by the clock of the database.
 const changeTime = 10 * time.Second
 
 // PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Setting the password also verifies the address:
@@ -115,12 +115,12 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 func (p *Provider) prepareChange(ctx context.Context, userID, before, except string) (commands.EndSessions, error) {
 	ends := commands.EndSessions{UserID: userID, Except: except}
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		var found bool // whoever signs in now is waited for, so that their session is seen next
+		var found bool // this waits for a sign-in that is under way, so that its session is among those that end
 		err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 and ($2 = '' or hash = $2) for update`, userID, before).Scan(&found)
 		if err != nil {
 			return err
 		}
-		// A session tells its beginning in whole seconds: those of this second end, as do those that a node began whose clock is ahead.
+		// Sessions are dated in whole seconds. Those of this second end too, and those of a node whose clock is ahead.
 		return tx.QueryRow(ctx, `
 			update keep.passwords set changing_until = clock_timestamp() + $3::interval, sessions_from = greatest($2, sessions_from + interval '1 second',
 				(select date_trunc('second', max(issued_at)) + interval '1 second' from keep.refresh_tokens where user_id = $1))
@@ -133,7 +133,7 @@ func (p *Provider) prepareChange(ctx context.Context, userID, before, except str
 // not nil, is called first in the same transaction. The error is pgx.ErrNoRows where the account is gone.
 func (p *Provider) setPassword(ctx context.Context, ends commands.EndSessions, hash string, use func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		// The time is read once nobody else has the row: whoever began a session when it had run out is not overlooked.
+		// The time is read after the row is locked, so that a session that began after the change expired is seen.
 		var found bool
 		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, ends.UserID).Scan(&found); err != nil {
 			return err

@@ -71,8 +71,8 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, job 
 	return p.o.Mailer.Send(ctx, mail.VerificationLink(email, p.o.Issuer, token))
 }
 
-// issueLink makes the token of a link, of which only the SHA-256 is kept, in place of the one that an attempt of the same job made before. It is empty where
-// another job mailed a link just now.
+// issueLink makes the token of a link, in place of one that an earlier attempt of the same job made. Only its SHA-256 is kept. The token is empty where
+// another job mailed a link within the last minute.
 func (p *Provider) issueLink(ctx context.Context, to purpose, ttl time.Duration, userID string, job int64) (token string, err error) {
 	now := p.now()
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {

@@ -28,7 +28,7 @@ type passwordHash struct {
 // recommendedMemory is what OWASP's Password Storage Cheat Sheet gives for argon2id with two passes, in KiB.
 const recommendedMemory = 19 * 1024
 
-// newPasswordHash is a password yet to be summed.
+// newPasswordHash is a password hash with a salt and no sum yet.
 func newPasswordHash(memory uint32) passwordHash {
 	p := passwordHash{memory: memory, passes: 2, lanes: 1, salt: make([]byte, 16), sum: make([]byte, 32)}
 	_, _ = rand.Read(p.salt) // never fails
@@ -56,8 +56,8 @@ func (p passwordHash) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes, b64.EncodeToString(p.salt), b64.EncodeToString(p.sum))
 }
 
-// parse reads what String wrote, and nothing else. What it lets pass costs no more than the second recommended option of RFC 9106 in memory
-// (64 MiB), so that a bad row cannot exhaust the service.
+// parse reads what String wrote, and nothing else. It refuses more than 64 MiB of memory (the second recommended option of RFC 9106), so that a bad
+// row cannot exhaust the service.
 func parse(s string) (passwordHash, error) {
 	bad := errors.New("no argon2id hash in its PHC form, or one out of bounds")
 	part := strings.Split(s, "$")
@@ -88,8 +88,7 @@ type semaphore chan struct{}
 
 const hashWait = 5 * time.Second
 
-// newHashers bounds how many passwords are hashed at once, each of which takes 19 MiB and a core for some 20 ms, to half the cores: evaluation must
-// go on beside a flood of sign-ins.
+// newHashers lets half the cores hash passwords, so that evaluation goes on during a flood of sign-ins. One hash takes 19 MiB and some 20 ms.
 func newHashers() semaphore { return make(semaphore, max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // run calls f once there is room. A caller who waits for longer than hashWait is refused as Unavailable.

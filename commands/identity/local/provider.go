@@ -1,5 +1,5 @@
-// Package local is an identity provider in the service itself: for development, for tests, and for who wants no other. People and their
-// sessions stand in the keepings.
+// Package local is an identity provider in the service itself: for development, for tests, and for those who want no other. Accounts
+// and sessions are in the keepings.
 package local
 
 import (
@@ -103,8 +103,8 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	return p.signedIn(who, s, refresh)
 }
 
-// SignIn answers a right address and password. It hashes for an address that it does not know as well, so that the time it takes does not
-// tell.
+// SignIn begins a session where the address and the password are right. It hashes for an unknown address too, so that the time it takes does not
+// tell which addresses are known.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
 	email = strings.TrimSpace(email)
 	wrong := refuse("the e-mail address or the password is wrong")
@@ -196,7 +196,7 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 	}, nil
 }
 
-// claimsOf is what the ID tokens of a session say; when one expires is its own.
+// claimsOf are the claims of the ID tokens of a session, without the expiry.
 func claimsOf(who person, s session) commands.Claims {
 	return commands.Claims{
 		UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,

@@ -20,7 +20,7 @@ type session struct {
 }
 
 // Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name that the person has
-// now. A token used twice was stolen from one of the two.
+// now. A token that is used twice has been stolen, so its session ends.
 func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error) (commands.Session, error) {
 	if !hasTokenLength(refreshToken) {
 		return commands.Session{}, refuse("the refresh token is not valid")
@@ -99,8 +99,8 @@ func (p *Provider) Revoke(ctx context.Context, userID, sessionID string) error {
 	return databaseError("end a session", err)
 }
 
-// lock lets one transaction at a time change a session. The rows' own locks would not do: who ends a session does not see the token that a
-// refresh beside it is about to add.
+// lock lets one transaction at a time change a session. Row locks are not enough: a transaction that ends a session does not see the token that a
+// concurrent refresh is about to add.
 func lock(ctx context.Context, tx pgx.Tx, s session) error {
 	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger session ' || $1, 0))`, s.id)
 	return err

@@ -12,7 +12,7 @@ import (
 
 const provider = "password"
 
-// idToken is what an ID token says beside what every token does, in the shape of Firebase's, and the session that it belongs to.
+// idToken are the private claims of an ID token: those that Firebase has, and the session that the token belongs to.
 type idToken struct {
 	AuthTime      *jwt.NumericDate `json:"auth_time"`
 	UserID        string           `json:"user_id"`
@@ -40,8 +40,8 @@ func (p *Provider) sign(who person, s session) (text string, expires time.Time, 
 	})
 }
 
-// Verify tells whom an ID token of this provider speaks of; exactly one text passes for each token. A token that does not hold, for
-// whatever reason, is Unauthenticated.
+// Verify returns the claims of an ID token of this provider; exactly one text passes for each token. A token that is not valid, for whatever
+// reason, is Unauthenticated.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
 	var private idToken
 	claims, err := p.o.Keys.Verify(ctx, p.kind(), text, &private)
@@ -57,7 +57,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	}, nil
 }
 
-// Admit is Verify: that a session has ended is known without asking.
+// Admit is Verify: the service knows which sessions have ended here.
 func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, error) {
 	return p.Verify(ctx, text)
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Erase drops all that the directory holds of a person: name and address, the address where it was invited or noted as a contact, and which
+// Erase drops all that the directory holds of a person: name and address, their invitations and contacts under that address, and which
 // tenants they used. It may be repeated.
 func (d *Directory) Erase(ctx context.Context, userID string) error {
 	const email = `(select lower(email) from keep.people where user_id = $1)`
 	err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
 		for _, statement := range []string{
-			`select from keep.people where user_id = $1 for update`, // who writes down a use of theirs now is waited for
+			`select from keep.people where user_id = $1 for update`, // this waits for a flush of their uses that is under way
 			`delete from keep.pending_members where lower(email) = ` + email,
 			`delete from keep.invitations where lower(email) = ` + email,
 			`update keep.tenant_contacts set primary_email = null, contact_name = null where lower(primary_email) = ` + email,

@@ -9,8 +9,8 @@ import (
 	"flagledger/commands"
 )
 
-// FindOrAddPending finds whom an address that is to be invited to a tenant belongs to: the person with that verified address, and the tenant's pending member
-// with it, either empty where there is none. Where there is neither, it notes the address for a pending member with the id newID.
+// FindOrAddPending finds the person with a verified address, and the tenant's pending member with that address; either is empty where there is none.
+// Where there is neither, it notes the address for a pending member with the id newID.
 func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID string) (person, pending string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email) = lower($1) and email_verified), ''),
 		coalesce((select id from keep.pending_members where lower(email) = lower($1) and tenant_id = $2), '')`, email, tenantID).Scan(&person, &pending)
@@ -28,7 +28,7 @@ func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID
 	return "", pending, nil
 }
 
-// PendingMemberships lists the last tenants that have invited an address, so many at most, the first one first.
+// PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first.
 func (d *Directory) PendingMemberships(ctx context.Context, email string, most int) ([]commands.PendingMember, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, id from (
 		select * from keep.pending_members where lower(email) = lower($1) order by created_at desc, id desc limit $2) last order by created_at, id`, email, most)

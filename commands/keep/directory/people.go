@@ -33,9 +33,8 @@ func (d *Directory) Email(ctx context.Context, userID string) (email string, err
 	return email, databaseError(err)
 }
 
-// SaveProfile notes a person's name and address as the identity provider tells them. An address that has been verified stays so, whatever an older
-// token says, and is taken from anybody else who is noted with it; one that has not been verified does not take it. It reports whether
-// the person was not known before.
+// SaveProfile notes a person's name and address as the identity provider tells them. A verified address stays verified, whatever an older
+// token says, and is taken from anybody else who has it; one that is not verified is not. It reports whether the person was not known before.
 func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
 	note := func(email string) error {
 		err := d.db.QueryRow(ctx, `

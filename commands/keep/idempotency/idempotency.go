@@ -1,5 +1,5 @@
-// Package idempotency keeps the answers to requests that bear an Idempotency-Key, for all nodes, so that a request which is made again is not
-// carried out again.
+// Package idempotency keeps the answers to requests that bear an Idempotency-Key, for all nodes, so that a repeated request is not carried
+// out twice.
 package idempotency
 
 import (
@@ -39,7 +39,7 @@ func New(db *pgxpool.Pool, now func() time.Time) *Requests { return &Requests{db
 type Request struct {
 	Key     string
 	Scope   string // whose key it is, and for what
-	Content string // all that must be the same when the request is made again
+	Content string // all that must be the same when the request is repeated
 }
 
 func (r Request) scope() []byte {
@@ -109,8 +109,8 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 	}
 }
 
-// Resume is Begin for a request that is not to be begun: it returns the answer to one that has been answered, the right to carry out once more one
-// that has been begun and was never answered, and neither for any other.
+// Resume is Begin for a request that must not be carried out for the first time. It returns the answer, if there is one; the right to carry the request
+// out, if an earlier attempt began and never ended; and nil for both otherwise.
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -159,7 +159,7 @@ func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
 	return a.end(ctx, sealed)
 }
 
-// Abandon lets the request be made again, by way of the same ids.
+// Abandon lets the request be carried out again, with the same ids.
 func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 
 func (a *Attempt) end(ctx context.Context, sealed []byte) error {
@@ -174,7 +174,7 @@ func databaseError(err error) error {
 	return keep.DatabaseError("the Idempotency-Key cannot be honoured at the moment: the database cannot be reached", err)
 }
 
-// RemoveOld forgets the keys whose time is over.
+// RemoveOld removes the keys that have expired.
 func (rs *Requests) RemoveOld(ctx context.Context) error {
 	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.now().Add(-TTL))
 	return err

@@ -11,9 +11,8 @@ import (
 	"slices"
 )
 
-// Requests and answers may hold secrets that nobody but the caller is to have, such as a password or an OAuth client's secret. Of a request there is a
-// MAC, and answers are encrypted, with keys that are derived from the caller's Idempotency-Key, which is not kept: who reads the database does not
-// read the answers and cannot try what the requests were, as long as the keys are hard to guess.
+// Requests and answers may hold secrets, such as a password. Of a request only a MAC is kept, and answers are encrypted. The keys of both are derived
+// from the Idempotency-Key, which is not kept, so that the database alone shows neither, as long as Idempotency-Keys are hard to guess.
 
 const saltBytes = 16
 

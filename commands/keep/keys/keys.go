@@ -1,5 +1,4 @@
-// Package keys holds the keys that the service signs its tokens with, and signs and verifies them. The keys stand in the keepings, and all
-// nodes share them. Each signs for a month; it is published a day before, and kept until the tokens that it signed have long expired.
+// Package keys signs and verifies the tokens of the service. Its keys are in the keepings, and all nodes share them. Each signs for a month; it is published a day before, and kept until the tokens that it signed have long expired.
 package keys
 
 import (

@@ -22,8 +22,8 @@ func sealingKey(der []byte) ([]byte, error) {
 	return hkdf.Key(sha256.New, der, nil, "flagledger sealed token", sealBytes)
 }
 
-// Seal makes a token that the service alone can read, on any node. Unlike one that Sign makes, it is the same text on all nodes whenever the same
-// is signed, until the next key signs.
+// Seal makes a token that the service alone can verify, on any node. Unlike Sign it gives the same text for the same claims on all nodes, until
+// the next key signs.
 func (k *Keys) Seal(kind Kind, subject string, expires time.Time, private any) (string, error) {
 	by := k.signer()
 	signer, err := jose.NewSigner(

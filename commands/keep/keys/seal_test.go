@@ -12,9 +12,9 @@ type sealed struct {
 	Tenant string `json:"tid"`
 }
 
-func seal(t testing.TB, k *Keys, expires time.Time, said any) string {
+func seal(t testing.TB, k *Keys, expires time.Time, private any) string {
 	t.Helper()
-	return must(k.Seal(kind, "u1", expires, said))(t)
+	return must(k.Seal(kind, "u1", expires, private))(t)
 }
 
 func TestWhatOneNodeSealsAllRead(t *testing.T) {
@@ -28,9 +28,9 @@ func TestWhatOneNodeSealsAllRead(t *testing.T) {
 	if seal(t, first, expires, sealed{"other"}) == text || seal(t, first, expires.Add(time.Second), sealed{"t"}) == text {
 		t.Error("what says something else is the same text")
 	}
-	var said sealed
-	claims := must(second.Unseal(t.Context(), kind, text, &said))(t)
-	same(t, "what it says", []any{said, claims.Subject, claims.Expiry.Time().UTC()}, []any{sealed{"t"}, "u1", expires})
+	var private sealed
+	claims := must(second.Unseal(t.Context(), kind, text, &private))(t)
+	same(t, "what it says", []any{private, claims.Subject, claims.Expiry.Time().UTC()}, []any{sealed{"t"}, "u1", expires})
 }
 
 func TestWhatIsSealedOutlivesItsKeysTurn(t *testing.T) {
@@ -68,8 +68,8 @@ func TestWhatIsNotSealedIsRefused(t *testing.T) {
 		"nothing":           {"", "the token cannot be read"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			var said sealed
-			_, err := k.Unseal(t.Context(), kind, refused.text, &said)
+			var private sealed
+			_, err := k.Unseal(t.Context(), kind, refused.text, &private)
 			wantDetail(t, err, refused.detail)
 		})
 	}

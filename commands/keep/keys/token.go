@@ -55,7 +55,7 @@ func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, ex
 }
 
 // Verify reads a token of a kind into private, and returns the claims that every token has; exactly one text passes for each token. A token
-// that does not hold, for whatever reason, is Unauthenticated. Tokens are signed with RS256 (RFC 7518); clocks may differ by 10 s.
+// that is not valid, for whatever reason, is Unauthenticated. Tokens are signed with RS256 (RFC 7518); clocks may differ by 10 s.
 func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
 	return Verify(ctx, kind, func(ctx context.Context, id string) (*rsa.PublicKey, error) {
 		by, err := k.find(ctx, id)
@@ -141,7 +141,7 @@ func (kind Kind) wrong(claims jwt.Claims, now time.Time) string {
 }
 
 // canonical tells whether a token is spelled the one way that its signer spells it. Go's base64 decoding also takes line breaks and stray
-// bits at a segment's end, so a token would pass under many texts, and hide from who keeps track of revoked ones by their text.
+// bits at a segment's end, so a token would pass under many texts, and a list of revoked texts would miss it.
 func canonical(text string) bool {
 	if strings.ContainsAny(text, "\r\n") {
 		return false

@@ -24,7 +24,7 @@ type Meter struct {
 	counts *xsync.Map[slot, *count]
 }
 
-// slot is what is counted apart.
+// slot is what a count is of.
 type slot struct {
 	tenantID string
 	month    int // of the era: 12 times the year, and the month
@@ -129,8 +129,8 @@ func (m *Meter) flush(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// AddUp makes one row of all that runs have counted for a tenant in a month that has been over for a month. Should a run write down more of it
-// even later, that comes on top. It may be repeated.
+// AddUp makes one row of all that runs have counted for a tenant in a month that has been over for a month. What a run writes down
+// even later is added to it. It may be repeated.
 func (m *Meter) AddUp(ctx context.Context) error {
 	_, err := m.db.Exec(ctx, `with parts as (
 			delete from keep.evaluations where month < $1 and run <> $2 returning tenant_id, month, count
