@@ -26,6 +26,7 @@ func openWriters(url string, size int32) (*writers, error) {
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = "flagledger projector"
 	params["synchronous_commit"] = "off"
+	EndSilent(params)
 	params["lock_timeout"] = "5s" // somebody who locks a table of one read model shall not take the connections of all others
 	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
 	params["enable_seqscan"] = "off"
@@ -63,6 +64,15 @@ func (w *writers) use(ctx context.Context, schema string, run func(*pgx.Conn) er
 	}
 	defer conn.Release()
 	return run(conn.Conn())
+}
+
+// EndSilent sets parameters of a connection: the server ends it, and frees its locks, when it has heard nothing of its process for some 20 s. A process
+// that loses power or the network closes no connection, and by default the server would wait for hours.
+func EndSilent(params map[string]string) {
+	params["tcp_keepalives_idle"] = "5"
+	params["tcp_keepalives_interval"] = "5"
+	params["tcp_keepalives_count"] = "3"
+	params["tcp_user_timeout"] = "20000"
 }
 
 // newRetry gives the waits between attempts at what is to go on for ever.

@@ -86,3 +86,9 @@ func (b *Build) Release() {
 	b.b.release()
 	b.b.writers.pool.Close()
 }
+
+// ConnectSession opens a connection like the one that holds the locks of a process.
+func ConnectSession(ctx context.Context, url string) (*pgx.Conn, error) {
+	s := &session{url: url}
+	return s.connect(ctx)
+}

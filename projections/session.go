@@ -104,13 +104,7 @@ func (s *session) run(ctx context.Context) {
 }
 
 func (s *session) runOnce(ctx context.Context, connected func()) error {
-	config, err := pgx.ParseConfig(s.url)
-	if err != nil {
-		return err
-	}
-	config.ConnectTimeout = connectTimeout
-	config.RuntimeParams["application_name"] = "flagledger projections"
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,6 +124,17 @@ func (s *session) runOnce(ctx context.Context, connected func()) error {
 			return err
 		}
 	}
+}
+
+func (s *session) connect(ctx context.Context) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(s.url)
+	if err != nil {
+		return nil, err
+	}
+	config.ConnectTimeout = connectTimeout
+	config.RuntimeParams["application_name"] = "flagledger projections"
+	EndSilent(config.RuntimeParams)
+	return pgx.ConnectConfig(ctx, config)
 }
 
 func disconnect(conn *pgx.Conn) {

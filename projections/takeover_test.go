@@ -12,6 +12,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/migrations/pgtest"
 	"flagledger/projections"
 	"flagledger/projections/models"
 )
@@ -218,4 +219,25 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	before := w.dump()
 	w.rebuild(models.All()...)
 	w.same("a rebuild", before)
+}
+
+// A node that loses power or the network closes no connection. The server must notice by itself, else it keeps the locks for hours.
+func TestTheServerNoticesANodeThatVanished(t *testing.T) {
+	t.Parallel()
+	conn, err := projections.ConnectSession(t.Context(), pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer projections.Disconnect(conn)
+	for name, most := range map[string]int{
+		"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3, "tcp_user_timeout": 20_000,
+	} {
+		var value int
+		if err := conn.QueryRow(t.Context(), `select reset_val::int from pg_settings where name = $1`, name).Scan(&value); err != nil {
+			t.Fatal(err)
+		}
+		if value < 1 || value > most {
+			t.Errorf("%s is %d, want 1 to %d", name, value, most)
+		}
+	}
 }

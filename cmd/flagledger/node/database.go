@@ -122,5 +122,6 @@ func openPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
 	config.ConnConfig.RuntimeParams["application_name"] = "flagledger"
+	projections.EndSilent(config.ConnConfig.RuntimeParams) // reactions hold their lock on one of them
 	return pgxpool.NewWithConfig(ctx, config)
 }
