@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -25,7 +26,8 @@ func (a *API) observe(next http.Handler) http.Handler {
 					writeProblem(w, r, newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example))
 				}
 			}
-			status, route := req.writer.status, req.route.RoutePattern()
+			// An answer without a body, such as that to HEAD, is written once the handler has returned.
+			status, route := cmp.Or(req.writer.status, http.StatusOK), req.route.RoutePattern()
 			if route == "" || status == http.StatusNotFound && route == "/*" {
 				route = "unknown"
 			}

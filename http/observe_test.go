@@ -79,3 +79,14 @@ func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
 		t.Error("the metrics have a path")
 	}
 }
+
+// A handler that writes nothing, such as that of HEAD for a stream, has answered 200.
+func TestAnAnswerWithoutABodyIsNoFault(t *testing.T) {
+	a := newAPI(anonymous(100))
+	a.router.Get("/nothing", func(http.ResponseWriter, *http.Request) {})
+	a.from("192.0.2.1:1", "GET", "/nothing")
+	metrics := a.from("192.0.2.1:1", "GET", "/metrics").Body.String()
+	if count := `{method="GET",route="/nothing",status="2xx"} 1`; !strings.Contains(metrics, count+"\n") {
+		t.Errorf("the metrics lack %s", count)
+	}
+}

@@ -161,7 +161,16 @@ func (n npmSource) fetch(ctx context.Context, folder string) (archive string, er
 		}
 		return "", fmt.Errorf("npm pack: %w%s", err, npmReason(out.String()))
 	}
-	archives, _ := filepath.Glob(filepath.Join(folder, "*.tgz"))
+	made, err := os.ReadDir(folder)
+	if err != nil {
+		return "", err
+	}
+	var archives []string
+	for _, file := range made {
+		if strings.HasSuffix(file.Name(), ".tgz") {
+			archives = append(archives, filepath.Join(folder, file.Name()))
+		}
+	}
 	if len(archives) != 1 {
 		return "", fmt.Errorf("npm pack: it made %d archives, not one", len(archives))
 	}

