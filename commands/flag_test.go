@@ -204,8 +204,8 @@ func TestSwitchFlag(t *testing.T) {
 	when(t, []events.Fact{created()}, off).then()
 	when(t, nil, on).refused(NotFound)
 	t.Run("environments are apart", func(t *testing.T) {
-		again := events.EnvironmentRef{ID: "e2", Name: "production"}
-		when(t, enabled, SwitchFlag{FlagRef: theFlag, Environment: again, On: true}).then(events.FlagEnabled{Environment: again})
+		recreated := events.EnvironmentRef{ID: "e2", Name: "production"}
+		when(t, enabled, SwitchFlag{FlagRef: theFlag, Environment: recreated, On: true}).then(events.FlagEnabled{Environment: recreated})
 	})
 }
 

@@ -66,9 +66,9 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 	sql(s, `update keep.pending_members set created_at = now() - interval '1 hour' where id = $1`, pending)
 	account{email: email}.signIn(colleague)
 	nodetest.Same(t, "noted in vain", noted(s, email), 0)
-	_, again, err := directory.New(pool).FindOrAddPending(t.Context(), boss.Tenant, email, pending)
-	if err != nil || again != "" {
-		t.Fatalf("a person with an account is noted as %q (%v)", again, err)
+	_, kept, err := directory.New(pool).FindOrAddPending(t.Context(), boss.Tenant, email, pending)
+	if err != nil || kept != "" {
+		t.Fatalf("a person with an account is noted as %q (%v)", kept, err)
 	}
 }
 

@@ -320,7 +320,7 @@ func TestPlatform(t *testing.T) {
 				shown := entry(root.Call("GET", "/api/v1/admin/tenants", nil).Want(200).List(), "id", c.tenant)
 				nodetest.Same(t, "a contact", []any{shown["primaryEmail"], shown["contactName"]}, []any{c.primaryEmail, c.contactName})
 			}
-			if again := root.Service.SignUp(email); again.UserID == gone.UserID {
+			if next := root.Service.SignUp(email); next.UserID == gone.UserID {
 				t.Error("the address signs up as the person that was erased")
 			}
 		},

@@ -256,12 +256,12 @@ func TestStream(t *testing.T) {
 			me.Call("DELETE", nodetest.FlagPath("b"), nil).Want(204)
 			me.NewTenant("other").CreateFlag("theirs", nil)
 
-			again := openStream(me, streamPath, "Last-Event-ID", l.last)
-			again.hears("a 2, b 3 deleted, c 1")
-			nodetest.Same(t, "then", again.next().Data.Type, "connected")
+			resumed := openStream(me, streamPath, "Last-Event-ID", l.last)
+			resumed.hears("a 2, b 3 deleted, c 1")
+			nodetest.Same(t, "then", resumed.next().Data.Type, "connected")
 			enable(me, "c", "production")
-			again.hears("c 2")
-			nodetest.Same(t, "who missed nothing", listen(me, "Last-Event-ID", again.last).retry != "", true)
+			resumed.hears("c 2")
+			nodetest.Same(t, "who missed nothing", listen(me, "Last-Event-ID", resumed.last).retry != "", true)
 		},
 		"after an id that nobody knows all is to be fetched": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("a", nil)
@@ -392,15 +392,15 @@ func TestAStreamHearsOfOtherNodes(t *testing.T) {
 	// A client goes on at the node that it reaches next.
 	l.hangUp()
 	enable(me, "k0", "production")
-	again := openStream(me, streamPath, "Last-Event-ID", l.last)
-	again.hears("k0 2")
-	again.next()
+	resumed := openStream(me, streamPath, "Last-Event-ID", l.last)
+	resumed.hears("k0 2")
+	resumed.next()
 	// A node that starts anew has not forgotten.
 	third := first.SecondNode()
 	there.Service = third
 	openStream(&there, streamPath, "Last-Event-ID", l.last).hears("k0 2")
 	me.Call("POST", "/api/v1/auth/logout", nil).Want(200)
-	again.ends()
+	resumed.ends()
 }
 
 // Whoever hears of a change and reads at once finds it, on the node that told of it.

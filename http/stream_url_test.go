@@ -58,8 +58,8 @@ func TestStreamURL(t *testing.T) {
 				development.hears(flags)
 			}
 			theirs.hears("theirs 1")
-			again := openStream(browser, streamURL(me), "Last-Event-ID", streams[0].last)
-			nodetest.Same(streams[0].t, "who missed nothing hears", again.next().Data.Type, "connected")
+			resumed := openStream(browser, streamURL(me), "Last-Event-ID", streams[0].last)
+			nodetest.Same(streams[0].t, "who missed nothing hears", resumed.next().Data.Type, "connected")
 		},
 		"it stays the same with its token, and so does the tag of the answer": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)

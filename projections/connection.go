@@ -27,7 +27,7 @@ func openWriters(url string, size int32) (*writers, error) {
 	params["application_name"] = "flagledger projector"
 	params["synchronous_commit"] = "off"
 	EndSilent(params)
-	params["lock_timeout"] = "5s" // somebody who locks a table of one read model shall not take the connections of all others
+	params["lock_timeout"] = "5s" // a lock on a table of one read model must not keep the connections from the others
 	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
 	params["enable_seqscan"] = "off"
 	params["plan_cache_mode"] = "force_generic_plan"

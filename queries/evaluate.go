@@ -11,7 +11,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// Evaluate says what a flag serves. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a split has nothing to
+// Evaluate evaluates a flag. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a split has nothing to
 // bucket by, snapshot.ErrTooLarge for a context that cannot be compared in time.
 func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
@@ -21,7 +21,7 @@ func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key st
 	return flag.Evaluate(environment.ID, c)
 }
 
-// Evaluated is what one of many flags serves, or why it cannot be told.
+// Evaluated is the result of one of many flags, or the error of its evaluation.
 type Evaluated struct {
 	snapshot.Result
 	Err error // as Evaluate's
@@ -30,8 +30,8 @@ type Evaluated struct {
 // ErrTooSlow says that evaluating many flags takes too long.
 var ErrTooSlow = errors.New("the flags take too long to evaluate")
 
-// EvaluateMany says what flags serve, in the order of their keys: those that are named, or all of the tenant where keys is nil. Once ctx ends, or
-// evaluating alone has taken longer than atMost, it ends: ErrTooSlow is then the error of the last one.
+// EvaluateMany evaluates flags in the order of their keys: those that are named, or all of the tenant where keys is nil. It ends early, with
+// ErrTooSlow as the error of the last flag, when ctx ends or evaluating alone has taken longer than atMost.
 func EvaluateMany(ctx context.Context, tenant *snapshot.Tenant, environment events.EnvironmentRef, keys []string, c *snapshot.Context, atMost time.Duration) iter.Seq2[string, Evaluated] {
 	named := keys != nil
 	if named {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// HistoryEntry tells of one event of a flag.
+// HistoryEntry is one event of a flag.
 type HistoryEntry struct {
 	ID          string
 	Action      string
@@ -31,8 +31,8 @@ type HistoryFilter struct {
 	From, To    time.Time
 }
 
-// History lists what happened to the flags that had a key, newest first, and how many entries there are in all pages. It outlives the flags. It
-// returns ErrNotFound for a key that no flag ever had.
+// History lists the events of all flags that have had a key, the newest first, and how many there are in all pages. It is kept when a flag is
+// deleted. It returns ErrNotFound for a key that no flag ever had.
 func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) ([]HistoryEntry, int, error) {
 	from := `from read.history h left join keep.people p on h.actor_kind = 'user' and p.user_id = h.actor_id
 		left join read.oauth_clients c on h.actor_kind = 'client' and c.id = h.actor_id where h.tenant_id = $1 and h.key = $2`

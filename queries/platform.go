@@ -18,7 +18,7 @@ type PlatformUser struct {
 	Tenants        []Membership
 }
 
-// Membership is a person's part in a tenant.
+// Membership is a person's role in a tenant.
 type Membership struct {
 	TenantID   string
 	TenantName string
@@ -33,7 +33,7 @@ const (
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )
 
-// PlatformUsers lists all people in the order in which they came, and how many there are in all pages.
+// PlatformUsers lists all people in the order in which they joined, and how many there are in all pages.
 func (q *Queries) PlatformUsers(ctx context.Context, page Page) ([]PlatformUser, int, error) {
 	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom, `u.created_at, u.id`, page)
 }

@@ -18,7 +18,7 @@ type Queries struct{ db *pgxpool.Pool }
 func New(db *pgxpool.Pool) *Queries { return &Queries{db} }
 
 var (
-	// ErrNotFound says that what was asked for does not exist in the tenant.
+	// ErrNotFound says that what was asked for does not exist.
 	ErrNotFound = errors.New("not found")
 	// ErrUnavailable says that the read models cannot be read now.
 	ErrUnavailable = errors.New("the read models cannot be read")
@@ -30,7 +30,7 @@ type Page struct {
 	Offset int
 }
 
-// classify keeps what the database says of a statement itself apart from its being out of reach, or its read models being under construction.
+// classify makes errors of the database ErrNotFound or ErrUnavailable. A statement that the database refuses stays a fault of the service.
 func classify(err error) error {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tenant is a tenant with whom to write to about it.
+// Tenant is a tenant with its contact.
 type Tenant struct {
 	ID           string
 	Name         string

@@ -79,7 +79,7 @@ func (copyCommand) open(ctx context.Context, c node.Config, url string, log *slo
 	}, nil
 }
 
-// copyEvents appends to one store what another one has and it has not, in order.
+// copyEvents appends the events of one store that another one lacks, in order.
 func copyEvents(ctx context.Context, from, to events.Store, log *slog.Logger) error {
 	held := map[string]events.Revision{}
 	err := eachEvent(ctx, to, func(run []events.Recorded, _ events.Position) error {
@@ -127,13 +127,13 @@ func appendCopied(ctx context.Context, to events.Store, stream string, expected 
 	}
 }
 
-// What is appended at once: EventStoreDB takes a MiB in all.
+// Bounds of one append: EventStoreDB takes 1 MiB.
 const (
 	runEvents = 100
 	runBytes  = events.MaxEventBytes / 2
 )
 
-// eachEvent goes through all that a store holds at the moment, by short runs of events of one stream.
+// eachEvent goes through all events that a store holds now, in short runs of events of one stream.
 func eachEvent(ctx context.Context, store events.Store, visit func(run []events.Recorded, reached events.Position) error) error {
 	for page, err := range store.Subscribe(ctx, events.Position{}) {
 		if err != nil {
@@ -159,7 +159,7 @@ func eachEvent(ctx context.Context, store events.Store, visit func(run []events.
 	return ctx.Err()
 }
 
-// digest stands for all events of a stream: their ids, names, versions, data and metadata, in order.
+// digest is a hash of all events of a stream: their ids, names, versions, data and metadata, in order.
 type digest struct {
 	events int
 	sum    [sha256.Size]byte

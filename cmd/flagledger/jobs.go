@@ -61,7 +61,7 @@ func (c jobsCancelCommand) Run(ctx context.Context) error {
 	})
 }
 
-// each does something with all ids, and tells what went wrong with some.
+// each calls a function with every id, and joins the errors.
 func each(ids []int64, do func(id int64) error) (err error) {
 	for _, id := range ids {
 		err = errors.Join(err, do(id))

@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// fail ends the process with an error in one line. Those of a database driver come in several, which may say the same.
+// fail ends the process with an error in one line. Errors of a database driver have several, some of them twice.
 func fail(err error) {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {

@@ -4,8 +4,8 @@ import "runtime"
 
 const reservedHeap = 64 << 20
 
-// reserveHeap makes the garbage collector wait until 64 MiB of garbage have gathered, or what GOGC says of the live heap if that is more: without it, a
-// small node under load would collect dozens of times a second. The reserve is never touched, so it takes no memory itself. Call release in the end.
+// reserveHeap makes the garbage collector wait for 64 MiB of garbage at least: without it, a small node under load would collect dozens of times a
+// second. The reserve is never touched, so it takes no memory itself. Call release in the end.
 func reserveHeap() (release func()) {
 	reserve := make([]byte, reservedHeap)
 	return func() { runtime.KeepAlive(reserve) }

@@ -15,8 +15,8 @@ import (
 
 const logInterval = 2 * time.Second
 
-// showProgress returns a reporter of positions, each under a name, that together make total. It draws a bar on a terminal; elsewhere it logs a line that
-// says what is being done every two seconds.
+// showProgress returns a reporter of positions, each under a name, which add up to total. It draws a bar on a terminal, and logs a line every two
+// seconds elsewhere.
 func showProgress(doing string, total int64, log *slog.Logger) func(string, events.Position) {
 	var mu sync.Mutex
 	reached := map[string]int64{}

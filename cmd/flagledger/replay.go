@@ -16,7 +16,7 @@ type replayCommand struct {
 	Flag   string `required:"" help:"The flag's key."`
 }
 
-// Run prints the facts of all the lives of a flag.
+// Run prints the facts of all flags that have had the key.
 func (r replayCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(_ node.Config, _ string, store events.Store, _ *slog.Logger) error {
 		out := json.NewEncoder(os.Stdout)

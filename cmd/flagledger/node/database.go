@@ -41,7 +41,7 @@ func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 	return url, stop, nil
 }
 
-// JoinDatabase is openDatabase for commands beside a running server: it uses the private database of that server if there is one.
+// JoinDatabase is OpenDatabase for commands beside a running server: it uses the private database of that server if there is one.
 func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
 	if c.DatabaseURL == "" {
 		url, err := embedded.Connect(ctx, c.Data)
@@ -75,7 +75,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	return migrations.Apply(ctx, url, log)
 }
 
-// What each node has of connections to the database, whatever it does.
+// The connections to the database that each node needs, whatever its pool has.
 const (
 	snapshotSubscriptions = 1
 	reactionSubscriptions = 1 // on one node

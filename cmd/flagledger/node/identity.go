@@ -59,8 +59,8 @@ type provider interface {
 	jobs.LinkMailer
 }
 
-// openIdentity opens Firebase where a project is set, and the local identity provider else. end and erase are how Firebase's provider hands on
-// which sessions have ended there, and whose account was deleted; run does that until its context ends.
+// openIdentity opens Firebase where a project is set, and the local identity provider otherwise. Firebase's provider calls end for sessions that
+// have ended there, and erase for people whose account was deleted there, while run runs.
 func openIdentity(
 	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, links *jobs.Links, mailer commands.Mailer,
 	end func(context.Context, commands.EndSessions) error, erase func(ctx context.Context, userID string) error, log *slog.Logger,

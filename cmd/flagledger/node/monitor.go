@@ -81,7 +81,8 @@ func (m *monitor) observe(ctx context.Context) {
 	m.current.Store(o)
 }
 
-// health tells what is out of order, to anyone: which streams are parked is in the log, and told by `flagledger projections status`.
+// health lists what is out of order. Anyone may read it, so it names no streams: those that are parked are in the log and in
+// `flagledger projections status`.
 func (m *monitor) health() []string {
 	o := m.current.Load()
 	var list []string

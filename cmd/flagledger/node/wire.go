@@ -133,15 +133,15 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	return &Node{API: api, Ready: live.Ready(), Stop: stop}, nil
 }
 
-// begin has reactions begin before the first change can be made. A store that is out of reach does not keep the node from starting: reactions then begin
-// as soon as it is back.
+// begin starts reactions before the first change can be made. Where the store cannot be reached, the node starts all the same, and reactions begin
+// once it can.
 func begin(ctx context.Context, following *reactions.Reactions) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	return following.Begin(ctx)
 }
 
-// runAll runs the parts of a node beyond the end of ctx. stop ends them and waits for it.
+// runAll runs the parts of a node, also after ctx ends. stop ends them and waits.
 func runAll(ctx context.Context, parts ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
