@@ -25,7 +25,7 @@ func TestHistory(t *testing.T) {
 			checkTimes(t, entry)
 			nodetest.Same(t, "the entry's time", entry["timestamp"], created.Object()["createdAt"])
 			for name, want := range map[string]any{
-				"action": "created", "userId": me.UserID, "userName": "owner@example.com", "environment": nil, "version": 1, "actorType": "user",
+				"action": "created", "userId": me.UserID, "userName": me.Email, "environment": nil, "version": 1, "actorType": "user",
 				"requestId": created.Header.Get("X-Request-ID"), "reason": "",
 			} {
 				nodetest.Same(t, name, entry[name], want)

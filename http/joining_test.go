@@ -28,7 +28,7 @@ func noted(s *nodetest.Service, email string) (n int) {
 
 func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
+	s := nodetest.Shared(t)
 	boss := s.SignUp(nodetest.Address())
 	email := nodetest.Address()
 	var tenants []*nodetest.Client
@@ -48,7 +48,7 @@ func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 // The address is noted before the fact: whoever signs in between is not forgotten.
 func TestSigningInWhileBeingInvited(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
+	s := nodetest.Shared(t)
 	boss := s.SignUp(nodetest.Address())
 	email := nodetest.Address()
 	pool, err := node.OpenPool(t.Context(), s.DatabaseURL)

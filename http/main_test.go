@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"flagledger/migrations/pgtest"
+	"flagledger/cmd/flagledger/nodetest"
 )
 
 func TestMain(m *testing.M) {
@@ -12,5 +12,5 @@ func TestMain(m *testing.M) {
 		serveBare(token)
 		return
 	}
-	pgtest.Main(m)
+	nodetest.Main(m)
 }

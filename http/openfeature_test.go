@@ -71,8 +71,8 @@ func details[T any](t *testing.T, got openfeature.GenericEvaluationDetails[T], v
 
 func TestOpenFeatureForGo(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
-	me := s.SignUp("me@example.com").NewTenant("stage")
+	s := nodetest.Shared(t)
+	me := s.SignUp(nodetest.Address()).NewTenant("stage")
 	setStage(me)
 	ctx := t.Context()
 	user := func(attributes map[string]any) openfeature.EvaluationContext {

@@ -61,14 +61,17 @@ type template struct {
 	err      error
 }
 
-// Main runs a package's tests, stops the server that they may have started and
-// exits with their result.
-func Main(m *testing.M) {
+// Main runs a package's tests, calls ends, stops the server that the tests may
+// have started and exits with their result.
+func Main(m *testing.M, ends ...func()) {
 	server.Lock()
 	server.inMain = true
 	server.Unlock()
 
 	code := m.Run()
+	for _, end := range ends {
+		end()
+	}
 
 	server.Lock()
 	defer server.Unlock()

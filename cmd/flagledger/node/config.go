@@ -41,6 +41,7 @@ type Config struct {
 	PoolSize      int32             `env:"-"` // what Connections leave for reads and keepings; poolConnections where 0
 	Streams       http.StreamLimits `env:"-"`
 	Now           func() time.Time  `env:"-"` // time.Now where nil; tests move it
+	FlushEvery    time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
 	HashMemory    uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
 	Build         string            `env:"-"` // the number of the build, which /api/v1/version shows
 }

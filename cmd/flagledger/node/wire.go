@@ -25,6 +25,9 @@ import (
 	"flagledger/queries"
 )
 
+// flushInterval is how often what nodes count in memory is written down.
+const flushInterval = 5 * time.Second
+
 // Node is a running service without its listener.
 type Node struct {
 	API   *http.API
@@ -39,6 +42,9 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	}
 	if c.PoolSize == 0 {
 		c.PoolSize = poolConnections
+	}
+	if c.FlushEvery == 0 {
+		c.FlushEvery = flushInterval
 	}
 	var cleanup []func()
 	stop := sync.OnceFunc(func() {
@@ -110,8 +116,8 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 				log.Error("projections ended", "err", err)
 			}
 		},
-		func(ctx context.Context) { people.Run(ctx, log) },
-		func(ctx context.Context) { meter.Run(ctx, log) },
+		func(ctx context.Context) { people.Run(ctx, c.FlushEvery, log) },
+		func(ctx context.Context) { meter.Run(ctx, c.FlushEvery, log) },
 		func(ctx context.Context) {
 			if err := queue.Run(ctx, work); err != nil {
 				log.Error("no jobs are worked", "err", err)

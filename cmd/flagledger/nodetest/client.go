@@ -19,6 +19,7 @@ type Client struct {
 	Token   string
 	Tenant  string
 	UserID  string
+	Email   string // empty for a machine
 }
 
 // Anonymous is a client without a token.
@@ -35,7 +36,7 @@ func (s *Service) SignUp(email string) *Client {
 		User  struct{ ID string }
 	}
 	s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": Password}).Want(201).Decode(&session)
-	c := &Client{Service: s, Token: session.Token, UserID: session.User.ID}
+	c := &Client{Service: s, Token: session.Token, UserID: session.User.ID, Email: email}
 	var tenants []struct{ ID string }
 	c.Call("GET", "/api/v1/tenants", nil).Want(200).Decode(&tenants)
 	c.Tenant = tenants[0].ID

@@ -132,8 +132,8 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		c.PublicURL = url
 	}
 	c.Build = "dev"
-	if _, benchmark := t.(*testing.B); c.HashMemory == 0 && !benchmark {
-		c.HashMemory = 8 // the least of argon2: with the race detector, the recommended ones take most of a test's time
+	if _, benchmark := t.(*testing.B); !benchmark {
+		c = quickened(c)
 	}
 	if c.Limits.Anonymous == 0 {
 		c.Limits = Generous
@@ -163,6 +163,17 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 	return s
 }
 
+// quickened has what is not set take little time.
+func quickened(c node.Config) node.Config {
+	if c.HashMemory == 0 {
+		c.HashMemory = 8 // the least of argon2: with the race detector, the recommended ones take most of a test's time
+	}
+	if c.FlushEvery == 0 {
+		c.FlushEvery = 20 * time.Millisecond
+	}
+	return c
+}
+
 // In is the same service for a subtest, which fails by itself.
 func (s *Service) In(t testing.TB) *Service {
 	c := *s
@@ -170,13 +181,13 @@ func (s *Service) In(t testing.TB) *Service {
 	return &c
 }
 
-// Cases are subtests, by the behaviour that they show. They share a service and a person, and have a tenant each.
+// Cases are subtests, by the behaviour that they show. They run on the Shared service, share a person, and have a tenant each.
 type Cases map[string]func(t *testing.T, me *Client)
 
-// Run runs the cases one after another: were they parallel too, all services would be up at once, and Postgres out of connections.
+// Run runs the cases one after another, beside other tests.
 func (c Cases) Run(t *testing.T) {
 	t.Parallel()
-	owner := New(t).SignUp("owner@example.com")
+	owner := Shared(t).SignUp(Address())
 	for name, test := range c {
 		t.Run(name, func(t *testing.T) {
 			me := *owner

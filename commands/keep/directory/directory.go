@@ -53,12 +53,9 @@ func (d *Directory) NoteUse(userID, tenantID string) {
 	d.uses.Store(use{userID, tenantID}, time.Now())
 }
 
-// flushInterval is how often uses are written down.
-const flushInterval = 5 * time.Second
-
-// Run writes down the uses of tenants every five seconds until ctx ends, and then once more.
-func (d *Directory) Run(ctx context.Context, log *slog.Logger) {
-	commands.Every(ctx, flushInterval, func() {
+// Run writes down the uses of tenants at an interval until ctx ends, and then once more.
+func (d *Directory) Run(ctx context.Context, interval time.Duration, log *slog.Logger) {
+	commands.Every(ctx, interval, func() {
 		if err := d.flush(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the last uses of tenants could not be written down; they are kept for the next attempt", "err", err)
 		}

@@ -76,14 +76,13 @@ func (m *Meter) Evaluations(ctx context.Context, tenantID string) (n int64, err 
 }
 
 const (
-	flushInterval = 5 * time.Second
-	flushTimeout  = 5 * time.Second
-	lastFlush     = 2 * time.Second // when the node ends
+	flushTimeout = 5 * time.Second
+	lastFlush    = 2 * time.Second // when the node ends
 )
 
-// Run writes the counts down every five seconds until ctx ends, and then once more. What cannot be written is kept.
-func (m *Meter) Run(ctx context.Context, log *slog.Logger) {
-	commands.Every(ctx, flushInterval, func() {
+// Run writes the counts down at an interval until ctx ends, and then once more. What cannot be written is kept.
+func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logger) {
+	commands.Every(ctx, interval, func() {
 		if err := m.flush(ctx, flushTimeout); err != nil && ctx.Err() == nil {
 			log.Warn("evaluations could not be written down; they are kept for the next attempt", "err", err)
 		}

@@ -115,7 +115,7 @@ func TestARestart(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	before := c.node()
 	var running sync.WaitGroup
-	running.Go(func() { before.Run(ctx, slog.New(slog.DiscardHandler)) })
+	running.Go(func() { before.Run(ctx, time.Minute, slog.New(slog.DiscardHandler)) })
 	before.Count("a", 5)
 	end()
 	running.Wait()

@@ -1,0 +1,66 @@
+package nodetest
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"flagledger/migrations/pgtest"
+)
+
+// shared is the service of Shared.
+var shared struct {
+	sync.Once
+	service *Service
+	process *process
+}
+
+// Shared is one service for all tests of the process that ask for it. They have people and tenants of their own, change nothing of the whole
+// service, and take nothing for granted that others may do. The package's TestMain must call Main.
+func Shared(t testing.TB) *Service {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs a Postgres, and -short is set")
+	}
+	shared.Do(func() {
+		shared.process = &process{TB: t}
+		shared.service = New(shared.process)
+	})
+	if shared.service == nil {
+		t.Fatal("the shared service has not started; the first test that asked for it says why")
+	}
+	return shared.service.In(t)
+}
+
+// Main is pgtest.Main for a package whose tests use Shared.
+func Main(m *testing.M) {
+	pgtest.Main(m, func() {
+		if shared.process != nil {
+			shared.process.end()
+		}
+	})
+}
+
+// process is a TB whose cleanups wait for the end of the process.
+type process struct {
+	testing.TB
+	cleanups []func()
+}
+
+// Cleanup implements testing.TB.
+func (p *process) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
+
+// Context implements testing.TB.
+func (p *process) Context() context.Context { return context.Background() }
+
+// Output implements testing.TB: that of the test would not outlast it.
+func (p *process) Output() io.Writer { return os.Stderr }
+
+func (p *process) end() {
+	for _, clean := range slices.Backward(p.cleanups) {
+		clean()
+	}
+}
