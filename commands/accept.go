@@ -7,8 +7,8 @@ import (
 	"flagledger/events"
 )
 
-// Accept gives whoever is signed in the role that their verified address was invited to; NotFound says that there is no pending invitation to it. Two
-// streams are written, the invitation's and then the person's: where the second fails, the call made again gives the role.
+// Accept gives whoever is signed in the role that their verified address was invited to, or NotFound where no invitation to it is pending. It writes the
+// invitation's stream and then the person's: where the second write fails, the same call made again gives the role.
 func (i *Inviter) Accept(ctx context.Context, by By, c Claims, now time.Time) (Invitation, Done, error) {
 	who := invitationTaker{UserID: c.UserID, Listed: i.SuperUsers.Has(c.Email)}
 	if c.EmailVerified {
@@ -27,9 +27,8 @@ type invitationTaker struct {
 	Listed      bool     // their address is on the list of those who may be super users
 }
 
-// accept gives a person the role of the first of their invitations that is pending; a role that is higher already stays. The invitation is accepted
-// first, so that no other ever gives a role; an accepted one whose role was not given, because the node died in between, counts as pending. The
-// error is NotFound where there is none.
+// accept gives a person the role of their first pending invitation; a higher role stays. An accepted invitation whose role was not given, because the node
+// died in between, counts as pending.
 func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accepting := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}

@@ -28,8 +28,8 @@ func Administered(p People, userID string) (n int) {
 	return n
 }
 
-// Create creates a tenant. The contact is noted before the facts, so that a tenant is never without the one that was sent; nothing is noted for somebody
-// who may create no more. Where the facts cannot be appended, what was noted belongs to no tenant, until the request is made again with its key.
+// Create creates a tenant. It saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be appended, the
+// contact belongs to no tenant until the request is made again with its key.
 func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
 	if sent && create.Administered < MaxAdministered {

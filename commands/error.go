@@ -65,9 +65,11 @@ func (f fields) check(ok bool, field, format string, args ...any) {
 	}
 }
 
-// MergeFieldErrors adds the fields that are known to be wrong with a request to a refusal of it, err; either may be nil. Where a field is wrong
-// as a whole, its parts are left out. An Invalid err gets them beside its own; a nil or Conflict err gives way to them; any other err stays as it is,
-// for it says that what the request is about is not there, or not for the caller, or has changed.
+// MergeFieldErrors joins the fields that are wrong with a request and err, which may be nil:
+//
+//   - An Invalid err gets them beside its own; of a field that is wrong as a whole, the parts are left out.
+//   - Instead of a nil or Conflict err they are returned alone.
+//   - Any other err is returned as it is: what the request is about does not exist, is not for the caller, or has changed.
 func MergeFieldErrors(wrong map[string]string, err error) error {
 	if len(wrong) == 0 {
 		return err

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// gate lets at most so many holders of a key in at once. The others wait in the order of their coming. It remembers only keys in use.
+// gate lets a limited number of holders of a key in at once; the others wait in the order in which they came. It remembers only keys in use.
 type gate struct {
 	limit int
 

@@ -17,8 +17,8 @@ type Identity interface {
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
 	SignIn(ctx context.Context, email, password string) (Session, error)
-	// Refresh trades a refresh token for new tokens of the same session. Before the token is used up, mayContinue is asked whether the session may go
-	// on: where it refuses, the token stays good. A token that was used before is refused with a *ReusedTokenError.
+	// Refresh trades a refresh token for new tokens of the same session, unless mayContinue refuses: then the token stays good. A token that was used
+	// before is refused with a *ReusedTokenError.
 	Refresh(ctx context.Context, refreshToken string, mayContinue func(Claims) error) (Session, error)
 	// Verify tells whom an ID token speaks of. It does no I/O once it knows the provider's keys, and knows nothing of sessions that have ended
 	// since the token was issued.
@@ -29,9 +29,8 @@ type Identity interface {
 	Revoke(ctx context.Context, userID, sessionID string) error
 	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for any address.
 	ForgotPassword(ctx context.Context, email string) error
-	// VerifyEmail notes that the person a link was mailed to reads the mails to the account's address, with the token that stands in the link. The
-	// password proves that the account is theirs: else somebody could sign up with another person's address, who then confirms it. With a wrong
-	// one the link stays good. ID tokens that are issued from then on say that the address is verified.
+	// VerifyEmail marks the address of an account as verified, for whoever has the token of the link that was mailed to it. The password proves that
+	// the account is theirs, and not of somebody who signed up with their address; with a wrong one the link stays good.
 	VerifyEmail(ctx context.Context, token, password string) error
 }
 

@@ -144,8 +144,8 @@ func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
 }
 
-// GrantInvited gives a person the role of an invitation that they have accepted. It does nothing if their role is higher, or was changed after they accepted, by
-// the clocks of the nodes. So it can be repeated at any time.
+// GrantInvited gives a person the role of an invitation that they have accepted. It can be repeated at any time: it does nothing if their role is higher, or
+// was changed after they accepted, by the clocks of the nodes.
 type GrantInvited struct {
 	UserRef
 	Role       events.PlatformRole

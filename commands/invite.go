@@ -23,9 +23,11 @@ type Inviter struct {
 	SuperUsers SuperUsers
 }
 
-// Member makes whoever has an address a member of a tenant: the person, where somebody has verified it, and else a pending member with the id newID. It
-// returns the member with the id that it has. The address is noted before the fact, so that a pending member is never without it. Where the fact
-// cannot be appended, the same call made again takes up the id that was noted; an address of which nothing comes is dropped when its owner signs in.
+// Member makes whoever has an address a member of a tenant, and returns the member and its id: the person, where somebody has verified the address, and else
+// a pending member with the id newID.
+//
+// The address is saved before the fact, so that a pending member is never without it. Where the fact then cannot be appended, the same call made again
+// uses the id that was saved; an address that is never used is dropped when its owner signs in.
 func (i *Inviter) Member(ctx context.Context, do Doer[Tenant], add AddMember, email, newID string) (id string, m Member, done Done, err error) {
 	person, pending, err := i.Directory.FindOrAddPending(ctx, add.TenantID, email, newID)
 	if err != nil {
@@ -54,8 +56,8 @@ func (i *Inviter) RemoveMember(ctx context.Context, do Doer[Tenant], remove Remo
 	return done, i.Directory.Forget(ctx, remove.UserID)
 }
 
-// ToPlatform invites an address to a role on the platform. The address is noted before the fact, so that an invitation is never without it. Where the
-// fact cannot be appended, what was noted invites nobody.
+// ToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an invitation is never without it; without the
+// fact it invites nobody.
 func (i *Inviter) ToPlatform(ctx context.Context, do Doer[Invitation], create CreateInvitation, email string) (Invitation, Done, error) {
 	var err error
 	if create.AlreadyPending, err = i.Invitations.HasPendingInvitation(ctx, email); err != nil {

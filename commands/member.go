@@ -69,7 +69,7 @@ type ChangeRole struct {
 	UserID string
 	Role   events.Role
 	// ShutOut are the tenant's admins who cannot sign in because they have been deactivated or erased. They come from the snapshot, which may miss
-	// a change of the same moment. The last admin may still be deactivated later: then nobody administers the tenant until they are reactivated.
+	// a change of the same moment.
 	ShutOut []string
 }
 

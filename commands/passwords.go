@@ -45,8 +45,8 @@ func UpdatePassword(ctx context.Context, w *Writer, provider Passwords, by By, c
 	return setPassword(ctx, w, by, change)
 }
 
-// setPassword ends the sessions first and sets the password then. Where the fact cannot be appended the password and the link stay as they are; where
-// the password cannot be set the sessions have ended for nothing. Either way the same request may be made again.
+// setPassword ends the sessions and then sets the password. Where the first step fails nothing has changed, where the second fails the sessions have ended:
+// either way the same request may be made again.
 func setPassword(ctx context.Context, w *Writer, by By, change PasswordChange) (Done, error) {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: change.Ends.UserID}
 	_, done, err := Do(ctx, w, by, change.Ends)

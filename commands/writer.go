@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// Command is a decision about one stream with the state S. Deciding is pure: time and new ids are fields of the command. Commands are plain data: kept as
-// JSON, they are the same when they are read again.
+// Command is a decision about one stream with the state S. It is plain data that can be stored as JSON, and deciding is pure: time and new ids are fields
+// of it.
 type Command[S any] interface {
 	stream() string
 	// tenant is the id of the tenant whose share of the node the command takes; empty where it is about a person or the platform.
@@ -45,8 +45,8 @@ type Writer struct {
 	counts  *gate
 }
 
-// Await waits until what shows facts of the given stored names, the snapshot of this node and some read models, holds a position. A name may be the
-// beginning of several, such as "flag."; without names it waits for the snapshot alone. It returns false where that takes too long.
+// Await waits until the snapshot of this node, and the read models that show facts of the given stored names, hold a position. A name may be a prefix
+// such as "flag."; without names it waits for the snapshot alone. It returns false where that takes too long.
 type Await func(ctx context.Context, position events.Position, names []string) bool
 
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
@@ -76,12 +76,16 @@ type Done struct {
 // writeTimeout is the longest that a command takes, the wait for its turn and for what shows it included.
 const writeTimeout = 5 * time.Second
 
-// Do carries out a command and returns the state that it leaves, which is shared and must not be changed. It waits for its turn, decides, appends, and
-// waits until the change can be read; where there is nothing to do, or the command is refused, until what made it so can be read, which another
-// caller may have done just now. It decides from the state that the Writer keeps, without reading, and again from the stream as it is now where that
-// refuses, changes nothing, or has lost a race. An append of unknown outcome is repeated, which applies it once. Where the request has been made before
-// and the command was carried out then, nothing is decided: the state is the one that it left. Its errors are *Error, TooMany where its turn did not
-// come in 5 s.
+// Do carries out a command and returns the state that it leaves, which is shared and must not be changed.
+//
+//   - It waits for its turn, decides, appends, and waits until the change can be read. Where the command is refused or changes nothing, it waits until
+//     what made it so can be read: another caller may have done that just now.
+//   - It decides from the state that the Writer keeps, without reading the stream. Where that refuses, changes nothing or loses a race, it decides again
+//     from the stream as it is now.
+//   - An append of unknown outcome is repeated, which applies it once.
+//   - A command that was carried out when the request was made before is not decided again: the state is the one that it left then.
+//
+// Its errors are *Error, TooMany where its turn did not come in 5 s.
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -200,8 +204,8 @@ func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Met
 	return batch
 }
 
-// Check decides a command as Do would, and appends nothing: it returns the state as it is, and why the command would be refused. Nothing is refused
-// that the request has done before. Where it is refused, it waits as Do does. Its errors are *Error.
+// Check decides a command as Do would, and appends nothing: it returns the state as it is, and why the command would be refused. What the request has
+// done before is not refused. A refusal waits as that of Do does; errors are *Error.
 func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -221,8 +225,8 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	return s, err
 }
 
-// Find looks for what the request did with a command when it was made before, and changes nothing: what Do would return without deciding. It reports
-// false where the request did nothing then, or bears no Idempotency-Key. Its errors are *Error.
+// Find returns what Do would return for a command that the request carried out when it was made before, and changes nothing. found is false where it did
+// not, or has no Idempotency-Key; errors are *Error.
 func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, done Done, found bool, err error) {
 	if !by.Once.mayBeRepeated() {
 		return s, Done{}, false, nil

@@ -134,8 +134,8 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	return p, nil
 }
 
-// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase them. Who did so on another node just now may
-// call at once what is about no tenant: that node has waited for the read models, but not for the snapshot here.
+// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase them. Calls about no tenant are let through for
+// somebody who began on another node just now, which this node's snapshot may not show yet.
 func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
 	if p.machine != nil || a.live.Registered(p.claims.UserID) {
 		return nil
@@ -148,7 +148,7 @@ func (a *API) checkRegistered(ctx context.Context, p *principal, need access) er
 	return newProblem(http.StatusForbidden, "the caller has not begun to use the service: call POST /api/v1/auth/login first")
 }
 
-// authenticate tells what a token proves that holds and has not been revoked.
+// authenticate verifies a token, refuses one that has been revoked, and returns what it proves.
 func (a *API) authenticate(ctx context.Context, token string) (*credential, error) {
 	c, err := a.tokens.verify(ctx, token)
 	if err != nil {

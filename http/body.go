@@ -13,9 +13,8 @@ import (
 	"flagledger/http/strictjson"
 )
 
-// What is wrong with a body is told all at once, although two find it: its members and their types are looked over here, against the schema that
-// the document shows, and what they may say is the commands' to check. The former is noted and taken out; the commands see the rest, and
-// refuse the request with both.
+// A body is checked in two places, and all that is wrong with it is told at once. Members and types are checked here against the schema: what does not
+// fit is noted and removed. Commands check the values of the rest, and their refusal names both.
 
 // wholeBody reads a body of at most 1 MiB. Its error is a problem.
 func wholeBody(r *http.Request) ([]byte, error) {

@@ -6,8 +6,8 @@ import (
 	"flagledger/commands"
 )
 
-// do carries out the command of a call. Where the body does not fit its schema, the command is only checked, so that all that is wrong is told at once.
-// Where the caller has lost access since they made the call for the first time, what it did then is looked for, and nothing is changed.
+// do carries out the command of a call, with two exceptions that change nothing. Where the body does not fit its schema, the command is only checked, so that
+// all that is wrong is told at once; where a replay's caller has lost access, what the call did at first is looked for.
 func do[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, cmd commands.Command[S]) (S, commands.Done, error) {
 	req := requestOf(ctx)
 	switch {

@@ -10,11 +10,8 @@ import (
 // browserCache is how long browsers may remember the answer to a preflight request; none remembers it longer.
 const browserCache = 2 * time.Hour
 
-// crossOrigin lets pages of the configured origins, such as https://app.example.com, call the interface: "*" stands for all. It answers preflight
-// requests itself, which carry no credentials. Cookies are never taken.
-//
-// Preflight requests show the limit of the address that they come from, and are neither counted nor refused: to answer one costs no more than to
-// refuse it, a page could not tell why it was refused, and all who sit behind one address would share the limit.
+// crossOrigin lets pages of the configured origins call the interface, "*" for all, and answers preflight requests itself. Preflight requests show the rate
+// limit of their address, but are not counted: answering one costs no more than refusing it, and a page could not tell why it was refused.
 func (a *API) crossOrigin(next http.Handler) http.Handler {
 	answer := cors.New(cors.Options{
 		AllowedOrigins: a.options.Origins,

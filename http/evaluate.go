@@ -148,7 +148,7 @@ func (e *evaluationRequest) member(name string) error {
 	}
 }
 
-// routeEvaluation answers the route that applications call all the time. The router would allocate for its parameter.
+// routeEvaluation answers evaluateRoute, which applications call all the time, without the router, which would allocate for its parameter.
 func (a *API) routeEvaluation(next http.Handler) http.Handler {
 	evaluate := a.started(http.HandlerFunc(a.evaluate))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// The legacy routes are the old names of operations. They are to go. Here are those whose shapes differ; the others are aliases, named where their
+// The legacy routes are old names of operations, and will be removed. Here are those whose shapes differ; the others are aliases, named where their
 // operation is registered.
 
 // Credentials is an address with its password.

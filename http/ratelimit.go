@@ -42,13 +42,13 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 	case req.refusal != nil:
 		return a.limiter.Address(r)
 	default:
-		return a.limiter.Tenant(a.payer(req.credential, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader))))
+		return a.limiter.Tenant(a.countedTenant(req.credential, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader))))
 	}
 }
 
-// payer is the tenant that a request counts for, and its plan: a machine's own; for a person the tenant that the request's path or header names, if
-// they are a member, else their first. A person without a tenant is counted by user id.
-func (a *API) payer(c *credential, named string) (id string, plan events.Plan) {
+// countedTenant is the tenant that a request counts for, and its plan: a machine's own; for a person the one that the path or header names, if they are a
+// member, and else their first. A person without a tenant is counted by user id.
+func (a *API) countedTenant(c *credential, named string) (id string, plan events.Plan) {
 	if c.machine != nil {
 		if tenant, ok := a.live.Tenant(c.machine.tenantID); ok {
 			plan = tenant.Plan()

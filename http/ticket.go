@@ -14,9 +14,8 @@ import (
 // ticketParameter is the parameter of a stream's URL that holds a ticket.
 const ticketParameter = "ticket"
 
-// ticket says whose token it stands for, and for what stream. It is part of a URL, since browsers send no headers when they open a stream, and opens
-// nothing but that stream. It is good for as long as the token, so that a browser can come back to the URL that it has, and is worth no more:
-// whoever loses access loses it with their tickets.
+// ticket opens one stream in place of a token. It is part of the URL, since browsers send no headers when they open a stream, and is good for as long as the
+// token: whoever loses access loses it with their tickets.
 type ticket struct {
 	TenantID    string `json:"tenant_id"`
 	Environment string `json:"environment"`

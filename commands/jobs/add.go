@@ -27,8 +27,8 @@ func (c *Client) Add(ctx context.Context, tx pgx.Tx, list ...Job) error {
 	return err
 }
 
-// priority is how soon a job's turn comes, 1 before 2 before 3 before 4, by how many jobs of its tenant wait already: of a tenant that causes a thousand mails
-// at most five are done before the first of another's.
+// priority is River's priority of a job, from 1, the first, to 4, by how many jobs of its tenant wait already. So of a tenant that causes a thousand mails
+// at most five go before the first of another's.
 func priority(waiting int) int {
 	switch {
 	case waiting < 5:

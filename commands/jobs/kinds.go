@@ -4,8 +4,8 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// Job is what is to be done. Its fields are stored and shown to operators: they hold ids, and neither an address nor a token. What else a job needs is
-// looked up when it is done, so that it sees what has been changed or erased meanwhile.
+// Job is what is to be done. Its fields are stored and shown to operators, so they hold ids alone: addresses are looked up when the job is done, and may have
+// been changed or erased meanwhile.
 type Job interface {
 	river.JobArgs
 	// tenant is the id of the tenant that caused the job, empty where none did: jobs are shared out fairly between tenants.

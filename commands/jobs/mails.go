@@ -14,7 +14,7 @@ import (
 	"flagledger/commands/mail"
 )
 
-// Mails are what mails are made of and sent with.
+// Mails are the jobs that send mails, and what they need.
 type Mails struct {
 	Mailer    commands.Mailer
 	Links     LinkMailer
@@ -47,7 +47,7 @@ func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog
 	}))
 }
 
-// inviteMember does nothing for who has joined, was removed or has been erased meanwhile.
+// inviteMember does nothing for somebody who has joined, was removed or has been erased meanwhile.
 func (m *Mails) inviteMember(ctx context.Context, job MemberInvitation) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
 	if err != nil {
