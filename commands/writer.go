@@ -106,7 +106,7 @@ type outcome struct {
 }
 
 func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, did outcome, err error) {
-	stream, now := cmd.stream(), time.Now().UTC().Truncate(time.Millisecond)
+	stream := cmd.stream()
 	leave, err := w.enter(ctx, stream, cmd.tenant())
 	if err != nil {
 		return s, did, err
@@ -139,7 +139,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 			return s, outcome{last: last, names: last.family()}, err
 		}
 		batch := batchOf(facts, ids, events.Metadata{
-			Time: now, Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
+			Time: time.Now().UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
 		})
 		position, err := w.store.Append(ctx, stream, last.revision, batch)
 		for err != nil && retry.wait(ctx, err) {

@@ -104,6 +104,42 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 	}
 }
 
+// The wait for a turn takes seconds at times. A fact that is appended later is not to seem older.
+func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
+	store, w := newMemory()
+	given(t, w, 0)
+	stream := theFlag.stream()
+	leave, err := w.streams.enter(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, _, err := Do(t.Context(), w, By{}, switchTo(true))
+		done <- err
+	}()
+	waits := func() bool {
+		w.streams.mu.Lock()
+		defer w.streams.mu.Unlock()
+		return w.streams.keys[stream].users == 2
+	}
+	turn := time.Now().Truncate(time.Millisecond)
+	for !waits() {
+		turn = time.Now().Truncate(time.Millisecond)
+	}
+	for began := turn; !turn.After(began); { // times of facts are whole milliseconds
+		turn = time.Now().Truncate(time.Millisecond)
+	}
+	leave()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	list := store.streams[stream]
+	if at := list[len(list)-1].Time; at.Before(turn) {
+		t.Errorf("the fact is of %v, and was decided on %v later", at, turn.Sub(at))
+	}
+}
+
 // Whoever is answered can read what the answer rests on, or is told that it may take a while: a repeated request too.
 func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 	store, _ := newMemory()
