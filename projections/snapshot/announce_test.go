@@ -60,6 +60,43 @@ func TestListenersWaitForListsForASecond(t *testing.T) {
 	})
 }
 
+// A client that comes from a node whose lists were sooner has missed nothing, and hears of nothing twice.
+func TestAListenerResumesFromWhatIsNotToldYet(t *testing.T) {
+	s := New()
+	s.AnnounceWhenShown(func(context.Context, events.Position) {})
+	log := slog.New(slog.DiscardHandler)
+	page := func(position uint64, stream string, revision events.Revision, fact events.Fact) {
+		s.apply(events.Page{Next: events.Position{Commit: position, Prepare: position}, Live: true, Events: []events.Recorded{at(position, recorded(stream, revision, fact))}}, log)
+	}
+	tell := func() { // what is held back
+		for _, h := range s.announcer.held {
+			s.changes.publish(h.announcement)
+		}
+		s.announcer.held = nil
+	}
+	flag := events.FlagStream("t", "k")
+	page(1, "tenant-t", 1, events.TenantCreated{ID: "t"})
+	page(2, flag, 1, events.FlagCreated{TenantID: "t", Key: "k", ID: "f", Type: events.BooleanFlag, DefaultValue: []byte("false"), Salt: "s"})
+	tenant, _ := s.Tenant("t")
+	l := s.Listen(tenant, production.ID, 2)
+	defer l.Close()
+	l.Resume(events.Position{Commit: 2, Prepare: 2})
+	hears := func(when string, changes int, gap bool, position uint64) {
+		t.Helper()
+		if update := l.Next(); len(update.Changes) != changes || update.Gap != gap || update.Position.Commit != position {
+			t.Errorf("%s: %d changes, a gap is %v, up to %v", when, len(update.Changes), update.Gap, update.Position)
+		}
+	}
+	hears("before the change is told", 0, false, 2)
+	tell()
+	hears("when it is told", 0, false, 2)
+	page(3, flag, 2, events.FlagDeleted{})
+	tell()
+	hears("after the next one", 1, false, 3)
+	l.Resume(events.Position{Commit: 4, Prepare: 4})
+	hears("from what the snapshot does not hold", 0, true, 3)
+}
+
 // at gives an event its position.
 func at(position uint64, e events.Recorded) events.Recorded {
 	e.Position = events.Position{Commit: position, Prepare: position}

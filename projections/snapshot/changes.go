@@ -33,6 +33,7 @@ type changes struct {
 	count           uint64          // of all changes so far: the number of the last one
 	evictedPosition events.Position // of the last change that is no longer in ring
 	position        events.Position // listeners have been told of all changes up to it
+	held            events.Position // the snapshot holds all changes up to it, of which the last may not have been told yet
 
 	// The changes of the page that is being applied. Only Run uses them.
 	pending       []pendingChange
@@ -124,12 +125,21 @@ func (c *changes) publish(a announcement) {
 		n.tenant.feed.wake()
 	}
 	c.position = a.position
+	c.hold(a.position)
+}
+
+// hold notes that the snapshot holds a position, with the lock held.
+func (c *changes) hold(position events.Position) {
+	if c.held.Compare(position) < 0 {
+		c.held = position
+	}
 }
 
 // wake makes the listeners of the tenants that an announcement is about look again.
 func (c *changes) wake(a announcement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.hold(a.position)
 	for i := range a.changes {
 		a.changes[i].tenant.feed.wake()
 	}
@@ -187,12 +197,16 @@ type Update struct {
 }
 
 // Next returns what has changed since the last call. There is a gap if the position that was resumed from is too old, or if the snapshot has not reached it: it may
-// be another log's.
+// be another log's. What was resumed from may be further than what is told here: another node's lists showed it sooner. It is not told once more.
 func (l *Listener) Next() Update {
 	c := l.changes
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	update := Update{Position: c.position, More: l.tenant.feed.more, Gap: l.position.Compare(c.position) > 0}
+	update := Update{Position: c.position, More: l.tenant.feed.more, Gap: l.position.Compare(c.held) > 0}
+	if !update.Gap && l.position.Compare(c.position) > 0 {
+		update.Position = l.position
+		return update
+	}
 	for n := l.tenant.feed.last; n > 0; {
 		if n+uint64(len(c.ring)) <= c.count {
 			update.Gap = update.Gap || l.position.Compare(c.evictedPosition) < 0
