@@ -13,7 +13,7 @@ import (
 // maxStates bounds what a Writer keeps of streams, in bytes, as State's size counts them.
 const maxStates = 64 << 20
 
-// entryBytes is about what it takes to keep a state, beside the state itself.
+// entryBytes is about what the cache needs for an entry beside the state itself.
 const entryBytes = 512
 
 // mark is the event that a state took in last; the zero mark is before the first.
@@ -63,9 +63,11 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 	return s, k.last, ok
 }
 
-// load is the state of a stream as it is now. It reads what came after the state that is kept, from that one's last event on: where this is another
-// event, or there is none, the log is not the one that the state is of, and the stream is folded anew. Where reading breaks off, what was read is kept:
-// a stream that takes longer to fold than a command may take is folded by several. Its errors are *Error.
+// load is the state of a stream as it is now; its errors are *Error.
+//
+//   - It reads on from the last event of the state that is kept. Where the log has another event there, or none, it is another log, and the stream is
+//     folded from its beginning.
+//   - Where reading breaks off, what was read is kept. So a stream that takes longer to fold than one command may take is folded by several.
 func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string) (s S, last mark, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream)
@@ -118,8 +120,8 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream string) (
 	return s, last, nil
 }
 
-// search is load for a request that may have been made before, and is known by the ids of its events: it folds the stream whole. Where the stream holds
-// some of them, it is folded no further than the last of these, and found is true. Its errors are *Error.
+// search is load for a request that may have been made before; its errors are *Error. It folds the stream from its beginning. Where that holds events with
+// the ids of the request, it stops after the last of these, and found is true.
 func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
 	for {
 		s, last, found, err = fold[S, P](ctx, w, stream, ids)

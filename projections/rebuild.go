@@ -16,9 +16,8 @@ import (
 // rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
 const rebuildConnections = 3
 
-// Rebuild makes read models anew from the log, beside the ones that are read, and switches to each in one transaction when it is as far as the
-// live one. It reads the log once for all of them. It works while servers run; readers see the old rows or the new ones, never none. report, if not
-// nil, is told after each page how far a projection is; it must be safe for use from several goroutines.
+// Rebuild builds new tables of read models from the log, which it reads once for all of them, and switches to each as soon as it has caught up. Servers may
+// run meanwhile: readers see the old rows or the new ones, never none. report, if not nil, is called after each page, from several goroutines.
 func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, report func(projection string, reached events.Position), log *slog.Logger) error {
 	p, err := newProcess(url, store, rebuildConnections, log)
 	if err != nil {
@@ -82,7 +81,7 @@ func (s *subscriber) finish(ctx context.Context, p *place) (done bool, err error
 
 func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err error) {
 	for {
-		done, err = b.try(ctx, built)
+		done, err = b.trySwitch(ctx, built)
 		if done || err != nil {
 			b.release()
 		}
@@ -95,14 +94,13 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 	}
 }
 
-// What Postgres says when somebody's lock stood in the way for too long, and when each waited for the other: the live projector may hold its tables, which
-// it prepares statements on, before it comes to its checkpoint.
+// Error codes of Postgres. Deadlocks are possible because the live projector may lock its tables, by preparing statements on them, before its checkpoint.
 const (
 	lockTimeout = "55P03"
 	deadlock    = "40P01"
 )
 
-func (b *build) try(ctx context.Context, built checkpoint) (done bool, err error) {
+func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
 	if b.conn == nil {
 		if !b.switching.TryLock() {
 			return false, nil // one after the other
@@ -112,7 +110,7 @@ func (b *build) try(ctx context.Context, built checkpoint) (done bool, err error
 		}
 	}
 	if built.position.Compare(b.live) < 0 {
-		// The live checkpoint may stand after others' events, where the log has some. What counts is that no event of ours is missing.
+		// The live checkpoint may be after events of other projections. At the head of the log none of this one is missing.
 		head, err := b.store.Head(ctx)
 		if err != nil || built.position.Compare(head) < 0 {
 			return false, err

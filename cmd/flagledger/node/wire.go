@@ -129,10 +129,10 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 		monitor.run,
 	))
 	api := http.New(http.Options{
-		Writer:  writer,
-		Queries: reads,
-		Live:    live, Changes: live,
-		Identity: identity, SignIn: signIn, Inviter: inviter, Tenancies: &commands.Tenancies{Directory: people}, Keys: signing, Now: c.Now, Directory: people, Meter: meter, Requests: requests, Metrics: metrics, Log: log, Health: monitor.health,
+		Writer: writer, Queries: reads, Live: live, Changes: live,
+		Identity: identity, SignIn: signIn, Inviter: inviter, Tenancies: &commands.Tenancies{Directory: people},
+		Keys: signing, Directory: people, Meter: meter, Requests: requests,
+		Metrics: metrics, Log: log, Health: monitor.health, Now: c.Now,
 		Limits: c.Limits, Proxies: c.ProxyNetworks, Origins: c.Origins, Streams: c.Streams,
 		SuperUsers: superUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
 	})

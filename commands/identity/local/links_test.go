@@ -25,12 +25,12 @@ type mailing struct {
 	*Provider
 	c    *clock
 	pool *pgxpool.Pool
-	sent letters
+	sent sentMails
 }
 
 func withMail(t *testing.T, verified bool) mailing {
 	t.Helper()
-	m := mailing{c: newClock(), pool: pgtest.Pool(t), sent: make(letters, 100)}
+	m := mailing{c: newClock(), pool: pgtest.Pool(t), sent: make(sentMails, 100)}
 	o := options(m.c)
 	o.VerifiedEmails, o.Mailer = verified, m.sent
 	m.Provider = start(t, m.pool, o)
@@ -310,12 +310,12 @@ func TestUpdatePassword(t *testing.T) {
 
 // fragile takes a mail, and says of the first that it failed.
 type fragile struct {
-	letters
+	sentMails
 	tries *atomic.Int64
 }
 
 func (f fragile) Send(ctx context.Context, m commands.Mail) error {
-	_ = f.letters.Send(ctx, m)
+	_ = f.sentMails.Send(ctx, m)
 	if f.tries.Add(1) == 1 {
 		return errors.New("the line broke")
 	}

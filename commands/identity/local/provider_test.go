@@ -46,13 +46,13 @@ func (c *clock) add(d time.Duration) {
 }
 
 func options(c *clock) Options {
-	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", VerifiedEmails: true, Mailer: make(letters, 100), Now: c.now}
+	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", VerifiedEmails: true, Mailer: make(sentMails, 100), Now: c.now}
 }
 
-// letters are the mails that were sent.
-type letters chan commands.Mail
+// sentMails are the mails that were sent.
+type sentMails chan commands.Mail
 
-func (l letters) Send(_ context.Context, m commands.Mail) error {
+func (l sentMails) Send(_ context.Context, m commands.Mail) error {
 	l <- m
 	return nil
 }
