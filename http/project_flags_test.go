@@ -14,7 +14,15 @@ var onProjectFlag = []struct{ method, tail, body string }{
 	{"GET", "", ""}, {"PATCH", "", `{"name":"stolen"}`}, {"POST", "/enable", ""}, {"POST", "/disable", ""}, {"DELETE", "", ""},
 }
 
-func TestProjectFlags(t *testing.T) {
+// sent is a body, nil where it is empty.
+func sent(body string) any {
+	if body == "" {
+		return nil
+	}
+	return body
+}
+
+func TestFlagsOfAProject(t *testing.T) {
 	nodetest.Cases{
 		"a flag is created in a project, and is the tenant's too": func(t *testing.T, me *nodetest.Client) {
 			project, path := me.CreateProject("p")
@@ -121,6 +129,11 @@ func TestProjectFlags(t *testing.T) {
 			me.Call("GET", nodetest.ProjectFlagsPath(project, "/k"), nil).Refused(404)
 			nodetest.Same(t, "the list", string(me.Call("GET", nodetest.ProjectFlagsPath(project), nil).Want(200).Body), "[]")
 		},
+	}.Run(t)
+}
+
+func TestPathsOfAProjectsFlags(t *testing.T) {
+	nodetest.Cases{
 		"a flag of another project, or of none, is 404 just as a missing one": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
 			other, _ := me.CreateProject("other")
@@ -217,12 +230,4 @@ func TestProjectFlags(t *testing.T) {
 			me.Call("PUT", nodetest.ProjectFlagsPath(project), `{}`).Refused(405)
 		},
 	}.Run(t)
-}
-
-// sent is a body, nil where it is empty.
-func sent(body string) any {
-	if body == "" {
-		return nil
-	}
-	return body
 }

@@ -29,7 +29,7 @@ const everyOperator = `{"name":"Röt <&> \"all\"","conditions":[
 	{"attribute":"a","op":"semver_lt","values":["0.0.1"]},{"attribute":"a","op":"semver_lte","values":["10.20.30"]},{"attribute":"a","op":"exists"},{"attribute":"a","op":"exists","values":[]}],
 	"serve":{"value":"\u00e9\/<&>"}}`
 
-func TestRules(t *testing.T) {
+func TestSettingRules(t *testing.T) {
 	nodetest.Cases{
 		"rules are set, and shown as they stand": func(t *testing.T, me *nodetest.Client) {
 			a, b := me.TwoVariations("k")
@@ -132,6 +132,24 @@ func TestRules(t *testing.T) {
 			nodetest.Same(t, "null of a flag of JSON", string(me.SetFallthrough("json", `{"serve":{"value":null}}`).Want(200).Body), `{"serve":{"value":null}}`)
 			nodetest.Same(t, "in GET", string(me.Rules("json").Body), `{"rules":[],"fallthrough":{"value":null}}`)
 		},
+		"a change expects a version, and says why": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", nil)
+			rules := `{"rules":[{"conditions":[],"serve":{"value":true}}]}`
+			for _, stale := range []string{`"2"`, `W/"1"`, `1`} {
+				a := me.SetRules("k", rules, "If-Match", stale).Refused(412)
+				nodetest.Same(t, "the ETag", a.Header.Get("ETag"), `"1"`)
+				me.SetFallthrough("k", `{"serve":null}`, "If-Match", stale).Refused(412)
+			}
+			me.SetRules("k", rules, "If-Match", `"1"`, "X-Change-Reason", "why").Want(200)
+			me.SetFallthrough("k", `{"serve":{"value":true}}`, "If-Match", `"2"`, "X-Change-Reason", "why not").Want(200)
+			nodetest.Same(t, "reasons", nodetest.Column(me.History("k", ""), "reason"), []string{"why not", "why", ""})
+			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 3})
+		},
+	}.Run(t)
+}
+
+func TestRulesThatAreRefused(t *testing.T) {
+	nodetest.Cases{
 		"all that is wrong is named at once": func(t *testing.T, me *nodetest.Client) {
 			a, _ := me.TwoVariations("k")
 			me.SetRules("k", `{"rules":[
@@ -212,19 +230,11 @@ func TestRules(t *testing.T) {
 			me.SetRules("k", large(516_096)).Refused(422, "rules")
 			me.SetRules("k", large(1<<20)).Refused(400)
 		},
-		"a change expects a version, and says why": func(t *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", nil)
-			rules := `{"rules":[{"conditions":[],"serve":{"value":true}}]}`
-			for _, stale := range []string{`"2"`, `W/"1"`, `1`} {
-				a := me.SetRules("k", rules, "If-Match", stale).Refused(412)
-				nodetest.Same(t, "the ETag", a.Header.Get("ETag"), `"1"`)
-				me.SetFallthrough("k", `{"serve":null}`, "If-Match", stale).Refused(412)
-			}
-			me.SetRules("k", rules, "If-Match", `"1"`, "X-Change-Reason", "why").Want(200)
-			me.SetFallthrough("k", `{"serve":{"value":true}}`, "If-Match", `"2"`, "X-Change-Reason", "why not").Want(200)
-			nodetest.Same(t, "reasons", nodetest.Column(me.History("k", ""), "reason"), []string{"why not", "why", ""})
-			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 3})
-		},
+	}.Run(t)
+}
+
+func TestRulesAndTheirFlag(t *testing.T) {
+	nodetest.Cases{
 		"rules can be changed in any status, and are gone with the flag": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			for i, status := range []string{"inactive", "archived", "active"} {

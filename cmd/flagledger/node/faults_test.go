@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,31 +21,6 @@ import (
 	"flagledger/projections"
 	"flagledger/projections/models"
 )
-
-// latencies collects how long calls took, from several goroutines.
-type latencies struct {
-	mu   sync.Mutex
-	list []time.Duration
-}
-
-func (l *latencies) add(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, d)
-}
-
-func (l *latencies) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	slices.Sort(l.list)
-	at := func(percent int) time.Duration {
-		return l.list[min(len(l.list)*percent/100, len(l.list)-1)].Round(100 * time.Microsecond)
-	}
-	if len(l.list) == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d calls, p50 %v, p99 %v, worst %v", len(l.list), at(50), at(99), at(100))
-}
 
 // Not parallel, as the other tests of this file: what is measured is the service, not its competition with other tests.
 func TestAnOutageOfPostgres(t *testing.T) {
@@ -151,120 +125,6 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	stop()
 	t.Logf("evaluations: %v", &evaluations)
 	c.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u1"}`).Want(200)
-}
-
-// load is writers that write without pause and remember what came of each write: each is acknowledged, or nobody knows. Odd ones create a flag, even ones
-// give the writer's own flag a description that no other write gives it.
-type load struct {
-	c            *nodetest.Client
-	acknowledged atomic.Int64
-	async        atomic.Int64 // acknowledged before they could be read
-	unknown      atomic.Int64
-	outcomes     []map[int]bool // of each writer's writes: whether they were acknowledged
-	stop         func()
-}
-
-func startLoad(c *nodetest.Client, writers int) *load {
-	l := &load{c: c}
-	ctx, cancel := context.WithCancel(context.Background())
-	var working sync.WaitGroup
-	for w := range writers {
-		c.CreateFlag(ownFlag(w), nil)
-		c.SetRules(ownFlag(w), `{"rules":[{"conditions":[],"serve":{"value":true}}]}`).Want(200)
-		c.SetFallthrough(ownFlag(w), `{"serve":{"value":false}}`).Want(200)
-		outcomes := map[int]bool{}
-		l.outcomes = append(l.outcomes, outcomes)
-		working.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				r := l.write(w, n)
-				switch outcomes[n] = r.Status/100 == 2; {
-				case outcomes[n]:
-					l.acknowledged.Add(1)
-					if r.Header.Get("Preference-Applied") != "" {
-						l.async.Add(1)
-					}
-				case r.Err != nil || r.Status == 503:
-					l.unknown.Add(1)
-					select { // a pause, as a caller makes it
-					case <-time.After(10 * time.Millisecond):
-					case <-ctx.Done():
-					}
-				default:
-					c.Service.T.Errorf("write %d of writer %d: %v", n, w, r)
-				}
-			}
-		})
-	}
-	l.stop = sync.OnceFunc(func() {
-		cancel()
-		working.Wait()
-	})
-	c.Service.T.Cleanup(l.stop)
-	return l
-}
-
-func ownFlag(writer int) string { return fmt.Sprintf("own-%d", writer) }
-
-func newFlagKey(writer, n int) string { return fmt.Sprintf("new-%d-%d", writer, n) }
-
-func (l *load) write(w, n int) nodetest.Reply {
-	if n%2 == 1 {
-		return l.c.Attempt("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":"boolean"}`, newFlagKey(w, n)))
-	}
-	return l.c.Attempt("PATCH", nodetest.FlagPath(ownFlag(w)), fmt.Sprintf(`{"description":"write %d"}`, n))
-}
-
-// more waits until so many more writes have been acknowledged.
-func (l *load) more(n int64) {
-	l.c.Service.T.Helper()
-	before := l.acknowledged.Load()
-	l.c.Service.Eventually("more writes are acknowledged", func() bool { return l.acknowledged.Load() >= before+n })
-}
-
-// audit checks, once the load has stopped and the read models are current, that each acknowledged write was made once and no write twice.
-func (l *load) audit() {
-	t := l.c.Service.T
-	t.Helper()
-	flags := map[string]bool{}
-	for _, flag := range l.c.Call("GET", "/api/v1/flags", nil).Want(200).List() {
-		flags[flag["key"].(string)] = true
-	}
-	var acknowledged, unknown, applied int
-	for w, outcomes := range l.outcomes {
-		times := map[int]int{} // that a write is in the history
-		for _, entry := range l.c.Call("GET", nodetest.FlagPath(ownFlag(w), "/history"), nil).Want(200).List() {
-			change, ok := entry["changes"].(map[string]any)["description"].(map[string]any)
-			if !ok {
-				continue
-			}
-			n := -1
-			if _, err := fmt.Sscanf(change["to"].(string), "write %d", &n); err != nil {
-				t.Errorf("the history of %s tells of a change that nobody made: %v", ownFlag(w), entry)
-			}
-			times[n]++
-		}
-		for n := range outcomes {
-			if key := newFlagKey(w, n); n%2 == 1 && flags[key] {
-				times[n] = len(l.c.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List())
-			}
-		}
-		for n, acked := range outcomes {
-			switch {
-			case acked:
-				acknowledged++
-			default:
-				unknown++
-				applied += times[n]
-			}
-			if acked && times[n] == 0 {
-				t.Errorf("write %d of writer %d was acknowledged and is lost", n, w)
-			}
-			if times[n] > 1 {
-				t.Errorf("write %d of writer %d was made %d times", n, w, times[n])
-			}
-		}
-	}
-	t.Logf("%d writes acknowledged, %d of them before they could be read; %d of unknown outcome, of which %d were made", acknowledged, l.async.Load(), unknown, applied)
 }
 
 // connect opens a connection that ends with the test.
