@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"strings"
 	"time"
 
 	"flagledger/events"
@@ -158,15 +157,4 @@ func (c GrantInvited) decide(u User) ([]events.Fact, error) {
 		return nil, c.admit(u)
 	}
 	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.decide(u)
-}
-
-func list[T ~string](words []T) string {
-	var b strings.Builder
-	for i, word := range words {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(word))
-	}
-	return b.String()
 }

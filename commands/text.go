@@ -12,3 +12,15 @@ func checkText(wrong fields, field, text string, shortest, longest int) {
 	wrong.check(n <= longest, field, "must have at most %d characters", longest)
 	wrong.check(!strings.ContainsRune(text, 0), field, "must not contain the character NUL")
 }
+
+// list joins words with commas.
+func list[T ~string](words []T) string {
+	var b strings.Builder
+	for i, word := range words {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(word))
+	}
+	return b.String()
+}

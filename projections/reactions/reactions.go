@@ -49,12 +49,12 @@ var (
 	errMoved     = errors.New("the checkpoint was moved by another node")
 )
 
-// causes returns the jobs that follow from the facts of each kind of stream; nil where none do.
-var causes = events.EachStream[func(events.Recorded) []jobs.Job](nil, nil, fromTenant, nil, fromInvitation)
+// jobsByStream returns the jobs that follow from the facts of each kind of stream; nil where none do.
+var jobsByStream = events.EachStream[func(events.Recorded) []jobs.Job](nil, nil, fromTenant, nil, fromInvitation)
 
 // react returns the jobs that follow from a fact.
 func react(e events.Recorded) []jobs.Job {
-	if from, _ := causes.Of(e.Stream); from != nil {
+	if from, _ := jobsByStream.Of(e.Stream); from != nil {
 		return from(e)
 	}
 	return nil
@@ -83,8 +83,8 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 	return nil
 }
 
-// causing are the stored names of the facts that react knows.
-var causing = map[string]bool{
+// reactedTo are the stored names of the facts that react knows.
+var reactedTo = map[string]bool{
 	events.MemberInvited{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
 }
 
@@ -120,7 +120,7 @@ func (r *Reactions) checkpoint(ctx context.Context) (p events.Position, err erro
 func (r *Reactions) Run(ctx context.Context) {
 	retry := backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
 	for ctx.Err() == nil {
-		err := r.lead(ctx, retry.Reset)
+		err := r.follow(ctx, retry.Reset)
 		wait := lockInterval
 		if !errors.Is(err, errElsewhere) && ctx.Err() == nil {
 			wait = retry.NextBackOff()
@@ -133,8 +133,8 @@ func (r *Reactions) Run(ctx context.Context) {
 	}
 }
 
-// lead follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node dies it is free.
-func (r *Reactions) lead(ctx context.Context, progressed func()) error {
+// follow follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node dies it is free.
+func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ type follower struct {
 func (f *follower) take(ctx context.Context, p events.Page) error {
 	var list []jobs.Job
 	for _, e := range p.Events {
-		if e.Err != nil && causing[e.Name] {
+		if e.Err != nil && reactedTo[e.Name] {
 			f.skip(e, e.Err)
 		}
 		list = append(list, react(e)...)
