@@ -3,6 +3,7 @@ package http_test
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -229,6 +230,23 @@ func TestGuessingPasswords(t *testing.T) {
 	isLimited(signIn(99, "known@example.com", nodetest.Password))
 	isLimited(signIn(99, "KNOWN@example.com", nodetest.Password))
 	signIn(99, "other@example.com", nodetest.Password).Want(200)
+}
+
+// Whoever reads the mails has the link, and not the password.
+func TestGuessingThePasswordWithALink(t *testing.T) {
+	t.Parallel()
+	s, server := mailed(t, "production")
+	account := newAccount(s.Anonymous())
+	link, token := linkTo(t, server, account.email, 1)
+	verify := func(password string) *nodetest.Answer {
+		return s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password})
+	}
+	for range 19 {
+		verify("wrong horse").Refused(422, "password")
+	}
+	postForm(s, link, url.Values{"password": {"wrong horse"}}, 422)
+	isLimited(verify(nodetest.Password))
+	postForm(s, link, url.Values{"password": {nodetest.Password}}, 429)
 }
 
 func TestGuessingOnesOwnPassword(t *testing.T) {

@@ -20,7 +20,7 @@ func (a *API) addPages() {
 		return err
 	})
 	a.addPage(verifyPage, web.VerifyEmail, "The address is confirmed.", func(r *http.Request, form web.Form) error {
-		return a.identity.VerifyEmail(r.Context(), form.Token, form.Password)
+		return a.verifyEmail(r.Context(), form.Token, form.Password)
 	})
 }
 

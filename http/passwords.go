@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"errors"
 
 	"flagledger/commands"
 )
@@ -70,7 +71,7 @@ func (a *API) addPasswords() {
 		if err := withBodyErrors(ctx, wrongFields(missing)); err != nil {
 			return nil, err
 		}
-		return succeeded(commands.Done{}), a.identity.VerifyEmail(ctx, in.Body.Token, in.Body.Password)
+		return succeeded(commands.Done{}), a.verifyEmail(ctx, in.Body.Token, in.Body.Password)
 	})
 
 	update := operation("POST", "/api/v1/auth/update-password", "update-password", "Authentication", "Change one's password")
@@ -100,4 +101,21 @@ func (a *API) updatePassword(ctx context.Context, current, password string) (don
 		err = invalid(map[string]string{"currentPassword": "is wrong"})
 	}
 	return done, err
+}
+
+// verifyEmail verifies an address, unless too many wrong passwords were tried with the link: whoever reads the mails shall not find the password out.
+func (a *API) verifyEmail(ctx context.Context, token, password string) error {
+	var wrong error
+	err := a.limitGuesses(ctx, "link "+token, func() error {
+		err := a.identity.VerifyEmail(ctx, token, password)
+		if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Fields["password"] != "" {
+			wrong = err
+			return &commands.Error{Kind: commands.Unauthenticated, Err: err}
+		}
+		return err
+	})
+	if wrong != nil {
+		return wrong
+	}
+	return err
 }
