@@ -9,7 +9,7 @@ import (
 	"flagledger/events"
 )
 
-// PersonalData is a keeping that holds something of people, each of whom it can forget.
+// PersonalData is a keeping that holds personal data, and can erase that of one person.
 type PersonalData interface {
 	// Knows reports whether it holds a person's account or name.
 	Knows(ctx context.Context, userID string) (bool, error)

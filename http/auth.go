@@ -134,7 +134,7 @@ func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error
 	return claims, err
 }
 
-// IDTokenBody is how somebody signs in who has done so with the identity provider.
+// IDTokenBody is the sign-in of somebody who has signed in with the identity provider.
 type IDTokenBody struct {
 	IDToken string `json:"idToken" minLength:"1" doc:"An ID token of the identity provider" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."`
 }
@@ -157,7 +157,7 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return a.identity.Admit(ctx, idToken)
 }
 
-// requestBy is the metadata of what a call changes that somebody makes who has not signed in yet: the use case finds out who.
+// requestBy is the metadata of a change by somebody who has not signed in yet: the use case finds out who.
 func requestBy(ctx context.Context) commands.By {
 	req := requestOf(ctx)
 	return commands.By{RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}

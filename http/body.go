@@ -28,13 +28,12 @@ func wholeBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// bodyErrors is the refusal of what of a request's body does not fit its schema; nil where all fits. What changes anything other than by a command
-// asks for it before.
+// bodyErrors refuses a request whose body does not fit its schema; nil where it fits. Whatever changes something without a command must call it first.
 func bodyErrors(ctx context.Context) error {
 	return commands.MergeFieldErrors(requestOf(ctx).wrong, nil)
 }
 
-// withBodyErrors adds what of a request's body does not fit its schema to what err says of it; it is nil where nothing is wrong.
+// withBodyErrors adds to err what does not fit the schema of the request's body; nil where nothing is wrong.
 func withBodyErrors(ctx context.Context, err error) error {
 	if p, ok := errors.AsType[*problem](err); ok && p.Errors != nil {
 		err = &commands.Error{Kind: commands.Invalid, Detail: p.Detail, Fields: p.Errors}
@@ -42,7 +41,7 @@ func withBodyErrors(ctx context.Context, err error) error {
 	return commands.MergeFieldErrors(requestOf(ctx).wrong, err)
 }
 
-// wrongFields is the refusal of a request for what is wrong with it, by field: nil where nothing is.
+// wrongFields refuses a request for its wrong fields; nil where there are none.
 func wrongFields(wrong map[string]string) error {
 	if len(wrong) == 0 {
 		return nil

@@ -32,8 +32,8 @@ func doer[S any, P commands.State[S]](a *API) commands.Doer[S] {
 	}
 }
 
-// checkCommand refuses a call for all that is wrong with it, before it changes anything: wrong, by field, what does not fit the body's schema, and what the
-// command would be refused for.
+// checkCommand refuses a call, before it changes anything, for all that is wrong with it: the given fields, what does not fit the body's schema, and what
+// the command would be refused for.
 func checkCommand[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, wrong map[string]string, cmd commands.Command[S]) error {
 	_, err := commands.Check[S, P](ctx, w, by(ctx), cmd)
 	return withBodyErrors(ctx, commands.MergeFieldErrors(wrong, err))

@@ -10,8 +10,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// evaluationRequest is the body of an evaluation. It is read token by token: reflection costs several times as much. Its memory is used again,
-// so nothing of it may be used after release.
+// evaluationRequest is the body of an evaluation, read token by token, since reflection costs several times as much. Its memory is reused: nothing
+// of it may be used after release.
 type evaluationRequest struct {
 	snapshot.Context
 	environment string

@@ -31,8 +31,8 @@ var keyParameter = &huma.Param{
 // newID is an id that nothing else has, and that is the same when a request is made again with its Idempotency-Key.
 func newID(ctx context.Context) string { return requestOf(ctx).once.NewID() }
 
-// once answers a request that bears an Idempotency-Key as it was answered when it was first made, or else carries it out and keeps the answer. That
-// the service was at fault or too busy is not kept: then the request may be made again.
+// once answers a request with an Idempotency-Key as when it was first made, or else carries it out and keeps the answer. It keeps none that says that the
+// service was at fault or too busy, so that the request may be made again.
 func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 	r, w := unwrap(ctx)
 	tenantID := ""
@@ -89,7 +89,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	return true
 }
 
-// signedOut is what the token of a request proves whose session has ended, nil where it proves nothing or nobody may use it.
+// signedOut is what a token of an ended session proves; nil where it proves nothing, or its person may not use the service.
 func (a *API) signedOut(r *http.Request) *credential {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	c, err := a.tokens.verify(r.Context(), token)
@@ -143,8 +143,8 @@ func send(w http.ResponseWriter, answer *idempotency.Answer) {
 	}
 }
 
-// keyed reads a request that bears an Idempotency-Key. It is for a tenant: that of the call, or else the one that X-Tenant-ID names. Its body is there
-// to be read again.
+// keyed reads a request with an Idempotency-Key, whose body can be read again afterwards. Its tenant is that of the call, or else the one that
+// X-Tenant-ID names.
 func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request, error) {
 	keys := r.Header["Idempotency-Key"]
 	if len(keys) != 1 || !goodKey(keys[0]) {

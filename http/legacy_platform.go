@@ -102,7 +102,7 @@ func (a *API) addLegacyPlatform() {
 	register(a, access{who: person}, invite, a.legacyInvite)
 }
 
-// legacyInvite asks of the caller what the operation does that stands for this one today.
+// legacyInvite needs the same role as the operation that replaces it.
 func (a *API) legacyInvite(ctx context.Context, in *struct {
 	TenantInput
 	ChangeInput

@@ -201,8 +201,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	a.meter.Count(p.tenant.ID(), evaluated)
 	out.text("]")
-	// The tag is of the whole answer. So a client that comes back with another token hears of the URL that goes with it, before the one that it has
-	// ends with the token that it had.
+	// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
 	out.text(`,"eventStreams":[{"type":"sse","url":`)
 	out.quote(stream)
 	out.text("}]}")
@@ -216,10 +215,10 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	out.flush()
 }
 
-// catchUpTime is the longest that a client waits for what it has heard of at another node.
+// catchUpTime is the longest that a client waits for a change that another node has told it of.
 const catchUpTime = time.Second
 
-// catchUp lets a client that has heard of a change see it, where the stream that it heard it from is another node's which was told before this one.
+// catchUp waits until this node knows of the change that the client names in flagConfigEtag, and has heard of on a stream of another node.
 func (a *API) catchUp(r *http.Request, p *principal) {
 	if r.URL.RawQuery == "" {
 		return

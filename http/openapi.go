@@ -79,7 +79,7 @@ func (a *API) openAPI() huma.Config {
 // publish serves the document as it stands.
 func (a *API) publish() {
 	doc := a.huma.OpenAPI()
-	a.tellErrors(doc)
+	a.describeErrors(doc)
 	text, err := json.Marshal(doc)
 	if err != nil {
 		panic(err) // the document is part of the program
@@ -103,8 +103,8 @@ func showing(op huma.Operation, body, answer any) huma.Operation {
 	return op
 }
 
-// tellErrors tells of each operation which errors it may answer, as far as that follows from what it takes. Each error is described once.
-func (a *API) tellErrors(doc *huma.OpenAPI) {
+// describeErrors adds to each operation the errors that follow from what it takes. Each error is described once.
+func (a *API) describeErrors(doc *huma.OpenAPI) {
 	schema := doc.Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")
 	doc.Components.Responses = map[string]*huma.Response{}
 	shared := func(status int) *huma.Response {
@@ -157,7 +157,7 @@ func (a *API) describe(status int, schema *huma.Schema) *huma.Response {
 	return &huma.Response{Description: kind.text, Headers: headers, Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schema, Example: example}}}
 }
 
-// errorsOf are the errors that any operation may answer which takes what this one does.
+// errorsOf are the errors that follow from what an operation takes.
 func errorsOf(op *huma.Operation) []int {
 	errors := []int{
 		http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,

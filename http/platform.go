@@ -56,10 +56,10 @@ type PlatformUserPath struct {
 	UserID string `path:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 }
 
-// onPlatform lets those call an operation who have a role on the platform, or a higher one.
+// onPlatform is the access of people who have a role on the platform, or a higher one.
 func onPlatform(role events.PlatformRole) access { return access{who: person, platform: role} }
 
-// changesRoles lets super users call an operation that may take their own role.
+// changesRoles is the access of super users to an operation that may take their own role.
 var changesRoles = access{who: person, platform: events.SuperUser, endsAccess: true}
 
 func (a *API) addPlatform() {

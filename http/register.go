@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// register adds an operation that only those may call whom its access lets in. aliases are its old paths.
+// register adds an operation for those that its access lets in. aliases are its old paths.
 func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error), aliases ...string) {
 	for _, path := range aliases {
 		serve(a, need, alias(op, path), handle)
@@ -47,8 +47,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	}
 }
 
-// guard stands before an operation: it lets in whom its access lets in, reads the body, and answers a request that is made again with its
-// Idempotency-Key as it was answered before.
+// guard runs before an operation: it checks the access, reads the body, and answers a request that is made again with its Idempotency-Key as before.
 type guard struct {
 	api        *API
 	need       access
