@@ -250,14 +250,15 @@ func TestAKeyOutlivesARestart(t *testing.T) {
 	nodetest.Same(t, "projects", len(after.Call("GET", "/api/v1/projects", nil).Want(200).List()), 1)
 }
 
-func TestAKeyWithoutItsDatabase(t *testing.T) {
+func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
-	sql(s, `alter table keep.idempotency rename to away`)
+	sql(s, `create function keep.disk_full() returns trigger language plpgsql as $$ begin raise 'no space is left' using errcode = 'disk_full'; end $$`)
+	sql(s, `create trigger disk_full before insert on keep.idempotency execute function keep.disk_full()`)
 	keyed(me, "k", "POST", "/api/v1/projects", `{"name":"p"}`).Refused(503)
 	me.Call("POST", "/api/v1/projects", `{"name":"q"}`).Want(201)
-	sql(s, `alter table keep.away rename to idempotency`)
+	sql(s, `drop trigger disk_full on keep.idempotency`)
 	keyed(me, "k", "POST", "/api/v1/projects", `{"name":"p"}`).Want(201)
 	nodetest.Same(t, "projects", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"), []any{"q", "p"})
 }
