@@ -159,3 +159,30 @@ func TestAJobThatOutlastsItsNodeIsDoneByAnother(t *testing.T) {
 	run(t, open(t, pool), Work{Upkeep: []Task{{"long", time.Hour, func(context.Context) error { completed.Add(1); return nil }}}})
 	eventually(t, "another node does it", func() bool { return completed.Load() == 1 })
 }
+
+// A task that was given up, and succeeded at its next time, is no reason to look.
+func TestATaskThatWasGivenUpAndIsDoneSinceDoesNotFail(t *testing.T) {
+	pool := pgtest.Pool(t)
+	c := open(t, pool)
+	insert := func(task, state string) {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, attempt, state, finalized_at)
+			values ('upkeep', jsonb_build_object('task', $1::text), 'upkeep', 3, 3, $2::jobs.river_job_state, now())`, task, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	failing := func(want int) {
+		t.Helper()
+		counts, err := c.Counts(t.Context())
+		if err != nil || len(counts) != 1 || counts[0].Failing != want {
+			t.Errorf("counted are %+v, %v; want %d failing", counts, err, want)
+		}
+	}
+	insert("fragile", "completed")
+	insert("fragile", "discarded")
+	insert("sound", "completed")
+	failing(1)
+	insert("fragile", "completed")
+	failing(0)
+}

@@ -82,7 +82,8 @@ func named(id int64, err error) error {
 	return nil
 }
 
-// Count is how many jobs of a kind are in a state. Failing ones have failed five times or more, or were given up.
+// Count is how many jobs of a kind are in a state. Failing ones have failed five times or more, or were given up. A run of a task that was given up does
+// not count once a later one has succeeded.
 type Count struct {
 	Kind    string
 	State   string
@@ -92,8 +93,12 @@ type Count struct {
 
 // Counts counts all jobs but those that are completed, by kind and state.
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
-	rows, err := c.pool.Query(ctx, `select kind, state::text as state, count(*)::int as n, count(*) filter (where state = 'discarded' or attempt >= 5 and state <> 'cancelled')::int as failing
-		from jobs.river_job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled') group by 1, 2 order by 1, 2`)
+	rows, err := c.pool.Query(ctx, `select kind, state::text as state, count(*)::int as n, count(*) filter (where case state
+			when 'discarded' then kind <> $1 or not exists (select from jobs.river_job later
+				where later.kind = $1 and later.args = job.args and later.id > job.id and later.state = 'completed')
+			else attempt >= 5 and state <> 'cancelled' end)::int as failing
+		from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled') group by 1, 2 order by 1, 2`,
+		upkeep{}.Kind())
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
