@@ -15,7 +15,6 @@ import (
 func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
 func TestRoutes(t *testing.T) {
-	const flags = "/api/v1/flags"
 	nodetest.Cases{
 		"routes that do not exist are 404": func(_ *testing.T, me *nodetest.Client) {
 			for _, path := range []string{
