@@ -73,6 +73,11 @@ func Main(m *testing.M, ends ...func()) {
 		end()
 	}
 
+	if drops.Wait(); drops.err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", drops.err)
+		code = max(code, 1)
+	}
+
 	server.Lock()
 	defer server.Unlock()
 	if server.stop == nil { // the server goes on without this process
@@ -87,7 +92,7 @@ func Main(m *testing.M, ends ...func()) {
 }
 
 // URL gives the address of a fresh, empty database of this test's own. It is
-// dropped when the test ends, whoever is still connected.
+// dropped once the test has ended, whoever is still connected.
 func URL(t testing.TB) string {
 	t.Helper()
 	base := serverURL(t)
@@ -119,7 +124,7 @@ func Filled(t testing.TB, name string, fill func(ctx context.Context, url string
 	return u.String()
 }
 
-// create makes a database that is dropped when the test ends: a copy of
+// create makes a database that is dropped once the test has ended: a copy of
 // another, or an empty one.
 func create(t testing.TB, base, source string) (name string) {
 	t.Helper()
@@ -131,14 +136,26 @@ func create(t testing.TB, base, source string) (name string) {
 	if err := exec(t.Context(), base, statement); err != nil {
 		t.Fatalf("pgtest: creating a database: %v", err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := exec(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Errorf("pgtest: dropping the database: %v", err)
-		}
-	})
+	t.Cleanup(func() { drops.Go(func() { drop(base, name) }) })
 	return name
+}
+
+// drops are the databases of tests that have ended. Postgres brings all that it has in memory to the disk for each of them, which no other test
+// should wait for.
+var drops struct {
+	sync.WaitGroup
+	sync.Mutex // so that one is dropped at a time
+	err        error
+}
+
+func drop(base, name string) {
+	drops.Lock()
+	defer drops.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := exec(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		drops.err = errors.Join(drops.err, fmt.Errorf("dropping a database: %w", err))
+	}
 }
 
 func newName() string { return "test_" + strings.ToLower(rand.Text()[:16]) }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/migrations/pgtest"
 )
@@ -60,8 +61,19 @@ func TestURL(t *testing.T) {
 			}
 		}
 	})
-	if _, err := pgx.Connect(t.Context(), first); err == nil {
-		t.Error("the database is still there")
+	deadline := time.Now().Add(time.Minute)
+	for {
+		conn, err := pgx.Connect(t.Context(), first)
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "3D000" { // invalid_catalog_name
+			return
+		}
+		if err == nil {
+			_ = conn.Close(t.Context())
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the database is still there")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
