@@ -38,7 +38,9 @@ type observation struct {
 
 const (
 	monitorInterval = 2 * time.Second
-	monitorTimeout  = time.Second
+	headTimeout     = time.Second
+	// statusTimeout is longer, and each part has its own: measuring how far read models are behind takes a while when they are far.
+	statusTimeout = 5 * time.Second
 )
 
 var (
@@ -61,24 +63,36 @@ func (m *monitor) run(ctx context.Context) {
 }
 
 func (m *monitor) observe(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, monitorTimeout)
+	o := *m.current.Load()
+	headErr := within(ctx, headTimeout, func(ctx context.Context) error {
+		head, err := m.store.Head(ctx)
+		if err == nil && m.snapshot.Position().Compare(head) >= 0 {
+			o.upToDate = time.Now()
+		}
+		return err
+	})
+	statusErr := within(ctx, statusTimeout, func(ctx context.Context) error {
+		statuses, err := projections.Statuses(ctx, m.pool, models.All(), m.store)
+		if err == nil {
+			o.statuses = statuses
+		}
+		return err
+	})
+	jobsErr := within(ctx, statusTimeout, func(ctx context.Context) error {
+		seen, err := m.jobs.observe(ctx)
+		if err == nil {
+			o.jobs = seen
+		}
+		return err
+	})
+	o.err = cmp.Or(headErr, statusErr, jobsErr)
+	m.current.Store(&o)
+}
+
+func within(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	before := m.current.Load()
-	o := &observation{upToDate: before.upToDate, statuses: before.statuses}
-	head, err := m.store.Head(ctx)
-	if err == nil && m.snapshot.Position().Compare(head) >= 0 {
-		o.upToDate = time.Now()
-	}
-	statuses, statusErr := projections.Statuses(ctx, m.pool, models.All(), m.store)
-	if statusErr == nil {
-		o.statuses = statuses
-	}
-	seen, jobsErr := m.jobs.observe(ctx)
-	if o.jobs = before.jobs; jobsErr == nil {
-		o.jobs = seen
-	}
-	o.err = cmp.Or(err, statusErr, jobsErr)
-	m.current.Store(o)
+	return do(ctx)
 }
 
 // health lists what is out of order. Anyone may read it, so it names no streams: those that are parked are in the log and in
