@@ -25,6 +25,9 @@ type Flag struct {
 }
 
 func (f *Flag) evolve(r events.Recorded) {
+	if f.Enabled == nil {
+		f.Enabled, f.Rules, f.Fallthrough = map[string]bool{}, map[string][]events.Rule{}, map[string]events.Serve{}
+	}
 	f.Version, f.UpdatedAt = r.Revision, r.Time
 	switch fact := r.Fact.(events.FlagFact).(type) {
 	case events.FlagCreated:

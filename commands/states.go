@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/maypok86/otter/v2"
@@ -159,9 +160,14 @@ func fold[S any, P State[S]](ctx context.Context, w *Writer, stream string, ids 
 	return s, last, own > 0, nil
 }
 
+// undecoded is why no state can take in an event, nil where one can.
 func undecoded(r events.Recorded) error {
-	if r.Err == nil {
+	err := r.Err
+	if kind, _, _ := strings.Cut(r.Name, "."); err == nil && !strings.HasPrefix(r.Stream, kind+"-") {
+		err = fmt.Errorf("%s is no fact of such a stream", r.Name)
+	}
+	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("stream %s@%d: %w", r.Stream, r.Revision, r.Err)
+	return fmt.Errorf("stream %s@%d: %w", r.Stream, r.Revision, err)
 }

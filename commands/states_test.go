@@ -52,6 +52,30 @@ func TestFoldingGoesOnWhereItBrokeOff(t *testing.T) {
 	}
 }
 
+// What somebody else has written to the log is told, and ends no program.
+func TestStreamsThatNobodyHereWroteDoNotPanic(t *testing.T) {
+	for name, test := range map[string]struct {
+		fact   events.Fact
+		refuse bool
+	}{
+		"a fact of another kind":       {events.TenantDeleted{}, true},
+		"a flag that has no beginning": {events.FlagEnabled{Environment: production}, false},
+		"rules without a flag":         {events.RulesChanged{Environment: production}, false},
+		"a fallthrough without one":    {events.FallthroughChanged{Environment: production, To: &events.Serve{}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, w := newMemory()
+			if _, err := store.Append(t.Context(), theFlag.stream(), 0, []events.Event{{ID: uuid.New(), Fact: test.fact}}); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := Do(t.Context(), w, By{}, switchTo(true))
+			if told := err != nil && strings.Contains(err.Error(), "is no fact of such a stream"); told != test.refuse || !told && KindOf(err) != NotFound {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 // pairOfNodes is a node that keeps states, and one that keeps none, each over its own log.
 type pairOfNodes struct{ keeping, plain *Writer }
 
