@@ -101,7 +101,7 @@ func (f *Flag) size() int {
 	return n
 }
 
-func serveSize(s events.Serve) int { return 64 + len(s.Value) + 64*len(s.Rollout) }
+func serveSize(s events.Serve) int { return 64 + len(s.Value) + 96*len(s.Rollout) }
 
 // Limits of a flag.
 const (

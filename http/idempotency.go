@@ -162,7 +162,7 @@ func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request
 	return idempotency.Request{
 		Key:     keys[0],
 		Scope:   strings.Join([]string{cmp.Or(tenantID, r.Header.Get(tenantHeader)), who, r.Method, r.URL.EscapedPath()}, "\x00"),
-		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get(environmentHeader), r.Header.Get("If-Match"), string(body)}, "\x00"),
+		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get(environmentHeader), strings.Join(r.Header["If-Match"], ","), string(body)}, "\x00"),
 	}, nil
 }
 
