@@ -80,6 +80,7 @@ func New(t testing.TB, o Options) *Server {
 	}()
 	t.Cleanup(func() {
 		_ = server.Close()
+		_ = listener.Close() // which Close does not know before Serve has begun
 		<-done
 	})
 	return s
