@@ -142,7 +142,8 @@ func TestASlowEventStore(t *testing.T) {
 	s.Eventually("writes go on", func() bool {
 		return me.Call("POST", "/api/v1/flags", map[string]string{"key": "after", "type": "boolean"}).Status == 201
 	})
-	me.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
+	// The store may have been slow while the read models were built, which takes longer then than a change is waited for.
+	s.Eventually("the change is listed", func() bool { return me.Call("GET", nodetest.FlagPath("after"), nil).Status == 200 })
 	stop()
 }
 
