@@ -117,7 +117,7 @@ const MaxFlags = 20_000
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // reservedKeys are the words that stand where a key stands in a path.
-var reservedKeys = []string{"projects", "evaluate", "stream"}
+var reservedKeys = []string{"projects", "evaluate", "stream", "revert"}
 
 // CreateFlag begins a flag. Its key must be free in the tenant.
 type CreateFlag struct {

@@ -30,7 +30,7 @@ type OAuthClient struct {
 	Name      string
 	Scopes    []events.Scope
 	CreatedAt time.Time
-	previous  []time.Time // until when each earlier secret is valid
+	previous  []time.Time // until when each of the last maxPrevious earlier secrets is valid
 }
 
 func (t *Tenant) evolveClients(r events.Recorded) {
@@ -42,7 +42,8 @@ func (t *Tenant) evolveClients(r events.Recorded) {
 		t.Clients[fact.ClientID] = OAuthClient{ID: fact.ClientID, Name: fact.Name, Scopes: fact.Scopes, CreatedAt: r.Time}
 	case events.OAuthSecretRotated:
 		c := t.Clients[fact.ClientID]
-		c.previous = append(slices.Clip(c.previous), fact.PreviousUntil) // the list is shared
+		last := c.previous[max(0, len(c.previous)+1-maxPrevious):]
+		c.previous = slices.Concat(last, []time.Time{fact.PreviousUntil}) // a copy: the list is shared
 		t.Clients[fact.ClientID] = c
 	case events.OAuthClientDeleted:
 		delete(t.Clients, fact.ClientID)

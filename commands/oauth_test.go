@@ -64,6 +64,24 @@ func TestRotateSecret(t *testing.T) {
 	when(t, given, rotate).then(events.OAuthSecretRotated{ClientID: "c", SecretHash: []byte("i"), PreviousUntil: noon.Add(48 * time.Hour)})
 }
 
+func TestOldSecretsDoNotAddUp(t *testing.T) {
+	given := []events.Fact{acme, backend}
+	sizes := []int{}
+	for day := range 3 * maxPrevious {
+		state := stateOf[Tenant](given)
+		sizes = append(sizes, state.size())
+		given = append(given, events.OAuthSecretRotated{ClientID: "c", PreviousUntil: noon.AddDate(0, 0, day)})
+	}
+	for i := range maxPrevious {
+		if sizes[i] >= sizes[i+1] {
+			t.Errorf("the state takes %d bytes after %d rotations, %d after one more", sizes[i], i, sizes[i+1])
+		}
+	}
+	if last := sizes[len(sizes)-1]; last != sizes[maxPrevious] {
+		t.Errorf("the state takes %d bytes after %d rotations, %d after many more", sizes[maxPrevious], maxPrevious, last)
+	}
+}
+
 func TestDeleteClient(t *testing.T) {
 	deleted := events.OAuthClientDeleted{ClientID: "c"}
 	when(t, []events.Fact{acme, backend}, DeleteClient{clientRef}).then(deleted)

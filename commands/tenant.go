@@ -73,7 +73,11 @@ func (t *Tenant) clone() Tenant {
 }
 
 func (t *Tenant) size() int {
-	return 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) + 96*len(t.left)
+	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) + 96*len(t.left)
+	for _, c := range t.Clients {
+		n += 24 * len(c.previous)
+	}
+	return n
 }
 
 // MaxAdministered is of how many tenants one may be admin and go on creating. See Writer.Count for how exactly it is held.

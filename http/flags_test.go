@@ -103,7 +103,7 @@ func TestCreatingFlags(t *testing.T) {
 			shownAs(me, t, a)
 		},
 		"a key follows the pattern and is none of the reserved words": func(_ *testing.T, me *nodetest.Client) {
-			for _, key := range []string{"", " ", "-a", ".a", "_a", "a b", "a/b", "ä", "a\n", "a%", strings.Repeat("k", 129), "projects", "evaluate", "stream"} {
+			for _, key := range []string{"", " ", "-a", ".a", "_a", "a b", "a/b", "ä", "a\n", "a%", strings.Repeat("k", 129), "projects", "evaluate", "stream", "revert"} {
 				me.Call("POST", "/api/v1/flags", map[string]string{"key": key, "type": "boolean"}).Refused(422, "key")
 			}
 			for _, key := range []string{"a", "0", "Projects", "projects2", "a..b", "streams", strings.Repeat("k", 128)} {
