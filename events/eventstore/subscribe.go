@@ -29,9 +29,6 @@ type delivery struct {
 	err  error
 }
 
-// errForeign says that a position is past the end of the log. That of an event or a checkpoint never is.
-var errForeign = errors.New("the position is past the end of the log: it was taken from another log")
-
 // Subscribe implements events.Store. It reads the next page while the caller works on the last one. Where others append to the same log, pages
 // without events move Next on from time to time.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
@@ -61,7 +58,7 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 			return
 		}
 		// Once events of this log have been delivered, a node whose log ends before them lags.
-		if final(err) || errors.Is(err, errForeign) && !resumed {
+		if final(err) || errors.Is(err, events.ErrAnotherLog) && !resumed {
 			select {
 			case pages <- delivery{err: err}:
 			case <-ctx.Done():
@@ -90,7 +87,7 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 		return err
 	}
 	if last.Compare(tail) > 0 {
-		return fmt.Errorf("position %v, end %v: %w", *last, tail, errForeign)
+		return fmt.Errorf("%w: it is %v, past the end %v", events.ErrAnotherLog, *last, tail)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -89,7 +89,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 		return err
 	}
 	if *last > end {
-		return fmt.Errorf("position %d is past the end of the log, %d: it was taken from another log", *last, end)
+		return fmt.Errorf("%w: it is %d, past the end %d", events.ErrAnotherLog, *last, end)
 	}
 	live := false // the last page sent was live
 	for {

@@ -27,6 +27,8 @@ type Reactions struct {
 	jobs    *jobs.Client
 	log     *slog.Logger
 	skipped atomic.Int64
+
+	anotherLog atomic.Bool
 }
 
 // New returns the reactions over a database whose schema is the newest.
@@ -88,34 +90,6 @@ var reactedTo = map[string]bool{
 	events.MemberInvited{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
 }
 
-// Begin notes the head of the log as where reactions begin, unless they have begun in this engine before. Facts that are appended after it are reacted to.
-func (r *Reactions) Begin(ctx context.Context) error {
-	_, err := r.checkpoint(ctx)
-	return err
-}
-
-// checkpoint reads how far the log has been followed. One of another engine has no meaning in this one, and is replaced by the head of the log.
-func (r *Reactions) checkpoint(ctx context.Context) (p events.Position, err error) {
-	const read = `select commit, prepare from keep.reactions where engine = $1`
-	err = r.pool.QueryRow(ctx, read, r.store.Engine()).Scan(&p.Commit, &p.Prepare)
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return p, err
-	}
-	head, err := r.store.Head(ctx)
-	if err != nil {
-		return p, err
-	}
-	_, err = r.pool.Exec(ctx, `insert into keep.reactions as r (engine, commit, prepare, updated_at) values ($1, $2, $3, now())
-		on conflict (only_row) do update set engine = excluded.engine, commit = excluded.commit, prepare = excluded.prepare, updated_at = now()
-		where r.engine <> excluded.engine`, r.store.Engine(), head.Commit, head.Prepare)
-	if err != nil {
-		return p, err
-	}
-	r.log.Info("reactions begin at the head of the log", "engine", r.store.Engine(), "position", head)
-	err = r.pool.QueryRow(ctx, read, r.store.Engine()).Scan(&p.Commit, &p.Prepare)
-	return p, err
-}
-
 // Run follows the log until ctx ends, as far as no other node does.
 func (r *Reactions) Run(ctx context.Context) {
 	retry := backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
@@ -152,12 +126,12 @@ func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 		defer cancel()
 		_ = conn.Conn().Close(ctx)
 	}()
-	position, err := r.checkpoint(ctx)
+	c, err := r.resume(ctx)
 	if err != nil {
 		return err
 	}
-	f := &follower{r, conn.Conn(), position, position}
-	pages, stop := r.subscribe(ctx, position)
+	f := &follower{r, conn.Conn(), c.log, c.position, c.position}
+	pages, stop := r.subscribe(ctx, c.position)
 	defer stop()
 	idle := time.NewTicker(idleInterval)
 	defer idle.Stop()
@@ -220,12 +194,16 @@ func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages
 type follower struct {
 	*Reactions
 	conn  *pgx.Conn
+	first string          // event of the log
 	noted events.Position // the checkpoint
 	seen  events.Position // up to here all jobs are noted
 }
 
 // take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is refused is passed over.
 func (f *follower) take(ctx context.Context, p events.Page) error {
+	if f.first == "" && len(p.Events) > 0 { // the log was empty
+		f.first = describe(p.Events[0])
+	}
 	var list []jobs.Job
 	for _, e := range p.Events {
 		if e.Err != nil && reactedTo[e.Name] {
@@ -265,8 +243,8 @@ func (f *follower) skip(e events.Recorded, err error) {
 // commit inserts jobs and moves the checkpoint, both or neither.
 func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.Position) error {
 	err := pgx.BeginFunc(ctx, f.conn, func(tx pgx.Tx) error {
-		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, updated_at = now() where engine = $3 and commit = $4 and prepare = $5`,
-			next.Commit, next.Prepare, f.store.Engine(), f.noted.Commit, f.noted.Prepare)
+		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, log = $3, updated_at = now() where engine = $4 and commit = $5 and prepare = $6`,
+			next.Commit, next.Prepare, f.first, f.store.Engine(), f.noted.Commit, f.noted.Prepare)
 		if err != nil {
 			return err
 		}

@@ -157,6 +157,65 @@ func TestAnotherEngineBeginsAtItsHead(t *testing.T) {
 	w.wantJobs("1", "2")
 }
 
+// Another installation's log has other facts at the same positions.
+func TestAnotherLogOfTheSameEngineBeginsAtItsHead(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]int{"shorter": 1, "longer": 5, "empty": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, other := newWorld(t), newWorld(t)
+			r, stop := w.follow(w.store)
+			w.invite("1")
+			w.invite("2")
+			w.wantJobs("1", "2")
+			stop()
+			if r.AnotherLog() {
+				t.Error("an empty log is taken for another")
+			}
+			for range held {
+				other.invite("of the other log")
+			}
+			r, stop = w.follow(other.store)
+			other.invite("3")
+			w.wantJobs("1", "2", "3")
+			stop()
+			if !r.AnotherLog() {
+				t.Error("nothing tells that the log is another one")
+			}
+			other.invite("4")
+			r, _ = w.follow(other.store)
+			w.wantJobs("1", "2", "3", "4")
+			if r.AnotherLog() {
+				t.Error("the log is taken for another one once more")
+			}
+		})
+	}
+}
+
+// A log that was restored from an older copy ends before the checkpoint.
+func TestARestoredLogBeginsAtItsHead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.follow(w.store)
+	w.invite("1")
+	w.invite("2")
+	w.wantJobs("1", "2")
+	stop()
+	for _, sql := range []string{
+		`alter table events.event disable trigger all`, `delete from events.event where position > 1`, `update events.head set position = 1`,
+	} {
+		if _, err := w.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := w.follow(w.store)
+	w.invite("3")
+	w.wantJobs("1", "2", "3")
+	if !r.AnotherLog() {
+		t.Error("nothing tells that the log is another one")
+	}
+}
+
 // A fact that nothing can be made of does not keep others from being handled.
 func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	t.Parallel()

@@ -31,12 +31,15 @@ type jobsObservation struct {
 	counts []jobs.Count
 	lag    int
 	behind time.Duration
+
+	anotherLog bool
 }
 
 func (m jobsMonitor) observe(ctx context.Context) (o jobsObservation, err error) {
 	if o.counts, err = m.jobs.Counts(ctx); err != nil {
 		return o, err
 	}
+	o.anotherLog = m.reactions.AnotherLog()
 	o.lag, o.behind, err = m.reactions.Lag(ctx)
 	return o, err
 }
@@ -51,6 +54,9 @@ func (o jobsObservation) health() (list []string) {
 	}
 	if o.behind > reactionsLate {
 		list = append(list, fmt.Sprintf("no jobs have been made yet from the last %d events", o.lag))
+	}
+	if o.anotherLog {
+		list = append(list, "the event store held another log than before when this node started: no jobs were made from what that held then")
 	}
 	return list
 }
