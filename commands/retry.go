@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"flagledger/events"
 )
 
@@ -18,7 +20,7 @@ const (
 
 // retry bounds how long a command goes on trying to reach a store. The zero retry has not failed yet.
 type retry struct {
-	delay    time.Duration
+	delays   backoff.ExponentialBackOff
 	deadline time.Time
 }
 
@@ -28,16 +30,17 @@ func (r *retry) wait(ctx context.Context, err error) bool {
 		return false
 	}
 	if r.deadline.IsZero() {
-		r.delay, r.deadline = firstRetry, time.Now().Add(outageTimeout)
+		r.delays = backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
+		r.deadline = time.Now().Add(outageTimeout)
 	}
-	if time.Now().Add(r.delay).After(r.deadline) {
+	delay := r.delays.NextBackOff()
+	if time.Now().Add(delay).After(r.deadline) {
 		return false
 	}
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(r.delay):
+	case <-time.After(delay):
+		return true
 	}
-	r.delay = min(2*r.delay, maxRetry)
-	return true
 }

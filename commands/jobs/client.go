@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -42,7 +43,8 @@ const (
 	jobTimeout   = 30 * time.Second
 	rescueAfter  = time.Minute // after which a job counts as one of a node that died
 	stopTimeout  = 5 * time.Second
-	startRetry   = time.Second
+	firstRetry   = 100 * time.Millisecond // of a start
+	maxRetry     = 2 * time.Second
 	keptComplete = 24 * time.Hour
 	keptFailed   = 7 * 24 * time.Hour
 )
@@ -91,12 +93,14 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
+	retry := backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
 	for ctx.Err() == nil {
 		if err := node.Start(ctx); err != nil {
-			w.Log.Warn("jobs are not worked yet", "again in", startRetry, "err", err)
+			wait := retry.NextBackOff()
+			w.Log.Warn("jobs are not worked yet", "again in", wait, "err", err)
 			select {
 			case <-ctx.Done():
-			case <-time.After(startRetry):
+			case <-time.After(wait):
 			}
 			continue
 		}
