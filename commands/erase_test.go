@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func (w *world) tablesWith(t *testing.T, texts ...string) (found []string) {
 // person is somebody of whom every keeping holds something.
 type person struct{ id, email, tenant string }
 
-var keptOfAPerson = []string{"invitations", "mailed_tokens", "passwords", "pending_members", "people", "refresh_tokens", "reset_requests", "tenant_contacts", "tenant_use"}
+var keptOfAPerson = []string{"invitations", "mailed_invitations", "mailed_tokens", "passwords", "pending_members", "people", "refresh_tokens", "reset_requests", "tenant_contacts", "tenant_use"}
 
 // known makes a person of whom every keeping holds something.
 func (w *world) known(t *testing.T) person {
@@ -66,6 +67,9 @@ func (w *world) known(t *testing.T) person {
 		w.identity.ForgotPassword(t.Context(), shouted),
 	)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_invitations values ($1, $2, now())`, rand.Int64(), shouted); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, uuid.NewString(), p.id); err != nil {

@@ -11,7 +11,8 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Links has links mailed, which the identity provider makes. It owns the table reset_requests.
+// Links has links mailed, which the identity provider makes. It owns the tables of addresses that jobs need: reset_requests and
+// mailed_invitations.
 type Links struct{ client *Client }
 
 // NewLinks returns the links that are mailed as jobs of a client.
@@ -52,18 +53,21 @@ func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 	}))
 }
 
-// RemoveOld forgets the addresses that links were asked for two hours ago or earlier.
+// RemoveOld forgets the addresses that links were asked for two hours ago or earlier, and those that were invited an hour ago or earlier.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
-	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept))
+	_, err := l.client.pool.Exec(ctx, `with invited as (delete from keep.mailed_invitations where mailed_at <= $2)
+		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now.Add(-invitationWindow))
 	return databaseError(err)
 }
 
 // Knows implements commands.PersonalData: an address that a link was asked for is no sign of a person.
 func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. It drops what was asked for with the address of a person, which the directory must still hold.
+// Erase implements commands.PersonalData. It drops what was noted with the address of a person, which the directory must still hold.
 func (l *Links) Erase(ctx context.Context, userID string) error {
-	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where lower(email) = (select lower(email) from keep.people where user_id = $1)`, userID)
+	_, err := l.client.pool.Exec(ctx, `with person as (select lower(email) as email from keep.people where user_id = $1),
+			invited as (delete from keep.mailed_invitations where lower(email) = (select email from person))
+		delete from keep.reset_requests where lower(email) = (select email from person)`, userID)
 	return databaseError(err)
 }
 

@@ -23,9 +23,8 @@ type Mails struct {
 	PublicURL string
 	Now       func() time.Time // time.Now where nil
 
-	recent recentMails
-	pool   *pgxpool.Pool
-	log    *slog.Logger
+	pool *pgxpool.Pool
+	log  *slog.Logger
 }
 
 func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog.Logger) {
@@ -34,10 +33,10 @@ func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog
 		m.Now = time.Now
 	}
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[MemberInvitation]) error {
-		return m.inviteMember(ctx, job.Args)
+		return m.inviteMember(ctx, job.ID, job.Args)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[PlatformInvitation]) error {
-		return m.inviteToPlatform(ctx, job.Args)
+		return m.inviteToPlatform(ctx, job.ID, job.Args)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[verificationLink]) error {
 		return giveUpRefused(m.Links.MailVerificationLink(ctx, job.Args.UserID, job.ID))
@@ -48,7 +47,7 @@ func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog
 }
 
 // inviteMember does nothing for somebody who has joined, was removed or has been erased meanwhile.
-func (m *Mails) inviteMember(ctx context.Context, job MemberInvitation) error {
+func (m *Mails) inviteMember(ctx context.Context, id int64, job MemberInvitation) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
 	if err != nil {
 		return err
@@ -61,11 +60,11 @@ func (m *Mails) inviteMember(ctx context.Context, job MemberInvitation) error {
 	if err != nil || profile.Email == "" {
 		return err
 	}
-	return m.invite(ctx, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
+	return m.invite(ctx, id, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
 }
 
 // inviteToPlatform does nothing for an invitation that was accepted or revoked, has expired or has been erased meanwhile.
-func (m *Mails) inviteToPlatform(ctx context.Context, job PlatformInvitation) error {
+func (m *Mails) inviteToPlatform(ctx context.Context, id int64, job PlatformInvitation) error {
 	invitation, err := commands.ReadInvitation(ctx, m.Writer, job.InvitationID)
 	if err != nil {
 		return err
@@ -77,21 +76,20 @@ func (m *Mails) inviteToPlatform(ctx context.Context, job PlatformInvitation) er
 	if err != nil || email == "" {
 		return err
 	}
-	return m.invite(ctx, mail.PlatformInvitation(email, m.PublicURL, invitation))
+	return m.invite(ctx, id, mail.PlatformInvitation(email, m.PublicURL, invitation))
 }
 
 // invite sends an invitation, unless its address has got too many of late.
-func (m *Mails) invite(ctx context.Context, message commands.Mail) error {
-	giveBack, ok := m.recent.take(message.To, m.Now())
-	if !ok {
-		m.log.WarnContext(ctx, "an invitation is not mailed: its address has got too many within the hour")
+func (m *Mails) invite(ctx context.Context, job int64, message commands.Mail) error {
+	may, err := m.mayInvite(ctx, job, message.To)
+	if err != nil {
+		return err
+	}
+	if !may {
+		m.log.WarnContext(ctx, "an invitation is not mailed: its address has got too many within the hour", "job", job)
 		return nil
 	}
-	err := m.Mailer.Send(ctx, message)
-	if err != nil {
-		giveBack()
-	}
-	return giveUpRefused(err)
+	return giveUpRefused(m.Mailer.Send(ctx, message))
 }
 
 // giveUpRefused ends a job whose mail was refused for good.

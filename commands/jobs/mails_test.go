@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type office struct {
 	people *directory.Directory
 	store  events.Store
 	client *Client
+	now    func() time.Time
 
 	mu      sync.Mutex
 	sent    []string // to whom
@@ -43,7 +45,7 @@ func newOffice(t *testing.T) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	return &office{t: t, pool: pool, people: directory.New(pool), store: store, client: open(t, pool)}
+	return &office{t: t, pool: pool, people: directory.New(pool), store: store, client: open(t, pool), now: time.Now}
 }
 
 // Send implements commands.Mailer.
@@ -66,7 +68,7 @@ func (o *office) mails() []string {
 func (o *office) run() (stop func()) {
 	o.t.Helper()
 	shown := func(context.Context, events.Position, []string) bool { return true }
-	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown), Directory: o.people, PublicURL: "http://localhost"}})
+	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown), Directory: o.people, PublicURL: "http://localhost", Now: o.now}})
 }
 
 // invited notes that a tenant has invited addresses, and adds the jobs.
@@ -222,27 +224,84 @@ func TestJobsThatWereGivenUpAreCounted(t *testing.T) {
 	}
 }
 
+// The bound is one for all nodes, in whatever case the address is written. A node that starts later knows what was mailed before.
 func TestAnAddressGetsFewInvitations(t *testing.T) {
-	var r recentMails
-	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	var giveBack func()
-	for range maxMails {
-		var ok bool
-		if giveBack, ok = r.take("me@example.com", now); !ok {
-			t.Fatal("refused too early")
+	t.Parallel()
+	o := newOffice(t)
+	var later atomic.Int64
+	o.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	me, you := addresses(1)[0], addresses(1)[0]
+	invite := func(times int, email string) {
+		for i := range times {
+			if i%2 == 0 {
+				email = strings.ToUpper(email)
+			}
+			o.invited(email)
 		}
+		o.done()
 	}
-	if _, ok := r.take("ME@example.com", now); ok {
-		t.Error("one too many")
+	got := func(email string) (n int) {
+		for _, to := range o.mails() {
+			if strings.EqualFold(to, email) {
+				n++
+			}
+		}
+		return n
 	}
-	if _, ok := r.take("you@example.com", now); !ok {
-		t.Error("another address is refused")
+	stop, stopOther := o.run(), o.run()
+	invite(maxInvitations+3, me)
+	invite(1, you)
+	if got(me) != maxInvitations || got(you) != 1 {
+		t.Errorf("one address got %d invitations, another %d", got(me), got(you))
 	}
-	giveBack()
-	if _, ok := r.take("me@example.com", now); !ok {
-		t.Error("refused though one was not sent")
+	stop()
+	stopOther()
+	o.run()
+	invite(2, me)
+	if got(me) != maxInvitations {
+		t.Errorf("the address got %d invitations after another node started", got(me))
 	}
-	if _, ok := r.take("me@example.com", now.Add(mailWindow)); !ok {
-		t.Error("refused in the next hour")
+	later.Store(int64(invitationWindow))
+	invite(1, me)
+	if got(me) != maxInvitations+1 {
+		t.Errorf("the address got %d invitations after an hour", got(me))
+	}
+	if err := NewLinks(o.client).RemoveOld(t.Context(), o.now()); err != nil {
+		t.Fatal(err)
+	}
+	var kept int
+	if err := o.pool.QueryRow(t.Context(), `select count(*) from keep.mailed_invitations`).Scan(&kept); err != nil || kept != 1 {
+		t.Errorf("%d invitations are kept in mind: %v", kept, err)
+	}
+}
+
+// Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of another's.
+func TestJobsThatInviteAtOnce(t *testing.T) {
+	t.Parallel()
+	m := &Mails{Now: time.Now, pool: newOffice(t).pool}
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var places []int64
+	for job := range int64(40) {
+		running.Go(func() {
+			may, err := m.mayInvite(t.Context(), job, "me@example.com")
+			if err != nil {
+				t.Error(err)
+			}
+			if may {
+				mu.Lock()
+				defer mu.Unlock()
+				places = append(places, job)
+			}
+		})
+	}
+	running.Wait()
+	if len(places) != maxInvitations {
+		t.Fatalf("%d jobs may invite", len(places))
+	}
+	for _, job := range places {
+		if may, err := m.mayInvite(t.Context(), job, "me@example.com"); !may || err != nil {
+			t.Errorf("the next attempt of a job: %v, %v", may, err)
+		}
 	}
 }
