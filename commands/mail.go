@@ -14,10 +14,14 @@ type Mail struct {
 
 // Mailer sends mails.
 type Mailer interface {
-	// Send hands a mail over to whoever delivers it. It may take half a minute: nobody should wait for it. Its errors name no address; ErrMailRefused
-	// says that there is no use in sending it again.
+	// Send hands a mail over to whoever delivers it. It may take half a minute: nobody should wait for it. Its errors name no address. ErrMailRefused and
+	// ErrMailDeferred say that the recipient is the reason; with any other, mails to others fail too.
 	Send(ctx context.Context, m Mail) error
 }
 
-// ErrMailRefused says that a mail was refused for good.
-var ErrMailRefused = errors.New("the mail is refused for good")
+var (
+	// ErrMailRefused says that a mail to this recipient is refused for good.
+	ErrMailRefused = errors.New("the mail is refused for good")
+	// ErrMailDeferred says that mails to this recipient are not taken for now, while those to others may be.
+	ErrMailDeferred = errors.New("the recipient's mails are not taken for now")
+)

@@ -40,6 +40,7 @@ type PlatformInvitation struct {
 // verificationLink mails a link that verifies a person's address.
 type verificationLink struct {
 	UserID string `json:"userId" river:"unique"`
+	Cause  string `json:"cause" river:"unique"` // an id, as of the request for it
 }
 
 // resetLink mails a link that sets a new password.

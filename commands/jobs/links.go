@@ -26,14 +26,15 @@ type LinkMailer interface {
 	MailResetLink(ctx context.Context, email string, job int64) error
 }
 
-// VerifyTx has a person mailed a link that verifies their address, once tx is committed.
-func (l *Links) VerifyTx(ctx context.Context, tx pgx.Tx, userID string) error {
-	return l.client.Add(ctx, tx, verificationLink{UserID: userID})
+// VerifyTx has a person mailed a link that verifies their address, once tx is committed, and once for each cause: the id of the account for its
+// sign-up, that of the request for a further link.
+func (l *Links) VerifyTx(ctx context.Context, tx pgx.Tx, userID, cause string) error {
+	return l.client.Add(ctx, tx, verificationLink{UserID: userID, Cause: cause})
 }
 
-// Verify has a person mailed a link that verifies their address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
-func (l *Links) Verify(ctx context.Context, userID string) error {
-	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.VerifyTx(ctx, tx, userID) }))
+// Verify is VerifyTx in a transaction of its own. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+func (l *Links) Verify(ctx context.Context, userID, cause string) error {
+	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.VerifyTx(ctx, tx, userID, cause) }))
 }
 
 // requestsKept is how long an address is kept that a link was asked for: longer than all attempts to mail it take.

@@ -224,6 +224,51 @@ func TestJobsThatWereGivenUpAreCounted(t *testing.T) {
 	}
 }
 
+// A recipient whose mails the server does not take is nobody else's concern; a server that takes none is.
+func TestARecipientIsNoReasonToLook(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refusal error
+		failing int
+	}{{commands.ErrMailDeferred, 0}, {errors.New("connection refused"), 1}} {
+		o := newOffice(t)
+		o.refusal = fmt.Errorf("%w, RCPT TO: 450 4.2.1", c.refusal)
+		o.invited(addresses(1)...)
+		for _, state := range []string{"retryable", "discarded"} {
+			if _, err := o.pool.Exec(t.Context(), `update jobs.river_job set state = 'available', attempt = max_attempts - $1, finalized_at = null, scheduled_at = now()`,
+				map[string]int{"retryable": 3, "discarded": 1}[state]); err != nil {
+				t.Fatal(err)
+			}
+			stop := o.run()
+			eventually(t, "the mail has failed", func() bool { return states(t, o.pool, MemberInvitation{}.Kind())[state] == 1 })
+			stop()
+			counts, err := o.client.Counts(t.Context())
+			if err != nil || len(counts) != 1 || counts[0].State != state || counts[0].Failing != c.failing {
+				t.Errorf("%v: counted %+v, want %d failing (%v)", c.refusal, counts, c.failing, err)
+			}
+			list, err := o.client.List(t.Context(), state)
+			if err != nil || len(list) != 1 || !strings.Contains(list[0].Error, c.refusal.Error()) {
+				t.Errorf("listed are %+v, %v", list, err)
+			}
+		}
+	}
+}
+
+// Whoever asks for another link gets one; the same cause makes no second one.
+func TestVerificationLinksAreUniqueByCause(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	links := NewLinks(o.client)
+	for _, cause := range []string{"sign-up", "request 1", "sign-up", "request 2"} {
+		if err := links.Verify(t.Context(), "u1", cause); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := states(t, o.pool, verificationLink{}.Kind())["available"]; n != 3 {
+		t.Errorf("there are %d jobs, want 3", n)
+	}
+}
+
 // The bound is one for all nodes, in whatever case the address is written. A node that starts later knows what was mailed before.
 func TestAnAddressGetsFewInvitations(t *testing.T) {
 	t.Parallel()

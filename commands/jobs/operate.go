@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+
+	"flagledger/commands"
 )
 
 // Entry is a job as operators see it.
@@ -82,8 +84,8 @@ func named(id int64, err error) error {
 	return nil
 }
 
-// Count is how many jobs of a kind are in a state. Failing ones have failed five times or more, or were given up. A run of a task that was given up does
-// not count once a later one has succeeded.
+// Count is how many jobs of a kind are in a state. Failing ones have failed five times or more, or were given up: not those whose recipient was the reason,
+// nor a run of a task after which another has succeeded.
 type Count struct {
 	Kind    string
 	State   string
@@ -93,12 +95,13 @@ type Count struct {
 
 // Counts counts all jobs but those that are completed, by kind and state.
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
-	rows, err := c.pool.Query(ctx, `select kind, state::text as state, count(*)::int as n, count(*) filter (where case state
-			when 'discarded' then kind <> $1 or not exists (select from jobs.river_job later
+	rows, err := c.pool.Query(ctx, `select kind, state::text as state, count(*)::int as n, count(*) filter (where case
+			when errors[cardinality(errors)] ->> 'error' like '%' || $2 || '%' then false
+			when state = 'discarded' then kind <> $1 or not exists (select from jobs.river_job later
 				where later.kind = $1 and later.args = job.args and later.id > job.id and later.state = 'completed')
 			else attempt >= 5 and state <> 'cancelled' end)::int as failing
 		from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled') group by 1, 2 order by 1, 2`,
-		upkeep{}.Kind())
+		upkeep{}.Kind(), commands.ErrMailDeferred.Error())
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}

@@ -100,7 +100,7 @@ func TestRefusals(t *testing.T) {
 		return nil
 	}})
 	patient := open(t, "smtp://"+busy.Addr+"?from=a@example.com", busy)
-	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, commands.ErrMailRefused) || !strings.Contains(err.Error(), "for now") {
+	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, commands.ErrMailRefused) || errors.Is(err, commands.ErrMailDeferred) {
 		t.Errorf("a busy server: %v", err)
 	}
 	if err := patient.Send(t.Context(), letter); err != nil || len(busy.Mails()) != 1 {
@@ -129,6 +129,46 @@ func TestRefusals(t *testing.T) {
 	}
 	if gone.Send(t.Context(), letter) == nil {
 		t.Error("a server that is not there took a mail")
+	}
+}
+
+// What a server says of the recipient is that mail's own failure, all else concerns every mail.
+func TestWhoARefusalConcerns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code     int
+		status   smtp.EnhancedCode
+		want     error // nil for one that concerns every mail
+		atTheEnd bool  // of the mail, and not for its recipient
+	}{
+		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrMailRefused, false},
+		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrMailRefused, true},
+		{552, smtp.EnhancedCode{5, 2, 2}, commands.ErrMailRefused, false},
+		{550, smtp.NoEnhancedCode, commands.ErrMailRefused, false},
+		{450, smtp.EnhancedCode{4, 2, 1}, commands.ErrMailDeferred, false},
+		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrMailDeferred, false},
+		{450, smtp.NoEnhancedCode, commands.ErrMailDeferred, false},
+		{554, smtp.EnhancedCode{5, 7, 1}, nil, false}, // relay access denied
+		{550, smtp.EnhancedCode{5, 1, 8}, nil, true},  // the sender is not known
+		{550, smtp.NoEnhancedCode, nil, true},
+		{452, smtp.EnhancedCode{4, 3, 1}, nil, false}, // the disk is full
+		{421, smtp.EnhancedCode{4, 3, 2}, nil, false},
+	} {
+		refusal := &smtp.SMTPError{Code: c.code, EnhancedCode: c.status, Message: "no, " + letter.To}
+		o := mailtest.Options{RefuseRecipient: func(string) error { return refusal }}
+		if c.atTheEnd {
+			o = mailtest.Options{Refuse: func(int) error { return refusal }}
+		}
+		server := mailtest.New(t, o)
+		err := open(t, "smtp://"+server.Addr+"?from=a@example.com", server).Send(t.Context(), letter)
+		for _, kind := range []error{commands.ErrMailRefused, commands.ErrMailDeferred} {
+			if errors.Is(err, kind) != (kind == c.want) {
+				t.Errorf("%d %v, at the end %v: %v; want %v", c.code, c.status, c.atTheEnd, err, c.want)
+			}
+		}
+		if err == nil || strings.Contains(err.Error(), "@") {
+			t.Errorf("the error is %v", err)
+		}
 	}
 }
 

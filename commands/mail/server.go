@@ -11,6 +11,7 @@ import (
 	netmail "net/mail"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -106,15 +107,32 @@ func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
 		why := fmt.Sprintf("%s: %s", refusal.Reason, strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))
-		if refusal.IsTemp() {
-			return fmt.Errorf("the mail is not taken for now, %s", why)
+		switch {
+		case !refusesRecipient(refusal):
+			return fmt.Errorf("the server does not take the mail, %s", why)
+		case refusal.IsTemp():
+			return fmt.Errorf("%w, %s", commands.ErrMailDeferred, why)
+		default:
+			return fmt.Errorf("%w, %s", commands.ErrMailRefused, why)
 		}
-		return fmt.Errorf("%w, %s", commands.ErrMailRefused, why)
 	}
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {
 		return fmt.Errorf("the server refuses the connection or the sign-in: %d", answer.Code)
 	}
 	return err
+}
+
+// refusesRecipient reports whether a server would take a mail to somebody else. RFC 3463 tells: the second number of a status is 1 for addresses and 2
+// for mailboxes. A server without such statuses answers RCPT with one of the codes that RFC 5321 has for mailboxes.
+func refusesRecipient(e *mail.SendError) bool {
+	if e.Reason != mail.ErrSMTPRcptTo && e.Reason != mail.ErrSMTPDataClose {
+		return false
+	}
+	if status := strings.Split(e.EnhancedStatusCode(), "."); len(status) == 3 {
+		ofSender := status[1] == "1" && (status[2] == "7" || status[2] == "8")
+		return (status[1] == "1" || status[1] == "2") && !ofSender
+	}
+	return e.Reason == mail.ErrSMTPRcptTo && slices.Contains([]int{450, 550, 551, 552, 553}, e.ErrorCode())
 }
 
 func (s *Server) send(ctx context.Context, message *mail.Msg) error {

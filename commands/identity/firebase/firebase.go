@@ -32,7 +32,7 @@ type Options struct {
 	Gone func(ctx context.Context, userID string) error
 	// Links has links mailed.
 	Links interface {
-		Verify(ctx context.Context, userID string) error
+		Verify(ctx context.Context, userID, cause string) error
 		Reset(ctx context.Context, email string, now time.Time) error
 	}
 	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
@@ -109,7 +109,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	if err != nil {
 		return commands.Session{}, refusal(err, signingUp)
 	}
-	if err := p.o.Links.Verify(ctx, made.LocalId); err != nil {
+	if err := p.o.Links.Verify(ctx, made.LocalId, made.LocalId); err != nil {
 		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err) // a new password verifies it too
 	}
 	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)

@@ -55,7 +55,7 @@ func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSe
 // atOnce mails links without a job.
 type atOnce struct{ *Provider }
 
-func (l atOnce) Verify(ctx context.Context, userID string) error {
+func (l atOnce) Verify(ctx context.Context, userID, _ string) error {
 	return l.MailVerificationLink(ctx, userID, 1)
 }
 

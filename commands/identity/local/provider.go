@@ -90,7 +90,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 			return err
 		}
 		if !who.verified {
-			if err := p.o.Links.VerifyTx(ctx, tx, who.userID); err != nil {
+			if err := p.o.Links.VerifyTx(ctx, tx, who.userID, who.userID); err != nil {
 				return err
 			}
 		}

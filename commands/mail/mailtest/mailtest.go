@@ -36,6 +36,8 @@ type Options struct {
 	User, Password string
 	// Refuse is asked for each mail, counted from 1.
 	Refuse func(n int) error
+	// RefuseRecipient is asked for each recipient; nil for none.
+	RefuseRecipient func(address string) error
 }
 
 // Server is a running server. It ends with the test.
@@ -153,6 +155,9 @@ func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 
 func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	c.mail.To = to
+	if c.s.o.RefuseRecipient != nil {
+		return c.s.o.RefuseRecipient(to)
+	}
 	return nil
 }
 
