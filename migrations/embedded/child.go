@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -116,7 +117,7 @@ func (p *Postgres) launch(ctx context.Context) (*child, error) {
 	}
 
 	args := []string{"-D", p.cluster, "-p", strconv.Itoa(p.port)}
-	for _, s := range settings {
+	for _, s := range slices.Concat(settings, p.settings) {
 		args = append(args, "-c", s)
 	}
 	cmd := p.runAs.command(context.Background(), p.bin.dir+"/postgres", args...)

@@ -35,6 +35,9 @@ type Options struct {
 	// postgres (the cluster), postgres.password, postgres.log and, if binaries
 	// cannot be kept in a cache, bin.
 	Dir string
+	// Settings are further ones of the server, as name=value. They count over the
+	// usual ones.
+	Settings []string
 	// Log tells of downloads, restarts and servers left behind. Nil for none.
 	Log *slog.Logger
 }
@@ -46,6 +49,7 @@ type Postgres struct {
 	cluster  string // dir/postgres
 	bin      binaries
 	runAs    *account // nil: the user of this process
+	settings []string // beyond the usual ones
 	port     int
 	password string
 	lock     *folderLock
@@ -71,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Postgres, error) {
 }
 
 func start(ctx context.Context, o Options, from sources) (_ *Postgres, err error) {
-	p := &Postgres{log: o.Log, done: make(chan struct{})}
+	p := &Postgres{settings: o.Settings, log: o.Log, done: make(chan struct{})}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}

@@ -150,7 +150,7 @@ func (p *Postgres) supervise(life context.Context, c *child) {
 		p.setChild(nil)
 		p.log.Error("Postgres died; starting it again", "pid", c.pid, "ending", c.ending)
 		died := time.Now()
-		if died.Sub(born) > longestPause {
+		if died.Sub(born) > pause { // it does not die at once
 			pause = 0
 		}
 		for c = nil; c == nil; {

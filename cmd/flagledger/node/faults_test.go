@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -138,24 +139,27 @@ func connect(t testing.TB, databaseURL string) *pgx.Conn {
 	return conn
 }
 
+// column is what a query with one column finds.
+func column[T any](t testing.TB, conn *pgx.Conn, sql string) []T {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // readModels is all rows of all read models, by table.
 func readModels(t testing.TB, databaseURL string) map[string][]string {
 	t.Helper()
 	conn := connect(t, databaseURL)
-	column := func(sql string) []string {
-		rows, err := conn.Query(t.Context(), sql)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
 	tables := map[string][]string{}
-	for _, table := range column(`select tablename from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`) {
-		tables[table] = column(`select t::text from read.` + table + ` t order by t::text collate "C"`)
+	for _, table := range column[string](t, conn, `select tablename from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`) {
+		tables[table] = column[string](t, conn, `select t::text from read.`+table+` t order by t::text collate "C"`)
 	}
 	return tables
 }
@@ -173,6 +177,32 @@ func sameReadModels(t testing.TB, before, after map[string][]string) {
 			t.Errorf("%s has no rows", table)
 		}
 	}
+}
+
+// checkpoints is where read models stand in the log, by projection.
+func checkpoints(t testing.TB, conn *pgx.Conn) map[string]int64 {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `select projection, commit from read.checkpoints`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := map[string]int64{}
+	var name string
+	var commit int64
+	if _, err := pgx.ForEachRow(rows, []any{&name, &commit}, func() error { list[name] = commit; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// behind reports whether a checkpoint stands before where it stood.
+func behind(now, before map[string]int64) bool {
+	for projection, commit := range before {
+		if now[projection] < commit {
+			return true
+		}
+	}
+	return false
 }
 
 // settled waits until the service is in good health and its read models hold all of the log.
@@ -217,32 +247,54 @@ func TestACrashOfPostgresHidesNothing(t *testing.T) {
 }
 
 // The commits of read models do not wait for the disk: a crash may take the last ones back, and the projectors go back to the checkpoints that are left.
-// Each of the kills costs a recovery of Postgres, which takes some seconds: FLAGLEDGER_KILLS=20 has more of them.
+// FLAGLEDGER_KILLS is how often Postgres is killed. It is killed some more where no commit has been taken back until then.
 func TestKillingPostgresUnderLoad(t *testing.T) {
-	kills := 5
+	t.Parallel()
+	kills := 20
 	if n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_KILLS")); err == nil {
 		kills = n
 	}
-	dir, p := nodetest.OwnPostgres(t)
+	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s") // commits of read models are brought to the disk by those of facts alone
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")
 	l := startLoad(c, 6)
-	for i := range kills {
-		l.more(20)
-		began, how := time.Now(), "a kill"
-		if i < kills-1 {
-			if err := syscall.Kill(nodetest.Postmaster(dir), syscall.SIGKILL); err != nil {
+	l.more(20)
+	var back latencies
+	killed, undone := 0, 0
+	for killed < kills || undone == 0 && killed < kills+20 {
+		postmaster, conn := p.PID(), connect(t, p.URL())
+		release := func() {}
+		if killed%2 == 1 { // right after writes: no later fact brings the commits of their read models to the disk
+			release = l.hold()
+		}
+		processes := column[int](t, conn, `select pid from pg_stat_activity`)
+		before := checkpoints(t, conn)
+		began := time.Now()
+		for _, pid := range append([]int{postmaster}, processes...) { // else the others would go on for a moment
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				t.Fatal(err)
 			}
-		} else { // long enough for writes to be given up
-			how = "an outage"
-			before, end := l.unknown.Load(), nodetest.Outage(t, dir)
-			s.Eventually("writes fail", func() bool { return l.unknown.Load() > before+6 })
-			end()
 		}
+		s.Eventually("Postgres is started again", func() bool { pid := p.PID(); return pid != 0 && pid != postmaster })
+		if behind(checkpoints(t, connect(t, p.URL())), before) {
+			undone++
+		}
+		release()
 		l.more(20)
-		t.Logf("writes go on %v after the beginning of %s", time.Since(began).Round(time.Millisecond), how)
+		back.add(time.Since(began))
+		killed++
 	}
+	t.Logf("writes go on after kills: %v; commits of read models were taken back by %d of them", &back, undone)
+	if undone == 0 {
+		t.Errorf("no commit of a read model was taken back by %d kills", killed)
+	}
+
+	// Long enough for writes to be given up.
+	began, given, end := time.Now(), l.unknown.Load(), nodetest.Outage(t, dir)
+	s.Eventually("writes fail", func() bool { return l.unknown.Load() > given+6 })
+	end()
+	l.more(20)
+	t.Logf("writes go on %v after the beginning of an outage", time.Since(began).Round(time.Millisecond))
 	l.stop()
 	settled(s)
 	l.audit()

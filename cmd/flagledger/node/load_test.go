@@ -44,6 +44,7 @@ type load struct {
 	async        atomic.Int64 // acknowledged before they could be read
 	unknown      atomic.Int64
 	outcomes     []map[int]bool // of each writer's writes: whether they were acknowledged
+	writing      sync.RWMutex   // write-locked while no write may be made
 	stop         func()
 }
 
@@ -91,6 +92,8 @@ func ownFlag(writer int) string { return fmt.Sprintf("own-%d", writer) }
 func newFlagKey(writer, n int) string { return fmt.Sprintf("new-%d-%d", writer, n) }
 
 func (l *load) write(w, n int) nodetest.Reply {
+	l.writing.RLock()
+	defer l.writing.RUnlock()
 	if n%2 == 1 {
 		return l.c.Attempt("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":"boolean"}`, newFlagKey(w, n)))
 	}
@@ -102,6 +105,12 @@ func (l *load) more(n int64) {
 	l.c.Service.T.Helper()
 	before := l.acknowledged.Load()
 	l.c.Service.Eventually("more writes are acknowledged", func() bool { return l.acknowledged.Load() >= before+n })
+}
+
+// hold waits for the answers to the writes under way, and lets no other one be made until release is called.
+func (l *load) hold() (release func()) {
+	l.writing.Lock()
+	return l.writing.Unlock
 }
 
 // audit checks, once the load has stopped and the read models are current, that each acknowledged write was made once and no write twice.

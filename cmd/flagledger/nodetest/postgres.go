@@ -29,14 +29,14 @@ func DataFolder(t testing.TB) string {
 	return dir
 }
 
-// OwnPostgres starts a Postgres that nobody else's tests use, so that it may be killed.
-func OwnPostgres(t testing.TB) (dir string, p *embedded.Postgres) {
+// OwnPostgres starts a Postgres that nobody else's tests use, so that it may be killed. settings are of the form name=value.
+func OwnPostgres(t testing.TB, settings ...string) (dir string, p *embedded.Postgres) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it needs a Postgres, and -short is set")
 	}
 	dir = DataFolder(t)
-	p, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: Log(t)})
+	p, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Settings: settings, Log: Log(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
