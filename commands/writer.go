@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,6 +53,10 @@ type Await func(ctx context.Context, position events.Position, names []string) b
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
 const tenantCommands = 8
 
+// maxTurn is how long a command keeps its turn on a stream while it waits until its change can be read. So those who change one resource without pause
+// get on as fast as the read models do, and leave the node to others; and read models that lag do not stop them.
+const maxTurn = 50 * time.Millisecond
+
 // NewWriter returns a writer on a store.
 func NewWriter(store events.Store, await Await) *Writer {
 	return &Writer{store: store, await: await, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1)}
@@ -89,7 +94,14 @@ const writeTimeout = 5 * time.Second
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	leave, err := w.enterStream(ctx, cmd.stream())
+	if err != nil {
+		var s S
+		return s, Done{}, err
+	}
+	defer leave()
 	s, did, err := carryOut[S, P](ctx, w, by, cmd)
+	defer time.AfterFunc(maxTurn, leave).Stop()
 	done := Done{Async: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
 	if did.changed || did.repeated {
 		done.Position = did.last.position
@@ -107,7 +119,7 @@ type outcome struct {
 
 func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, did outcome, err error) {
 	stream := cmd.stream()
-	leave, err := w.enter(ctx, stream, cmd.tenant())
+	leave, err := w.enterTenant(ctx, cmd.tenant())
 	if err != nil {
 		return s, did, err
 	}
@@ -171,24 +183,25 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 	}
 }
 
-// enter waits for a command's turn: on its stream one is carried out at a time, so that they do not lose races to each other, and of a tenant's a few.
-func (w *Writer) enter(ctx context.Context, stream, tenant string) (leave func(), err error) {
-	leaveStream, err := w.streams.enter(ctx, stream)
+// enterStream waits for a command's turn on its stream. There one is carried out at a time, so that they do not lose races to each other.
+func (w *Writer) enterStream(ctx context.Context, stream string) (leave func(), err error) {
+	leave, err = w.streams.enter(ctx, stream)
 	if err != nil {
 		return nil, refuse(TooMany, "other changes of the same resource are under way, and this one's turn did not come in %v; it has not been made", writeTimeout)
 	}
+	return sync.OnceFunc(leave), nil
+}
+
+// enterTenant waits until the tenant has fewer than tenantCommands under way.
+func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), err error) {
 	if tenant == "" {
-		return leaveStream, nil
+		return func() {}, nil
 	}
-	leaveTenant, err := w.tenants.enter(ctx, tenant)
+	leave, err = w.tenants.enter(ctx, tenant)
 	if err != nil {
-		leaveStream()
 		return nil, refuse(TooMany, "%d changes of the tenant are made at once, and this one's turn did not come in %v; it has not been made", tenantCommands, writeTimeout)
 	}
-	return func() {
-		leaveTenant()
-		leaveStream()
-	}, nil
+	return leave, nil
 }
 
 // batchOf makes events of facts, with ids of the request where it has some.

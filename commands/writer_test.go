@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"flagledger/events"
@@ -102,6 +103,54 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 	if _, _, err := Do(t.Context(), w, By{}, RegisterUser{ID: "u"}); err != nil {
 		t.Errorf("a person: %v", err)
 	}
+}
+
+func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, w := newMemory()
+		given(t, w, 0)
+		made := func() int {
+			store.mu.Lock()
+			defer store.mu.Unlock()
+			return len(store.streams[theFlag.stream()]) - 1
+		}
+		shown := make(chan struct{})
+		w.await = func(ctx context.Context, _ events.Position, _ []string) bool {
+			select {
+			case <-shown:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		do := func(on bool) {
+			if _, _, err := Do(t.Context(), w, By{}, switchTo(on)); err != nil {
+				t.Error(err)
+			}
+		}
+		for i := range 4 {
+			go do(i%2 == 0)
+			synctest.Wait() // they come in this order
+		}
+		if made() != 1 {
+			t.Errorf("%d changes are made before the first can be read", made())
+		}
+		shown <- struct{}{}
+		synctest.Wait()
+		if made() != 2 {
+			t.Errorf("%d changes are made once the first can be read", made())
+		}
+		time.Sleep(maxTurn)
+		synctest.Wait()
+		if made() != 3 {
+			t.Errorf("%d changes are made after the time that one may hold its turn", made())
+		}
+		close(shown)
+		synctest.Wait()
+		if made() != 4 {
+			t.Errorf("%d changes are made in the end", made())
+		}
+	})
 }
 
 // The wait for a turn takes seconds at times. A fact that is appended later is not to seem older.
