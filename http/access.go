@@ -124,7 +124,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return nil, err
 	}
 	if p.machine == nil && p.tenant != nil && asked != "" {
-		a.directory.NoteUse(p.claims.UserID, p.tenant.ID())
+		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID())
 	}
 	if need.environment {
 		if err := p.selectEnvironment(header(r, environmentHeader)); err != nil {
@@ -137,11 +137,11 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 // checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase them. Calls about no tenant are let through for
 // somebody who began on another node just now, which this node's snapshot may not show yet.
 func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
-	if p.machine != nil || a.live.Registered(p.claims.UserID) {
+	if p.machine != nil || a.Live.Registered(p.claims.UserID) {
 		return nil
 	}
 	if need.who == person {
-		if _, err := a.queries.PlatformUser(ctx, p.claims.UserID); !errors.Is(err, queries.ErrNotFound) {
+		if _, err := a.Queries.PlatformUser(ctx, p.claims.UserID); !errors.Is(err, queries.ErrNotFound) {
 			return err
 		}
 	}
@@ -163,17 +163,17 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 // checkRevoked tells whether what a token proves has been revoked.
 func (a *API) checkRevoked(c *credential) error {
 	if c.machine != nil {
-		if client, ok := a.live.Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
+		if client, ok := a.Live.Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
 			return newProblem(http.StatusUnauthorized, "the client of the token has been deleted")
 		}
 		return nil
 	}
-	return commands.CheckSession(a.live, c.claims)
+	return commands.CheckSession(a.Live, c.claims)
 }
 
 // stillAllowed reports whether a principal who was admitted to an environment of a tenant would be admitted again.
 func (a *API) stillAllowed(p *principal, need access) bool {
-	if !a.now().Before(p.expires) || a.checkRevoked(p.credential) != nil {
+	if !a.Now().Before(p.expires) || a.checkRevoked(p.credential) != nil {
 		return false
 	}
 	now := &principal{credential: p.credential}
@@ -206,13 +206,13 @@ func (a *API) authorize(p *principal, need access, id string) error {
 // one that does not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if id == "" {
-		tenants := a.live.TenantsOf(p.claims.UserID)
+		tenants := a.Live.TenantsOf(p.claims.UserID)
 		if len(tenants) == 0 {
 			return newProblem(http.StatusForbidden, "the caller is a member of no tenant")
 		}
 		id = tenants[0]
 	}
-	tenant, ok := a.live.Tenant(id)
+	tenant, ok := a.Live.Tenant(id)
 	if ok {
 		p.role, ok = tenant.Role(p.claims.UserID)
 	}
@@ -228,7 +228,7 @@ func (a *API) authorizePerson(p *principal, need access, id string) error {
 
 // authorizeMachine lets a machine into its own tenant, for what its token has the scope of.
 func (a *API) authorizeMachine(p *principal, need access, id string) error {
-	tenant, ok := a.live.Tenant(p.machine.tenantID)
+	tenant, ok := a.Live.Tenant(p.machine.tenantID)
 	switch {
 	case !ok:
 		return newProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")

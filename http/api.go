@@ -70,27 +70,15 @@ type Options struct {
 
 // API serves the interface.
 type API struct {
-	options    Options
-	writer     *commands.Writer
-	queries    *queries.Queries
-	live       Live
-	identity   commands.Identity
-	directory  *directory.Directory
-	meter      *metering.Meter
-	requests   *idempotency.Requests
-	tokens     *tokens
-	limiter    *limit.Limiter
-	now        func() time.Time
-	signIn     *commands.SignIn
-	inviter    *commands.Inviter
-	tenancies  *commands.Tenancies
-	superUsers commands.SuperUsers
-	router     *chi.Mux
-	huma       huma.API
-	durations  *durations
-	streams    prometheus.Gauge
-	ending     chan struct{} // closed when a server of the interface shuts down
-	end        func()
+	Options
+	tokens    *tokens
+	limiter   *limit.Limiter
+	router    *chi.Mux
+	huma      huma.API
+	durations *durations
+	streams   prometheus.Gauge
+	ending    chan struct{} // closed when a server of the interface shuts down
+	end       func()
 
 	evaluateSchema, legacyEvaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
 }
@@ -101,8 +89,7 @@ func New(o Options) *API {
 		o.Now = time.Now
 	}
 	a := &API{
-		options: o, writer: o.Writer, queries: o.Queries, live: o.Live, identity: o.Identity, directory: o.Directory, meter: o.Meter, requests: o.Requests,
-		tokens: newTokens(o), now: o.Now, limiter: limit.New(o.Limits, o.Proxies, o.Now), signIn: o.SignIn, inviter: o.Inviter, tenancies: o.Tenancies, superUsers: o.SuperUsers, router: chi.NewMux(),
+		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
@@ -120,43 +107,46 @@ func New(o Options) *API {
 	a.router.Get(jwksRoute, a.jwks)
 	a.addDocs()
 	a.addPages()
-	a.router.Group(func(r chi.Router) {
-		r.Use(a.started)
-		r.Post(evaluateRoute, a.evaluate)
-		r.Post(legacyEvaluateRoute, a.legacyEvaluate)
-		r.Post(evaluateManyRoute, a.evaluateMany)
-		r.Post(ofrepRoute, a.ofrepEvaluate)
-		r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
-		r.Post(grantRoute, a.token)
-		r.Post(legacyGrantRoute, a.legacyToken)
-		r.Get(streamRoute, a.stream)
-		setUpHuma()
-		a.huma = humachi.New(r, a.openAPI())
-		a.addSystem()
-		a.addAuth()
-		a.addLegacy()
-		a.addOAuth()
-		a.addTenants()
-		a.addEnvironments()
-		a.addMembers()
-		a.addUsage()
-		a.addPlatform()
-		a.addInvitations()
-		a.addLegacyPlatform()
-		a.addProjects()
-		a.addFlags()
-		a.addProjectFlags()
-		a.addVariations()
-		a.addRules()
-		a.addHistory()
-		a.documentEvaluate()
-		a.documentOFREP()
-		a.documentToken()
-		a.documentJWKS()
-		a.documentStream()
-	})
+	a.router.Group(a.addRoutes)
 	a.publish()
 	return a
+}
+
+// addRoutes adds what is answered once the flags are there.
+func (a *API) addRoutes(r chi.Router) {
+	r.Use(a.started)
+	r.Post(evaluateRoute, a.evaluate)
+	r.Post(legacyEvaluateRoute, a.legacyEvaluate)
+	r.Post(evaluateManyRoute, a.evaluateMany)
+	r.Post(ofrepRoute, a.ofrepEvaluate)
+	r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
+	r.Post(grantRoute, a.token)
+	r.Post(legacyGrantRoute, a.legacyToken)
+	r.Get(streamRoute, a.stream)
+	setUpHuma()
+	a.huma = humachi.New(r, a.openAPI())
+	a.addSystem()
+	a.addAuth()
+	a.addLegacy()
+	a.addOAuth()
+	a.addTenants()
+	a.addEnvironments()
+	a.addMembers()
+	a.addUsage()
+	a.addPlatform()
+	a.addInvitations()
+	a.addLegacyPlatform()
+	a.addProjects()
+	a.addFlags()
+	a.addProjectFlags()
+	a.addVariations()
+	a.addRules()
+	a.addHistory()
+	a.documentEvaluate()
+	a.documentOFREP()
+	a.documentToken()
+	a.documentJWKS()
+	a.documentStream()
 }
 
 // setUpHuma sets what huma has for the whole process.
@@ -175,7 +165,7 @@ func (a *API) Server() *http.Server {
 		WriteTimeout:      answerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}
 	server.RegisterOnShutdown(a.end)
 	return server

@@ -111,7 +111,7 @@ func (a *API) addAuth() {
 }
 
 func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput, error) {
-	session, active, err := a.signIn.Refresh(ctx, requestBy(ctx), refreshToken)
+	session, active, err := a.SignIn.Refresh(ctx, requestBy(ctx), refreshToken)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +124,12 @@ func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error
 		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
 			return commands.Claims{}, err
 		}
-		session, err := a.identity.SignUp(ctx, in.Email, in.Password, in.DisplayName)
+		session, err := a.Identity.SignUp(ctx, in.Email, in.Password, in.DisplayName)
 		return session.Claims, err
 	}
 	claims, err := a.claimsOf(ctx, in.IDToken)
 	if err == nil {
-		err = a.signIn.CheckNew(claims)
+		err = a.SignIn.CheckNew(claims)
 	}
 	return claims, err
 }
@@ -154,7 +154,7 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	if c.machine != nil {
 		return commands.Claims{}, newProblem(http.StatusUnauthorized, "the token is no ID token")
 	}
-	return a.identity.Admit(ctx, idToken)
+	return a.Identity.Admit(ctx, idToken)
 }
 
 // requestBy is the metadata of a change by somebody who has not signed in yet: the use case finds out who.
@@ -164,11 +164,11 @@ func requestBy(ctx context.Context) commands.By {
 }
 
 func (a *API) roleIn(tenantID, userID string) string {
-	return string(a.live.RoleIn(tenantID, userID))
+	return string(a.Live.RoleIn(tenantID, userID))
 }
 
 func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) (*bootstrapOutput, error) {
-	active, err := a.signIn.LetIn(ctx, requestBy(ctx), c)
+	active, err := a.SignIn.LetIn(ctx, requestBy(ctx), c)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +177,8 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	data.ActiveTenantID, data.ActiveTenantRole = active, a.roleIn(active, c.UserID)
 	data.User.UID, data.User.Email = c.UserID, c.Email
 	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
-	for _, id := range a.live.TenantsOf(c.UserID) {
-		tenant, ok := a.live.Tenant(id)
+	for _, id := range a.Live.TenantsOf(c.UserID) {
+		tenant, ok := a.Live.Tenant(id)
 		if !ok {
 			continue
 		}
@@ -196,7 +196,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 
 // openSession answers somebody who has just signed in.
 func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
-	active, err := a.signIn.LetIn(ctx, requestBy(ctx), s.Claims)
+	active, err := a.SignIn.LetIn(ctx, requestBy(ctx), s.Claims)
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +211,6 @@ func showSession(s commands.Session, role string) *sessionOutput {
 
 // logOut ends the session of the token that the call was made with.
 func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
-	done, err := a.signIn.LogOut(ctx, doer[commands.User](a), principalOf(ctx).claims)
+	done, err := a.SignIn.LogOut(ctx, doer[commands.User](a), principalOf(ctx).claims)
 	return succeeded(done), err
 }

@@ -28,7 +28,7 @@ func do[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, cmd
 // doer carries out the commands of calls as do does.
 func doer[S any, P commands.State[S]](a *API) commands.Doer[S] {
 	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
-		return do[S, P](ctx, a.writer, cmd)
+		return do[S, P](ctx, a.Writer, cmd)
 	}
 }
 

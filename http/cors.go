@@ -14,7 +14,7 @@ const browserCache = 2 * time.Hour
 // limit of their address, but are not counted: answering one costs no more than refusing it, and a page could not tell why it was refused.
 func (a *API) crossOrigin(next http.Handler) http.Handler {
 	answer := cors.New(cors.Options{
-		AllowedOrigins: a.options.Origins,
+		AllowedOrigins: a.Origins,
 		AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
 		AllowedHeaders: []string{
 			"Authorization", "Content-Type", "X-Tenant-ID", "X-Environment", "If-Match", "If-None-Match", "Idempotency-Key", "X-Change-Reason",

@@ -27,7 +27,7 @@ func (a *API) addEnvironments() {
 			TenantPath
 			PageInput
 		}) (*listOutput[string], error) {
-			names, total, err := a.queries.Environments(ctx, in.ID, in.page())
+			names, total, err := a.Queries.Environments(ctx, in.ID, in.page())
 			if err != nil {
 				return nil, err
 			}
@@ -40,7 +40,7 @@ func (a *API) addEnvironments() {
 		TenantChange
 		Body environmentBody
 	}) (*environmentOutput, error) {
-		_, done, err := do(ctx, a.writer, commands.AddEnvironment{
+		_, done, err := do(ctx, a.Writer, commands.AddEnvironment{
 			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment},
 		})
 		return &environmentOutput{
@@ -54,7 +54,7 @@ func (a *API) addEnvironments() {
 		TenantChange
 		Environment string `path:"environment" example:"staging"`
 	}) (*noContent, error) {
-		_, done, err := do(ctx, a.writer, commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
+		_, done, err := do(ctx, a.Writer, commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
 		return &noContent{changedBy(done)}, err
 	})
 }

@@ -182,7 +182,7 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*eva
 	if err != nil {
 		return err
 	}
-	a.meter.Count(p.tenant.ID(), 1)
+	a.Meter.Count(p.tenant.ID(), 1)
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)
@@ -201,7 +201,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	out := newOutput(w)
 	defer out.release()
 	failures, evaluated := map[string]evaluationError{}, 0
-	defer func() { a.meter.Count(p.tenant.ID(), evaluated) }()
+	defer func() { a.Meter.Count(p.tenant.ID(), evaluated) }()
 	out.text(`{"flags":{`)
 	separator, began := "", false
 	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, e.flagKeys, &e.Context, maxEvaluating) {

@@ -184,13 +184,13 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history stays")
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, changeFlags, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
-		_, done, err := do(ctx, a.writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
+		_, done, err := do(ctx, a.Writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	}, at.alias)
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
 		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*switchOutput, error) {
-				flag, done, err := do(ctx, a.writer, commands.SwitchFlag{
+				flag, done, err := do(ctx, a.Writer, commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
 				})
 				return &switchOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: success{true}}, err
@@ -200,7 +200,7 @@ func (a *API) addFlag(at flagRoute, reading access) {
 
 func (a *API) getFlag(ctx context.Context, in *FlagPath) (*flagOutput, error) {
 	p := principalOf(ctx)
-	flag, variations, err := a.queries.Flag(ctx, p.tenant.ID(), p.environment.ID, in.Key)
+	flag, variations, err := a.Queries.Flag(ctx, p.tenant.ID(), p.environment.ID, in.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	if in.Enabled != "" {
 		filter.Enabled = new(in.Enabled == "true")
 	}
-	rows, total, err := a.queries.Flags(ctx, p.tenant.ID(), p.environment.ID, filter, in.page())
+	rows, total, err := a.Queries.Flags(ctx, p.tenant.ID(), p.environment.ID, filter, in.page())
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 // createFlag makes a flag, which is then found under a path.
 func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path string) (*flagOutput, error) {
 	tenant := principalOf(ctx).tenant
-	flags, release, err := a.writer.Count(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {
+	flags, release, err := a.Writer.Count(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {
 		flags, _ := tenant.Size()
 		return flags
 	})
@@ -283,7 +283,7 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 }
 
 func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]) (*flagOutput, error) {
-	flag, done, err := do(ctx, a.writer, cmd)
+	flag, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (a *API) addHistory() {
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{Action: in.Action, UserID: in.UserID, Environment: in.EnvironmentFilter, From: in.From, To: in.To}
-			rows, total, err := a.queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
+			rows, total, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
 			if err != nil {
 				return nil, err
 			}

@@ -44,7 +44,7 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
-	attempt, answer, err := a.requests.Begin(r.Context(), request)
+	attempt, answer, err := a.Requests.Begin(r.Context(), request)
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
@@ -72,7 +72,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	if err != nil {
 		return false
 	}
-	attempt, answer, err := a.requests.Resume(r.Context(), request)
+	attempt, answer, err := a.Requests.Resume(r.Context(), request)
 	switch {
 	case commands.KindOf(err) == commands.Invalid:
 		return false
@@ -93,7 +93,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 func (a *API) signedOut(r *http.Request) *credential {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	c, err := a.tokens.verify(r.Context(), token)
-	if err != nil || c.machine != nil || a.live.ShutOut(c.claims.UserID) {
+	if err != nil || c.machine != nil || a.Live.ShutOut(c.claims.UserID) {
 		return nil
 	}
 	return c

@@ -73,15 +73,15 @@ func (a *API) addInvitations() {
 		ChangeInput
 		Body newInvitationBody
 	}) (*invitationOutput, error) {
-		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.superUsers.Has(in.Body.Email)}
-		if err := checkCommand(ctx, a.writer, wrongAddress(in.Body.Email), create); err != nil {
+		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.SuperUsers.Has(in.Body.Email)}
+		if err := checkCommand(ctx, a.Writer, wrongAddress(in.Body.Email), create); err != nil {
 			return nil, err
 		}
 		return a.invite(ctx, in.Body.Email, create)
 	})
 	register(a, super, operation("GET", path, "list-invitations", tag, "The invitations to the platform"),
 		func(ctx context.Context, in *PageInput) (*listOutput[InvitationBody], error) {
-			rows, total, err := a.queries.Invitations(ctx, in.page())
+			rows, total, err := a.Queries.Invitations(ctx, in.page())
 			if err != nil {
 				return nil, err
 			}
@@ -92,21 +92,21 @@ func (a *API) addInvitations() {
 	register(a, super, get, func(ctx context.Context, in *struct {
 		ID string `path:"invitationId" example:"0198c5a1-ab3f-7c62-9d17-8e5f3a1c7b24"`
 	}) (*invitationOutput, error) {
-		invitation, err := a.queries.Invitation(ctx, in.ID)
+		invitation, err := a.Queries.Invitation(ctx, in.ID)
 		return &invitationOutput{Body: showInvitation(invitation)}, err
 	})
 	revoke := operation("DELETE", path+"/{invitationId}", "revoke-invitation", tag, "Take an invitation back")
 	revoke.DefaultStatus = http.StatusNoContent
 	revoke.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, revoke, func(ctx context.Context, in *InvitationPath) (*noContent, error) {
-		_, done, err := do(ctx, a.writer, commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
+		_, done, err := do(ctx, a.Writer, commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
 		return &noContent{changedBy(done)}, err
 	})
 	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag, "Mail an invitation once more; it expires later")
 	resend.Description = "An address is mailed five invitations an hour at most."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
-		_, done, err := do(ctx, a.writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+		_, done, err := do(ctx, a.Writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
 		if err != nil {
 			return nil, err
 		}
@@ -126,15 +126,15 @@ func wrongAddress(email string) map[string]string {
 }
 
 func (a *API) invitationRef(id string) commands.InvitationRef {
-	return commands.InvitationRef{ID: id, Now: a.now()}
+	return commands.InvitationRef{ID: id, Now: a.Now()}
 }
 
 func (a *API) invite(ctx context.Context, email string, create commands.CreateInvitation) (*invitationOutput, error) {
 	if err := bodyErrors(ctx); err != nil {
 		return nil, err
 	}
-	create.Now = a.now()
-	invitation, done, err := a.inviter.ToPlatform(ctx, doer[commands.Invitation](a), create, email)
+	create.Now = a.Now()
+	invitation, done, err := a.Inviter.ToPlatform(ctx, doer[commands.Invitation](a), create, email)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 }
 
 func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOutput, error) {
-	claims, now := principalOf(ctx).claims, a.now()
-	accepted, done, err := a.inviter.Accept(ctx, by(ctx), claims, now)
+	claims, now := principalOf(ctx).claims, a.Now()
+	accepted, done, err := a.Inviter.Accept(ctx, by(ctx), claims, now)
 	if err != nil {
 		return nil, err
 	}

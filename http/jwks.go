@@ -26,5 +26,5 @@ func (a *API) documentJWKS() {
 func (a *API) jwks(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "public, max-age=3600")
-	_ = json.NewEncoder(w).Encode(a.options.Keys.JWKS())
+	_ = json.NewEncoder(w).Encode(a.Keys.JWKS())
 }

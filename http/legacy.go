@@ -77,7 +77,7 @@ func (a *API) addLegacy() {
 		}
 		var session commands.Session
 		err := a.limitGuesses(ctx, "person "+strings.TrimSpace(in.Body.Email), func() (err error) {
-			session, err = a.identity.SignIn(ctx, in.Body.Email, in.Body.Password)
+			session, err = a.Identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 			return err
 		})
 		if err != nil {
@@ -97,7 +97,7 @@ func (a *API) addLegacy() {
 		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName)); err != nil {
 			return nil, err
 		}
-		session, err := a.identity.SignUp(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)
+		session, err := a.Identity.SignUp(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)
 		if err != nil {
 			return nil, err
 		}

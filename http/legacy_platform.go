@@ -47,7 +47,7 @@ type legacyInviteBody struct {
 func (a *API) addLegacyPlatform() {
 	users := legacy(operation("GET", "/admin/users", "legacy-list-users", "Legacy", "All people"), "/api/v1/admin/users")
 	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
-		rows, total, err := a.queries.PlatformUsers(ctx, in.page())
+		rows, total, err := a.Queries.PlatformUsers(ctx, in.page())
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (a *API) addLegacyPlatform() {
 			return nil, err
 		}
 		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{
-			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.superUsers.Has(in.Body.Email),
+			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.SuperUsers.Has(in.Body.Email),
 		})
 		if err != nil {
 			return nil, err

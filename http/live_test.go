@@ -34,7 +34,7 @@ func (l testLive) Client(id string) (c *snapshot.Client, _ bool) {
 
 func TestWhatIsRevoked(t *testing.T) {
 	a := newAPI(anonymous(1))
-	a.live = testLive{
+	a.Live = testLive{
 		shutOut: map[string]bool{"gone": true}, ended: map[string]bool{"over": true},
 		clients: map[string]*snapshot.Client{"c": {ID: "c", TenantID: "t"}},
 	}
@@ -77,7 +77,7 @@ func problemFor(err error) *problem {
 
 func TestWhoPays(t *testing.T) {
 	a := newAPI(anonymous(1))
-	a.live = testLive{}
+	a.Live = testLive{}
 	if id, plan := a.countedTenant(&credential{claims: commands.Claims{UserID: "me"}}, "deleted"); id != "me" || plan != events.FreePlan {
 		t.Errorf("a person whose tenants were deleted is counted as %s with %q", id, plan)
 	}
@@ -88,7 +88,7 @@ func TestWhoPays(t *testing.T) {
 
 func TestAPlatformRoleNeedsAListedAddress(t *testing.T) {
 	a := newAPI(anonymous(1))
-	a.live, a.superUsers = testLive{}, commands.NewSuperUsers([]string{"Root@example.com"})
+	a.Live, a.SuperUsers = testLive{}, commands.NewSuperUsers([]string{"Root@example.com"})
 	for email, want := range map[string]events.PlatformRole{"root@example.com": events.SuperUser, "me@example.com": ""} {
 		if got := a.platformRole(commands.Claims{UserID: "u", Email: email, EmailVerified: true}); got != want {
 			t.Errorf("%s is %q, want %q", email, got, want)
@@ -101,7 +101,7 @@ func TestAPlatformRoleNeedsAListedAddress(t *testing.T) {
 
 func TestNothingIsServedBeforeItIsReady(t *testing.T) {
 	a := newAPI(anonymous(10))
-	a.live = testLive{}
+	a.Live = testLive{}
 	if w := a.from("192.0.2.1:1", http.MethodGet, "/api/v1/version"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}

@@ -62,7 +62,7 @@ func (a *API) addMembers() {
 			TenantPath
 			PageInput
 		}) (*listOutput[memberBody], error) {
-			rows, total, err := a.queries.Members(ctx, in.ID, in.page())
+			rows, total, err := a.Queries.Members(ctx, in.ID, in.page())
 			if err != nil {
 				return nil, err
 			}
@@ -87,7 +87,7 @@ func (a *API) addMembers() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
-		done, err := a.inviter.RemoveMember(ctx, doer[commands.Tenant](a), commands.RemoveMember{
+		done, err := a.Inviter.RemoveMember(ctx, doer[commands.Tenant](a), commands.RemoveMember{
 			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID),
 		})
 		return &noContent{changedBy(done)}, err
@@ -96,12 +96,12 @@ func (a *API) addMembers() {
 
 // shutOutAdmins are the admins of a tenant who have been deactivated or erased, as the snapshot knows them.
 func (a *API) shutOutAdmins(tenantID string) (ids []string) {
-	tenant, ok := a.live.Tenant(tenantID)
+	tenant, ok := a.Live.Tenant(tenantID)
 	if !ok {
 		return nil
 	}
 	for _, id := range tenant.Admins() {
-		if a.live.ShutOut(id) {
+		if a.Live.ShutOut(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -118,14 +118,14 @@ func (a *API) addMember(ctx context.Context, in *struct {
 
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
 	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
-	if err := checkCommand(ctx, a.writer, wrongAddress(body.Email), add); err != nil {
+	if err := checkCommand(ctx, a.Writer, wrongAddress(body.Email), add); err != nil {
 		return nil, err
 	}
-	id, member, done, err := a.inviter.Member(ctx, doer[commands.Tenant](a), add, body.Email, newID(ctx))
+	id, member, done, err := a.Inviter.Member(ctx, doer[commands.Tenant](a), add, body.Email, newID(ctx))
 	if err != nil {
 		return nil, err
 	}
-	profile, err := a.directory.Profile(ctx, tenantID, id)
+	profile, err := a.Directory.Profile(ctx, tenantID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +139,11 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 }
 
 func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant]) (*memberOutput, error) {
-	tenant, done, err := do(ctx, a.writer, cmd)
+	tenant, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
 	}
-	profile, err := a.directory.Profile(ctx, tenantID, userID)
+	profile, err := a.Directory.Profile(ctx, tenantID, userID)
 	if err != nil {
 		return nil, err
 	}

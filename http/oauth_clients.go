@@ -72,7 +72,7 @@ func (a *API) addOAuth() {
 			TenantInput
 			PageInput
 		}) (*listOutput[clientBody], error) {
-			rows, total, err := a.queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
+			rows, total, err := a.Queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
 			if err != nil {
 				return nil, err
 			}
@@ -82,21 +82,21 @@ func (a *API) addOAuth() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
-		_, done, err := do(ctx, a.writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
+		_, done, err := do(ctx, a.Writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	}, alias+"/{clientId}")
 	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another 24 hours")
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
 		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {
-			return commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.now()}
+			return commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.Now()}
 		})
 	}, alias+"/{clientId}/rotate")
 }
 
 // issueSecret answers with a client and its new secret, this once.
 func (a *API) issueSecret(ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant]) (*clientOutput, error) {
-	c, secret, done, err := commands.IssueSecret(ctx, a.writer, by(ctx), doer[commands.Tenant](a), client, a.now(), command)
+	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, by(ctx), doer[commands.Tenant](a), client, a.Now(), command)
 	if err != nil {
 		return nil, err
 	}

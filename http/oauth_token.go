@@ -143,11 +143,11 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 	if id == "" || secret == "" {
 		return nil, oauthProblem(invalidClient, "the client's id and secret are required")
 	}
-	client, known := a.live.Client(id)
+	client, known := a.Live.Client(id)
 	if !known {
 		client = &snapshot.Client{}
 	}
-	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.now()) {
+	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.Now()) {
 		// The right secret always passes: nobody guesses 256 bits, and nobody is to shut a client out by trying.
 		return nil, a.limitGuesses(r.Context(), "client "+id, func() error { return oauthProblem(invalidClient, "the client's id or secret is wrong") })
 	}

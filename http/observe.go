@@ -42,7 +42,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 			if status == http.StatusTooManyRequests || preflight(r) {
 				level = slog.LevelDebug // as many as somebody sends
 			}
-			if a.options.Log.Enabled(r.Context(), level) {
+			if a.Log.Enabled(r.Context(), level) {
 				req.log().Log(r.Context(), level, "request",
 					"method", r.Method, "path", r.URL.Path, "status", status, "took", took, "bytes", req.writer.bytes)
 			}

@@ -15,7 +15,7 @@ import (
 func TestAPanicIsAFaultOfTheService(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(anonymous(100))
-	a.options.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	a.Log = slog.New(slog.NewJSONHandler(&log, nil))
 	server := httptest.NewServer(a)
 	response, err := http.Get(server.URL + jwksRoute)
 	if err != nil {

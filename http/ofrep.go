@@ -157,7 +157,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		writeOFREP(w, r, key, err)
 		return
 	}
-	a.meter.Count(p.tenant.ID(), 1)
+	a.Meter.Count(p.tenant.ID(), 1)
 	out := newOutput(w)
 	defer out.release()
 	out.ofrep(key, &result)
@@ -199,7 +199,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		}
 		separator = ","
 	}
-	a.meter.Count(p.tenant.ID(), evaluated)
+	a.Meter.Count(p.tenant.ID(), evaluated)
 	out.text("]")
 	// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
 	out.text(`,"eventStreams":[{"type":"sse","url":`)
@@ -223,7 +223,7 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	if r.URL.RawQuery == "" {
 		return
 	}
-	changes := a.options.Changes
+	changes := a.Changes
 	if position, ok := changes.ParsePosition(r.URL.Query().Get("flagConfigEtag")); ok && changes.Position().Compare(position) < 0 {
 		ctx, cancel := context.WithTimeout(r.Context(), catchUpTime)
 		defer cancel()

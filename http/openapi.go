@@ -58,13 +58,13 @@ func (a *API) openAPI() huma.Config {
 	config.DefaultFormat = "application/json"
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.RejectUnknownQueryParameters = true
-	if a.options.PublicURL != "" {
-		config.Servers = []*huma.Server{{URL: a.options.PublicURL}}
+	if a.PublicURL != "" {
+		config.Servers = []*huma.Server{{URL: a.PublicURL}}
 	}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's ID token"},
 		"oauth": {Type: "oauth2", Description: "A machine's access token, sent as a bearer token", Flows: &huma.OAuthFlows{
-			ClientCredentials: &huma.OAuthFlow{TokenURL: a.options.PublicURL + "/api/v1/oauth/token", Scopes: map[string]string{
+			ClientCredentials: &huma.OAuthFlow{TokenURL: a.PublicURL + "/api/v1/oauth/token", Scopes: map[string]string{
 				string(events.FlagsRead):     "Read flags, variations, rules and history",
 				string(events.FlagsWrite):    "Change flags, variations and rules",
 				string(events.FlagsEvaluate): "Evaluate flags",
@@ -136,7 +136,7 @@ func (a *API) describeErrors(doc *huma.OpenAPI) {
 func (a *API) describe(status int, schema *huma.Schema) *huma.Response {
 	kind := kinds[status]
 	example := problem{
-		Type: a.options.PublicURL + "/problems/" + kind.name, Title: kind.title, Status: status, Detail: kind.example,
+		Type: a.PublicURL + "/problems/" + kind.name, Title: kind.title, Status: status, Detail: kind.example,
 		Instance: "urn:uuid:0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b",
 	}
 	headers := map[string]*huma.Param{}

@@ -16,7 +16,7 @@ const (
 
 func (a *API) addPages() {
 	a.addPage(resetPage, web.ResetPassword, "The password is set, and all sessions have ended. You can sign in with it now.", func(r *http.Request, form web.Form) error {
-		_, err := commands.ResetPassword(r.Context(), a.writer, a.identity, requestBy(r.Context()), form.Token, form.NewPassword)
+		_, err := commands.ResetPassword(r.Context(), a.Writer, a.Identity, requestBy(r.Context()), form.Token, form.NewPassword)
 		return err
 	})
 	a.addPage(verifyPage, web.VerifyEmail, "The address is confirmed.", func(r *http.Request, form web.Form) error {

@@ -32,7 +32,7 @@ func (a *API) addPasswords() {
 		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
-		return succeeded(commands.Done{}), a.identity.ForgotPassword(ctx, in.Body.Email)
+		return succeeded(commands.Done{}), a.Identity.ForgotPassword(ctx, in.Body.Email)
 	})
 
 	reset := operation("POST", "/api/v1/auth/reset-password", "reset-password", "Authentication", "Set a new password with the token of a mailed link")
@@ -47,7 +47,7 @@ func (a *API) addPasswords() {
 		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
-		done, err := commands.ResetPassword(ctx, a.writer, a.identity, requestBy(ctx), in.Body.Token, in.Body.NewPassword.NewPassword)
+		done, err := commands.ResetPassword(ctx, a.Writer, a.Identity, requestBy(ctx), in.Body.Token, in.Body.NewPassword.NewPassword)
 		return succeeded(done), err
 	})
 
@@ -94,7 +94,7 @@ func (a *API) addPasswords() {
 func (a *API) updatePassword(ctx context.Context, current, password string) (done commands.Done, err error) {
 	claims := principalOf(ctx).claims
 	err = a.limitGuesses(ctx, "password of "+claims.UserID, func() (err error) {
-		done, err = commands.UpdatePassword(ctx, a.writer, a.identity, requestBy(ctx), claims, current, password)
+		done, err = commands.UpdatePassword(ctx, a.Writer, a.Identity, requestBy(ctx), claims, current, password)
 		return err
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
@@ -107,7 +107,7 @@ func (a *API) updatePassword(ctx context.Context, current, password string) (don
 func (a *API) verifyEmail(ctx context.Context, token, password string) error {
 	var wrong error
 	err := a.limitGuesses(ctx, "link "+token, func() error {
-		err := a.identity.VerifyEmail(ctx, token, password)
+		err := a.Identity.VerifyEmail(ctx, token, password)
 		if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Fields["password"] != "" {
 			wrong = err
 			return &commands.Error{Kind: commands.Unauthenticated, Err: err}

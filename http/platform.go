@@ -65,7 +65,7 @@ var changesRoles = access{who: person, platform: events.SuperUser, endsAccess: t
 func (a *API) addPlatform() {
 	const tag, users = "Platform", "/api/v1/admin/users"
 	listUsers := func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
-		rows, total, err := a.queries.PlatformUsers(ctx, in.page())
+		rows, total, err := a.Queries.PlatformUsers(ctx, in.page())
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ type platformRoleBody struct {
 }
 
 func (a *API) listAllTenants(ctx context.Context, in *PageInput) (*listOutput[platformTenantBody], error) {
-	rows, total, err := a.queries.PlatformTenants(ctx, in.page())
+	rows, total, err := a.Queries.PlatformTenants(ctx, in.page())
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 	if role == nil {
 		return nil, invalid(map[string]string{"role": "is required; null takes the role away"})
 	}
-	change, err := a.superUsers.ChangeRole(ctx, a.directory, userID, events.PlatformRole(*role))
+	change, err := a.SuperUsers.ChangeRole(ctx, a.Directory, userID, events.PlatformRole(*role))
 	if err != nil {
 		return nil, err
 	}
@@ -129,19 +129,19 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 
 // platformRole is what a person may do on the platform. A super user is one as long as the address is on the list.
 func (a *API) platformRole(c commands.Claims) events.PlatformRole {
-	role := a.live.PlatformRole(c.UserID)
-	if role == events.SuperUser && (!c.EmailVerified || !a.superUsers.Has(c.Email)) {
+	role := a.Live.PlatformRole(c.UserID)
+	if role == events.SuperUser && (!c.EmailVerified || !a.SuperUsers.Has(c.Email)) {
 		return ""
 	}
 	return role
 }
 
 func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command[commands.User]) (*platformUserOutput, error) {
-	state, done, err := do(ctx, a.writer, cmd)
+	state, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
 	}
-	user, err := a.queries.PlatformUser(ctx, userID)
+	user, err := a.Queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // which the read model may not show yet
 	return &platformUserOutput{Changed: changedBy(done), Body: showPlatformUser(user)}, err
 }

@@ -25,7 +25,7 @@ func (a *API) addProjectFlags() {
 	}) (*listOutput[FlagBody], error) {
 		out, err := a.listFlags(ctx, in.FlagFilter, in.ProjectID)
 		if err == nil && len(out.Body) == 0 {
-			_, err = a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ProjectID)
+			_, err = a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ProjectID)
 		}
 		return out, err
 	}, alias)

@@ -62,7 +62,7 @@ func (a *API) addProjects() {
 			TenantInput
 			PageInput
 		}) (*listOutput[projectBody], error) {
-			rows, total, err := a.queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.page())
+			rows, total, err := a.Queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.page())
 			if err != nil {
 				return nil, err
 			}
@@ -86,7 +86,7 @@ func (a *API) addProjects() {
 	}, "/api/projects")
 	register(a, reading, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
 		func(ctx context.Context, in *ProjectPath) (*projectOutput, error) {
-			project, err := a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
+			project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
 			return &projectOutput{Body: showProject(project)}, err
 		}, "/api/projects/{projectId}")
 	register(a, changing, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
@@ -107,11 +107,11 @@ func (a *API) addProjects() {
 		ChangeInput
 	}) (*noContent, error) {
 		// The read model, which all nodes share: the snapshot may still count a flag that another node has just deleted.
-		project, err := a.queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
+		project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
 		if err != nil && !errors.Is(err, queries.ErrNotFound) {
 			return nil, err
 		}
-		_, done, err := do(ctx, a.writer, commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
+		_, done, err := do(ctx, a.Writer, commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
 		return &noContent{changedBy(done)}, err
 	}, "/api/projects/{projectId}")
 }
@@ -123,7 +123,7 @@ func (a *API) hasProject(ctx context.Context, id string) (bool, error) {
 	if _, known := tenant.ProjectFlags(id); known {
 		return true, nil
 	}
-	_, err := a.queries.Project(ctx, tenant.ID(), id)
+	_, err := a.Queries.Project(ctx, tenant.ID(), id)
 	if errors.Is(err, queries.ErrNotFound) {
 		return false, nil
 	}
@@ -135,7 +135,7 @@ func projectRef(ctx context.Context, id string) commands.ProjectRef {
 }
 
 func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Project]) (*projectOutput, error) {
-	p, done, err := do(ctx, a.writer, cmd)
+	p, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -50,18 +50,18 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 // member, and else their first. A person without a tenant is counted by user id.
 func (a *API) countedTenant(c *credential, named string) (id string, plan events.Plan) {
 	if c.machine != nil {
-		if tenant, ok := a.live.Tenant(c.machine.tenantID); ok {
+		if tenant, ok := a.Live.Tenant(c.machine.tenantID); ok {
 			plan = tenant.Plan()
 		}
 		return c.machine.tenantID, plan
 	}
-	if tenant, ok := a.live.Tenant(named); ok {
+	if tenant, ok := a.Live.Tenant(named); ok {
 		if _, member := tenant.Role(c.claims.UserID); member {
 			return named, tenant.Plan()
 		}
 	}
-	for _, id := range a.live.TenantsOf(c.claims.UserID) {
-		if tenant, ok := a.live.Tenant(id); ok {
+	for _, id := range a.Live.TenantsOf(c.claims.UserID) {
+		if tenant, ok := a.Live.Tenant(id); ok {
 			return id, tenant.Plan()
 		}
 	}

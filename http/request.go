@@ -72,7 +72,7 @@ var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{
 		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(header(r, requestHeader)),
-		url: r.URL, publicURL: a.options.PublicURL, answer: w.Header(), serviceLog: a.options.Log,
+		url: r.URL, publicURL: a.PublicURL, answer: w.Header(), serviceLog: a.Log,
 	}
 	req.correlation = req.id
 	req.idHeader[0] = req.id

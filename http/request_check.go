@@ -55,7 +55,7 @@ func validText(text string, longest int) bool {
 func (a *API) started(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-a.live.Ready():
+		case <-a.Live.Ready():
 			next.ServeHTTP(w, r)
 		default:
 			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, "the service is starting"))

@@ -223,7 +223,7 @@ func (a *API) addRules() {
 	get := operation("GET", path+"/rules", "get-rules", tag, "A flag's rules and fallthrough in an environment")
 	register(a, readFlags, showing(get, nil, exampleRules(true)), func(ctx context.Context, in *FlagPath) (*rulesOutput, error) {
 		p := principalOf(ctx)
-		r, err := a.queries.Rules(ctx, p.tenant.ID(), p.environment.ID, in.Key)
+		r, err := a.Queries.Rules(ctx, p.tenant.ID(), p.environment.ID, in.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -246,7 +246,7 @@ func (a *API) addRules() {
 		if in.Body.Fallthrough.sent {
 			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
 		}
-		flag, done, err := do(ctx, a.writer, cmd)
+		flag, done, err := do(ctx, a.Writer, cmd)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +262,7 @@ func (a *API) addRules() {
 			Body fallthroughBody
 		}) (*fallthroughOutput, error) {
 			cmd := in.Body.Serve.command(ctx, in.FlagChange)
-			flag, done, err := do(ctx, a.writer, cmd)
+			flag, done, err := do(ctx, a.Writer, cmd)
 			if err != nil {
 				return nil, err
 			}

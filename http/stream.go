@@ -72,7 +72,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
-	if !a.now().Before(p.expires) { // but for what clocks may differ by
+	if !a.Now().Before(p.expires) { // but for what clocks may differ by
 		writeProblem(w, r, newProblem(http.StatusUnauthorized, "the token has expired"))
 		return
 	}
@@ -83,17 +83,17 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	listener := a.options.Changes.Listen(p.tenant, p.environment.ID, a.options.Streams.PerTenant)
+	listener := a.Changes.Listen(p.tenant, p.environment.ID, a.Streams.PerTenant)
 	if listener == nil {
 		h.Del("Cache-Control")
-		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.options.Streams.PerTenant)))
+		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.Streams.PerTenant)))
 		return
 	}
 	defer listener.Close()
 	a.streams.Inc()
 	defer a.streams.Dec()
 	control := http.NewResponseController(w)
-	s := &sender{w: w, control: control, limit: a.options.Streams.Write}
+	s := &sender{w: w, control: control, limit: a.Streams.Write}
 	if a.tell(r.Context(), s, listener, p, r.Header.Get("Last-Event-ID")) {
 		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the end that the server writes
 	}
@@ -102,10 +102,10 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 // tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It returns false once
 // the client no longer reads.
 func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, p *principal, lastEventID string) bool {
-	changes := a.options.Changes
-	heartbeat := time.NewTicker(a.options.Streams.Heartbeat)
+	changes := a.Changes
+	heartbeat := time.NewTicker(a.Streams.Heartbeat)
 	defer heartbeat.Stop()
-	end := time.NewTimer(min(p.expires.Sub(a.now()), a.options.Streams.Life))
+	end := time.NewTimer(min(p.expires.Sub(a.Now()), a.Streams.Life))
 	defer end.Stop()
 
 	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret

@@ -18,10 +18,10 @@ type healthBody struct {
 
 // health answers 200 as long as flags are evaluated, and tells what else is out of order.
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
-	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(a.now())}
+	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(a.Now())}
 	select {
-	case <-a.live.Ready():
-		if body.Detail = a.options.Health(); len(body.Detail) > 0 {
+	case <-a.Live.Ready():
+		if body.Detail = a.Health(); len(body.Detail) > 0 {
 			body.Status = "degraded"
 		}
 	default:
@@ -60,8 +60,8 @@ func (a *API) addSystem() {
 	register(a, access{who: anyone}, operation("GET", "/api/v1/version", "get-version", "System", "The running build"),
 		func(context.Context, *struct{}) (*versionOutput, error) {
 			out := &versionOutput{}
-			out.Body.Version, out.Body.BuildNumber = Version, a.options.Build
-			out.Body.Status, out.Body.Timestamp, out.Body.Environment = "ok", timestamp(a.now()), a.options.Environment
+			out.Body.Version, out.Body.BuildNumber = Version, a.Build
+			out.Body.Status, out.Body.Timestamp, out.Body.Environment = "ok", timestamp(a.Now()), a.Environment
 			return out, nil
 		})
 	doc := a.huma.OpenAPI()

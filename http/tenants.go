@@ -60,7 +60,7 @@ func (a *API) addTenants() {
 	const tag = "Tenants"
 	register(a, access{who: person}, operation("GET", "/api/v1/tenants", "list-tenants", tag, "The caller's tenants"),
 		func(ctx context.Context, in *PageInput) (*listOutput[TenantBody], error) {
-			rows, total, err := a.queries.TenantsOf(ctx, principalOf(ctx).claims.UserID, in.page())
+			rows, total, err := a.Queries.TenantsOf(ctx, principalOf(ctx).claims.UserID, in.page())
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func (a *API) addTenants() {
 	register(a, access{who: person}, create, a.createTenant, "/api/tenants")
 	register(a, access{who: viewer, requireTenant: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
 		func(ctx context.Context, in *TenantPath) (*tenantOutput, error) {
-			tenant, err := a.queries.Tenant(ctx, in.ID)
+			tenant, err := a.Queries.Tenant(ctx, in.ID)
 			return &tenantOutput{Body: showTenant(tenant)}, err
 		}, "/api/tenants/{tenantId}")
 	update := operation("PATCH", "/api/v1/tenants/{tenantId}", "update-tenant", tag, "Change what is sent of a tenant")
@@ -82,7 +82,7 @@ func (a *API) addTenants() {
 	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
-		done, err := a.tenancies.Delete(ctx, doer[commands.Tenant](a), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
+		done, err := a.Tenancies.Delete(ctx, doer[commands.Tenant](a), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
 		return &noContent{changedBy(done)}, err
 	}, "/api/tenants/{tenantId}")
 }
@@ -117,14 +117,14 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 }) (*tenantOutput, error) {
 	email, name := in.Body.PrimaryEmail, in.Body.ContactName.text
 	update := commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Body.Name.sent}
-	if err := checkCommand(ctx, a.writer, wrongContact(email, name), update); err != nil {
+	if err := checkCommand(ctx, a.Writer, wrongContact(email, name), update); err != nil {
 		return nil, err
 	}
-	state, done, err := a.tenancies.Update(ctx, doer[commands.Tenant](a), update, commands.Contact{Email: email.text, Name: name})
+	state, done, err := a.Tenancies.Update(ctx, doer[commands.Tenant](a), update, commands.Contact{Email: email.text, Name: name})
 	if err != nil {
 		return nil, err
 	}
-	tenant, err := a.queries.Tenant(ctx, in.ID)
+	tenant, err := a.Queries.Tenant(ctx, in.ID)
 	tenant.Name = state.Name // which the read model may not show yet
 	return &tenantOutput{Changed: changedBy(done), Body: showTenant(tenant)}, err
 }
@@ -139,15 +139,15 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID,
 		Environments: commands.FirstEnvironments(),
 	}
-	administered, release, err := a.writer.Count(ctx, "tenants of "+claims.UserID, commands.MaxAdministered, func() int {
-		return commands.Administered(a.live, claims.UserID)
+	administered, release, err := a.Writer.Count(ctx, "tenants of "+claims.UserID, commands.MaxAdministered, func() int {
+		return commands.Administered(a.Live, claims.UserID)
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	create.Administered = administered
-	if err := checkCommand(ctx, a.writer, wrong, create); err != nil {
+	if err := checkCommand(ctx, a.Writer, wrong, create); err != nil {
 		return nil, err
 	}
 	email := claims.Email
@@ -155,7 +155,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		email = *sent
 	}
 	contact := commands.Contact{Email: in.Body.PrimaryEmail.text, Name: &in.Body.ContactName}
-	tenant, done, err := a.tenancies.Create(ctx, doer[commands.Tenant](a), create, contact)
+	tenant, done, err := a.Tenancies.Create(ctx, doer[commands.Tenant](a), create, contact)
 	if err != nil {
 		return nil, err
 	}

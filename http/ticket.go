@@ -25,7 +25,7 @@ type ticket struct {
 }
 
 func (a *API) ticketKind() keys.Kind {
-	return keys.Kind{Type: "stream+jwt", Issuer: a.options.PublicURL, Audience: a.options.PublicURL + streamRoute}
+	return keys.Kind{Type: "stream+jwt", Issuer: a.PublicURL, Audience: a.PublicURL + streamRoute}
 }
 
 // streamURL is where a principal's stream can be opened without a header. It is the same on every node for as long as the principal's token is.
@@ -43,11 +43,11 @@ func (a *API) streamURL(p *principal) (string, error) {
 	} else {
 		t.SessionID, t.AuthTime = p.claims.SessionID, p.claims.AuthTime.Unix()
 	}
-	sealed, err := a.options.Keys.Seal(a.ticketKind(), subject, p.expires, t)
+	sealed, err := a.Keys.Seal(a.ticketKind(), subject, p.expires, t)
 	if err != nil {
 		return "", err
 	}
-	made = &streamURL{t.TenantID, t.Environment, a.options.PublicURL + streamRoute + "?" + url.Values{ticketParameter: {sealed}}.Encode()}
+	made = &streamURL{t.TenantID, t.Environment, a.PublicURL + streamRoute + "?" + url.Values{ticketParameter: {sealed}}.Encode()}
 	p.stream.Store(made)
 	return made.text, nil
 }
@@ -76,7 +76,7 @@ func (a *API) ticketOf(r *http.Request) (*credential, error) {
 
 func (a *API) redeem(ctx context.Context, sealed string) (*credential, ticket, error) {
 	var t ticket
-	claims, err := a.options.Keys.Unseal(ctx, a.ticketKind(), sealed, &t)
+	claims, err := a.Keys.Unseal(ctx, a.ticketKind(), sealed, &t)
 	if err != nil {
 		return nil, t, err
 	}

@@ -25,6 +25,6 @@ func (a *API) addUsage() {
 
 func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body usageBody, err error) {
 	body.Flags, body.Users = tenant.Size()
-	body.Evaluations, err = a.meter.Evaluations(ctx, tenant.ID())
+	body.Evaluations, err = a.Meter.Evaluations(ctx, tenant.ID())
 	return body, err
 }

@@ -72,7 +72,7 @@ func (a *API) addVariations() {
 			FlagPath
 			PageInput
 		}) (*listOutput[variationBody], error) {
-			rows, total, err := a.queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
+			rows, total, err := a.Queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
 			if err != nil {
 				return nil, err
 			}
@@ -110,7 +110,7 @@ func (a *API) addVariations() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = append(remove.Errors, http.StatusConflict)
 	register(a, changeFlags, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
-		_, done, err := do(ctx, a.writer, commands.RemoveVariation{
+		_, done, err := do(ctx, a.Writer, commands.RemoveVariation{
 			FlagRef: in.ref(ctx), ID: in.ID, Environments: principalOf(ctx).tenant.Environments(),
 		})
 		return &noContent{changedBy(done)}, err
@@ -118,7 +118,7 @@ func (a *API) addVariations() {
 }
 
 func (a *API) writeVariation(ctx context.Context, cmd commands.Command[commands.Flag], id string) (*variationOutput, error) {
-	flag, done, err := do(ctx, a.writer, cmd)
+	flag, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
 	}
