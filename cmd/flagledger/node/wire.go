@@ -4,9 +4,11 @@ package node
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -37,6 +39,25 @@ type Node struct {
 
 // Start wires all parts together over a database at the newest schema, and sets them running until Stop.
 func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (n *Node, err error) {
+	c.fillIn()
+	p := &parts{Config: c, log: log, metrics: prometheus.NewRegistry()}
+	stop := sync.OnceFunc(p.stop)
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	if err := p.open(ctx, databaseURL); err != nil {
+		return nil, err
+	}
+	if err := p.wire(ctx); err != nil {
+		return nil, err
+	}
+	p.run(ctx, databaseURL)
+	return &Node{API: p.api(), Ready: p.live.Ready(), Stop: stop}, nil
+}
+
+func (c *Config) fillIn() {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -46,97 +67,129 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	if c.FlushEvery == 0 {
 		c.FlushEvery = flushInterval
 	}
-	var cleanup []func()
-	stop := sync.OnceFunc(func() {
-		for i := len(cleanup) - 1; i >= 0; i-- {
-			cleanup[i]()
-		}
-	})
-	defer func() {
-		if err != nil {
-			stop()
-		}
-	}()
-	facts, closeStore, err := OpenStore(ctx, c, databaseURL, log)
-	if err != nil {
-		return nil, err
-	}
-	cleanup = append(cleanup, closeStore)
-	pool, err := openPool(ctx, databaseURL, c.PoolSize)
-	if err != nil {
-		return nil, err
-	}
-	cleanup = append(cleanup, pool.Close)
-	mailer, err := c.mailer(log)
-	if err != nil {
-		return nil, err
-	}
-	signing, err := keys.Open(ctx, pool, c.Now, log)
-	if err != nil {
-		return nil, err
-	}
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	store := measure(facts, metrics)
-	live := snapshot.New()
-	progress := projections.NewProgress(models.All())
-	live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { progress.Wait(ctx, position, []string{"flag."}) })
-	writer := commands.NewWriter(store, progress.Wait)
-	people, reads := directory.New(pool), queries.New(pool)
-	queue, err := jobs.Open(pool)
-	if err != nil {
-		return nil, err
-	}
-	links := jobs.NewLinks(queue)
-	identity, runIdentity, err := openIdentity(ctx, c, pool, signing, links, mailer, writer.SessionsEnded, newEraser(writer, pool, links, people, reads).Erase, log)
-	if err != nil {
-		return nil, err
-	}
-	meter := metering.New(pool, c.Now)
-	requests := idempotency.New(pool, c.Now)
-	following := reactions.New(pool, store, queue, log)
-	if err := begin(ctx, following); err != nil {
-		log.Warn("reactions cannot begin yet", "err", err)
-	}
-	work := jobs.Work{
-		Mails:  &jobs.Mails{Mailer: mailer, Links: identity, Writer: writer, Directory: people, PublicURL: c.PublicURL, Now: c.Now},
-		Upkeep: upkeep(requests, meter, links, pool, c.Now),
-		Log:    log, Attempted: countAttempts(metrics),
-	}
-	superUsers := commands.NewSuperUsers(c.SuperUsers)
-	signIn := &commands.SignIn{Writer: writer, Sessions: identity, Directory: people, People: live, SuperUsers: superUsers, Now: c.Now, Log: log}
-	inviter := &commands.Inviter{Writer: writer, Directory: people, Invitations: reads, SuperUsers: superUsers}
-	monitor := newMonitor(pool, store, live, jobsMonitor{queue, following})
-	metrics.MustRegister(monitor)
+}
 
-	cleanup = append(cleanup, runAll(ctx,
-		func(ctx context.Context) { live.Run(ctx, store, progress.SnapshotReached, log) },
+// parts are what a node is made of.
+type parts struct {
+	Config
+	log     *slog.Logger
+	metrics *prometheus.Registry
+	cleanup []func() // in the order of what they end
+
+	// What is opened.
+	store   events.Store
+	pool    *pgxpool.Pool
+	mailer  commands.Mailer
+	signing *keys.Keys
+
+	// What works over it.
+	live        *snapshot.Snapshot
+	progress    *projections.Progress
+	writer      *commands.Writer
+	reads       *queries.Queries
+	people      *directory.Directory
+	meter       *metering.Meter
+	requests    *idempotency.Requests
+	queue       *jobs.Client
+	links       *jobs.Links
+	reactions   *reactions.Reactions
+	identity    provider
+	runIdentity func(context.Context)
+	monitor     *monitor
+}
+
+func (p *parts) stop() {
+	for _, end := range slices.Backward(p.cleanup) {
+		end()
+	}
+}
+
+// open opens the event store, the database and the other parts of the outside.
+func (p *parts) open(ctx context.Context, databaseURL string) error {
+	facts, closeStore, err := OpenStore(ctx, p.Config, databaseURL, p.log)
+	if err != nil {
+		return err
+	}
+	p.cleanup = append(p.cleanup, closeStore)
+	if p.pool, err = openPool(ctx, databaseURL, p.PoolSize); err != nil {
+		return err
+	}
+	p.cleanup = append(p.cleanup, p.pool.Close)
+	if p.mailer, err = p.Config.mailer(p.log); err != nil {
+		return err
+	}
+	if p.signing, err = keys.Open(ctx, p.pool, p.Now, p.log); err != nil {
+		return err
+	}
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.store = measure(facts, p.metrics)
+	return nil
+}
+
+// wire makes the parts that work over what is open.
+func (p *parts) wire(ctx context.Context) (err error) {
+	p.live, p.progress = snapshot.New(), projections.NewProgress(models.All())
+	p.live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
+	p.writer, p.reads = commands.NewWriter(p.store, p.progress.Wait), queries.New(p.pool)
+	p.people, p.meter, p.requests = directory.New(p.pool), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
+	if p.queue, err = jobs.Open(p.pool); err != nil {
+		return err
+	}
+	p.links = jobs.NewLinks(p.queue)
+	erase := newEraser(p.writer, p.pool, p.links, p.people, p.reads).Erase
+	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
+	if err != nil {
+		return err
+	}
+	p.reactions = reactions.New(p.pool, p.store, p.queue, p.log)
+	if err := begin(ctx, p.reactions); err != nil {
+		p.log.Warn("reactions cannot begin yet", "err", err)
+	}
+	p.monitor = newMonitor(p.pool, p.store, p.live, jobsMonitor{p.queue, p.reactions})
+	p.metrics.MustRegister(p.monitor)
+	return nil
+}
+
+// run sets running what works beside requests.
+func (p *parts) run(ctx context.Context, databaseURL string) {
+	work := jobs.Work{
+		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.people, PublicURL: p.PublicURL, Now: p.Now},
+		Upkeep: upkeep(p.requests, p.meter, p.links, p.pool, p.Now),
+		Log:    p.log, Attempted: countAttempts(p.metrics),
+	}
+	p.cleanup = append(p.cleanup, runAll(ctx,
+		func(ctx context.Context) { p.live.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
 		func(ctx context.Context) {
-			if err := projections.Run(ctx, databaseURL, store, models.All(), progress, log); err != nil && ctx.Err() == nil {
-				log.Error("projections ended", "err", err)
+			if err := projections.Run(ctx, databaseURL, p.store, models.All(), p.progress, p.log); err != nil && ctx.Err() == nil {
+				p.log.Error("projections ended", "err", err)
 			}
 		},
-		func(ctx context.Context) { people.Run(ctx, c.FlushEvery, log) },
-		func(ctx context.Context) { meter.Run(ctx, c.FlushEvery, log) },
+		func(ctx context.Context) { p.people.Run(ctx, p.FlushEvery, p.log) },
+		func(ctx context.Context) { p.meter.Run(ctx, p.FlushEvery, p.log) },
 		func(ctx context.Context) {
-			if err := queue.Run(ctx, work); err != nil {
-				log.Error("no jobs are worked", "err", err)
+			if err := p.queue.Run(ctx, work); err != nil {
+				p.log.Error("no jobs are worked", "err", err)
 			}
 		},
-		runIdentity,
-		following.Run,
-		signing.Run,
-		monitor.run,
+		p.runIdentity,
+		p.reactions.Run,
+		p.signing.Run,
+		p.monitor.run,
 	))
-	api := http.New(http.Options{
-		Writer: writer, Queries: reads, Live: live, Changes: live,
-		Identity: identity, SignIn: signIn, Inviter: inviter, Tenancies: &commands.Tenancies{Directory: people},
-		Keys: signing, Directory: people, Meter: meter, Requests: requests,
-		Metrics: metrics, Log: log, Health: monitor.health, Now: c.Now,
-		Limits: c.Limits, Proxies: c.ProxyNetworks, Origins: c.Origins, Streams: c.Streams,
-		SuperUsers: superUsers, PublicURL: c.PublicURL, Environment: c.Environment, Build: c.Build,
+}
+
+func (p *parts) api() *http.API {
+	superUsers := commands.NewSuperUsers(p.SuperUsers)
+	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.people, People: p.live, SuperUsers: superUsers, Now: p.Now, Log: p.log}
+	return http.New(http.Options{
+		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
+		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people},
+		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
+		Keys:    p.signing, Directory: p.people, Meter: p.meter, Requests: p.requests,
+		Metrics: p.metrics, Log: p.log, Health: p.monitor.health, Now: p.Now,
+		Limits: p.Limits, Proxies: p.ProxyNetworks, Origins: p.Origins, Streams: p.Streams,
+		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
-	return &Node{API: api, Ready: live.Ready(), Stop: stop}, nil
 }
 
 // begin starts reactions before the first change can be made. Where the store cannot be reached, the node starts all the same, and reactions begin
