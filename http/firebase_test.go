@@ -21,6 +21,8 @@ func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 }
 
 func TestFirebase(t *testing.T) {
+	t.Parallel()
+	nodetest.SameOnAllEngines(t)
 	s, e := onFirebase(t)
 	second := s.SecondNode()
 	refused := func(c *nodetest.Client) func() bool {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/swaggest/swgui"
@@ -80,13 +81,17 @@ func (a *API) openAPI() huma.Config {
 func (a *API) publish() {
 	doc := a.huma.OpenAPI()
 	a.describeErrors(doc)
-	text, err := json.Marshal(doc)
-	if err != nil {
-		panic(err) // the document is part of the program
-	}
+	// Written when it is first asked for: that takes longer than all else that makes an API.
+	text := sync.OnceValue(func() []byte {
+		text, err := json.Marshal(doc)
+		if err != nil {
+			panic(err) // the document is part of the program
+		}
+		return text
+	})
 	a.router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
-		_, _ = w.Write(text)
+		_, _ = w.Write(text())
 	})
 }
 

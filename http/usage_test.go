@@ -93,6 +93,7 @@ func TestUsageOfSeveralNodes(t *testing.T) {
 }
 
 func TestUsageDuringAnOutage(t *testing.T) {
+	t.Parallel()
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
 	me := s.SignUp("me@example.com")

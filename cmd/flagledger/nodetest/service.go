@@ -107,6 +107,15 @@ func EngineURL(t testing.TB) string {
 	return esdbtest.New(t).URL()
 }
 
+// SameOnAllEngines skips a test in the run on another event store than Postgres. It is for tests of what no event store has a part in: how requests
+// are read, limits, documents, passwords, identity providers, the clients of others. Tests of changes, streams, replays and outages run on each.
+func SameOnAllEngines(t testing.TB) {
+	t.Helper()
+	if os.Getenv("FLAGLEDGER_TEST_ENGINE") == "eventstore" {
+		t.Skip("it is the same on all event stores, and runs on Postgres")
+	}
+}
+
 // OwnEngineURL is EngineURL for a log that no other test writes to: for lists of the whole platform.
 func OwnEngineURL(t testing.TB) string {
 	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {

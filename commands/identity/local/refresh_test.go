@@ -142,11 +142,13 @@ func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
 	added := must(grant(t.Context(), tx, s, p.now()))(t)
 	revoked := make(chan error, 1)
 	go func() { revoked <- p.Revoke(t.Context(), up.UserID, up.SessionID) }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // at most, on a machine that is busy
+	defer cancel()
 	for waiting := false; !waiting; time.Sleep(5 * time.Millisecond) {
 		if len(revoked) > 0 {
 			t.Fatal("it did not wait")
 		}
-		err := pool.QueryRow(t.Context(), `select exists (select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting)
+		err := pool.QueryRow(ctx, `select exists (select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,19 +67,18 @@ var start = sync.OnceValues(func() (*Emulator, error) {
 		if port, ok := strings.CutPrefix(lines.Text(), "port "); ok {
 			stuck.Stop()
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return &Emulator{Host: "127.0.0.1:" + port, input: input}, nil
+			e := &Emulator{Host: "127.0.0.1:" + port, input: input}
+			return e, os.Setenv("FIREBASE_AUTH_EMULATOR_HOST", e.Host)
 		}
 	}
 	return nil, fmt.Errorf("the emulator did not start: %w", errors.Join(lines.Err(), command.Wait()))
 })
 
-// Start gives the emulator of this process, with its address in the environment for the Admin SDK, and installs it first where it is missing.
-// Where npm cannot be reached the test is skipped, which `make test` tells at its end, and fails in CI.
+// Start gives the emulator of this process, and installs it first where it is missing. The environment names it to the Admin SDK from then on. Where npm cannot be reached the test is skipped, which `make test` tells at its end, and fails in CI.
 func Start(t testing.TB) *Emulator {
 	t.Helper()
 	e, err := start()
 	npmtest.Check(t, err)
-	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", e.Host)
 	return e
 }
 

@@ -1,0 +1,139 @@
+package identitytest
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flagledger/commands"
+)
+
+func signUpSignsIn(t *testing.T, s Subject) {
+	email := address()
+	up := must(s.SignUp(t.Context(), " "+email+" ", secret, "Ada Løvelace"))(t)
+	c := up.Claims
+	if c.UserID == "" || c.Email != email || c.EmailVerified || c.DisplayName != "Ada Løvelace" || c.Provider != "password" || c.SessionID == "" {
+		t.Errorf("got %+v", c)
+	}
+	if !c.AuthTime.Equal(c.AuthTime.Truncate(time.Second)) || (c.ExpiresAt.Sub(c.AuthTime)-time.Hour).Abs() > 2*time.Second || up.ExpiresIn != time.Hour {
+		t.Errorf("began %v, expires %v, in %v", c.AuthTime, c.ExpiresAt, up.ExpiresIn)
+	}
+	for what, verify := range map[string]func() (commands.Claims, error){
+		"verified": func() (commands.Claims, error) { return s.Verify(t.Context(), up.IDToken) },
+		"admitted": func() (commands.Claims, error) { return s.Admit(t.Context(), up.IDToken) },
+	} {
+		if diff := cmp.Diff(c, must(verify())(t)); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+}
+
+func wrongSignUp(t *testing.T, s Subject) {
+	_, err := s.SignUp(t.Context(), "nobody", "short", strings.Repeat("x", 201))
+	refused(t, err, commands.Invalid, "email", "password", "displayName")
+	_, err = s.SignUp(t.Context(), address(), "1234567", "")
+	refused(t, err, commands.Invalid, "password")
+}
+
+func oneAddressIsOnePerson(t *testing.T, s Subject) {
+	email := address()
+	errs := make([]error, 4)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			_, errs[i] = s.SignUp(t.Context(), []string{email, strings.ToUpper(email)}[i%2], secret, "")
+		})
+	}
+	all.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		} else {
+			refused(t, err, commands.Conflict)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d people", made)
+	}
+	_, err := s.SignUp(t.Context(), email, another, "")
+	refused(t, err, commands.Conflict)
+	must(s.SignIn(t.Context(), email, secret))(t)
+}
+
+func signInInAnyCase(t *testing.T, s Subject) {
+	email := address()
+	up := must(s.SignUp(t.Context(), email, secret, ""))(t)
+	s.Later(t)
+	in := must(s.SignIn(t.Context(), " "+strings.ToUpper(email), secret))(t)
+	if in.UserID != up.UserID || in.Email != email || in.SessionID == up.SessionID || !in.AuthTime.After(up.AuthTime) {
+		t.Errorf("signed up as %+v, in as %+v", up.Claims, in.Claims)
+	}
+}
+
+func refusedAlike(t *testing.T, s Subject) {
+	email := address()
+	must(s.SignUp(t.Context(), email, secret, ""))(t)
+	details := map[string]bool{}
+	for _, credentials := range [][2]string{{email, another}, {email, ""}, {address(), secret}, {"nobody", secret}, {"", ""}, {email, strings.Repeat("x", 5000)}} {
+		_, err := s.SignIn(t.Context(), credentials[0], credentials[1])
+		details[refused(t, err, commands.Unauthenticated)] = true
+	}
+	if len(details) != 1 {
+		t.Errorf("they are told apart: %v", details)
+	}
+}
+
+func refreshGoesOn(t *testing.T, s Subject) {
+	up := must(s.SignUp(t.Context(), address(), secret, "Ada"))(t)
+	_, err := s.Refresh(t.Context(), up.RefreshToken, func(c commands.Claims) error {
+		if c.UserID != up.UserID || c.SessionID != up.SessionID || !c.AuthTime.Equal(up.AuthTime) || c.Email != up.Email {
+			t.Errorf("the session of %+v is said to be %+v", up.Claims, c)
+		}
+		return errBroken
+	})
+	refused(t, err, commands.Unavailable)
+	next := must(s.refresh(t.Context(), up.RefreshToken))(t)
+	if next.RefreshToken == "" || next.ExpiresIn != time.Hour {
+		t.Errorf("got %+v", next)
+	}
+	up.ExpiresAt, next.ExpiresAt = time.Time{}, time.Time{}
+	if diff := cmp.Diff(up.Claims, next.Claims); diff != "" {
+		t.Error(diff)
+	}
+	must(s.Verify(t.Context(), next.IDToken))(t)
+	for _, token := range []string{"", "nonsense", up.IDToken} {
+		_, err := s.refresh(t.Context(), token)
+		refused(t, err, commands.Unauthenticated)
+	}
+}
+
+func revokedIsNotRefreshed(t *testing.T, s Subject) {
+	up := must(s.SignUp(t.Context(), address(), secret, ""))(t)
+	s.Later(t)
+	if err := s.Revoke(t.Context(), up.UserID, up.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.refresh(t.Context(), up.RefreshToken)
+	refused(t, err, commands.Unauthenticated)
+	if err := s.Revoke(t.Context(), up.UserID, up.SessionID); err != nil {
+		t.Errorf("revoked again: %v", err)
+	}
+	if err := s.Revoke(t.Context(), "nobody", "none"); err != nil {
+		t.Errorf("revoked for nobody: %v", err)
+	}
+}
+
+func badTokensAreRefused(t *testing.T, s Subject) {
+	up := must(s.SignUp(t.Context(), address(), secret, ""))(t)
+	part := strings.Split(up.IDToken, ".")
+	for _, token := range []string{"", "nonsense", "..", part[0] + "." + part[1], up.IDToken + "." + part[0], "e30.e30.", up.RefreshToken, strings.Repeat("x", 20_000)} {
+		_, err := s.Verify(t.Context(), token)
+		refused(t, err, commands.Unauthenticated)
+		_, err = s.Admit(t.Context(), token)
+		refused(t, err, commands.Unauthenticated)
+	}
+}
