@@ -23,8 +23,10 @@ func at(commit uint64) events.Position { return events.Position{Commit: commit, 
 // snapshotReached tells Progress that facts of all kinds stand at a position, and that the snapshot holds them.
 func snapshotReached(p *projections.Progress, position events.Position) {
 	page := events.Page{Next: position}
-	for _, name := range []string{"flag.created", "project.created", "tenant.created", "tenant.oauth_client_created", "user.registered", "invitation.created"} {
-		page.Events = append(page.Events, events.Recorded{Name: name, Position: position})
+	for _, projection := range models.All() {
+		for _, prefix := range projection.FactPrefixes {
+			page.Events = append(page.Events, events.Recorded{Name: prefix, Position: position})
+		}
 	}
 	p.SnapshotReached(page)
 }
