@@ -216,8 +216,8 @@ func TestValuesKeepTheirSpelling(t *testing.T) {
 				}
 				me.Call("PATCH", nodetest.FlagPath(key), map[string]any{"defaultValue": other(s.kind)}).Want(200)
 				check(me.Call("PATCH", nodetest.FlagPath(key), fmt.Sprintf(`{"defaultValue":%s}`, s.value)).Want(200))
-				again := me.Call("PATCH", nodetest.FlagPath(key), fmt.Sprintf(`{"defaultValue":%s}`, s.value)).Want(200)
-				nodetest.Same(t, "the version after the same once more", again.Raw("version"), "3")
+				repeated := me.Call("PATCH", nodetest.FlagPath(key), fmt.Sprintf(`{"defaultValue":%s}`, s.value)).Want(200)
+				nodetest.Same(t, "the version after the same once more", repeated.Raw("version"), "3")
 				if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).Want(200); !strings.Contains(string(history.Body), `,"to":`+s.stored+`}`) {
 					t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 				}

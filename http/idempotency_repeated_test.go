@@ -192,13 +192,13 @@ func TestTheSecretOfAClientMadeOnce(t *testing.T) {
 		t.Error("the secret is in the database")
 	}
 	forgetAnswers(s)
-	again := works(notReplayed(keyed(me, key, "POST", "/api/v1/oauth/clients", body).Want(201)))
+	repeated := works(notReplayed(keyed(me, key, "POST", "/api/v1/oauth/clients", body).Want(201)))
 	id := created.Object()["clientId"]
-	nodetest.Same(t, "the client that the request makes again", again.Object()["clientId"], id)
-	if again.Raw("clientSecret") == created.Raw("clientSecret") {
+	nodetest.Same(t, "the client that the request makes again", repeated.Object()["clientId"], id)
+	if repeated.Raw("clientSecret") == created.Raw("clientSecret") {
 		t.Error("the secret could be found again")
 	}
-	replays(keyed(me, key, "POST", "/api/v1/oauth/clients", body), again)
+	replays(keyed(me, key, "POST", "/api/v1/oauth/clients", body), repeated)
 	rotate := "/api/v1/oauth/clients/" + id.(string) + "/rotate"
 	rotated := works(keyed(me, key, "POST", rotate, nil).Want(200))
 	replays(keyed(me, key, "POST", rotate, nil), rotated)

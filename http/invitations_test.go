@@ -33,8 +33,8 @@ func TestInvitations(t *testing.T) {
 			}
 			root.Call("POST", invitationsPath, map[string]string{"email": strings.ToUpper(email), "role": "viewer"}).Refused(409)
 			root.Call("POST", path+"/resend", nil).Want(200).Shows(map[string]any{"success": true})
-			if again := root.Call("GET", path, nil).Object()["expiresAt"].(string); again <= body["expiresAt"].(string) {
-				t.Errorf("sent again it expires at %s", again)
+			if repeated := root.Call("GET", path, nil).Object()["expiresAt"].(string); repeated <= body["expiresAt"].(string) {
+				t.Errorf("sent again it expires at %s", repeated)
 			}
 			invited := root.Service.SignUp(email)
 			invited.Call("GET", usersOfPlatform, nil).Refused(403)

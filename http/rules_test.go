@@ -72,8 +72,8 @@ func TestSettingRules(t *testing.T) {
 					}
 				}
 				for _, list := range []string{string(got.Body), `{"rules":` + got.Raw("rules") + `}`} {
-					again := me.SetRules(kind, list).Want(200)
-					nodetest.Same(t, "sent again", []string{string(again.Body), again.Header.Get("ETag")}, []string{string(got.Body), `"3"`})
+					repeated := me.SetRules(kind, list).Want(200)
+					nodetest.Same(t, "sent again", []string{string(repeated.Body), repeated.Header.Get("ETag")}, []string{string(got.Body), `"3"`})
 				}
 				me.SetRules(kind, `{"rules":[],"fallthrough":null}`).Refused(422, "fallthrough")
 				nodetest.Same(t, "the fallthrough sent again", me.SetFallthrough(kind, `{"serve":{"value":`+value+`}}`).Want(200).Header.Get("ETag"), `"3"`)

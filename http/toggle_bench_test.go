@@ -38,7 +38,7 @@ func BenchmarkToggle(b *testing.B) {
 			}
 			b.ResetTimer()
 			began := time.Now()
-			together(togglers, func(i int, t *toggler) {
+			allAtOnce(togglers, func(i int, t *toggler) {
 				for range (b.N + 31 - i) / 32 {
 					t.toggle()
 				}
@@ -183,7 +183,7 @@ func (t *toggler) toggle() {
 	t.took.Add(r.Took)
 }
 
-func together(togglers []*toggler, run func(i int, t *toggler)) {
+func allAtOnce(togglers []*toggler, run func(i int, t *toggler)) {
 	var running sync.WaitGroup
 	for i, t := range togglers {
 		running.Go(func() { run(i, t) })

@@ -208,8 +208,8 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 			}
 		}
 	}
-	if again := column[string](w, `select stream from events.event group by stream having count(*) > 1`); len(again) > 0 {
-		t.Errorf("flags were created more than once: %v", again)
+	if duplicated := column[string](w, `select stream from events.event group by stream having count(*) > 1`); len(duplicated) > 0 {
+		t.Errorf("flags were created more than once: %v", duplicated)
 	}
 	for name, s := range w.statuses() {
 		if len(s.Parked) > 0 {
