@@ -66,7 +66,7 @@ func refusal(err error, when doing) error {
 		if when == signingIn {
 			return wrongCredentials() // Firebase answers so before it checks the password
 		}
-		return unauthenticated("the account is disabled")
+		return accountDisabled()
 	case "EMAIL_EXISTS":
 		return &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
 	case "WEAK_PASSWORD", "PASSWORD_DOES_NOT_MEET_REQUIREMENTS":
@@ -125,6 +125,8 @@ func unauthenticated(detail string) error {
 }
 
 func wrongCredentials() error { return unauthenticated("the e-mail address or the password is wrong") }
+
+func accountDisabled() error { return unauthenticated("the account is disabled") }
 
 func invalid(field, text string) error {
 	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{field: text}}

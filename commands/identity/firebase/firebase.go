@@ -224,7 +224,8 @@ func (p *Provider) Delete(ctx context.Context, userID string) error {
 	return nil
 }
 
-// PrepareReset checks the oobCode of a mailed link. Firebase checks the password when it is set.
+// PrepareReset checks the oobCode of a mailed link, and the account. What the project's password policy demands beyond eight characters Firebase checks only
+// when the password is set.
 func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
 	if err := p.withPasswords(); err != nil {
 		return commands.PasswordChange{}, err
@@ -235,13 +236,19 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	if token == "" {
 		return commands.PasswordChange{}, badLink()
 	}
-	email, err := p.follow(ctx, token, "") // whose it is, before it is used
+	link, err := p.follow(ctx, token, "") // whose it is, before it is used
 	if err != nil {
 		return commands.PasswordChange{}, err
 	}
-	user, err := p.userByEmail(ctx, email)
+	if link.RequestType != "PASSWORD_RESET" {
+		return commands.PasswordChange{}, badLink()
+	}
+	user, err := p.userByEmail(ctx, link.Email)
 	if err != nil {
 		return commands.PasswordChange{}, err
+	}
+	if user.Disabled {
+		return commands.PasswordChange{}, accountDisabled()
 	}
 	return commands.PasswordChange{Ends: p.ends(user.UID, ""), Set: func(ctx context.Context) error {
 		_, err := p.follow(ctx, token, password)
@@ -249,18 +256,18 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	}}, nil
 }
 
-// follow sets the password of the person whom a link was mailed to, and returns their address. Without a password it returns the address alone, for
-// links of any purpose.
-func (p *Provider) follow(ctx context.Context, token, password string) (email string, err error) {
+// follow sets the password of the person whom a link was mailed to, and tells their address. Without a password it tells the address and the purpose of
+// any link, which stays good.
+func (p *Provider) follow(ctx context.Context, token, password string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
-	done, err := p.toolkit.Accounts.ResetPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{
+	link, err := p.toolkit.Accounts.ResetPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{
 		OobCode: token, NewPassword: password,
 	}).Context(ctx).Do()
 	if err != nil {
-		return "", refusal(err, following)
+		return nil, refusal(err, following)
 	}
-	return done.Email, nil
+	return link, nil
 }
 
 func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRecord, error) {
@@ -313,14 +320,14 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	if token == "" {
 		return badLink()
 	}
-	email, err := p.follow(ctx, token, "")
+	link, err := p.follow(ctx, token, "")
 	if err != nil {
 		return err
 	}
 	if password == "" {
 		return invalid("password", "is required")
 	}
-	if _, err := p.signIn(ctx, email, password); commands.KindOf(err) == commands.Unauthenticated {
+	if _, err := p.signIn(ctx, link.Email, password); commands.KindOf(err) == commands.Unauthenticated {
 		return invalid("password", "is wrong")
 	} else if err != nil {
 		return err

@@ -191,6 +191,28 @@ func TestSessionsOfADisabledAccountEndOnce(t *testing.T) {
 	}
 }
 
+// It is refused before any of their sessions ends.
+func TestADisabledAccountGetsNoNewPassword(t *testing.T) {
+	e := emulator.Start(t)
+	p, _ := running(t, e)
+	email := strings.ToLower(rand.Text()) + "@example.com"
+	up, err := p.SignUp(t.Context(), email, "correct horse", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.ForgotPassword(t.Context(), email); err != nil {
+		t.Fatal(err)
+	}
+	code := e.Code(t, email, "PASSWORD_RESET", "")
+	e.Update(t, up.UserID, map[string]any{"disableUser": true})
+	_, err = p.PrepareReset(t.Context(), code, "another horse")
+	kindOf(t, err, commands.Unauthenticated)
+	e.Update(t, up.UserID, map[string]any{"disableUser": false})
+	if _, err := p.PrepareReset(t.Context(), code, "another horse"); err != nil {
+		t.Errorf("the link is no longer good: %v", err)
+	}
+}
+
 func TestSessionsThatGoOnAreNotEnded(t *testing.T) {
 	e := emulator.Start(t)
 	p, ended := running(t, e)

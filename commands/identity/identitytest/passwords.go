@@ -76,7 +76,7 @@ func verifiedAddress(t *testing.T, s Subject) {
 	email := address()
 	must(s.SignUp(t.Context(), email, secret, ""))(t)
 	token := s.Token(t, email, true, "")
-	_, err := s.resetPassword(t.Context(), token, another)
+	_, err := s.PrepareReset(t.Context(), token, another)
 	refused(t, err, commands.Invalid, "token")
 	for _, wrong := range []string{"", another, strings.Repeat("x", commands.MaxPassword+1)} {
 		refused(t, s.VerifyEmail(t.Context(), token, wrong), commands.Invalid, "password")
