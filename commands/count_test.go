@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"flagledger/events"
 )
@@ -26,7 +27,7 @@ func (m *memory) lagging() *lagging {
 		defer m.mu.Unlock()
 		n.shown.Store(int64(len(m.streams)))
 		return true
-	})
+	}, time.Now)
 	return n
 }
 
@@ -79,7 +80,7 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 			t.Errorf("counted %d, %v", n, err)
 		}
 	}
-	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false })
+	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false }, time.Now)
 	given(t, behind, 0)
 	if _, _, err := behind.Count(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
 		t.Errorf("behind the log, it is counted: %v", err)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"flagledger/events"
 )
@@ -32,7 +33,7 @@ func newMemory() (*memory, *Writer) {
 
 // writer is that of one more node.
 func (m *memory) writer() *Writer {
-	return NewWriter(m, func(context.Context, events.Position, []string) bool { return true })
+	return NewWriter(m, func(context.Context, events.Position, []string) bool { return true }, time.Now)
 }
 
 // Append implements events.Store.

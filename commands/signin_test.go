@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -152,7 +153,7 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 	joined := func(tenantID string) bool {
 		return slices.Contains(w.facts(t, events.TenantStream(tenantID)), "tenant.member_joined")
 	}
-	signIn.Writer = commands.NewWriter(unreadable{w.store, events.TenantStream(broken)}, shown)
+	signIn.Writer = commands.NewWriter(unreadable{w.store, events.TenantStream(broken)}, shown, time.Now)
 	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || joined(broken) || !joined(sound.TenantID) {
 		t.Errorf("joined the tenant that can be read: %v, the other: %v (%v)", joined(sound.TenantID), joined(broken), err)
 	}

@@ -76,14 +76,14 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool)}
-	w.writer = commands.NewWriter(stepping{store, w.steps}, shown)
+	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool, time.Now)}
+	w.writer = commands.NewWriter(stepping{store, w.steps}, shown, time.Now)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.links = jobs.NewLinks(queue)
-	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Links: w.links})
+	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Links: w.links, Now: time.Now})
 	return w
 }
 

@@ -39,6 +39,7 @@ type State[S any] interface {
 type Writer struct {
 	store events.Store
 	await Await
+	now   func() time.Time
 
 	states  *states // nil where none are kept
 	streams *gate
@@ -57,9 +58,9 @@ const tenantCommands = 8
 // get on as fast as the read models do, and leave the node to others; and read models that lag do not stop them.
 const maxTurn = 50 * time.Millisecond
 
-// NewWriter returns a writer on a store.
-func NewWriter(store events.Store, await Await) *Writer {
-	return &Writer{store: store, await: await, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1)}
+// NewWriter returns a writer on a store. now tells the time of events.
+func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
+	return &Writer{store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1)}
 }
 
 // By says on whose behalf a command runs, and for which request. It becomes the metadata of its events.
@@ -151,7 +152,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 			return s, outcome{last: last, names: last.family()}, err
 		}
 		batch := batchOf(facts, ids, events.Metadata{
-			Time: time.Now().UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
+			Time: w.now().UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
 		})
 		position, err := w.store.Append(ctx, stream, last.revision, batch)
 		for err != nil && retry.wait(ctx, err) {

@@ -46,8 +46,8 @@ type Options struct {
 	SignIn    *commands.SignIn
 	Inviter   *commands.Inviter
 	Tenancies *commands.Tenancies
-	Keys      *keys.Keys       // that access tokens are signed with
-	Now       func() time.Time // time.Now where nil
+	Keys      *keys.Keys // that access tokens are signed with
+	Now       func() time.Time
 	Directory *directory.Directory
 	Meter     *metering.Meter
 	Requests  *idempotency.Requests
@@ -85,9 +85,6 @@ type API struct {
 
 // New builds the interface.
 func New(o Options) *API {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	a := &API{
 		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),

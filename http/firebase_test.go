@@ -165,7 +165,7 @@ func knows(t *testing.T, s *nodetest.Service, userID string) bool {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	known, err := directory.New(pool).Knows(t.Context(), userID)
+	known, err := directory.New(pool, time.Now).Knows(t.Context(), userID)
 	if err != nil {
 		t.Fatal(err)
 	}

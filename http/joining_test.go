@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -56,7 +57,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	_, pending, err := directory.New(pool).FindOrAddPending(t.Context(), boss.Tenant, email, uuid.NewString())
+	_, pending, err := directory.New(pool, time.Now).FindOrAddPending(t.Context(), boss.Tenant, email, uuid.NewString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 	sql(s, `update keep.pending_members set created_at = now() - interval '1 hour' where id = $1`, pending)
 	account{email: email}.signIn(colleague)
 	nodetest.Same(t, "noted in vain", noted(s, email), 0)
-	_, kept, err := directory.New(pool).FindOrAddPending(t.Context(), boss.Tenant, email, pending)
+	_, kept, err := directory.New(pool, time.Now).FindOrAddPending(t.Context(), boss.Tenant, email, pending)
 	if err != nil || kept != "" {
 		t.Fatalf("a person with an account is noted as %q (%v)", kept, err)
 	}

@@ -63,11 +63,11 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	<-live.Ready()
 
 	const publicURL = "https://flags.example.com"
-	identity := local.New(pool, local.Options{Keys: signing, Issuer: publicURL, Audience: "flagledger", VerifiedEmails: true})
+	identity := local.New(pool, local.Options{Keys: signing, Issuer: publicURL, Audience: "flagledger", VerifiedEmails: true, Now: time.Now})
 	session, err := identity.SignUp(ctx, "me@example.com", "correct horse", "Ada Lovelace")
 	must(err)
 	a = New(Options{
-		Live: live, Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL,
+		Live: live, Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL, Now: time.Now,
 	})
 	token, err := a.tokens.machines.Issue(commands.NewID(), "t", nil)
 	must(err)

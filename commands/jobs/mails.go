@@ -21,7 +21,7 @@ type Mails struct {
 	Writer    *commands.Writer
 	Directory *directory.Directory
 	PublicURL string
-	Now       func() time.Time // time.Now where nil
+	Now       func() time.Time
 
 	pool *pgxpool.Pool
 	log  *slog.Logger
@@ -29,9 +29,6 @@ type Mails struct {
 
 func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog.Logger) {
 	m.pool, m.log = pool, log
-	if m.Now == nil {
-		m.Now = time.Now
-	}
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[MemberInvitation]) error {
 		return m.inviteMember(ctx, job.ID, job.Args)
 	}))

@@ -45,7 +45,7 @@ func newOffice(t *testing.T) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	return &office{t: t, pool: pool, people: directory.New(pool), store: store, client: open(t, pool), now: time.Now}
+	return &office{t: t, pool: pool, people: directory.New(pool, time.Now), store: store, client: open(t, pool), now: time.Now}
 }
 
 // Send implements commands.Mailer.
@@ -68,7 +68,7 @@ func (o *office) mails() []string {
 func (o *office) run() (stop func()) {
 	o.t.Helper()
 	shown := func(context.Context, events.Position, []string) bool { return true }
-	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown), Directory: o.people, PublicURL: "http://localhost", Now: o.now}})
+	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown, o.now), Directory: o.people, PublicURL: "http://localhost", Now: o.now}})
 }
 
 // invited notes that a tenant has invited addresses, and adds the jobs.

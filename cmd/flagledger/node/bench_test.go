@@ -28,7 +28,7 @@ func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("durable/writers=%d", writers), func(b *testing.B) {
 			_, store := nodetest.BenchStore(b)
-			benchCommands(b, commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true }), writers)
+			benchCommands(b, commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true }, time.Now), writers)
 		})
 		b.Run(fmt.Sprintf("readable/writers=%d", writers), func(b *testing.B) {
 			url, store := nodetest.BenchStore(b)
@@ -37,7 +37,7 @@ func BenchmarkCommand(b *testing.B) {
 			var parts sync.WaitGroup
 			parts.Go(func() { live.Run(ctx, store, progress.SnapshotReached, nodetest.Log(b)) })
 			parts.Go(func() { _ = projections.Run(ctx, url, store, models.All(), progress, nodetest.Log(b)) })
-			w := commands.NewWriter(store, progress.Wait)
+			w := commands.NewWriter(store, progress.Wait, time.Now)
 			switchOn(b, w, "warm")
 			benchCommands(b, w, writers)
 			cancel()
@@ -135,7 +135,7 @@ func BenchmarkStart(b *testing.B) {
 	nodetest.Seed(b, store, 20_000)
 	b.Run("facts=100000", func(b *testing.B) {
 		for b.Loop() {
-			n, err := node.Start(b.Context(), node.Config{PublicURL: "http://localhost", Environment: "development"}, url, nodetest.Log(b))
+			n, err := node.Start(b.Context(), node.Config{PublicURL: "http://localhost", Environment: "development", Now: time.Now}, url, nodetest.Log(b))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -40,7 +40,7 @@ type Config struct {
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
 	PoolSize      int32             `env:"-"` // what Connections leave for reads and keepings; poolConnections where 0
 	Streams       http.StreamLimits `env:"-"`
-	Now           func() time.Time  `env:"-"` // time.Now where nil; tests move it
+	Now           func() time.Time  `env:"-"` // time.Now; tests move it
 	FlushEvery    time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
 	HashMemory    uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
 	Build         string            `env:"-"` // the number of the build, which /api/v1/version shows
@@ -48,7 +48,7 @@ type Config struct {
 
 // Load reads the settings. The error names the one that is bad, in one line.
 func Load() (Config, error) {
-	c := Config{Streams: http.DefaultStreamLimits()}
+	c := Config{Streams: http.DefaultStreamLimits(), Now: time.Now}
 	if err := env.Parse(&c); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
 	}

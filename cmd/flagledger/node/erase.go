@@ -22,12 +22,12 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 		return err
 	}
 	defer pool.Close()
-	w := commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true })
+	w := commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true }, c.Now)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		return err
 	}
-	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool), queries.New(pool))
+	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), queries.New(pool))
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
 			return err

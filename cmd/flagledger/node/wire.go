@@ -58,9 +58,6 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 }
 
 func (c *Config) fillIn() {
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	if c.PoolSize == 0 {
 		c.PoolSize = poolConnections
 	}
@@ -130,8 +127,8 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.live, p.progress = snapshot.New(), projections.NewProgress(models.All())
 	p.live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
-	p.writer, p.reads = commands.NewWriter(p.store, p.progress.Wait), queries.New(p.pool)
-	p.people, p.meter, p.requests = directory.New(p.pool), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
+	p.writer, p.reads = commands.NewWriter(p.store, p.progress.Wait, p.Now), queries.New(p.pool)
+	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	if p.queue, err = jobs.Open(p.pool); err != nil {
 		return err
 	}

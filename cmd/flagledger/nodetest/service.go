@@ -48,7 +48,7 @@ func Database(t testing.TB) string {
 		if err := node.Migrate(ctx, url, log); err != nil {
 			return err
 		}
-		n, err := node.Start(ctx, node.Config{PublicURL: "http://localhost", Environment: "development"}, url, log)
+		n, err := node.Start(ctx, node.Config{PublicURL: "http://localhost", Environment: "development", Now: time.Now}, url, log)
 		if err != nil {
 			return err
 		}
@@ -141,6 +141,9 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		c.PublicURL = url
 	}
 	c.Build = "dev"
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	if _, benchmark := t.(*testing.B); !benchmark {
 		c = quickened(c)
 	}

@@ -35,9 +35,9 @@ type Options struct {
 		Verify(ctx context.Context, userID, cause string) error
 		Reset(ctx context.Context, email string, now time.Time) error
 	}
-	CheckEvery time.Duration    // how often it is asked which sessions have ended; five minutes where 0
-	Now        func() time.Time // time.Now where nil
-	Log        *slog.Logger     // none where nil
+	CheckEvery time.Duration // how often it is asked which sessions have ended; five minutes where 0
+	Now        func() time.Time
+	Log        *slog.Logger // none where nil
 }
 
 // Provider is Firebase Authentication.
@@ -57,9 +57,6 @@ const callTakes = 5 * time.Second
 
 // New sets up a provider. It reads Google's keys, and starts without them where that cannot be done.
 func New(ctx context.Context, o Options) (*Provider, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

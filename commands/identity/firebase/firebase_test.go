@@ -25,7 +25,7 @@ func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSe
 	t.Helper()
 	ended := make(chan commands.EndSessions, 100)
 	p, err := New(t.Context(), Options{
-		ProjectID: emulator.Project, APIKey: "any", Emulator: e.Host, CheckEvery: 50 * time.Millisecond,
+		ProjectID: emulator.Project, APIKey: "any", Emulator: e.Host, CheckEvery: 50 * time.Millisecond, Now: time.Now,
 		End: func(_ context.Context, c commands.EndSessions) error {
 			ended <- c
 			return nil
@@ -246,7 +246,7 @@ func TestWithoutAPIKeyNobodySignsInHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(t.Context(), Options{ProjectID: emulator.Project, Emulator: e.Host})
+	p, err := New(t.Context(), Options{ProjectID: emulator.Project, Emulator: e.Host, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 // Nobody listens where the emulator is said to be.
 func TestFirebaseThatCannotBeReached(t *testing.T) {
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", "127.0.0.1:1")
-	p, err := New(t.Context(), Options{ProjectID: emulator.Project, APIKey: "key-to-the-toolkit", Emulator: "127.0.0.1:1"})
+	p, err := New(t.Context(), Options{ProjectID: emulator.Project, APIKey: "key-to-the-toolkit", Emulator: "127.0.0.1:1", Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

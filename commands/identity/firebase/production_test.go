@@ -228,7 +228,7 @@ func production(t *testing.T, o Options) *Provider {
 
 func TestTokensOfFirebaseItself(t *testing.T) {
 	g := newGoogle(t)
-	p := production(t, Options{})
+	p := production(t, Options{Now: time.Now})
 	g.users["u1"] = map[string]any{"localId": "u1", "email": "ada@example.com", "validSince": "1"}
 	good := g.sign(t, words())
 	part := strings.Split(good, ".")
@@ -319,7 +319,7 @@ func TestPeopleAreKnownWhileGoogleCannotBeReached(t *testing.T) {
 		t.Errorf("who has been seen cannot be asked after: %v", err)
 	}
 
-	fresh := production(t, Options{}) // a start in the outage
+	fresh := production(t, Options{Now: time.Now}) // a start in the outage
 	_, err = fresh.Verify(t.Context(), good)
 	kindOf(t, err, commands.Unavailable)
 	g.change(func() { g.down = false })

@@ -22,14 +22,14 @@ import (
 
 // Options are the settings of a Provider.
 type Options struct {
-	Keys           *keys.Keys       // that its tokens are signed with
-	Issuer         string           // of its tokens: the service's public URL, which the links in mails begin with
-	Audience       string           // of its tokens
-	VerifiedEmails bool             // addresses count as verified without a proof; for development
-	Links          *jobs.Links      // that are mailed
-	Mailer         commands.Mailer  // of links
-	Now            func() time.Time // time.Now where nil
-	HashMemory     uint32           // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
+	Keys           *keys.Keys      // that its tokens are signed with
+	Issuer         string          // of its tokens: the service's public URL, which the links in mails begin with
+	Audience       string          // of its tokens
+	VerifiedEmails bool            // addresses count as verified without a proof; for development
+	Links          *jobs.Links     // that are mailed
+	Mailer         commands.Mailer // of links
+	Now            func() time.Time
+	HashMemory     uint32 // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
 }
 
 // Provider is the local identity provider.
@@ -47,9 +47,6 @@ var (
 
 // New returns the provider over a database.
 func New(pool *pgxpool.Pool, o Options) *Provider {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.HashMemory == 0 {
 		o.HashMemory = recommendedMemory
 	}

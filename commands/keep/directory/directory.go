@@ -18,14 +18,15 @@ import (
 // Directory is the directory in a database. Its errors are *commands.Error, of the kind Unavailable while the database cannot be reached.
 type Directory struct {
 	db   *pgxpool.Pool
+	now  func() time.Time
 	uses *xsync.Map[use, time.Time] // that are not in the database yet
 }
 
 type use struct{ userID, tenantID string }
 
-// New returns the directory in a database.
-func New(db *pgxpool.Pool) *Directory {
-	return &Directory{db: db, uses: xsync.NewMap[use, time.Time]()}
+// New returns the directory in a database. now tells the time.
+func New(db *pgxpool.Pool, now func() time.Time) *Directory {
+	return &Directory{db: db, now: now, uses: xsync.NewMap[use, time.Time]()}
 }
 
 func databaseError(err error) error {
@@ -50,7 +51,7 @@ func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
 
 // NoteUse notes that a member uses a tenant now. It only remembers; Run writes it down.
 func (d *Directory) NoteUse(userID, tenantID string) {
-	d.uses.Store(use{userID, tenantID}, time.Now())
+	d.uses.Store(use{userID, tenantID}, d.now())
 }
 
 // Run writes down the uses of tenants at an interval until ctx ends, and then once more.

@@ -39,12 +39,12 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 	note := func(email string) error {
 		err := d.db.QueryRow(ctx, `
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
-			values ($1, nullif($2, ''), $3, $4, now())
+			values ($1, nullif($2, ''), $3, $4, $5)
 			on conflict (user_id) do update set email = excluded.email, display_name = excluded.display_name,
 				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email) = lower(excluded.email), false)
 			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified
 			returning xmax = 0`, // of a row that is new
-			c.UserID, email, c.EmailVerified && email != "", c.DisplayName).Scan(&isNew)
+			c.UserID, email, c.EmailVerified && email != "", c.DisplayName, d.now()).Scan(&isNew)
 		if errors.Is(err, pgx.ErrNoRows) { // nothing has changed
 			return nil
 		}

@@ -3,6 +3,7 @@ package directory_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,7 +17,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestWhomTheDirectoryMeets(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	people := directory.New(pool)
+	people := directory.New(pool, time.Now)
 	type noted struct {
 		email    string
 		verified bool
@@ -60,5 +61,25 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheTenantThatAPersonUsedLast(t *testing.T) {
+	t.Parallel()
+	clock := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	people := directory.New(pgtest.Pool(t), func() time.Time { return clock })
+	if _, err := people.SaveProfile(t.Context(), commands.Claims{UserID: "u", Email: "u@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		later time.Duration
+		used  string
+		want  string
+	}{{0, "a", "a"}, {time.Hour, "b", "b"}, {-time.Minute, "a", "b"}, {2 * time.Minute, "a", "a"}} {
+		clock = clock.Add(c.later)
+		people.NoteUse("u", c.used)
+		if last, err := people.LastTenant(t.Context(), "u"); last != c.want || err != nil {
+			t.Errorf("after %q was used at %v: got %q, %v, want %q", c.used, clock, last, err, c.want)
+		}
 	}
 }
