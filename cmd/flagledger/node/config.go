@@ -38,7 +38,6 @@ type Config struct {
 
 	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
-	PoolSize      int32             `env:"-"` // what Connections leave for reads and keepings; poolConnections where 0
 	Streams       http.StreamLimits `env:"-"`
 	Now           func() time.Time  `env:"-"` // time.Now; tests move it
 	FlushEvery    time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
@@ -62,8 +61,8 @@ func Load() (Config, error) {
 		return c, err
 	}
 	var err error
-	if c.PoolSize, err = parseConnections(c.Connections); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_DATABASE_CONNECTIONS: %w", err)
+	if _, err = c.poolSize(); err != nil {
+		return c, err
 	}
 	if err := CheckURL("FLAGLEDGER_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover"); err != nil {
 		return c, err

@@ -8,63 +8,73 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events/eventstore/esdbtest"
+	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
+	"flagledger/projections"
+	"flagledger/projections/models"
 )
 
-// limitedDatabase is an empty database, and an account for it that may have so many connections.
-func limitedDatabase(t *testing.T, connections int) (databaseURL string) {
+// ownDatabase is a database of an account that is no superuser, for whom a server keeps some connections.
+func ownDatabase(t *testing.T, serverURL string) (databaseURL string) {
 	t.Helper()
-	adminURL := pgtest.URL(t)
-	admin, err := pgx.Connect(t.Context(), adminURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = admin.Close(context.Background()) }()
-	u, err := url.Parse(adminURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := strings.TrimPrefix(u.Path, "/")
+	admin := connect(t, serverURL)
 	for _, statement := range []string{
-		fmt.Sprintf(`create role %s login nosuperuser password '%[1]s' connection limit %d`, name, connections),
-		fmt.Sprintf(`alter database %s owner to %[1]s`, name),
+		`create role service login nosuperuser password 'service'`,
+		`create database service owner service`,
 	} {
 		if _, err := admin.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { // before the database
-		admin, err := pgx.Connect(context.Background(), adminURL)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = admin.Close(context.Background()) }()
-		for _, statement := range []string{`reassign owned by %s to current_user`, `drop owned by %s`, `drop role %s`} {
-			if _, err := admin.Exec(context.Background(), fmt.Sprintf(statement, name)); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	u.User = url.UserPassword(name, name)
-	return u.String()
-}
-
-// Three nodes and psql get along with a server that has max_connections = 60: three of these are kept for superusers, and eight are left for the
-// command line.
-func TestThreeNodesStayWithinTheirConnections(t *testing.T) {
-	t.Parallel()
-	const nodes, each, psql = 3, 16, 1
-	databaseURL := limitedDatabase(t, nodes*each+psql)
-	console, err := pgx.Connect(t.Context(), databaseURL)
+	u, err := url.Parse(serverURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = console.Close(context.Background()) })
+	u.User, u.Path = url.UserPassword("service", "service"), "/service"
+	if err := admin.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return u.String()
+}
+
+// watchConnections counts connections on one of its own, until stop is called, which returns the most that there were and closes it.
+func watchConnections(t *testing.T, databaseURL string) (stop func() (most int)) {
+	t.Helper()
+	console, end, result := connect(t, databaseURL), make(chan struct{}), make(chan int)
+	go func() {
+		most := 0
+		for {
+			var n int
+			if err := console.QueryRow(t.Context(), `select count(*) from pg_stat_activity where usename = current_user`).Scan(&n); err != nil {
+				t.Error(err)
+			}
+			most = max(most, n)
+			select {
+			case <-end:
+				result <- most
+				return
+			default:
+			}
+		}
+	}()
+	return sync.OnceValue(func() int {
+		close(end)
+		return <-result
+	})
+}
+
+// Of the 60 connections of the server, three are kept for superusers and eight are left for the command line. The read models are rebuilt by it during the
+// load, and the node that carries them on ends.
+func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
+	t.Parallel()
+	const nodes, each, psql = 3, 16, 1
+	_, p := nodetest.OwnPostgres(t, "max_connections=60")
+	databaseURL := ownDatabase(t, p.URL())
+	mostSeen := watchConnections(t, databaseURL)
+	defer mostSeen()
 	var book nodetest.LogBook
 	first := nodetest.Start(t, databaseURL, node.Config{Environment: "development"}, book.Logger())
 	me := first.SignUp("me@example.com")
@@ -72,45 +82,93 @@ func TestThreeNodesStayWithinTheirConnections(t *testing.T) {
 	for range nodes - 1 {
 		services = append(services, nodetest.Start(t, databaseURL, first.Config, book.Logger()))
 	}
-	var load sync.WaitGroup
-	for n, s := range services {
-		for i := range 20 {
-			c := *me
-			c.Service = s
-			load.Go(func() {
-				for j := range 5 {
-					key := fmt.Sprintf("f-%d-%d-%d", n, i, j)
-					c.CreateFlag(key, nil)
-					c.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "Idempotency-Key", key).Want(200)
-					c.Call("GET", "/api/v1/flags?limit=10", nil).Want(200)
-					c.Call("GET", nodetest.FlagPath(key), nil).Want(200)
-				}
-			})
+	work := func(part string, services ...*nodetest.Service) (wait func()) {
+		var load sync.WaitGroup
+		for n, s := range services {
+			for i := range 20 {
+				c := *me
+				c.Service = s
+				load.Go(func() {
+					for j := range 3 {
+						key := fmt.Sprintf("%s-%d-%d-%d", part, n, i, j)
+						c.CreateFlag(key, nil)
+						c.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "Idempotency-Key", key).Want(200)
+						c.Call("GET", "/api/v1/flags?limit=10", nil).Want(200)
+						s.Eventually("the flag is shown", func() bool { return c.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
+					}
+				})
+			}
+		}
+		return load.Wait
+	}
+	store, err := postgres.Open(t.Context(), databaseURL, book.Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rebuild := func() {
+		if err := projections.Rebuild(t.Context(), databaseURL, store, models.All(), nil, book.Logger()); err != nil {
+			t.Error(err)
 		}
 	}
-	done := make(chan struct{})
-	go func() {
-		load.Wait()
-		close(done)
-	}()
-	most := 0
-	for running := true; running; {
-		select {
-		case <-done:
-			running = false
-		default:
-		}
-		var n int
-		if err := console.QueryRow(t.Context(), `select count(*) from pg_stat_activity where usename = current_user`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		most = max(most, n)
-	}
+	wait := work("of-all", services...)
+	rebuild()
+	wait()
+	wait = work("of-two", services[1:]...)
+	first.Node.Stop()
+	rebuild()
+	wait()
+	store.Close()
+	most := mostSeen()
 	t.Logf("%d connections at most, psql's included", most)
-	if most > nodes*each+psql {
-		t.Errorf("%d connections were seen, want %d at most", most, nodes*each+psql)
+	if most < nodes*each/2 {
+		t.Errorf("the load took %d connections, which are too few to show anything", most)
 	}
-	if text := book.String(); strings.Contains(text, "53300") || strings.Contains(text, "too many") {
-		t.Error("the log tells of too many connections")
+	for line := range strings.Lines(book.String()) {
+		if strings.Contains(line, "SQLSTATE 53300") || strings.Contains(line, "too many") || strings.Contains(line, `"level":"ERROR"`) {
+			t.Error("the log tells:", line)
+		}
 	}
+}
+
+// With EventStoreDB facts take no connection to the database: the pool has those as well.
+func TestConnectionsBesideEventStoreDB(t *testing.T) {
+	t.Parallel()
+	config := node.Config{EventStoreURL: esdbtest.New(t).URL(), Environment: "development"}
+	s := nodetest.Start(t, pgtest.Migrated(t), config, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	console := connect(t, s.DatabaseURL)
+	lock, err := connect(t, s.DatabaseURL).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec(t.Context(), `lock table read.flags`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	for range 20 {
+		reading.Go(func() {
+			for ctx.Err() == nil {
+				me.Attempt("GET", "/api/v1/flags", "")
+			}
+		})
+	}
+	s.Eventually("requests wait for the lock on all connections that are left to them", func() bool { // reactions keep one of the pool's twelve
+		return column[int](t, console, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)[0] >= 11
+	})
+	if n := column[int](t, console, `select count(*) from pg_stat_activity where datname = current_database() and application_name like 'flagledger%'`)[0]; n > 16 {
+		t.Errorf("the node has %d connections, want 16 at most", n)
+	}
+	cancel()
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reading.Wait()
+
+	config.Connections = "5"
+	if _, err := node.Start(t.Context(), config, s.DatabaseURL, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "FLAGLEDGER_DATABASE_CONNECTIONS") {
+		t.Errorf("a node with 5 connections starts: %v", err)
+	}
+	config.Connections = "6"
+	nodetest.Start(t, s.DatabaseURL, config, nodetest.Log(t)).SignUp("other@example.com").FlagKeys("")
 }

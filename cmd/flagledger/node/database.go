@@ -75,32 +75,36 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	return migrations.Apply(ctx, url, log)
 }
 
-// The connections to the database that each node needs, whatever its pool has.
+// The connections to the database that a node needs, whatever its pool has.
 const (
 	snapshotSubscriptions = 1
 	reactionSubscriptions = 1 // on one node
 	jobListeners          = 1 // River takes one out of the pool for good
-	partConnections       = postgres.Connections + projections.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions + jobListeners
+	partConnections       = projections.Connections + jobListeners
+	engineConnections     = postgres.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions // where facts stand in it
 )
 
 // The connections for reads and keepings are what the setting leaves.
 const (
 	defaultConnections = 16
-	poolConnections    = defaultConnections - partConnections
-	minConnections     = partConnections + 2
+	commandConnections = defaultConnections - partConnections - engineConnections // of the pool of a command
+	minPool            = 2
 	maxConnections     = 1000
 )
 
-// parseConnections reads how many connections a node may have, and returns how many of them are left for the pool.
-func parseConnections(text string) (int32, error) {
-	if text == "" {
-		return poolConnections, nil
+// poolSize is how many connections the setting leaves for the pool.
+func (c Config) poolSize() (int32, error) {
+	taken, n := partConnections, defaultConnections
+	if c.EventStoreURL == "" {
+		taken += engineConnections
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < minConnections || n > maxConnections {
-		return 0, fmt.Errorf("it must be a number from %d to %d; it is %q", minConnections, maxConnections, text)
+	if c.Connections != "" {
+		var err error
+		if n, err = strconv.Atoi(c.Connections); err != nil || n < taken+minPool || n > maxConnections {
+			return 0, fmt.Errorf("FLAGLEDGER_DATABASE_CONNECTIONS: it must be a number from %d to %d; it is %q", taken+minPool, maxConnections, c.Connections)
+		}
 	}
-	return int32(n - partConnections), nil
+	return int32(n - taken), nil
 }
 
 const (
@@ -108,9 +112,9 @@ const (
 	queryTimeout   = "10s"
 )
 
-// OpenPool opens connections for reads and keepings, as many as a node has by default.
+// OpenPool opens connections for reads and keepings, as many as a node with facts in Postgres has by default.
 func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	return openPool(ctx, url, poolConnections)
+	return openPool(ctx, url, commandConnections)
 }
 
 func openPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error) {

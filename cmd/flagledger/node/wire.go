@@ -58,9 +58,6 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 }
 
 func (c *Config) fillIn() {
-	if c.PoolSize == 0 {
-		c.PoolSize = poolConnections
-	}
 	if c.FlushEvery == 0 {
 		c.FlushEvery = flushInterval
 	}
@@ -103,12 +100,16 @@ func (p *parts) stop() {
 
 // open opens the event store, the database and the other parts of the outside.
 func (p *parts) open(ctx context.Context, databaseURL string) error {
+	poolSize, err := p.poolSize()
+	if err != nil {
+		return err
+	}
 	facts, closeStore, err := OpenStore(ctx, p.Config, databaseURL, p.log)
 	if err != nil {
 		return err
 	}
 	p.cleanup = append(p.cleanup, closeStore)
-	if p.pool, err = openPool(ctx, databaseURL, p.PoolSize); err != nil {
+	if p.pool, err = openPool(ctx, databaseURL, poolSize); err != nil {
 		return err
 	}
 	p.cleanup = append(p.cleanup, p.pool.Close)
