@@ -6,13 +6,13 @@ import (
 	"flagledger/events"
 )
 
-// ReadTenant reads a tenant as it is now. One that does not exist has an empty ID. Its errors are *Error.
+// ReadTenant reads a tenant as it is now, with an empty ID where it does not exist. Its errors are *Error.
 func ReadTenant(ctx context.Context, w *Writer, id string) (Tenant, error) {
 	t, _, err := load[Tenant](ctx, w, &retry{}, events.TenantStream(id))
 	return t, err
 }
 
-// ReadInvitation reads an invitation to the platform as it is now. One that does not exist has an empty ID. Its errors are *Error.
+// ReadInvitation reads an invitation to the platform as it is now, with an empty ID where it does not exist. Its errors are *Error.
 func ReadInvitation(ctx context.Context, w *Writer, id string) (Invitation, error) {
 	i, _, err := load[Invitation](ctx, w, &retry{}, events.InvitationStream(id))
 	return i, err

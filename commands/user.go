@@ -52,7 +52,7 @@ func (u *User) clone() User {
 
 func (u *User) size() int { return 512 + 96*len(u.Ended) }
 
-// RegisterUser records that a person signs in for the first time. For a person who is known it does nothing. An erased person is Forbidden.
+// RegisterUser records that a person signs in for the first time, and does nothing for one who is known. An erased person is Forbidden.
 type RegisterUser struct {
 	ID       string
 	Provider string
@@ -72,7 +72,7 @@ func (c RegisterUser) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.UserRegistered{ID: c.ID, Provider: c.Provider}}, nil
 }
 
-// EndSession ends a session. Its tokens are refused from then on. Until is when the last of them expires.
+// EndSession ends a session, whose tokens are refused from then on. Until is when the last of them expires.
 type EndSession struct {
 	UserID    string
 	SessionID string
