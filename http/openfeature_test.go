@@ -71,6 +71,7 @@ func details[T any](t *testing.T, got openfeature.GenericEvaluationDetails[T], v
 
 func TestOpenFeatureForGo(t *testing.T) {
 	t.Parallel()
+	nodetest.SameOnAllEngines(t)
 	s := nodetest.Shared(t)
 	me := s.SignUp(nodetest.Address()).NewTenant("stage")
 	setStage(me)
@@ -155,6 +156,7 @@ func TestOpenFeatureForGo(t *testing.T) {
 }
 
 func TestOpenFeatureForJavaScript(t *testing.T) {
+	nodetest.SameOnAllEngines(t)
 	poor := limited(t, 20, 1_000_000, 1_000_000).SignUp("poor@example.com")
 	folder, err := npmtest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	npmtest.Check(t, err)

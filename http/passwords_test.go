@@ -197,6 +197,7 @@ func TestPasswords(t *testing.T) {
 // While the sessions cannot be ended the password stays as it is, so that the same request can be made again.
 func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
+	nodetest.SameOnAllEngines(t)
 	mails, store := mailtest.New(t, mailtest.Options{}), esdbtest.New(t)
 	c := node.Config{EventStoreURL: store.URL(), Environment: "development", Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"}}
 	s := nodetest.Start(t, pgtest.Migrated(t), c, nodetest.Log(t))
@@ -234,6 +235,7 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 // A refresh that cannot be answered does not use the token up, and one of a stolen token ends its session as soon as that can be done.
 func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
+	nodetest.SameOnAllEngines(t)
 	book, store := &nodetest.LogBook{}, esdbtest.New(t)
 	s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: store.URL(), Environment: "development"}, book.Logger())
 	nobody := s.Anonymous()

@@ -108,7 +108,8 @@ func EngineURL(t testing.TB) string {
 }
 
 // SameOnAllEngines skips a test in the run on another event store than Postgres. It is for tests of what no event store has a part in: how requests
-// are read, limits, documents, passwords, identity providers, the clients of others. Tests of changes, streams, replays and outages run on each.
+// are read, limits, documents, who may do what, identity providers, the clients of others; and of tests that choose their event store themselves. What
+// is stored, read back, streamed, replayed or rebuilt is tested on each.
 func SameOnAllEngines(t testing.TB) {
 	t.Helper()
 	if os.Getenv("FLAGLEDGER_TEST_ENGINE") == "eventstore" {

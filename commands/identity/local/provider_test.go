@@ -46,7 +46,7 @@ func (c *clock) add(d time.Duration) {
 }
 
 func options(c *clock) Options {
-	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", VerifiedEmails: true, Mailer: make(sentMails, 100), Now: c.now}
+	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", VerifiedEmails: true, Mailer: make(sentMails, 100), Now: c.now, HashMemory: 8}
 }
 
 // sentMails are the mails that were sent.
@@ -95,7 +95,9 @@ func wantKind(t testing.TB, err error, kind commands.Kind) {
 func TestSignUpThenSignIn(t *testing.T) {
 	c := newClock()
 	pool := pgtest.Pool(t)
-	p := start(t, pool, options(c))
+	o := options(c)
+	o.HashMemory = 0 // as in production
+	p := start(t, pool, o)
 
 	up := must(p.SignUp(t.Context(), " Ada@Example.com\n", secret, "Ada <Lovelace>"))(t)
 	want := commands.Claims{

@@ -221,8 +221,10 @@ func TestAnOutage(t *testing.T) {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a fault must not make it hang
+	defer cancel()
 	rapid.Check(t, func(t *rapid.T) {
-		if _, err := c.pool.Exec(context.Background(), `truncate keep.evaluations`); err != nil {
+		if _, err := c.pool.Exec(ctx, `truncate keep.evaluations`); err != nil {
 			t.Fatal(err)
 		}
 		type node struct {
@@ -233,7 +235,7 @@ func TestCounts(t *testing.T) {
 		var ended int64
 		pick := func(t *rapid.T) *node { return rapid.SampledFrom(nodes).Draw(t, "node") }
 		write := func(n *node) {
-			if err := n.flush(context.Background(), time.Minute); err != nil {
+			if err := n.flush(ctx, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 			n.written = n.counted
@@ -262,7 +264,7 @@ func TestCounts(t *testing.T) {
 			"": func(t *rapid.T) {
 				for i, n := range nodes {
 					want := ended + n.counted + nodes[1-i].written
-					if got, err := n.Evaluations(context.Background(), "a"); err != nil || got != want {
+					if got, err := n.Evaluations(ctx, "a"); err != nil || got != want {
 						t.Fatalf("node %d shows %d evaluations, want %d: %v", i, got, want, err)
 					}
 				}
