@@ -70,6 +70,7 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most int))
 // load, and the node that carries them on ends.
 func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	t.Parallel()
+	nodetest.SameOnAllEngines(t)
 	const nodes, each, psql = 3, 16, 1
 	_, p := nodetest.OwnPostgres(t, "max_connections=60")
 	databaseURL := ownDatabase(t, p.URL())
@@ -133,6 +134,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 // With EventStoreDB facts take no connection to the database: the pool has those as well.
 func TestConnectionsBesideEventStoreDB(t *testing.T) {
 	t.Parallel()
+	nodetest.SameOnAllEngines(t)
 	config := node.Config{EventStoreURL: esdbtest.New(t).URL(), Environment: "development"}
 	s := nodetest.Start(t, pgtest.Migrated(t), config, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
