@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -14,6 +15,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/tours"
 	"flagledger/events"
 )
 
@@ -46,7 +48,7 @@ func (w *world) tablesWith(t *testing.T, texts ...string) (found []string) {
 // person is somebody of whom every keeping holds something.
 type person struct{ id, email, tenant string }
 
-var keptOfAPerson = []string{"invitations", "mailed_invitations", "mailed_tokens", "passwords", "pending_members", "people", "refresh_tokens", "reset_requests", "tenant_contacts", "tenant_use"}
+var keptOfAPerson = []string{"invitations", "mailed_invitations", "mailed_tokens", "passwords", "pending_members", "people", "product_tours", "refresh_tokens", "reset_requests", "tenant_contacts", "tenant_use"}
 
 // known makes a person of whom every keeping holds something.
 func (w *world) known(t *testing.T) person {
@@ -73,6 +75,9 @@ func (w *world) known(t *testing.T) person {
 		t.Fatal(err)
 	}
 	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, uuid.NewString(), p.id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tours.New(w.pool).Set(t.Context(), p.id, "flags@2", nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(keptOfAPerson, w.tablesWith(t, p.id, p.email)); diff != "" {
@@ -124,12 +129,13 @@ func (w *world) eraser(tenant string) *commands.Eraser {
 			stepEraser{steps: w.steps, keeping: local.NewAccounts(w.pool), name: "accounts"},
 			stepEraser{steps: w.steps, keeping: w.links, name: "links"},
 			stepEraser{steps: w.steps, keeping: w.directory, name: "directory"},
+			stepEraser{steps: w.steps, keeping: tours.New(w.pool), name: "tours"},
 		},
 	}
 }
 
 var erasing = []string{
-	"ask accounts", "ask links", "ask directory", "append user.erased", "tenants created", "forget contacts", "erase accounts", "erase links", "erase directory", "delete account",
+	"ask accounts", "ask links", "ask directory", "ask tours", "append user.erased", "tenants created", "forget contacts", "erase accounts", "erase links", "erase directory", "erase tours", "delete account",
 }
 
 func TestErasingLeavesNothing(t *testing.T) {
@@ -195,7 +201,7 @@ func TestErasingNobody(t *testing.T) {
 	if err := w.eraser("").Erase(t.Context(), id); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask directory"}, w.taken); diff != "" {
+	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask directory", "ask tours"}, w.taken); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
+	"flagledger/commands/keep/tours"
 	"flagledger/http/limit"
 	"flagledger/queries"
 )
@@ -50,6 +51,7 @@ type Options struct {
 	Now       func() time.Time
 	Directory *directory.Directory
 	Meter     *metering.Meter
+	Tours     *tours.Tours
 	Requests  *idempotency.Requests
 	Metrics   *prometheus.Registry
 	Log       *slog.Logger
@@ -132,6 +134,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addUsage()
 	a.addPlatform()
 	a.addInvitations()
+	a.addProductTours()
 	a.addLegacyPlatform()
 	a.addProjects()
 	a.addFlags()

@@ -38,6 +38,7 @@ func apply(ctx context.Context, db *sql.DB, log *slog.Logger) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithAllowOutofOrder(true), // numbers are given out before all of them are in use
 		goose.WithSessionLocker(locker), goose.WithTableName("flagledger_migrations"), goose.WithSlog(log))
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)

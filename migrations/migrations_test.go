@@ -41,3 +41,22 @@ func TestSeveralNodesMigrateAtOnce(t *testing.T) {
 		t.Errorf("%d versions are noted, %d of them distinct; there are %d jobs", versions, distinct, jobs)
 	}
 }
+
+// A migration whose number is below one that a database has had comes to it all the same.
+func TestAMissingMigrationIsMadeUpFor(t *testing.T) {
+	url, log := pgtest.Migrated(t), slog.New(slog.DiscardHandler)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), `drop table keep.mailed_invitations; delete from flagledger_migrations where version_id = 12`); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Apply(t.Context(), url, log); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `select from keep.mailed_invitations`); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/queries"
 )
@@ -39,6 +40,6 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 // newEraser erases people from all keepings that hold something of them.
 func newEraser(w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, people *directory.Directory, reads *queries.Queries) *commands.Eraser {
 	return &commands.Eraser{
-		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), links, people},
+		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), links, people, tours.New(pool)},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
+	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/http"
 	"flagledger/projections"
@@ -183,7 +184,7 @@ func (p *parts) api() *http.API {
 		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
 		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people},
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
-		Keys:    p.signing, Directory: p.people, Meter: p.meter, Requests: p.requests,
+		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,
 		Metrics: p.metrics, Log: p.log, Health: p.monitor.health, Now: p.Now,
 		Limits: p.Limits, Proxies: p.ProxyNetworks, Origins: p.Origins, Streams: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,

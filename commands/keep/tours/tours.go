@@ -1,0 +1,82 @@
+// Package tours keeps which product tours people have completed.
+package tours
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/commands/keep"
+)
+
+// Tours are the product tours in a database. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
+type Tours struct{ db *pgxpool.Pool }
+
+// New returns the tours in a database.
+func New(db *pgxpool.Pool) *Tours { return &Tours{db} }
+
+// Status is how far a person is with a tour. The zero Status is of a tour that they have not begun.
+type Status struct {
+	CompletedAt *time.Time // nil: not completed
+	CreatedAt   *time.Time
+	UpdatedAt   *time.Time
+}
+
+var keyPattern = regexp.MustCompile(`^[A-Za-z0-9._@:-]{1,128}$`)
+
+// ValidKey reports whether a text can be the key of a tour.
+func ValidKey(key string) bool { return keyPattern.MatchString(key) }
+
+const columns = `completed_at, created_at, updated_at`
+
+// Status tells how far a person is with a tour.
+func (t *Tours) Status(ctx context.Context, userID, key string) (Status, error) {
+	s, err := read(t.db.Query(ctx, `select `+columns+` from keep.product_tours where user_id = $1 and tour_key = $2`, userID, key))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Status{}, nil
+	}
+	return s, databaseError(err)
+}
+
+// Set notes that a person completed a tour at a time, or with nil that they have begun it. The error is NotFound for a person who is not in the directory.
+func (t *Tours) Set(ctx context.Context, userID, key string, completedAt *time.Time, now time.Time) (Status, error) {
+	s, err := read(t.db.Query(ctx, `insert into keep.product_tours (user_id, tour_key, completed_at, created_at, updated_at)
+		select user_id, $2, $3::timestamptz, $4, $4 from keep.people where user_id = $1 for key share -- of nobody who is being erased
+		on conflict (user_id, tour_key) do update set completed_at = excluded.completed_at, updated_at = excluded.updated_at
+		returning `+columns, userID, key, completedAt, now))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Status{}, &commands.Error{Kind: commands.NotFound, Detail: "there is no such person"}
+	}
+	return s, databaseError(err)
+}
+
+// Reset makes a tour one that the person has not begun. It may be repeated.
+func (t *Tours) Reset(ctx context.Context, userID, key string) error {
+	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = $1 and tour_key = $2`, userID, key)
+	return databaseError(err)
+}
+
+// Knows implements commands.PersonalData: tours are kept of those alone whom the directory knows.
+func (t *Tours) Knows(context.Context, string) (bool, error) { return false, nil }
+
+// Erase implements commands.PersonalData. It comes after the directory's, so that no tour is noted after it.
+func (t *Tours) Erase(ctx context.Context, userID string) error {
+	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = $1`, userID)
+	return databaseError(err)
+}
+
+func read(rows pgx.Rows, err error) (Status, error) {
+	if err != nil {
+		return Status{}, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Status])
+}
+
+func databaseError(err error) error {
+	return keep.DatabaseError("product tours cannot be reached at this moment", err)
+}

@@ -1,0 +1,138 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"flagledger/commands/keep/tours"
+	"flagledger/events"
+)
+
+type tourBody struct {
+	Completed   bool       `json:"completed" example:"true"`
+	CompletedAt *timestamp `json:"completed_at" nullable:"true" doc:"null while the tour is not completed"`
+	CreatedAt   *timestamp `json:"created_at" nullable:"true" doc:"null for a tour that the person has not begun"`
+	UpdatedAt   *timestamp `json:"updated_at" nullable:"true"`
+}
+
+type tourOutput struct{ Body tourBody }
+
+func showTour(s tours.Status) *tourOutput {
+	return &tourOutput{tourBody{
+		Completed: s.CompletedAt != nil, CompletedAt: (*timestamp)(s.CompletedAt), CreatedAt: (*timestamp)(s.CreatedAt), UpdatedAt: (*timestamp)(s.UpdatedAt),
+	}}
+}
+
+type setTourBody struct {
+	Completed   *bool   `json:"completed" example:"true"`
+	CompletedAt *string `json:"completed_at,omitempty" nullable:"true" format:"date-time" doc:"Now without it" example:"2026-03-14T15:09:26.535Z"`
+}
+
+// completedAt is nil for a tour that is not completed. It notes what is wrong with the body.
+func (b setTourBody) completedAt(now time.Time, wrong map[string]string) *time.Time {
+	switch {
+	case b.Completed == nil:
+		wrong["completed"] = "is required"
+		return nil
+	case b.CompletedAt == nil && *b.Completed:
+		return &now
+	case b.CompletedAt == nil:
+		return nil
+	case !*b.Completed:
+		wrong["completed_at"] = "must not be sent with completed false"
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, *b.CompletedAt)
+	if at = at.UTC(); err != nil || at.Year() < 1 || at.Year() > 9999 {
+		wrong["completed_at"] = "must be a time in the format of RFC 3339, such as 2026-03-14T15:09:26.535Z"
+	}
+	return &at
+}
+
+// TourPath names a product tour of a person.
+type TourPath struct {
+	UserID string `path:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	Key    string `path:"tourKey" doc:"1 to 128 letters, digits and . _ - @ :, in which @ may be escaped" example:"flags@2"`
+}
+
+func (a *API) addProductTours() {
+	const tag, path = "Product tours", "/users/{userId}/product-tours/{tourKey}"
+	const whose = "For the person themselves, and for the admins of their tenants; for others there is no such person (404)."
+	get := operation("GET", "/api/v1"+path, "get-product-tour", tag, "How far a person is with a product tour")
+	get.Description = whose
+	register(a, access{who: person}, get, func(ctx context.Context, in *TourPath) (*tourOutput, error) {
+		wrong := map[string]string{}
+		person, key, err := a.tour(ctx, *in, wrong)
+		if err := cmp.Or(err, wrongFields(wrong)); err != nil {
+			return nil, err
+		}
+		status, err := a.Tours.Status(ctx, person, key)
+		return showTour(status), err
+	}, "/v1"+path)
+	set := operation("PUT", "/api/v1"+path, "set-product-tour", tag, "Note that a person has completed a product tour, or has not")
+	set.Description = whose
+	register(a, access{who: person}, set, func(ctx context.Context, in *struct {
+		TourPath
+		Body setTourBody
+	}) (*tourOutput, error) {
+		wrong, now := map[string]string{}, a.Now()
+		person, key, err := a.tour(ctx, in.TourPath, wrong)
+		if err != nil {
+			return nil, err
+		}
+		completedAt := in.Body.completedAt(now, wrong)
+		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
+			return nil, err
+		}
+		status, err := a.Tours.Set(ctx, person, key, completedAt, now)
+		return showTour(status), err
+	})
+	reset := operation("DELETE", "/api/v1"+path, "reset-product-tour", tag, "Have a person see a product tour again")
+	reset.Description = whose
+	reset.DefaultStatus = http.StatusNoContent
+	register(a, access{who: person}, reset, func(ctx context.Context, in *TourPath) (*noContent, error) {
+		wrong := map[string]string{}
+		person, key, err := a.tour(ctx, *in, wrong)
+		if err := cmp.Or(err, wrongFields(wrong)); err != nil {
+			return nil, err
+		}
+		return &noContent{}, a.Tours.Reset(ctx, person, key)
+	})
+}
+
+// tour reads whose tour a path names, and which. The error is NotFound unless the caller is that person or an admin of a tenant of theirs; a key that
+// cannot be one is noted in wrong.
+func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (person, key string, err error) {
+	person, key = pathValue(ctx, in.UserID), pathValue(ctx, in.Key)
+	if !a.administers(principalOf(ctx).claims.UserID, person) {
+		return "", "", newProblem(http.StatusNotFound, "there is no such person")
+	}
+	if !tours.ValidKey(key) {
+		wrong["tourKey"] = "must be 1 to 128 letters, digits and . _ - @ :"
+	}
+	return person, key, nil
+}
+
+// administers reports whether somebody is a person themselves, or an admin of a tenant that both are members of.
+func (a *API) administers(userID, person string) bool {
+	return userID == person || slices.ContainsFunc(a.Live.TenantsOf(userID), func(tenantID string) bool {
+		return a.Live.RoleIn(tenantID, userID) == events.AdminRole && a.Live.RoleIn(tenantID, person) != ""
+	})
+}
+
+// pathValue is a parameter of a request's path as it was meant: where the path has escapes that it could do without, such as %40 for @, the router
+// leaves all of them.
+func pathValue(ctx context.Context, parameter string) string {
+	if requestOf(ctx).url.RawPath == "" {
+		return parameter
+	}
+	text, err := url.PathUnescape(parameter)
+	if err != nil {
+		return parameter
+	}
+	return text
+}
