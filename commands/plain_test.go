@@ -56,6 +56,8 @@ func oneOfEach() []any {
 		CreateClient{TenantRef: tenant, ID: "c", Name: "n", Scopes: []string{"flags:read"}, SecretHash: []byte{1, 2}},
 		RotateSecret{ClientRef: ClientRef{tenant, "c"}, SecretHash: []byte{1, 2}, Now: now},
 		DeleteClient{ClientRef: ClientRef{tenant, "c"}},
+		SetSubscription{TenantRef: tenant, Subscription: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: now}, Now: now},
+		SetPlan{TenantRef: tenant, Plan: events.StandardPlan},
 		RegisterUser{ID: "u", Provider: "password"},
 		EndSession{UserID: "u", SessionID: "s", Until: now},
 		EndSessions{UserID: "u", Before: now, Except: "s"},

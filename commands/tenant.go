@@ -16,6 +16,7 @@ type Tenant struct {
 	Environments []events.EnvironmentRef
 	Clients      map[string]OAuthClient // by id
 	Members      map[string]Member      // by user id, those who are pending by an id of their own
+	Subscription events.Subscription
 	CreatedAt    time.Time
 	taken        bool            // by a tenant, deleted or not
 	left         map[string]bool // ids of those who were members, or pending
@@ -34,7 +35,9 @@ func (t *Tenant) evolve(r events.Recorded) {
 	}
 	switch fact := r.Fact.(events.TenantFact).(type) {
 	case events.TenantCreated:
-		*t = Tenant{TenantCreated: fact, Exists: true, Members: t.Members, CreatedAt: r.Time, taken: true, left: t.left}
+		*t = Tenant{
+			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.Time, taken: true, left: t.left,
+		}
 	case events.TenantUpdated:
 		applyChange(&t.Name, fact.Name)
 	case events.TenantDeleted:
@@ -60,6 +63,8 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.MemberRemoved:
 		delete(t.Members, fact.UserID)
 		t.left[fact.UserID] = true
+	case events.SubscriptionChanged:
+		t.Subscription = fact.To
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		t.evolveClients(r)
 	}

@@ -54,6 +54,7 @@ var kinds = map[string]kind{
 	"tenant.oauth_client_created": {1, decode[OAuthClientCreated], nil},
 	"tenant.oauth_secret_rotated": {1, decode[OAuthSecretRotated], nil},
 	"tenant.oauth_client_deleted": {1, decode[OAuthClientDeleted], nil},
+	"tenant.subscription_changed": {1, decode[SubscriptionChanged], nil},
 	"user.registered":             {1, decode[UserRegistered], nil},
 	"user.session_ended":          {1, decode[SessionEnded], nil},
 	"user.sessions_ended":         {1, decode[SessionsEnded], nil},

@@ -70,6 +70,14 @@ var examples = []Fact{
 	OAuthClientCreated{ClientID: "c1", Name: "Backend", Scopes: []Scope{FlagsRead, FlagsEvaluate}, SecretHash: []byte{0, 1, 254, 255}},
 	OAuthSecretRotated{ClientID: "c1", SecretHash: []byte{2, 3}, PreviousUntil: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	OAuthClientDeleted{ClientID: "c1"},
+	SubscriptionChanged{
+		From: Subscription{Plan: FreePlan, Status: NoSubscription},
+		To: Subscription{
+			ID: "sub_1", CustomerID: "cus_1", Plan: StandardPlan, Status: PastDue, BillingCycle: Monthly, CancelAtPeriodEnd: true,
+			PeriodStart: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), PeriodEnd: time.Date(2026, 2, 2, 3, 4, 5, 0, time.UTC),
+			PastDueSince: time.Date(2026, 1, 2, 4, 4, 5, 0, time.UTC),
+		},
+	},
 	UserRegistered{ID: "u1", Provider: "password"},
 	SessionsEnded{Before: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Except: "s1"},
 	SessionEnded{UserID: "u1", SessionID: "s1", Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},

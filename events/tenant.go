@@ -15,15 +15,6 @@ const (
 	ViewerRole    Role = "viewer"
 )
 
-// Plan is the plan that a tenant is on.
-type Plan string
-
-// The plans that a tenant starts on.
-const (
-	FreePlan    Plan = "free"
-	SandboxPlan Plan = "sandbox"
-)
-
 // TenantFact is a fact of a tenant's stream.
 //
 //sumtype:decl

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/events"
 )
 
 type bootstrapBody struct {
@@ -21,9 +22,9 @@ type bootstrapData struct {
 		Role     string `json:"role" example:"admin"`
 	} `json:"user"`
 	Subscription struct {
-		Plan         string `json:"plan" example:"free"`
-		Status       string `json:"status" example:"active"`
-		BillingCycle string `json:"billingCycle" example:"none"`
+		Plan         planName             `json:"plan" example:"free"`
+		Status       string               `json:"status" example:"active"`
+		BillingCycle *events.BillingCycle `json:"billingCycle" nullable:"true" enum:"monthly,yearly" doc:"null where nothing is paid" example:"monthly"`
 	} `json:"subscription" doc:"Of the active tenant"`
 	Tenants           []membershipBody `json:"tenants"`
 	ActiveTenantID    string           `json:"active_tenant_id" doc:"The tenant that the person used last" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
@@ -175,6 +176,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	out := &bootstrapOutput{Body: bootstrapBody{Success: true, Message: message, Data: bootstrapData{Tenants: []membershipBody{}}}}
 	data := &out.Body.Data
 	data.ActiveTenantID, data.ActiveTenantRole = active, a.roleIn(active, c.UserID)
+	data.Subscription.Plan, data.Subscription.Status = planName(events.FreePlan), string(events.NoSubscription)
 	data.User.UID, data.User.Email = c.UserID, c.Email
 	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
 	for _, id := range a.Live.TenantsOf(c.UserID) {
@@ -187,7 +189,9 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 			data.CanonicalTenantID, data.CanonicalRole = id, role
 		}
 		if id == active {
-			data.Subscription.Plan, data.Subscription.Status, data.Subscription.BillingCycle = string(tenant.Plan()), "active", "none"
+			summary := a.summarize(tenant.Subscription(), tenant.Sandbox())
+			data.Subscription.Plan, data.Subscription.Status = summary.Plan, summary.Status
+			data.Subscription.BillingCycle = billingCycle(tenant.Subscription())
 		}
 		data.Tenants = append(data.Tenants, membershipBody{id, tenant.Name(), role})
 	}

@@ -111,7 +111,7 @@ func (a *API) listAllTenants(ctx context.Context, in *PageInput) (*listOutput[pl
 		return nil, err
 	}
 	return listed(ctx, *in, rows, total, func(t queries.PlatformTenant) platformTenantBody {
-		return platformTenantBody{TenantBody: showTenant(t.Tenant), Usage: usageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
+		return platformTenantBody{TenantBody: a.showTenant(t.Tenant), Usage: usageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
 	}), nil
 }
 

@@ -51,18 +51,18 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 func (a *API) countedTenant(c *credential, named string) (id string, plan events.Plan) {
 	if c.machine != nil {
 		if tenant, ok := a.Live.Tenant(c.machine.tenantID); ok {
-			plan = tenant.Plan()
+			plan = tenant.Plan(a.Now())
 		}
 		return c.machine.tenantID, plan
 	}
 	if tenant, ok := a.Live.Tenant(named); ok {
 		if _, member := tenant.Role(c.claims.UserID); member {
-			return named, tenant.Plan()
+			return named, tenant.Plan(a.Now())
 		}
 	}
 	for _, id := range a.Live.TenantsOf(c.claims.UserID) {
 		if tenant, ok := a.Live.Tenant(id); ok {
-			return id, tenant.Plan()
+			return id, tenant.Plan(a.Now())
 		}
 	}
 	return c.claims.UserID, events.FreePlan

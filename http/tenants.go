@@ -10,11 +10,6 @@ import (
 	"flagledger/queries"
 )
 
-type subscriptionSummary struct {
-	Plan   string `json:"plan" example:"free"`
-	Status string `json:"status" example:"active"`
-}
-
 // TenantBody is a tenant.
 type TenantBody struct {
 	ID           string              `json:"id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
@@ -26,10 +21,10 @@ type TenantBody struct {
 	CreatedAt    timestamp           `json:"createdAt"`
 }
 
-func showTenant(t queries.Tenant) TenantBody {
+func (a *API) showTenant(t queries.Tenant) TenantBody {
 	return TenantBody{
 		ID: t.ID, Name: t.Name, PrimaryEmail: t.PrimaryEmail, ContactName: t.ContactName, IsSandbox: t.IsSandbox,
-		Subscription: subscriptionSummary{t.Plan, t.Status}, CreatedAt: timestamp(t.CreatedAt),
+		Subscription: a.summarize(t.Subscription, t.IsSandbox), CreatedAt: timestamp(t.CreatedAt),
 	}
 }
 
@@ -64,7 +59,7 @@ func (a *API) addTenants() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(ctx, *in, rows, total, showTenant), nil
+			return listed(ctx, *in, rows, total, a.showTenant), nil
 		}, "/api/tenants")
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
 	create.Description = "Whoever is admin of 100 tenants may create no more."
@@ -74,7 +69,7 @@ func (a *API) addTenants() {
 	register(a, access{who: viewer, requireTenant: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
 		func(ctx context.Context, in *TenantPath) (*tenantOutput, error) {
 			tenant, err := a.Queries.Tenant(ctx, in.ID)
-			return &tenantOutput{Body: showTenant(tenant)}, err
+			return &tenantOutput{Body: a.showTenant(tenant)}, err
 		}, "/api/tenants/{tenantId}")
 	update := operation("PATCH", "/api/v1/tenants/{tenantId}", "update-tenant", tag, "Change what is sent of a tenant")
 	register(a, access{who: admin}, update, a.updateTenant, "/api/tenants/{tenantId}")
@@ -126,7 +121,7 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 	}
 	tenant, err := a.Queries.Tenant(ctx, in.ID)
 	tenant.Name = state.Name // which the read model may not show yet
-	return &tenantOutput{Changed: changedBy(done), Body: showTenant(tenant)}, err
+	return &tenantOutput{Changed: changedBy(done), Body: a.showTenant(tenant)}, err
 }
 
 func (a *API) createTenant(ctx context.Context, in *struct {
@@ -163,7 +158,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		Changed: changedBy(done), Location: "/api/v1/tenants/" + tenant.ID,
 		Body: TenantBody{
 			ID: tenant.ID, Name: tenant.Name, PrimaryEmail: email, ContactName: in.Body.ContactName, IsSandbox: tenant.Sandbox,
-			Subscription: subscriptionSummary{string(tenant.Plan), "active"}, CreatedAt: timestamp(tenant.CreatedAt),
+			Subscription: a.summarize(tenant.Subscription, tenant.Sandbox), CreatedAt: timestamp(tenant.CreatedAt),
 		},
 	}, nil
 }

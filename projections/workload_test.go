@@ -179,12 +179,21 @@ func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 			events.TenantCreated{ID: id, Name: l.text(), Plan: events.FreePlan}, events.MemberAdded{UserID: l.newID(), Role: l.role()},
 			events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: l.newID(), Name: "e"}}, events.TenantDeleted{},
 		}
+	case l.sometimes(3):
+		return events.TenantStream(l.tenant), []events.Fact{events.SubscriptionChanged{To: l.subscription()}}
 	case len(l.environments) > 2 && l.sometimes(2):
 		gone := l.environments[0]
 		l.environments = l.environments[1:]
 		return events.TenantStream(l.tenant), []events.Fact{events.EnvironmentDeleted{Environment: gone}}
 	default:
 		return events.TenantStream(l.tenant), []events.Fact{events.TenantUpdated{Name: maybe(l, l.text())}}
+	}
+}
+
+func (l *workload) subscription() events.Subscription {
+	return events.Subscription{
+		ID: l.newID(), CustomerID: l.newID(), Plan: pick(l, events.Plans).Plan, Status: pick(l, []events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}),
+		BillingCycle: pick(l, []events.BillingCycle{"", events.Monthly, events.Yearly}), PeriodStart: l.now, PeriodEnd: l.now.Add(time.Hour), CancelAtPeriodEnd: l.sometimes(2),
 	}
 }
 

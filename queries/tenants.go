@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
 )
 
 // Tenant is a tenant with its contact.
@@ -14,14 +16,13 @@ type Tenant struct {
 	PrimaryEmail string
 	ContactName  string
 	IsSandbox    bool
-	Plan         string
-	Status       string
+	Subscription events.Subscription
 	CreatedAt    time.Time
 }
 
 const (
 	tenantColumns = `t.id, t.name, coalesce(c.primary_email, creator.email, '') as primary_email, coalesce(c.contact_name, '') as contact_name,
-		t.is_sandbox, t.plan, t.status, t.created_at`
+		t.is_sandbox, t.subscription, t.created_at`
 	tenantFrom = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
 )
 

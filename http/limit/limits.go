@@ -19,13 +19,11 @@ type Limits struct {
 
 // Default is the limits where none are set.
 func Default() Limits {
-	return Limits{
-		Plans: map[events.Plan]int{
-			events.FreePlan: 1_200, events.SandboxPlan: 1_200, "standard": 6_000, "premium": 60_000, "enhanced": 60_000, "enterprise": 600_000,
-		},
-		Anonymous: 300,
-		Auth:      60,
+	limits := Limits{Plans: map[events.Plan]int{}, Anonymous: 300, Auth: 60}
+	for _, terms := range events.Plans {
+		limits.Plans[terms.Plan] = terms.RequestsPerMinute
 	}
+	return limits
 }
 
 const maxLimit = 1_000_000_000

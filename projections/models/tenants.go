@@ -12,15 +12,14 @@ import (
 
 var tenants = projections.Projection{
 	Name:    "tenants",
-	Version: 2, // with pending members and tenants that are deleted
+	Version: 3, // with subscriptions
 	Tables:  []string{"tenants", "environments", "members"},
 	Schema: `
 create table tenants (
     id         text        primary key,
     name       text        not null,
     is_sandbox boolean     not null,
-    plan       text        not null,
-    status     text        not null, -- of the subscription
+    subscription json      not null,
     created_by text        not null,
     created_at timestamptz not null,
     deleted_at timestamptz
@@ -55,8 +54,10 @@ func applyTenant(b *pgx.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		b.Queue(`insert into tenants (id, name, is_sandbox, plan, status, created_by, created_at) values ($1, $2, $3, $4, 'active', $5, $6)`,
-			id, fact.Name, fact.Sandbox, fact.Plan, e.Actor.ID, e.Time)
+		b.Queue(`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at) values ($1, $2, $3, $4, $5, $6)`,
+			id, fact.Name, fact.Sandbox, fact.FirstSubscription(), e.Actor.ID, e.Time)
+	case events.SubscriptionChanged:
+		b.Queue(`update tenants set subscription = $2 where id = $1`, id, fact.To)
 	case events.EnvironmentAdded:
 		b.Queue(`insert into environments (id, tenant_id, name, position, created_at) values ($1, $2, $3, $4, $5)`,
 			fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time)

@@ -69,7 +69,8 @@ func fromTenant(e events.Recorded) []jobs.Job {
 		tenantID := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
 	case events.TenantCreated, events.TenantUpdated, events.TenantDeleted, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberAdded, events.MemberJoined,
-		events.MemberRoleChanged, events.MemberRemoved, events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
+		events.MemberRoleChanged, events.MemberRemoved, events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted,
+		events.SubscriptionChanged:
 	}
 	return nil
 }

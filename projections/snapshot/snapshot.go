@@ -196,7 +196,9 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	next := *t.state.Load()
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		next.exists, next.name, next.plan = true, fact.Name, fact.Plan
+		next.exists, next.name, next.sandbox, next.subscription = true, fact.Name, fact.Sandbox, fact.FirstSubscription()
+	case events.SubscriptionChanged:
+		next.subscription = fact.To
 	case events.EnvironmentAdded:
 		next.environments = append(next.environments[:len(next.environments):len(next.environments)], fact.Environment)
 	case events.MemberAdded:

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -26,7 +27,8 @@ type Tenant struct {
 type tenantState struct {
 	exists       bool
 	name         string
-	plan         events.Plan
+	sandbox      bool
+	subscription events.Subscription
 	environments []events.EnvironmentRef
 }
 
@@ -74,8 +76,17 @@ func (t *Tenant) ID() string { return t.id }
 // Name is the tenant's name.
 func (t *Tenant) Name() string { return t.state.Load().name }
 
-// Plan is the plan that the tenant is on.
-func (t *Tenant) Plan() events.Plan { return t.state.Load().plan }
+// Plan is the plan that the tenant is on at a time.
+func (t *Tenant) Plan(now time.Time) events.Plan {
+	state := t.state.Load()
+	return state.subscription.PlanAt(now, state.sandbox)
+}
+
+// Sandbox reports whether the tenant is a sandbox.
+func (t *Tenant) Sandbox() bool { return t.state.Load().sandbox }
+
+// Subscription is the tenant's subscription.
+func (t *Tenant) Subscription() events.Subscription { return t.state.Load().subscription }
 
 // Environment finds an environment by its name.
 func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {

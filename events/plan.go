@@ -1,0 +1,78 @@
+package events
+
+import "strings"
+
+// Plan is the plan that a tenant is on.
+type Plan string
+
+// The plans.
+const (
+	FreePlan       Plan = "free"
+	SandboxPlan    Plan = "sandbox"
+	StandardPlan   Plan = "standard"
+	PremiumPlan    Plan = "premium"
+	EnhancedPlan   Plan = "enhanced"
+	EnterprisePlan Plan = "enterprise"
+)
+
+// PlanTerms is what a plan gives a tenant.
+type PlanTerms struct {
+	Plan              Plan
+	RequestsPerMinute int  // where the operator sets no other limit
+	FlagBytes         int  // of all flags together
+	InvitationsPerDay int  // and members that are added by address
+	Checkout          bool // a checkout may ask for it
+	LegacyCheckout    bool // a checkout of the old interface may
+}
+
+// Plans lists the plans with what they give. A later one includes the features of those before it. No other place says what a plan is worth.
+var Plans = []PlanTerms{
+	{Plan: FreePlan, RequestsPerMinute: 1_200, FlagBytes: 16 << 20, InvitationsPerDay: 25, LegacyCheckout: true},
+	{Plan: SandboxPlan, RequestsPerMinute: 1_200, FlagBytes: 16 << 20, InvitationsPerDay: 25, Checkout: true},
+	{Plan: StandardPlan, RequestsPerMinute: 6_000, FlagBytes: 64 << 20, InvitationsPerDay: 250, Checkout: true, LegacyCheckout: true},
+	{Plan: PremiumPlan, RequestsPerMinute: 60_000, FlagBytes: 256 << 20, InvitationsPerDay: 2_500, LegacyCheckout: true},
+	{Plan: EnhancedPlan, RequestsPerMinute: 60_000, FlagBytes: 256 << 20, InvitationsPerDay: 2_500, Checkout: true},
+	{Plan: EnterprisePlan, RequestsPerMinute: 600_000, FlagBytes: 1 << 30, InvitationsPerDay: 2_500, Checkout: true},
+}
+
+// Feature is a part of the service that not every plan includes.
+type Feature string
+
+// The features.
+const (
+	Analytics    Feature = "analytics"
+	Experiments  Feature = "experiments"
+	Multivariate Feature = "multivariate"
+)
+
+// FeaturePlans is the lowest plan that includes each feature, where the operator sets no other.
+func FeaturePlans() map[Feature]Plan {
+	return map[Feature]Plan{Analytics: StandardPlan, Experiments: EnhancedPlan, Multivariate: EnhancedPlan}
+}
+
+// PlanNames lists the plans for messages: "free, sandbox, ...".
+func PlanNames() string {
+	names := make([]string, len(Plans))
+	for i, terms := range Plans {
+		names[i] = string(terms.Plan)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p Plan) rank() int {
+	for i := range Plans {
+		if Plans[i].Plan == p {
+			return i
+		}
+	}
+	return -1
+}
+
+// Known reports whether there is such a plan.
+func (p Plan) Known() bool { return p.rank() >= 0 }
+
+// Includes reports whether a plan is another one or a higher one.
+func (p Plan) Includes(other Plan) bool { return p.Known() && p.rank() >= other.rank() }
+
+// Terms is what a plan gives. A plan that is not known gives what the free one does.
+func (p Plan) Terms() PlanTerms { return Plans[max(p.rank(), 0)] }
