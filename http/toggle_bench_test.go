@@ -68,7 +68,10 @@ func BenchmarkToggle(b *testing.B) {
 			continue
 		}
 		b.Run("beside 20 writers of it", func(b *testing.B) {
-			benchBeside(b, me.NewTenant("beside"), func() { (&toggler{b: b, client: old.client, key: old.key}).toggle() })
+			var change atomic.Int64
+			benchBeside(b, me.NewTenant("beside"), func() {
+				(&toggler{b: b, client: old.client, key: old.key, on: change.Add(1)%2 == 0}).toggle()
+			})
 		})
 		body, change := fatRules(b, old.client), atomic.Int64{}
 		b.Run("beside 20 writers of rules", func(b *testing.B) {
