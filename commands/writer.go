@@ -54,9 +54,9 @@ type Await func(ctx context.Context, position events.Position, names []string) b
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
 const tenantCommands = 8
 
-// maxTurn is how long a command keeps its turn on a stream while it waits until its change can be read. So those who change one resource without pause
-// get on as fast as the read models do, and leave the node to others; and read models that lag do not stop them.
-const maxTurn = 50 * time.Millisecond
+// awaitInTurn is the longest that a command keeps its turn on a stream, once its change is made, while it waits until that can be read. So writers of one
+// stream go at the pace of its read models, and do not keep the node busy with changes that nobody sees yet.
+const awaitInTurn = 50 * time.Millisecond
 
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
@@ -84,8 +84,8 @@ const writeTimeout = 5 * time.Second
 
 // Do carries out a command and returns the state that it leaves, which is shared and must not be changed.
 //
-//   - It waits for its turn, decides, appends, and waits until the change can be read. Where the command is refused or changes nothing, it waits until
-//     what made it so can be read: another caller may have done that just now.
+//   - It waits for its turn, decides, appends, and waits until the change can be read, the first 50 ms of that in its turn.
+//   - Where the command is refused or changes nothing, it waits until what made it so can be read: another caller may have done that just now.
 //   - It decides from the state that the Writer keeps, without reading the stream. Where that refuses, changes nothing or loses a race, it decides again
 //     from the stream as it is now.
 //   - An append of unknown outcome is repeated, which applies it once.
@@ -102,7 +102,12 @@ func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	}
 	defer leave()
 	s, did, err := carryOut[S, P](ctx, w, by, cmd)
-	defer time.AfterFunc(maxTurn, leave).Stop()
+	if did.changed {
+		timer := time.AfterFunc(awaitInTurn, leave)
+		defer timer.Stop()
+	} else {
+		leave()
+	}
 	done := Done{Async: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
 	if did.changed || did.repeated {
 		done.Position = did.last.position

@@ -140,7 +140,7 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 		if made() != 2 {
 			t.Errorf("%d changes are made once the first can be read", made())
 		}
-		time.Sleep(maxTurn)
+		time.Sleep(awaitInTurn)
 		synctest.Wait()
 		if made() != 3 {
 			t.Errorf("%d changes are made after the time that one may hold its turn", made())
