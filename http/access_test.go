@@ -19,8 +19,8 @@ var leastRoles = map[string]string{
 	"POST /api/v1/auth/forgot-password": "anyone", "POST /api/v1/auth/reset-password": "anyone", "POST /api/v1/auth/verify-email": "anyone",
 	"POST /api/v1/auth/update-password":                  "person",
 	"GET /api/v1/users/{userId}/product-tours/{tourKey}": "person", "PUT /api/v1/users/{userId}/product-tours/{tourKey}": "person",
-	"DELETE /api/v1/users/{userId}/product-tours/{tourKey}": "person", "GET /v1/users/{userId}/product-tours/{tourKey}": "person",
-	"POST /api/v1/auth/logout": "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
+	"DELETE /api/v1/users/{userId}/product-tours/{tourKey}": "person",
+	"POST /api/v1/auth/logout":                              "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
 	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/usage": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
 	"PATCH /api/v1/tenants/{tenantId}": "admin", "DELETE /api/v1/tenants/{tenantId}": "admin",
 	"POST /api/v1/tenants/{tenantId}/environments": "admin", "DELETE /api/v1/tenants/{tenantId}/environments/{environment}": "admin",
@@ -54,7 +54,7 @@ func current(name string) string {
 	if strings.Contains(name, " /api/v1/") {
 		return name
 	}
-	return strings.Replace(name, " /api/", " /api/v1/", 1)
+	return strings.NewReplacer(" /v1/", " /api/v1/", " /api/", " /api/v1/").Replace(name)
 }
 
 // roleRank orders who may call operations: each may call what those before may.

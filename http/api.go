@@ -115,12 +115,12 @@ func New(o Options) *API {
 func (a *API) addRoutes(r chi.Router) {
 	r.Use(a.started)
 	r.Post(evaluateRoute, a.evaluate)
-	r.Post(legacyEvaluateRoute, a.legacyEvaluate)
+	r.Post(deprecating(legacyEvaluateRoute, a.legacyEvaluate))
 	r.Post(evaluateManyRoute, a.evaluateMany)
 	r.Post(ofrepRoute, a.ofrepEvaluate)
 	r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
 	r.Post(grantRoute, a.token)
-	r.Post(legacyGrantRoute, a.legacyToken)
+	r.Post(deprecating(legacyGrantRoute, a.token))
 	r.Get(streamRoute, a.stream)
 	setUpHuma()
 	a.huma = humachi.New(r, a.openAPI())
@@ -147,6 +147,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.documentToken()
 	a.documentJWKS()
 	a.documentStream()
+	checkLegacyRoutes(a.huma.OpenAPI())
 }
 
 // setUpHuma sets what huma has for the whole process.

@@ -257,7 +257,7 @@ func (a *API) documentEvaluate() {
 		"flag's rules in time."
 	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam()}
 	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{}, problem{})
-	old := legacy(operation("POST", legacyEvaluateRoute, "legacy-evaluate-flag", "Legacy", one.Summary), evaluateRoute)
+	old := legacyOperation("POST", legacyEvaluateRoute, "legacy-evaluate-flag", one.Summary)
 	old.Parameters = one.Parameters
 	a.legacyEvaluateSchema = a.document(&old, evaluateAccess, legacyContextBody{}, evaluationBody{}, problem{})
 

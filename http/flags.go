@@ -136,7 +136,7 @@ func (a *API) addFlags() {
 			ProjectID string `query:"projectId"`
 		}) (*listOutput[FlagBody], error) {
 			return a.listFlags(ctx, in.FlagFilter, in.ProjectID)
-		}, "/api/flags")
+		})
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
@@ -156,16 +156,15 @@ func (a *API) addFlags() {
 			cmd.ProjectMissing = !known
 		}
 		return a.createFlag(ctx, cmd, "/api/v1/flags/")
-	}, "/api/flags")
-	a.addFlag(flagRoute{path: "/api/v1/flags/{flagKey}", alias: "/api/flags/{flagKey}", tag: tag}, listing)
+	})
+	a.addFlag(flagRoute{path: "/api/v1/flags/{flagKey}", tag: tag}, listing)
 }
 
 // flagRoute is where the operations on one flag stand: under their tenant, or under a project of it.
 type flagRoute struct {
-	path, alias string
-	tag         string
-	idEnd       string // of their operation ids
-	parameters  []*huma.Param
+	path, tag  string
+	idEnd      string // of their operation ids
+	parameters []*huma.Param
 }
 
 func (f flagRoute) operation(method, tail, id, summary string) huma.Operation {
@@ -176,17 +175,17 @@ func (f flagRoute) operation(method, tail, id, summary string) huma.Operation {
 
 // addFlag adds the operations on one flag.
 func (a *API) addFlag(at flagRoute, reading access) {
-	register(a, reading, at.operation("GET", "", "get-flag", "One flag with its variations"), a.getFlag, at.alias)
+	register(a, reading, at.operation("GET", "", "get-flag", "One flag with its variations"), a.getFlag)
 	update := showing(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
 		"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 	}, nil)
-	register(a, changeFlags, update, a.updateFlag, at.alias)
+	register(a, changeFlags, update, a.updateFlag)
 	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history stays")
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, changeFlags, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
-	}, at.alias)
+	})
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
 		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*switchOutput, error) {
@@ -194,7 +193,7 @@ func (a *API) addFlag(at flagRoute, reading access) {
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
 				})
 				return &switchOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: success{true}}, err
-			}, at.alias+"/"+name)
+			})
 	}
 }
 

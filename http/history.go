@@ -60,5 +60,5 @@ func (a *API) addHistory() {
 				return nil, err
 			}
 			return listed(ctx, in.PageInput, rows, total, showEntry), nil
-		}, "/api/flags/{flagKey}/history")
+		})
 }

@@ -45,7 +45,7 @@ type legacyInviteBody struct {
 }
 
 func (a *API) addLegacyPlatform() {
-	users := legacy(operation("GET", "/admin/users", "legacy-list-users", "Legacy", "All people"), "/api/v1/admin/users")
+	users := legacyOperation("GET", "/admin/users", "legacy-list-users", "All people")
 	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
 		rows, total, err := a.Queries.PlatformUsers(ctx, in.page())
 		if err != nil {
@@ -56,8 +56,7 @@ func (a *API) addLegacyPlatform() {
 			return showPlatformUser(u)
 		}), nil
 	})
-	change := legacy(operation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role", "Legacy", "Give a person a role on the platform"),
-		"/api/v1/admin/users/{userId}/role")
+	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role", "Give a person a role on the platform")
 	change.Errors = []int{http.StatusNotFound}
 	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
@@ -75,7 +74,7 @@ func (a *API) addLegacyPlatform() {
 		out.Body.Role = &in.Body.Role
 		return out, nil
 	})
-	create := legacy(operation("POST", "/admin/invitations", "legacy-create-invitation", "Legacy", "Invite somebody to a role on the platform"), "/api/v1/admin/invitations")
+	create := legacyOperation("POST", "/admin/invitations", "legacy-create-invitation", "Invite somebody to a role on the platform")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, onPlatform(events.SuperUser), create, func(ctx context.Context, in *struct {
@@ -96,8 +95,7 @@ func (a *API) addLegacyPlatform() {
 		out.Body.Role = in.Body.Role
 		return out, nil
 	})
-	invite := legacy(operation("POST", "/admin/invite", "legacy-invite", "Legacy", "Invite somebody to the platform, or to a tenant"), "/api/v1/admin/invitations")
-	invite.Description = "Deprecated: use POST /api/v1/admin/invitations for the platform, POST /api/v1/tenants/{tenantId}/users for a tenant."
+	invite := legacyOperation("POST", "/admin/invite", "legacy-invite", "Invite somebody to the platform, or to a tenant")
 	invite.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, invite, a.legacyInvite)
 }

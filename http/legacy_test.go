@@ -40,7 +40,9 @@ func TestLegacyRoutes(t *testing.T) {
 					continue
 				}
 				_, path, _ := strings.Cut(current(name), " ")
-				nodetest.Same(t, "the description of "+name, old["description"], "Deprecated: use "+path+".")
+				if description, _ := old["description"].(string); !strings.HasPrefix(description, "Deprecated: use "+path+".") {
+					t.Errorf("the description of %s is %q", name, description)
+				}
 				for _, part := range []string{"parameters", "requestBody", "responses", "security"} {
 					if part == "requestBody" && strings.HasSuffix(name, "/evaluate") {
 						continue // which is another

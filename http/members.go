@@ -56,7 +56,7 @@ type MemberPath struct {
 }
 
 func (a *API) addMembers() {
-	const tag, path, old = "Members", "/api/v1/tenants/{tenantId}/users", "/api/tenants/{tenantId}/users"
+	const tag, path = "Members", "/api/v1/tenants/{tenantId}/users"
 	register(a, access{who: viewer}, operation("GET", path, "list-members", tag, "A tenant's members, pending ones among them"),
 		func(ctx context.Context, in *struct {
 			TenantPath
@@ -67,12 +67,12 @@ func (a *API) addMembers() {
 				return nil, err
 			}
 			return listed(ctx, in.PageInput, rows, total, showMember), nil
-		}, old)
+		})
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
 	add.Description = "An address that no account has yet makes a pending member, who becomes real at the first sign-in with it, and is mailed an invitation: an address gets five an hour at most."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin}, add, a.addMember, old)
+	register(a, access{who: admin}, add, a.addMember)
 	change := operation("PATCH", path+"/{userId}", "change-member-role", tag, "Give a member another role")
 	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, change, func(ctx context.Context, in *struct {
@@ -82,7 +82,7 @@ func (a *API) addMembers() {
 		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{
 			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role), ShutOut: a.shutOutAdmins(in.ID),
 		})
-	}, old+"/{userId}")
+	})
 	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
@@ -91,7 +91,7 @@ func (a *API) addMembers() {
 			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID),
 		})
 		return &noContent{changedBy(done)}, err
-	}, old+"/{userId}")
+	})
 }
 
 // shutOutAdmins are the admins of a tenant who have been deactivated or erased, as the snapshot knows them.

@@ -48,7 +48,7 @@ func tenantRef(ctx context.Context) commands.TenantRef {
 }
 
 func (a *API) addOAuth() {
-	const tag, path, alias = "OAuth", "/api/v1/oauth/clients", "/api/oauth/clients"
+	const tag, path = "OAuth", "/api/v1/oauth/clients"
 	create := operation("POST", path, "create-oauth-client", tag, "Create an OAuth client: a machine with scopes in the tenant")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
@@ -66,7 +66,7 @@ func (a *API) addOAuth() {
 		}
 		out.Location = path + "/" + client.ID
 		return out, nil
-	}, alias)
+	})
 	register(a, access{who: admin}, operation("GET", path, "list-oauth-clients", tag, "The tenant's OAuth clients"),
 		func(ctx context.Context, in *struct {
 			TenantInput
@@ -77,21 +77,21 @@ func (a *API) addOAuth() {
 				return nil, err
 			}
 			return listed(ctx, in.PageInput, rows, total, showClient), nil
-		}, alias)
+		})
 	remove := operation("DELETE", path+"/{clientId}", "delete-oauth-client", tag, "Delete an OAuth client; its tokens stop working at once")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
-	}, alias+"/{clientId}")
+	})
 	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another 24 hours")
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
 		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {
 			return commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.Now()}
 		})
-	}, alias+"/{clientId}/rotate")
+	})
 }
 
 // issueSecret answers with a client and its new secret, this once.

@@ -47,12 +47,6 @@ type tokenForm struct {
 	Scope        string `json:"scope,omitempty" doc:"Scopes separated by spaces; without it all that the client has" example:"flags:read flags:evaluate"`
 }
 
-// legacyToken is token under its old path.
-func (a *API) legacyToken(w http.ResponseWriter, r *http.Request) {
-	deprecate(w, grantRoute)
-	a.token(w, r)
-}
-
 // token is the token endpoint. It is no huma operation: its requests are no JSON.
 func (a *API) token(w http.ResponseWriter, r *http.Request) {
 	answer, err := a.grant(r)
@@ -214,7 +208,8 @@ func (a *API) documentToken() {
 		"401": {Description: "invalid_client", Content: failure},
 		"415": {Description: "The body is no form", Content: failure},
 	}
-	old := alias(op, legacyGrantRoute)
 	doc.AddOperation(&op)
-	doc.AddOperation(&old)
+	for _, old := range aliases(op) {
+		doc.AddOperation(&old)
+	}
 }

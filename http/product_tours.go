@@ -72,7 +72,7 @@ func (a *API) addProductTours() {
 		}
 		status, err := a.Tours.Status(ctx, person, key)
 		return showTour(status), err
-	}, "/v1"+path)
+	})
 	set := operation("PUT", "/api/v1"+path, "set-product-tour", tag, "Note that a person has completed a product tour, or has not")
 	set.Description = whose
 	register(a, access{who: person}, set, func(ctx context.Context, in *struct {

@@ -14,9 +14,9 @@ const exampleProject = "0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"
 
 // addProjectFlags adds the operations on the flags of one project. They are the tenant's own, with the project as a condition.
 func (a *API) addProjectFlags() {
-	const tag, path, alias = "Project flags", "/api/v1/flags/projects/{projectId}/flags", "/api/flags/projects/{projectId}/flags"
+	const tag, path = "Project flags", "/api/v1/flags/projects/{projectId}/flags"
 	one := flagRoute{
-		path: path + "/{flagKey}", alias: alias + "/{flagKey}", tag: tag, idEnd: "-in-project",
+		path: path + "/{flagKey}", tag: tag, idEnd: "-in-project",
 		parameters: []*huma.Param{{Name: "projectId", In: "path", Required: true, Description: "The project that the flag belongs to", Schema: &huma.Schema{Type: huma.TypeString}, Example: exampleProject}},
 	}
 	register(a, readFlags, operation("GET", path, "list-flags-in-project", tag, "A project's flags by key"), func(ctx context.Context, in *struct {
@@ -28,7 +28,7 @@ func (a *API) addProjectFlags() {
 			_, err = a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ProjectID)
 		}
 		return out, err
-	}, alias)
+	})
 	create := operation("POST", path, "create-flag-in-project", tag, "Create a flag in a project")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
@@ -44,6 +44,6 @@ func (a *API) addProjectFlags() {
 		cmd := in.Body.command(ctx)
 		cmd.ProjectID = in.ProjectID
 		return a.createFlag(ctx, cmd, "/api/v1/flags/projects/"+in.ProjectID+"/flags/")
-	}, alias)
+	})
 	a.addFlag(one, readFlags)
 }

@@ -67,7 +67,7 @@ func (a *API) addProjects() {
 				return nil, err
 			}
 			return listed(ctx, in.PageInput, rows, total, showProject), nil
-		}, "/api/projects")
+		})
 	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
 	create.DefaultStatus = http.StatusCreated
 	register(a, changing, create, func(ctx context.Context, in *struct {
@@ -83,12 +83,12 @@ func (a *API) addProjects() {
 		}
 		out.Location = "/api/v1/projects/" + out.Body.ID
 		return out, nil
-	}, "/api/projects")
+	})
 	register(a, reading, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
 		func(ctx context.Context, in *ProjectPath) (*projectOutput, error) {
 			project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
 			return &projectOutput{Body: showProject(project)}, err
-		}, "/api/projects/{projectId}")
+		})
 	register(a, changing, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
 		func(ctx context.Context, in *struct {
 			ProjectPath
@@ -98,7 +98,7 @@ func (a *API) addProjects() {
 			return a.writeProject(ctx, commands.UpdateProject{
 				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name.sent, Description: in.Body.Description.text, Color: in.Body.Color.sent,
 			})
-		}, "/api/projects/{projectId}")
+		})
 	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag, "Delete a project that has no flags")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusConflict}
@@ -113,7 +113,7 @@ func (a *API) addProjects() {
 		}
 		_, done, err := do(ctx, a.Writer, commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
 		return &noContent{changedBy(done)}, err
-	}, "/api/projects/{projectId}")
+	})
 }
 
 // hasProject reports whether the tenant of a call has a project. One that another node has just made is in the read model before it is in

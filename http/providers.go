@@ -8,8 +8,8 @@ import (
 	"flagledger/commands"
 )
 
-// providers are those that one may sign in with beside a password: the path's name of each, and what tokens say of it.
-var providers = []struct{ name, title, tokens, alias string }{
+// providers are those that one may sign in with beside a password: the path's name of each, what tokens say of it, and its old path.
+var providers = []struct{ name, title, tokens, old string }{
 	{"google", "Google", "google.com", "/auth/google"},
 	{"github", "GitHub", "github.com", ""},
 	{"microsoft", "Microsoft", "microsoft.com", "/auth/microsoft"},
@@ -22,8 +22,7 @@ type providerBody struct {
 
 func (a *API) addProviders() {
 	for _, provider := range providers {
-		path := "/api/v1/auth/signin/" + provider.name
-		op := operation("POST", path, "sign-in-"+provider.name, "Authentication", "Begin to use the service, signed in with "+provider.title)
+		op := operation("POST", "/api/v1/auth/signin/"+provider.name, "sign-in-"+provider.name, "Authentication", "Begin to use the service, signed in with "+provider.title)
 		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
 		op.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 		example := providerBody{IDTokenBody{"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."}, provider.name}
@@ -40,10 +39,10 @@ func (a *API) addProviders() {
 			}
 			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
 		})
-		if provider.alias == "" {
+		if provider.old == "" {
 			continue
 		}
-		old := legacy(operation("POST", provider.alias, "legacy-"+op.OperationID, "Legacy", op.Summary), path)
+		old := legacyOperation("POST", provider.old, "legacy-"+op.OperationID, op.Summary)
 		old.Errors = op.Errors
 		register(a, access{who: anyone}, old, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
 			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)

@@ -10,10 +10,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// register adds an operation for those that its access lets in. aliases are its old paths.
-func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error), aliases ...string) {
-	for _, path := range aliases {
-		serve(a, need, alias(op, path), handle)
+// register adds an operation for those that its access lets in, under its path and the old ones that legacyRoutes has of it.
+func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+	for _, old := range aliases(op) {
+		serve(a, need, old, handle)
 	}
 	serve(a, need, op, handle)
 }

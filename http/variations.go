@@ -66,7 +66,7 @@ type VariationChange struct {
 }
 
 func (a *API) addVariations() {
-	const tag, path, alias = "Variations", "/api/v1/flags/{flagKey}/variations", "/api/flags/{flagKey}/variations"
+	const tag, path = "Variations", "/api/v1/flags/{flagKey}/variations"
 	register(a, readFlags, operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation"),
 		func(ctx context.Context, in *struct {
 			FlagPath
@@ -77,7 +77,7 @@ func (a *API) addVariations() {
 				return nil, err
 			}
 			return listed(ctx, in.PageInput, rows, total, showVariation), nil
-		}, alias)
+		})
 	add := operation("POST", path, "add-variation", tag, "Add a variation after the others")
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
@@ -92,7 +92,7 @@ func (a *API) addVariations() {
 		}
 		out.Location = "/api/v1/flags/" + in.Key + "/variations/" + v.ID
 		return out, nil
-	}, alias)
+	})
 	register(a, changeFlags, operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
 		func(ctx context.Context, in *struct {
 			VariationChange
@@ -105,7 +105,7 @@ func (a *API) addVariations() {
 				update.Weight = new(in.Body.Weight.weight())
 			}
 			return a.writeVariation(ctx, update, in.ID)
-		}, alias+"/{variationId}")
+		})
 	remove := operation("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation that no rule and no fallthrough serves")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = append(remove.Errors, http.StatusConflict)
@@ -114,7 +114,7 @@ func (a *API) addVariations() {
 			FlagRef: in.ref(ctx), ID: in.ID, Environments: principalOf(ctx).tenant.Environments(),
 		})
 		return &noContent{changedBy(done)}, err
-	}, alias+"/{variationId}")
+	})
 }
 
 func (a *API) writeVariation(ctx context.Context, cmd commands.Command[commands.Flag], id string) (*variationOutput, error) {

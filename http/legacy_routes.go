@@ -1,0 +1,133 @@
+package http
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// legacyRoute is an old path of an operation. It lets in those whom its successor lets in.
+type legacyRoute struct {
+	methods, path string
+	successor     string // the path of the operation in its place, which has the same methods
+	difference    string // of its shape, for the document; a route without one is served as its successor
+}
+
+// legacyRoutes are all old paths. They will be removed: new integrations use their successors.
+var legacyRoutes = []legacyRoute{
+	{"POST", legacyGrantRoute, grantRoute, ""},
+	{"POST", "/auth/signin", "/api/v1/auth/login", "It takes an address with its password, and answers with tokens."},
+	{"POST", "/auth/signup", "/api/v1/auth/signup", "It takes an address with its password, and answers with tokens."},
+	{"POST", "/auth/google", "/api/v1/auth/signin/google", "It takes no `providerName`."},
+	{"POST", "/auth/microsoft", "/api/v1/auth/signin/microsoft", "It takes no `providerName`."},
+
+	{"GET POST", "/api/flags", "/api/v1/flags", ""},
+	{"GET PATCH DELETE", "/api/flags/{flagKey}", "/api/v1/flags/{flagKey}", ""},
+	{"POST", "/api/flags/{flagKey}/enable", "/api/v1/flags/{flagKey}/enable", ""},
+	{"POST", "/api/flags/{flagKey}/disable", "/api/v1/flags/{flagKey}/disable", ""},
+	{"POST", legacyEvaluateRoute, evaluateRoute, "Its `userId` is what `targetingKey` is now."},
+	{"GET", "/api/flags/{flagKey}/history", "/api/v1/flags/{flagKey}/history", ""},
+	{"GET POST", "/api/flags/{flagKey}/variations", "/api/v1/flags/{flagKey}/variations", ""},
+	{"PATCH DELETE", "/api/flags/{flagKey}/variations/{variationId}", "/api/v1/flags/{flagKey}/variations/{variationId}", ""},
+	{"GET POST", "/api/flags/projects/{projectId}/flags", "/api/v1/flags/projects/{projectId}/flags", ""},
+	{"GET PATCH DELETE", "/api/flags/projects/{projectId}/flags/{flagKey}", "/api/v1/flags/projects/{projectId}/flags/{flagKey}", ""},
+	{"POST", "/api/flags/projects/{projectId}/flags/{flagKey}/enable", "/api/v1/flags/projects/{projectId}/flags/{flagKey}/enable", ""},
+	{"POST", "/api/flags/projects/{projectId}/flags/{flagKey}/disable", "/api/v1/flags/projects/{projectId}/flags/{flagKey}/disable", ""},
+
+	{"GET POST", "/api/projects", "/api/v1/projects", ""},
+	{"GET PATCH DELETE", "/api/projects/{projectId}", "/api/v1/projects/{projectId}", ""},
+	{"GET POST", "/api/tenants", "/api/v1/tenants", ""},
+	{"GET PATCH DELETE", "/api/tenants/{tenantId}", "/api/v1/tenants/{tenantId}", ""},
+	{"GET POST", "/api/tenants/{tenantId}/users", "/api/v1/tenants/{tenantId}/users", ""},
+	{"PATCH DELETE", "/api/tenants/{tenantId}/users/{userId}", "/api/v1/tenants/{tenantId}/users/{userId}", ""},
+
+	{"GET POST", "/api/oauth/clients", "/api/v1/oauth/clients", ""},
+	{"DELETE", "/api/oauth/clients/{clientId}", "/api/v1/oauth/clients/{clientId}", ""},
+	{"POST", "/api/oauth/clients/{clientId}/rotate", "/api/v1/oauth/clients/{clientId}/rotate", ""},
+
+	{"GET", "/v1/users/{userId}/product-tours/{tourKey}", "/api/v1/users/{userId}/product-tours/{tourKey}", ""},
+
+	{"GET", "/admin/users", "/api/v1/admin/users", "Roles are `super_admin` and `vendor_support`."},
+	{"PATCH", "/admin/users/{userId}/role", "/api/v1/admin/users/{userId}/role", "Roles are `super_admin` and `vendor_support`."},
+	{"POST", "/admin/invitations", "/api/v1/admin/invitations", "Roles are `super_admin` and `vendor_support`."},
+	{"POST", "/admin/invite", "/api/v1/admin/invitations", "For a tenant, use POST /api/v1/tenants/{tenantId}/users. Its roles are `admin` and `user`."},
+}
+
+func (l legacyRoute) has(method string) bool {
+	return slices.Contains(strings.Fields(l.methods), method)
+}
+
+// aliases are the old paths of an operation that are served as it is, each with its own operation.
+func aliases(op huma.Operation) (old []huma.Operation) {
+	for _, l := range legacyRoutes {
+		if l.successor == op.Path && l.has(op.Method) && l.difference == "" {
+			alias := op
+			alias.Path, alias.OperationID, alias.Tags = l.path, "legacy-"+op.OperationID, []string{"Legacy"}
+			old = append(old, l.deprecated(alias))
+		}
+	}
+	return old
+}
+
+// legacyOperation begins an operation of an old path that differs from its successor. legacyRoutes must have it.
+func legacyOperation(method, path, id, summary string) huma.Operation {
+	for _, l := range legacyRoutes {
+		if l.path == path && l.has(method) && l.difference != "" {
+			return l.deprecated(operation(method, path, id, "Legacy", summary))
+		}
+	}
+	panic("legacyRoutes does not say how " + method + " " + path + " differs from its successor")
+}
+
+// deprecated marks an operation as deprecated, in the document and in each answer.
+func (l legacyRoute) deprecated(op huma.Operation) huma.Operation {
+	op.Deprecated = true
+	op.Description = strings.TrimSpace("Deprecated: use " + l.successor + ". " + l.difference)
+	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+		r, w := unwrap(ctx)
+		l.deprecate(w, r)
+		next(ctx)
+	}})
+	return op
+}
+
+// deprecatedSince is since when the old paths are deprecated, as RFC 9745 has it: 2026-01-01.
+const deprecatedSince = "@1767225600"
+
+// deprecate says in an answer that its route is deprecated, and where to go instead. From its first parameter on an old path is as the new one.
+func (l legacyRoute) deprecate(w http.ResponseWriter, r *http.Request) {
+	old, _, _ := strings.Cut(l.path, "{")
+	successor, _, parameterized := strings.Cut(l.successor, "{")
+	if parameterized {
+		successor += strings.TrimPrefix(r.URL.EscapedPath(), old)
+	}
+	w.Header().Set("Deprecation", deprecatedSince)
+	w.Header().Add("Link", "<"+successor+`>; rel="successor-version"`)
+}
+
+// deprecating is a route beside huma's operations that legacyRoutes has.
+func deprecating(path string, handle http.HandlerFunc) (string, http.HandlerFunc) {
+	l := legacyRoutes[slices.IndexFunc(legacyRoutes, func(l legacyRoute) bool { return l.path == path })]
+	return path, func(w http.ResponseWriter, r *http.Request) {
+		l.deprecate(w, r)
+		handle(w, r)
+	}
+}
+
+// checkLegacyRoutes panics where an old path is not served, or does not end as its successor does.
+func checkLegacyRoutes(doc *huma.OpenAPI) {
+	for _, l := range legacyRoutes {
+		_, tail, _ := strings.Cut(l.path, "{")
+		if _, same, _ := strings.Cut(l.successor, "{"); tail != same {
+			panic(l.path + " does not have the parameters of " + l.successor)
+		}
+		for _, method := range strings.Fields(l.methods) {
+			item := doc.Paths[l.path]
+			if item == nil || !slices.ContainsFunc(operationsOf(item), func(op *huma.Operation) bool { return op.Method == method && op.Deprecated }) {
+				panic(method + " " + l.path + " is among the legacy routes, and is not served")
+			}
+		}
+	}
+}
