@@ -19,6 +19,9 @@ import (
 const (
 	leftoverPatience = 10 * time.Second
 	longestPause     = 5 * time.Second
+	// provenLife is how long a server must have lived for the next one to be
+	// started at once.
+	provenLife = time.Second
 )
 
 // startOnFreePort starts the server on the port it had last time, or on another
@@ -150,9 +153,7 @@ func (p *Postgres) supervise(life context.Context, c *child) {
 		p.setChild(nil)
 		p.log.Error("Postgres died; starting it again", "pid", c.pid, "ending", c.ending)
 		died := time.Now()
-		if died.Sub(born) > pause { // it does not die at once
-			pause = 0
-		}
+		pause = firstPause(died.Sub(born), pause)
 		for c = nil; c == nil; {
 			if sleep(life, pause) != nil {
 				return
@@ -165,6 +166,15 @@ func (p *Postgres) supervise(life context.Context, c *child) {
 		}
 		p.log.Info("Postgres is back", "pid", c.pid, "took", time.Since(died).Round(time.Millisecond))
 	}
+}
+
+// firstPause is the pause before a server that has died is started again. next is
+// the pause that would follow the last start.
+func firstPause(lived, next time.Duration) time.Duration {
+	if lived >= provenLife {
+		return 0
+	}
+	return next
 }
 
 func (p *Postgres) setChild(c *child) {

@@ -107,10 +107,10 @@ func (l *load) more(n int64) {
 	l.c.Service.Eventually("more writes are acknowledged", func() bool { return l.acknowledged.Load() >= before+n })
 }
 
-// hold waits for the answers to the writes under way, and lets no other one be made until release is called.
+// hold waits for the answers to the writes under way, and lets no other one be made until release is called, which may be called again.
 func (l *load) hold() (release func()) {
 	l.writing.Lock()
-	return l.writing.Unlock
+	return sync.OnceFunc(l.writing.Unlock)
 }
 
 // audit checks, once the load has stopped and the read models are current, that each acknowledged write was made once and no write twice.
