@@ -16,6 +16,10 @@ type Tenancies struct {
 		// ForgetTenant drops the contact, and the addresses of pending members. It may be repeated.
 		ForgetTenant(ctx context.Context, tenantID string) error
 	}
+	Inbox interface {
+		// ForgetTenant drops the notifications that were sent in the tenant. It may be repeated.
+		ForgetTenant(ctx context.Context, tenantID string) error
+	}
 }
 
 // Administered counts the tenants that a person is admin of.
@@ -49,12 +53,15 @@ func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTe
 	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, c.Email, c.Name)
 }
 
-// Delete ends a tenant, and then drops the addresses that were noted for it. Where that fails, the tenant has ended all the same, and a request that is
-// made again with its key drops them.
+// Delete ends a tenant, and then drops the addresses and the notifications that were kept for it. Where that fails, the tenant has ended all the same, and a
+// request that is made again with its key drops them.
 func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTenant) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err != nil {
 		return done, err
 	}
-	return done, t.Directory.ForgetTenant(ctx, remove.TenantID)
+	if err := t.Directory.ForgetTenant(ctx, remove.TenantID); err != nil {
+		return done, err
+	}
+	return done, t.Inbox.ForgetTenant(ctx, remove.TenantID)
 }

@@ -15,6 +15,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 )
@@ -48,7 +49,10 @@ func (w *world) tablesWith(t *testing.T, texts ...string) (found []string) {
 // person is somebody of whom every keeping holds something.
 type person struct{ id, email, tenant string }
 
-var keptOfAPerson = []string{"invitations", "mailed_invitations", "mailed_tokens", "passwords", "pending_members", "people", "product_tours", "refresh_tokens", "reset_requests", "tenant_contacts", "tenant_use"}
+var keptOfAPerson = []string{
+	"devices", "invitations", "mailed_invitations", "mailed_tokens", "notifications", "passwords", "pending_members", "people", "product_tours", "refresh_tokens",
+	"reset_requests", "tenant_contacts", "tenant_use",
+}
 
 // known makes a person of whom every keeping holds something.
 func (w *world) known(t *testing.T) person {
@@ -69,6 +73,12 @@ func (w *world) known(t *testing.T) person {
 		w.identity.ForgotPassword(t.Context(), shouted),
 	)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.inbox.Register(t.Context(), p.id, inbox.Device{Token: "token of " + p.id}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: p.id, Title: "Dear " + p.email}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_invitations values ($1, $2, now())`, rand.Int64(), shouted); err != nil {
@@ -130,12 +140,14 @@ func (w *world) eraser(tenant string) *commands.Eraser {
 			stepEraser{steps: w.steps, keeping: w.links, name: "links"},
 			stepEraser{steps: w.steps, keeping: w.directory, name: "directory"},
 			stepEraser{steps: w.steps, keeping: tours.New(w.pool), name: "tours"},
+			stepEraser{steps: w.steps, keeping: w.inbox, name: "inbox"},
 		},
 	}
 }
 
 var erasing = []string{
-	"ask accounts", "ask links", "ask directory", "ask tours", "append user.erased", "tenants created", "forget contacts", "erase accounts", "erase links", "erase directory", "erase tours", "delete account",
+	"ask accounts", "ask links", "ask directory", "ask tours", "ask inbox", "append user.erased", "tenants created", "forget contacts",
+	"erase accounts", "erase links", "erase directory", "erase tours", "erase inbox", "delete account",
 }
 
 func TestErasingLeavesNothing(t *testing.T) {
@@ -151,6 +163,9 @@ func TestErasingLeavesNothing(t *testing.T) {
 	}
 	if _, err := w.directory.LastTenant(t.Context(), gone.id); err != nil { // which writes down what this node has noted
 		t.Fatal(err)
+	}
+	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: gone.id}); commands.KindOf(err) != commands.NotFound {
+		t.Errorf("somebody erased is notified: %v", err)
 	}
 	if left := w.tablesWith(t, gone.id, gone.email); len(left) > 0 {
 		t.Errorf("something of the person is left in %v", left)
@@ -201,7 +216,7 @@ func TestErasingNobody(t *testing.T) {
 	if err := w.eraser("").Erase(t.Context(), id); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask directory", "ask tours"}, w.taken); diff != "" {
+	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask directory", "ask tours", "ask inbox"}, w.taken); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
 }

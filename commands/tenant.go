@@ -25,7 +25,8 @@ type Tenant struct {
 // Member is somebody's part in a tenant.
 type Member struct {
 	Role      events.Role
-	Pending   bool // not signed in yet
+	Pending   bool   // not signed in yet
+	InvitedBy string // the id of the person who invited them as a pending member; empty for others
 	CreatedAt time.Time
 }
 
@@ -49,12 +50,13 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.MemberAdded:
 		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
 	case events.MemberInvited:
-		t.Members[fact.ID] = Member{Role: fact.Role, Pending: true, CreatedAt: r.Time}
+		t.Members[fact.ID] = Member{Role: fact.Role, Pending: true, InvitedBy: inviter(r.Actor), CreatedAt: r.Time}
 	case events.MemberJoined:
+		invitedBy := t.Members[fact.ID].InvitedBy
 		delete(t.Members, fact.ID)
 		t.left[fact.ID] = true
 		if _, member := t.Members[fact.UserID]; !member {
-			t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
+			t.Members[fact.UserID] = Member{Role: fact.Role, InvitedBy: invitedBy, CreatedAt: r.Time}
 		}
 	case events.MemberRoleChanged:
 		m := t.Members[fact.UserID]
@@ -68,6 +70,14 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		t.evolveClients(r)
 	}
+}
+
+// inviter is the id of an actor who is a person.
+func inviter(by events.Actor) string {
+	if by.Kind != events.UserActor {
+		return ""
+	}
+	return by.ID
 }
 
 func (t *Tenant) clone() Tenant {

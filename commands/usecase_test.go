@@ -13,6 +13,7 @@ import (
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
 	"flagledger/events/postgres"
@@ -59,6 +60,7 @@ type world struct {
 	directory *directory.Directory
 	identity  *local.Provider
 	links     *jobs.Links
+	inbox     *inbox.Inbox
 }
 
 // shown says that all can be read that was written: the tests read the store.
@@ -82,7 +84,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.links = jobs.NewLinks(queue)
+	w.links, w.inbox = jobs.NewLinks(queue), inbox.New(pool, queue, time.Now)
 	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Links: w.links, Now: time.Now})
 	return w
 }

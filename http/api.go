@@ -18,6 +18,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
+	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
 	"flagledger/commands/keep/tours"
@@ -50,11 +51,15 @@ type Options struct {
 	Keys      *keys.Keys // that access tokens are signed with
 	Now       func() time.Time
 	Directory *directory.Directory
-	Meter     *metering.Meter
-	Tours     *tours.Tours
-	Requests  *idempotency.Requests
-	Metrics   *prometheus.Registry
-	Log       *slog.Logger
+	Inbox     *inbox.Inbox
+	// Notifications puts notifications into inboxes.
+	Notifications *commands.Notifications
+
+	Meter    *metering.Meter
+	Tours    *tours.Tours
+	Requests *idempotency.Requests
+	Metrics  *prometheus.Registry
+	Log      *slog.Logger
 
 	// Health lists what is wrong although evaluation goes on; it is empty when all is well.
 	Health func() []string
@@ -136,6 +141,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addInvitations()
 	a.addProductTours()
 	a.addLegacyPlatform()
+	a.addNotifications()
 	a.addProjects()
 	a.addFlags()
 	a.addProjectFlags()

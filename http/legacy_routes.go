@@ -47,6 +47,12 @@ var legacyRoutes = []legacyRoute{
 	{"DELETE", "/api/oauth/clients/{clientId}", "/api/v1/oauth/clients/{clientId}", ""},
 	{"POST", "/api/oauth/clients/{clientId}/rotate", "/api/v1/oauth/clients/{clientId}/rotate", ""},
 
+	{"GET", "/api/notifications", "/api/v1/notifications", ""},
+	{"PATCH", "/api/notifications/read-all", "/api/v1/notifications/read-all", ""},
+	{"DELETE", "/api/notifications/clear", "/api/v1/notifications/clear", ""},
+	{"GET POST", "/api/notifications/device-tokens", "/api/v1/notifications/device-tokens", ""},
+	{"POST", "/api/notifications/send", "/api/v1/notifications/send", ""},
+
 	{"GET", "/v1/users/{userId}/product-tours/{tourKey}", "/api/v1/users/{userId}/product-tours/{tourKey}", ""},
 
 	{"GET", "/admin/users", "/api/v1/admin/users", "Roles are `super_admin` and `vendor_support`."},

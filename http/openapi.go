@@ -43,6 +43,7 @@ var tags = []*huma.Tag{
 	{Name: "Project flags", Description: "The flags of a project"},
 	{Name: "Tenants", Description: "With their environments and their usage"},
 	{Name: "Members", Description: "The people of a tenant"},
+	{Name: "Notifications", Description: "The caller's inbox, and the devices that it is pushed to"},
 	{Name: "Product tours", Description: "Which of them a person has completed"},
 	{Name: "OAuth", Description: "Machines: their clients and tokens"},
 	{Name: "Platform", Description: "For those who run the service"},

@@ -16,6 +16,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"flagledger/commands"
 	"flagledger/migrations"
 )
 
@@ -51,8 +52,11 @@ const (
 
 // Work is what a node does as jobs.
 type Work struct {
-	Mails  *Mails
-	Upkeep []Task
+	Mails *Mails
+	// Pushes and Notifications may be nil: then those jobs wait.
+	Pushes        *Pushes
+	Notifications *commands.Notifications
+	Upkeep        []Task
 	// Attempted, if set, is told how each attempt at a job went.
 	Attempted func(kind string, outcome Outcome)
 	Log       *slog.Logger
@@ -73,13 +77,19 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w.upkeepWorker())
 	w.Mails.addWorkers(workers, c.pool, w.Log)
+	queues := map[string]river.QueueConfig{mailQueue: {MaxWorkers: mailWorkers}, upkeepQueue: {MaxWorkers: upkeepWorkers}}
+	if w.Notifications != nil {
+		river.AddWorker(workers, noticeWorker(w.Notifications))
+		queues[noticeQueue] = river.QueueConfig{MaxWorkers: noticeWorkers}
+	}
+	if w.Pushes != nil {
+		river.AddWorker(workers, pushWorker{Pushes: w.Pushes, client: c, log: w.Log})
+		queues[pushQueue] = river.QueueConfig{MaxWorkers: pushWorkers}
+	}
 	node, err := river.NewClient(riverpgxv5.New(c.pool), &river.Config{
-		Schema:  migrations.JobsSchema,
-		Workers: workers,
-		Queues: map[string]river.QueueConfig{
-			mailQueue:   {MaxWorkers: mailWorkers},
-			upkeepQueue: {MaxWorkers: upkeepWorkers},
-		},
+		Schema:                      migrations.JobsSchema,
+		Workers:                     workers,
+		Queues:                      queues,
 		PeriodicJobs:                w.periodic(),
 		Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(w.observe)},
 		JobTimeout:                  jobTimeout,

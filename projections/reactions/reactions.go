@@ -63,32 +63,56 @@ func react(e events.Recorded) []jobs.Job {
 }
 
 func fromTenant(e events.Recorded) []jobs.Job {
+	tenantID := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	fact, _ := e.Fact.(events.TenantFact)
 	switch fact := fact.(type) {
 	case events.MemberInvited:
-		tenantID := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
-	case events.TenantCreated, events.TenantUpdated, events.TenantDeleted, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberAdded, events.MemberJoined,
-		events.MemberRoleChanged, events.MemberRemoved, events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted,
-		events.SubscriptionChanged:
+	case events.MemberAdded:
+		return byAnother(e, fact.UserID, jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID})
+	case events.MemberJoined:
+		return []jobs.Job{
+			jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID},
+			jobs.Notice{EventID: e.ID.String(), About: jobs.InvitationAccepted, TenantID: tenantID, UserID: fact.UserID},
+		}
+	case events.MemberRoleChanged:
+		return byAnother(e, fact.UserID, jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID})
+	case events.SubscriptionChanged:
+		if fact.To.Status == events.PastDue && fact.From.Status != events.PastDue {
+			return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PaymentFailed, TenantID: tenantID}}
+		}
+	case events.TenantCreated, events.TenantUpdated, events.TenantDeleted, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved,
+		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil
 }
 
+// byAnother is the notice to a person of what somebody else did: of their own doing, or the service's, they need none.
+func byAnother(e events.Recorded, userID string, notice jobs.Notice) []jobs.Job {
+	if e.Actor.ID == userID || e.Actor.Kind == events.SystemActor {
+		return nil
+	}
+	return []jobs.Job{notice}
+}
+
 func fromInvitation(e events.Recorded) []jobs.Job {
+	invitationID := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 	fact, _ := e.Fact.(events.InvitationFact)
 	switch fact.(type) {
 	case events.InvitationCreated, events.InvitationResent:
-		invitationID := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 		return []jobs.Job{jobs.PlatformInvitation{EventID: e.ID.String(), InvitationID: invitationID}}
-	case events.InvitationRevoked, events.InvitationAccepted:
+	case events.InvitationAccepted:
+		return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PlatformInvitationAccepted, InvitationID: invitationID}}
+	case events.InvitationRevoked:
 	}
 	return nil
 }
 
 // reactedTo are the stored names of the facts that react knows.
 var reactedTo = map[string]bool{
-	events.MemberInvited{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
+	events.MemberInvited{}.StoredName(): true, events.MemberAdded{}.StoredName(): true, events.MemberJoined{}.StoredName(): true,
+	events.MemberRoleChanged{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
+	events.InvitationAccepted{}.StoredName(): true, events.SubscriptionChanged{}.StoredName(): true,
 }
 
 // Run follows the log until ctx ends, as far as no other node does.

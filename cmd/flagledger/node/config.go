@@ -42,6 +42,7 @@ type Config struct {
 	Now           func() time.Time  `env:"-"` // time.Now; tests move it
 	FlushEvery    time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
 	HashMemory    uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
+	PushEndpoint  string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
 	Build         string            `env:"-"` // the number of the build, which /api/v1/version shows
 }
 

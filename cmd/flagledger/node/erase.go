@@ -11,6 +11,7 @@ import (
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/queries"
@@ -28,7 +29,7 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 	if err != nil {
 		return err
 	}
-	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), queries.New(pool))
+	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), inbox.New(pool, queue, c.Now), queries.New(pool))
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
 			return err
@@ -37,9 +38,11 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 	return eraser.Erase(ctx, userID)
 }
 
-// newEraser erases people from all keepings that hold something of them.
-func newEraser(w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, people *directory.Directory, reads *queries.Queries) *commands.Eraser {
+// newEraser erases people from all keepings that hold something of them. The inboxes come after the directory: they take nothing for people who are not in it.
+func newEraser(
+	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, people *directory.Directory, box *inbox.Inbox, reads *queries.Queries,
+) *commands.Eraser {
 	return &commands.Eraser{
-		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), links, people, tours.New(pool)},
+		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), links, people, tours.New(pool), box},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
+	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
 	"flagledger/commands/keep/tours"
@@ -75,6 +76,7 @@ type parts struct {
 	store   events.Store
 	pool    *pgxpool.Pool
 	mailer  commands.Mailer
+	pusher  commands.Pusher
 	signing *keys.Keys
 
 	// What works over it.
@@ -87,6 +89,8 @@ type parts struct {
 	requests    *idempotency.Requests
 	queue       *jobs.Client
 	links       *jobs.Links
+	inbox       *inbox.Inbox
+	notify      *commands.Notifications
 	reactions   *reactions.Reactions
 	identity    provider
 	runIdentity func(context.Context)
@@ -117,6 +121,9 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	if p.mailer, err = p.Config.mailer(p.log); err != nil {
 		return err
 	}
+	if p.pusher, err = p.Config.pusher(ctx, p.log); err != nil {
+		return err
+	}
 	if p.signing, err = keys.Open(ctx, p.pool, p.Now, p.log); err != nil {
 		return err
 	}
@@ -135,7 +142,9 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.links = jobs.NewLinks(p.queue)
-	erase := newEraser(p.writer, p.pool, p.links, p.people, p.reads).Erase
+	p.inbox = inbox.New(p.pool, p.queue, p.Now)
+	p.notify = &commands.Notifications{Writer: p.writer, Inbox: p.inbox}
+	erase := newEraser(p.writer, p.pool, p.links, p.people, p.inbox, p.reads).Erase
 	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
 	if err != nil {
 		return err
@@ -153,7 +162,8 @@ func (p *parts) wire(ctx context.Context) (err error) {
 func (p *parts) run(ctx context.Context, databaseURL string) {
 	work := jobs.Work{
 		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.people, PublicURL: p.PublicURL, Now: p.Now},
-		Upkeep: upkeep(p.requests, p.meter, p.links, p.pool, p.Now),
+		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live}, Notifications: p.notify,
+		Upkeep: upkeep(p.requests, p.meter, p.links, p.inbox, p.pool, p.Now),
 		Log:    p.log, Attempted: countAttempts(p.metrics),
 	}
 	p.cleanup = append(p.cleanup, runAll(ctx,
@@ -182,7 +192,8 @@ func (p *parts) api() *http.API {
 	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.people, People: p.live, SuperUsers: superUsers, Now: p.Now, Log: p.log}
 	return http.New(http.Options{
 		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
-		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people},
+		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people, Inbox: p.inbox},
+		Inbox: p.inbox, Notifications: p.notify,
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,
 		Metrics: p.metrics, Log: p.log, Health: p.monitor.health, Now: p.Now,

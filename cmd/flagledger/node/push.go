@@ -1,0 +1,27 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"google.golang.org/api/option"
+
+	"flagledger/commands"
+	"flagledger/commands/push"
+)
+
+// pusher pushes through the FCM of the Firebase project that the settings name, or to the log. Firebase's emulator has no FCM.
+func (c Config) pusher(ctx context.Context, log *slog.Logger) (commands.Pusher, error) {
+	if c.PushEndpoint != "" {
+		return push.Open(ctx, "test", option.WithEndpoint(c.PushEndpoint), option.WithoutAuthentication())
+	}
+	if c.Firebase.ProjectID == "" || c.Firebase.EmulatorHost != "" {
+		return push.ToLog(log), nil
+	}
+	p, err := push.Open(ctx, c.Firebase.ProjectID)
+	if err != nil {
+		return nil, fmt.Errorf("FIREBASE_PROJECT_ID needs GOOGLE_APPLICATION_CREDENTIALS: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,58 @@
+package node_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/push/pushtest"
+)
+
+// While FCM is down, hangs, answers garbage or is too busy, all other calls go on, and what the service does as jobs as well. Each device gets all
+// that it missed once FCM is back, in order.
+func TestAnOutageOfFCM(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	for name, fault := range map[string]pushtest.Answer{
+		"down": {Drop: true}, "hanging": {Hang: hang}, "garbage": {Body: "<html>"}, "too busy": {Status: http.StatusTooManyRequests, Code: "QUOTA_EXCEEDED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fcm := pushtest.New(t)
+			fcm.Answer(func(int, pushtest.Message) pushtest.Answer { return fault })
+			s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", PushEndpoint: fcm.Endpoint}, nodetest.Log(t))
+			me := s.SignUp(nodetest.Address())
+			var tokens, titles []string
+			for i := range 10 { // more than a node pushes to at once
+				tokens = append(tokens, fmt.Sprint("token-", i))
+				me.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": tokens[i], "deviceType": "web"}).Want(201)
+			}
+			for i := range 3 {
+				titles = append(titles, fmt.Sprint("title ", i))
+				me.Call("POST", "/api/v1/notifications/send", map[string]string{"userId": me.UserID, "tenantId": me.Tenant, "title": titles[i], "type": "test"}).Want(201)
+			}
+			s.Eventually("FCM is tried", func() bool { return fcm.Tried(tokens[0])+fcm.Tried(tokens[1]) > 0 })
+			me.CreateEnabledFlag("k", nil)
+			me.Evaluate("k", `{}`).Want(200)
+			member := me.Join("viewer")
+			s.Eventually("the service notifies", func() bool {
+				return strings.Contains(string(member.Call("GET", "/api/v1/notifications", nil).Want(200).Body), "tenant.member_added")
+			})
+			if got := fcm.Taken(); len(got) > 0 {
+				t.Errorf("FCM has taken %v", got)
+			}
+			fcm.Answer(nil)
+			for _, token := range tokens {
+				s.Eventually("the device has all", func() bool { return len(fcm.Titles(token)) >= len(titles) })
+				if diff := cmp.Diff(titles, fcm.Titles(token)); diff != "" {
+					t.Errorf("a device got (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}

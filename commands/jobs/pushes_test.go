@@ -1,0 +1,238 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"google.golang.org/api/option"
+
+	"flagledger/commands"
+	"flagledger/commands/keep/inbox"
+	"flagledger/commands/push"
+	"flagledger/commands/push/pushtest"
+	"flagledger/migrations/pgtest"
+)
+
+// pushing is an inbox whose notifications are pushed through an FCM of the test's own.
+type pushing struct {
+	t      *testing.T
+	pool   *pgxpool.Pool
+	client *Client
+	inbox  *inbox.Inbox
+	fcm    *pushtest.Server
+	out    shutOut
+}
+
+type shutOut struct{ sync.Map }
+
+func (s *shutOut) ShutOut(userID string) bool {
+	_, out := s.Load(userID)
+	return out
+}
+
+func newPushing(t *testing.T) *pushing {
+	t.Helper()
+	pool := pgtest.Pool(t)
+	client := open(t, pool)
+	return &pushing{t: t, pool: pool, client: client, inbox: inbox.New(pool, client, time.Now), fcm: pushtest.New(t)}
+}
+
+func (p *pushing) run() (stop func()) {
+	p.t.Helper()
+	fcm, err := push.Open(p.t.Context(), "test", option.WithEndpoint(p.fcm.Endpoint), option.WithoutAuthentication())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return run(p.t, p.client, Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out}})
+}
+
+// person is somebody with devices, whose tokens are returned.
+func (p *pushing) person(devices int) (id string, tokens []string) {
+	p.t.Helper()
+	id = uuid.NewString()
+	if _, err := p.pool.Exec(p.t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, id); err != nil {
+		p.t.Fatal(err)
+	}
+	for range devices {
+		tokens = append(tokens, "token-"+uuid.NewString())
+		p.register(id, tokens[len(tokens)-1])
+	}
+	return id, tokens
+}
+
+func (p *pushing) register(userID, token string) {
+	p.t.Helper()
+	if _, _, err := p.inbox.Register(p.t.Context(), userID, inbox.Device{Token: token, Type: "android"}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pushing) notify(userID, title string) commands.Notification {
+	p.t.Helper()
+	n, err := p.inbox.Add(p.t.Context(), commands.Notification{ID: uuid.NewString(), UserID: userID, Title: title})
+	if err != nil {
+		p.t.Error(err)
+	}
+	return n
+}
+
+// gets waits until a device has taken notifications with these titles, and no others.
+func (p *pushing) gets(token string, titles ...string) {
+	p.t.Helper()
+	eventually(p.t, "all notifications are pushed", func() bool { return len(p.fcm.Titles(token)) >= len(titles) })
+	p.settled()
+	if diff := cmp.Diff(titles, p.fcm.Titles(token)); diff != "" {
+		p.t.Errorf("a device got (-want +got):\n%s", diff)
+	}
+}
+
+// settled waits until nothing is to be pushed any more.
+func (p *pushing) settled() {
+	p.t.Helper()
+	eventually(p.t, "all jobs are done", func() bool {
+		var waiting int
+		if err := p.pool.QueryRow(p.t.Context(), `select (select count(*) from keep.pushes) + (select count(*) from jobs.river_job where finalized_at is null)`).Scan(&waiting); err != nil {
+			p.t.Fatal(err)
+		}
+		return waiting == 0
+	})
+}
+
+func sequence(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("n%02d", i))
+	}
+	return list
+}
+
+// A device that FCM fails gets all later, in order and once, and no other device waits for it. What jobs and their errors hold names no token and no words.
+func TestPushesComeInOrder(t *testing.T) {
+	p := newPushing(t)
+	me, tokens := p.person(2)
+	faults := []pushtest.Answer{{Status: 500, Code: "INTERNAL"}, {Body: "<html>" + tokens[0]}}
+	p.fcm.Answer(func(attempt int, m pushtest.Message) pushtest.Answer {
+		if m.Token == tokens[0] && attempt <= len(faults) {
+			return faults[attempt-1]
+		}
+		return pushtest.Answer{}
+	})
+	p.run()
+	titles := sequence(6)
+	for _, title := range titles {
+		p.notify(me, title)
+	}
+	p.gets(tokens[1], titles...)
+	p.gets(tokens[0], titles...)
+	var told bool
+	err := p.pool.QueryRow(t.Context(), `select bool_or(j::text like any($1)) from jobs.river_job j`, []string{"%" + tokens[0] + "%", "%" + tokens[1] + "%", "%n0_%"}).Scan(&told)
+	if err != nil || told {
+		t.Errorf("a job tells of a token or of words: %v", err)
+	}
+	if got := states(t, p.pool, "push.device"); got["discarded"]+got["cancelled"] > 0 {
+		t.Errorf("the jobs are %v", got)
+	}
+}
+
+// While a job ends, more is added: nothing is forgotten, overtaken or pushed twice.
+func TestNothingIsForgottenBetweenJobs(t *testing.T) {
+	p := newPushing(t)
+	me, tokens := p.person(3)
+	p.run()
+	stop := p.run() // another node
+	titles := sequence(40)
+	for i, title := range titles {
+		p.notify(me, title)
+		if i%4 == 0 {
+			p.settled() // the next one meets a job that has just ended, or ends
+		}
+	}
+	stop()
+	for _, token := range tokens {
+		p.gets(token, titles...)
+	}
+}
+
+func TestADeviceThatIsGoneIsRemoved(t *testing.T) {
+	p := newPushing(t)
+	me, tokens := p.person(2)
+	p.fcm.Answer(func(_ int, m pushtest.Message) pushtest.Answer {
+		switch {
+		case m.Token == tokens[0]:
+			return pushtest.Answer{Status: 404, Code: "UNREGISTERED"}
+		case m.Notification.Title == "bad":
+			return pushtest.Answer{Status: 400, Code: "INVALID_ARGUMENT"}
+		default:
+			return pushtest.Answer{}
+		}
+	})
+	p.run()
+	p.notify(me, "bad") // which is refused for good, and holds up nothing
+	p.notify(me, "good")
+	p.gets(tokens[1], "good")
+	p.gets(tokens[0])
+	devices, err := p.inbox.Devices(t.Context(), me)
+	if err != nil || len(devices) != 1 || devices[0].Token != tokens[1] {
+		t.Errorf("the devices are %v, %v", devices, err)
+	}
+	if n := p.fcm.Tried(tokens[0]); n != 1 {
+		t.Errorf("it was tried %d times", n)
+	}
+}
+
+// What has been read, is of somebody shut out, or waits for a device that has passed to somebody else, is not pushed.
+func TestWhatIsNotPushed(t *testing.T) {
+	p := newPushing(t)
+	me, tokens := p.person(2)
+	other, _ := p.person(0)
+	shut, shutTokens := p.person(1)
+	read := p.notify(me, "read")
+	p.notify(me, "unread")
+	if _, err := p.inbox.Read(t.Context(), me, read.ID); err != nil {
+		t.Fatal(err)
+	}
+	p.register(other, tokens[1])
+	p.notify(other, "theirs")
+	p.notify(shut, "shut out")
+	p.out.Store(shut, true)
+	p.run()
+	p.gets(tokens[0], "unread")
+	p.gets(tokens[1], "theirs")
+	p.gets(shutTokens[0])
+	if n := p.fcm.Tried(shutTokens[0]); n > 0 {
+		t.Errorf("somebody shut out was tried %d times", n)
+	}
+}
+
+// A node that stops while FCM hangs leaves its pushes to the next one. Only the one under way, of which nobody knows whether it was taken, may come twice.
+func TestPushesOutliveTheirNode(t *testing.T) {
+	p := newPushing(t)
+	me, tokens := p.person(1)
+	hang, hung := make(chan struct{}), atomic.Bool{}
+	p.fcm.Answer(func(_ int, m pushtest.Message) pushtest.Answer {
+		if m.Notification.Title == "n01" && !hung.Swap(true) {
+			return pushtest.Answer{Hang: hang}
+		}
+		return pushtest.Answer{}
+	})
+	stop := p.run()
+	titles := sequence(4)
+	for _, title := range titles {
+		p.notify(me, title)
+	}
+	eventually(t, "FCM hangs", hung.Load)
+	stop()
+	close(hang)
+	p.run()
+	eventually(t, "all notifications are pushed", func() bool { return slices.Contains(p.fcm.Titles(tokens[0]), "n03") })
+	p.settled()
+	if got := slices.Compact(p.fcm.Titles(tokens[0])); !slices.Equal(got, titles) {
+		t.Errorf("the device got %v", got)
+	}
+}

@@ -1,0 +1,171 @@
+// Package inbox keeps what people are notified of, the devices that it is pushed to, and what is still to be pushed.
+package inbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/commands/keep"
+)
+
+const (
+	maxNotifications = 1000 // of a person
+	maxDevices       = 20
+	kept             = 90 * 24 * time.Hour
+)
+
+// Inbox is the inboxes and devices of all people, in a database. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+type Inbox struct {
+	db     *pgxpool.Pool
+	pushes Pushes
+	now    func() time.Time
+}
+
+// Pushes has what waits for devices pushed.
+type Pushes interface {
+	// PushTx has what waits for some devices pushed, once tx is committed.
+	PushTx(ctx context.Context, tx pgx.Tx, deviceIDs []string) error
+}
+
+// New returns the inboxes in a database. now tells the time.
+func New(db *pgxpool.Pool, pushes Pushes, now func() time.Time) *Inbox {
+	return &Inbox{db, pushes, now}
+}
+
+func databaseError(err error) error {
+	return keep.DatabaseError("notifications cannot be reached", err)
+}
+
+const columns = `id, user_id, coalesce(tenant_id, '') as tenant_id, type, title, body, icon, action_type, reference_id, data, created_at, read_at`
+
+func scan(row pgx.CollectableRow) (commands.Notification, error) {
+	return pgx.RowToStructByName[commands.Notification](row)
+}
+
+// one is the notification that a query finds or changes, NotFound where that is none.
+func one(rows pgx.Rows, err error) (commands.Notification, error) {
+	if err != nil {
+		return commands.Notification{}, databaseError(err)
+	}
+	n, err := pgx.CollectExactlyOneRow(rows, scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return n, &commands.Error{Kind: commands.NotFound, Detail: "there is no such notification"}
+	}
+	return n, databaseError(err)
+}
+
+// lockPerson has the changes of a person's inbox take turns, and refuses a person who is not known with NotFound. Erasing drops the person from the
+// directory first, so that nothing is added behind it.
+func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
+	found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
+	if err == nil && found.RowsAffected() == 0 {
+		return &commands.Error{Kind: commands.NotFound, Detail: "there is no such recipient"}
+	}
+	return err
+}
+
+// Add adds a notification and has it pushed to the person's devices, in one transaction. If there is one with its id, that is returned and nothing is added.
+// Beyond 1,000 notifications the oldest that have been read go, and else the oldest. The error is NotFound for a person who is not known.
+func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added commands.Notification, err error) {
+	if n.Data == nil {
+		n.Data = map[string]string{}
+	}
+	err = pgx.BeginFunc(ctx, b.db, func(tx pgx.Tx) error {
+		if err := lockPerson(ctx, tx, n.UserID); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `insert into keep.notifications (id, user_id, tenant_id, type, title, body, icon, action_type, reference_id, data, created_at)
+			select $1, $2, nullif($3, ''), $4, $5, $6, $7, $8, $9, $10,
+				greatest($11, (select max(created_at) + interval '1 microsecond' from keep.notifications where user_id = $2))
+			on conflict (id) do nothing returning `+columns,
+			n.ID, n.UserID, n.TenantID, n.Type, n.Title, n.Body, n.Icon, n.ActionType, n.ReferenceID, n.Data, b.now())
+		if added, err = one(rows, err); commands.KindOf(err) == commands.NotFound {
+			added, err = one(tx.Query(ctx, `select `+columns+` from keep.notifications where id = $1 and user_id = $2`, n.ID, n.UserID))
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from keep.notifications where id in (select id from keep.notifications where user_id = $1
+			order by read_at is null desc, created_at desc offset $2)`, n.UserID, maxNotifications); err != nil {
+			return err
+		}
+		return b.push(ctx, tx, added)
+	})
+	return added, databaseError(err)
+}
+
+// List is what to list of a person's inbox.
+type List struct {
+	UnreadOnly bool
+	// Before is the CreatedAt of a notification: only older ones are listed. The zero time lists from the newest on.
+	Before time.Time
+	Limit  int
+	Offset int
+}
+
+// Page is a part of a person's inbox.
+type Page struct {
+	Notifications []commands.Notification // the newest first
+	More          bool                    // there are older ones
+	Total         int                     // in all pages
+	Unread        int
+}
+
+// List lists a person's notifications.
+func (b *Inbox) List(ctx context.Context, userID string, l List) (p Page, err error) {
+	sameMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, b.db, sameMoment, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `select count(*) filter (where read_at is null or not $2), count(*) filter (where read_at is null)
+			from keep.notifications where user_id = $1`, userID, l.UnreadOnly).Scan(&p.Total, &p.Unread)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `select `+columns+` from keep.notifications
+			where user_id = $1 and (read_at is null or not $2) and ($3::timestamptz is null or created_at < $3)
+			order by created_at desc limit $4 offset $5`, userID, l.UnreadOnly, orNull(l.Before), l.Limit+1, l.Offset)
+		if err != nil {
+			return err
+		}
+		p.Notifications, err = pgx.CollectRows(rows, scan)
+		return err
+	})
+	if len(p.Notifications) > l.Limit {
+		p.Notifications, p.More = p.Notifications[:l.Limit], true
+	}
+	return p, databaseError(err)
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// Get returns a notification of a person, NotFound where they have none with the id.
+func (b *Inbox) Get(ctx context.Context, userID, id string) (commands.Notification, error) {
+	return one(b.db.Query(ctx, `select `+columns+` from keep.notifications where id = $1 and user_id = $2`, id, userID))
+}
+
+// Read marks a notification of a person as read and returns it. One that has been read stays as it is.
+func (b *Inbox) Read(ctx context.Context, userID, id string) (commands.Notification, error) {
+	return one(b.db.Query(ctx, `update keep.notifications set read_at = coalesce(read_at, $3) where id = $1 and user_id = $2 returning `+columns, id, userID, b.now()))
+}
+
+// ReadAll marks all notifications of a person as read, and counts those that were not.
+func (b *Inbox) ReadAll(ctx context.Context, userID string) (int, error) {
+	marked, err := b.db.Exec(ctx, `update keep.notifications set read_at = $2 where user_id = $1 and read_at is null`, userID, b.now())
+	return int(marked.RowsAffected()), databaseError(err)
+}
+
+// Clear removes all notifications of a person, and counts them.
+func (b *Inbox) Clear(ctx context.Context, userID string) (int, error) {
+	cleared, err := b.db.Exec(ctx, `delete from keep.notifications where user_id = $1`, userID)
+	return int(cleared.RowsAffected()), databaseError(err)
+}

@@ -1,0 +1,167 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// noPushes has nothing pushed.
+type noPushes struct{}
+
+func (noPushes) PushTx(context.Context, pgx.Tx, []string) error { return nil }
+
+// world is the inboxes at a time that the test sets.
+type world struct {
+	*Inbox
+	t    *testing.T
+	pool *pgxpool.Pool
+	now  time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, pool: pgtest.Pool(t), now: time.Now()}
+	w.Inbox = New(w.pool, noPushes{}, func() time.Time { return w.now })
+	return w
+}
+
+func (w *world) person() string {
+	w.t.Helper()
+	id := uuid.NewString()
+	if _, err := w.pool.Exec(w.t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, id); err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+func (w *world) add(userID, title string) commands.Notification {
+	w.t.Helper()
+	n, err := w.Add(w.t.Context(), commands.Notification{ID: uuid.NewString(), UserID: userID, Title: title})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+func (w *world) list(userID string, l List) Page {
+	w.t.Helper()
+	p, err := w.List(w.t.Context(), userID, l)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+// An inbox keeps its order, whatever the clocks of the nodes say.
+func TestOrder(t *testing.T) {
+	w := newWorld(t)
+	me := w.person()
+	for i := range 5 {
+		w.now = w.now.Add(-time.Hour)
+		w.add(me, fmt.Sprint(i))
+	}
+	page := w.list(me, List{Limit: 10})
+	for i, n := range page.Notifications {
+		if n.Title != fmt.Sprint(4-i) {
+			t.Errorf("at %d stands %s", i, n.Title)
+		}
+	}
+	if len(page.Notifications) != 5 {
+		t.Errorf("%d are listed", len(page.Notifications))
+	}
+}
+
+func TestOneIsAddedOnce(t *testing.T) {
+	w := newWorld(t)
+	me, other := w.person(), w.person()
+	n := commands.Notification{ID: uuid.NewString(), UserID: me, Title: "first"}
+	var adding sync.WaitGroup
+	for range 4 {
+		adding.Go(func() {
+			if added, err := w.Add(t.Context(), n); err != nil || added.Title != "first" {
+				t.Errorf("got %+v, %v", added, err)
+			}
+		})
+	}
+	adding.Wait()
+	if p := w.list(me, List{Limit: 10}); p.Total != 1 {
+		t.Errorf("there are %d", p.Total)
+	}
+	n.UserID = other
+	if _, err := w.Add(t.Context(), n); commands.KindOf(err) != commands.NotFound {
+		t.Errorf("another person's notification is found: %v", err)
+	}
+	n.ID, n.UserID = uuid.NewString(), uuid.NewString()
+	if _, err := w.Add(t.Context(), n); commands.KindOf(err) != commands.NotFound {
+		t.Errorf("somebody unknown is notified: %v", err)
+	}
+}
+
+// The oldest that have been read go first, and then the oldest.
+func TestAFullInbox(t *testing.T) {
+	w := newWorld(t)
+	me := w.person()
+	w.add(me, "0")
+	if _, err := w.pool.Exec(t.Context(), `insert into keep.notifications (id, user_id, type, title, body, icon, action_type, reference_id, data, created_at)
+		select $1 || i, $1, '', '', '', '', '', '', '{}', created_at + i * interval '1 second' from keep.notifications, generate_series(1, $2 - 1) i where user_id = $1`, me, maxNotifications); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := w.pool.Query(t.Context(), `select id from keep.notifications where user_id = $1 order by created_at`, me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{500, 10} {
+		if _, err := w.Read(t.Context(), me, ids[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := func(i int) bool {
+		_, err := w.Get(t.Context(), me, ids[i])
+		if err != nil && commands.KindOf(err) != commands.NotFound {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for _, goes := range []int{10, 500, 0, 1} {
+		if !kept(goes) {
+			t.Fatalf("%d is gone before", goes)
+		}
+		w.add(me, "new")
+		if kept(goes) {
+			t.Errorf("%d is kept", goes)
+		}
+	}
+	if p := w.list(me, List{Limit: 1}); p.Total != maxNotifications {
+		t.Errorf("there are %d", p.Total)
+	}
+}
+
+func TestOldNotificationsAreRemoved(t *testing.T) {
+	w := newWorld(t)
+	me := w.person()
+	w.add(me, "old")
+	w.now = w.now.Add(time.Minute)
+	w.add(me, "young")
+	w.now = w.now.Add(kept - time.Second)
+	if err := w.RemoveOld(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.list(me, List{Limit: 10}); len(p.Notifications) != 1 || p.Notifications[0].Title != "young" {
+		t.Errorf("left are %+v", p.Notifications)
+	}
+}

@@ -1,0 +1,76 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+)
+
+// pushedWithin is how long after it was sent a notification is still pushed.
+const pushedWithin = 12 * time.Hour
+
+// push notes that a notification is to be pushed to all devices of its person.
+func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) error {
+	rows, err := tx.Query(ctx, `insert into keep.pushes (device_id, notification_id) select id, $2 from keep.devices where user_id = $1 returning device_id::text`, n.UserID, n.ID)
+	if err != nil {
+		return err
+	}
+	devices, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(devices) == 0 {
+		return err
+	}
+	return b.pushes.PushTx(ctx, tx, devices)
+}
+
+// Push is a notification that is to be pushed to a device.
+type Push struct {
+	commands.Notification
+	DeviceToken string
+	DeviceType  string
+}
+
+// NextPush returns the oldest notification that is to be pushed to a device. ok is false where there is none: those that have been read or are older than
+// twelve hours are left out.
+func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool, err error) {
+	rows, err := b.db.Query(ctx, `select `+columns+`, device_token, device_type from keep.notifications n
+		join (select notification_id, token as device_token, d.type as device_type from keep.pushes join keep.devices d on d.id = device_id where device_id = $1) p
+			on p.notification_id = n.id
+		where read_at is null and created_at > $2 order by created_at limit 1`, deviceID, b.now().Add(-pushedWithin))
+	if err != nil {
+		return Push{}, false, databaseError(err)
+	}
+	p, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Push])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Push{}, false, nil
+	}
+	return p, err == nil, databaseError(err)
+}
+
+// Pushed notes that a notification is not to be pushed to a device any more.
+func (b *Inbox) Pushed(ctx context.Context, deviceID, notificationID string) error {
+	_, err := b.db.Exec(ctx, `delete from keep.pushes where device_id = $1 and notification_id = $2`, deviceID, notificationID)
+	return databaseError(err)
+}
+
+// RemoveGone removes a device whose token stands for none any more.
+func (b *Inbox) RemoveGone(ctx context.Context, deviceID string) error {
+	_, err := b.db.Exec(ctx, `delete from keep.devices where id = $1`, deviceID)
+	return databaseError(err)
+}
+
+// PausePushesTx reports whether something is still to be pushed to a device. Until tx ends, nothing is added.
+func (b *Inbox) PausePushesTx(ctx context.Context, tx pgx.Tx, deviceID string) (waiting bool, err error) {
+	if _, err := tx.Exec(ctx, `select from keep.devices where id = $1 for update`, deviceID); err != nil { // adding a push locks its device for key share
+		return false, databaseError(err)
+	}
+	_, err = tx.Exec(ctx, `delete from keep.pushes p using keep.notifications n
+		where device_id = $1 and n.id = notification_id and (read_at is not null or created_at <= $2)`, deviceID, b.now().Add(-pushedWithin))
+	if err == nil {
+		err = tx.QueryRow(ctx, `select exists (select from keep.pushes where device_id = $1)`, deviceID).Scan(&waiting)
+	}
+	return waiting, databaseError(err)
+}

@@ -1,0 +1,94 @@
+package commands
+
+import (
+	"context"
+
+	"flagledger/events"
+)
+
+// The types of the service's own notifications. Clients know them: they stay as they are.
+const (
+	MemberAddedNotice        = "tenant.member_added"
+	RoleChangedNotice        = "tenant.role_changed"
+	InvitationAcceptedNotice = "invitation.accepted"
+	PaymentFailedNotice      = "billing.payment_failed"
+)
+
+// MemberAdded tells a person that they are a member of a tenant now.
+func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID string) error {
+	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
+	if err != nil {
+		return err
+	}
+	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
+		UserID: userID, Type: MemberAddedNotice, Title: "You are now a member of " + tenant.Name, Body: roleSentence(tenant, userID),
+	}))
+}
+
+// RoleChanged tells a member of a tenant that their role is another one now.
+func (s *Notifications) RoleChanged(ctx context.Context, cause, tenantID, userID string) error {
+	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
+	if err != nil {
+		return err
+	}
+	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
+		UserID: userID, Type: RoleChangedNotice, Title: "Your role in " + tenant.Name + " has changed", Body: roleSentence(tenant, userID),
+	}))
+}
+
+// InvitationAccepted tells whoever invited a person to a tenant that they have joined it, but not who they are: that would outlive their erasure.
+func (s *Notifications) InvitationAccepted(ctx context.Context, cause, tenantID, userID string) error {
+	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
+	if err != nil {
+		return err
+	}
+	inviter := tenant.Members[userID].InvitedBy
+	if inviter == "" {
+		return nil
+	}
+	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
+		UserID: inviter, Type: InvitationAcceptedNotice, Title: "Your invitation to " + tenant.Name + " was accepted", Body: "Somebody whom you invited is a member now.",
+	}))
+}
+
+// PlatformInvitationAccepted tells whoever invited a person to a role on the platform that they have it now.
+func (s *Notifications) PlatformInvitationAccepted(ctx context.Context, cause, invitationID string) error {
+	invitation, err := ReadInvitation(ctx, s.Writer, invitationID)
+	if err != nil || invitation.ID == "" {
+		return err
+	}
+	return s.Notify(ctx, cause, Notification{
+		UserID: invitation.InvitedBy, Type: InvitationAcceptedNotice, Title: "Your invitation to the platform was accepted",
+		Body: "Somebody whom you invited has the platform role " + string(invitation.Role) + " now.", ActionType: "invitation", ReferenceID: invitationID,
+	})
+}
+
+// PaymentFailed tells the admins of a tenant that its subscription could not be paid.
+func (s *Notifications) PaymentFailed(ctx context.Context, cause, tenantID string) error {
+	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
+	if err != nil {
+		return err
+	}
+	return s.NotifyAdmins(ctx, cause, ofTenant(tenant, Notification{
+		Type: PaymentFailedNotice, Title: "A payment for " + tenant.Name + " failed", Body: "Check the way of payment: the plan ends soon if it stays unpaid.",
+	}))
+}
+
+// ofTenant fills in what the notifications about a tenant have in common.
+func ofTenant(t Tenant, n Notification) Notification {
+	n.TenantID, n.ActionType, n.ReferenceID = t.ID, "tenant", t.ID
+	return n
+}
+
+func roleSentence(t Tenant, userID string) string {
+	switch t.Members[userID].Role {
+	case events.AdminRole:
+		return "Your role is admin."
+	case events.DeveloperRole:
+		return "Your role is developer."
+	case events.ViewerRole:
+		return "Your role is viewer."
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,159 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// Notification is a message in a person's inbox. Its words may be personal: they are erased with the person.
+type Notification struct {
+	ID          string
+	UserID      string // whose inbox it is in
+	TenantID    string // that it was sent in; empty for one of the platform
+	Type        string
+	Title       string
+	Body        string
+	Icon        string
+	ActionType  string
+	ReferenceID string
+	Data        map[string]string
+	CreatedAt   time.Time
+	ReadAt      *time.Time // nil while it is unread
+}
+
+// Notifications puts notifications into inboxes, from where they are pushed to people's devices.
+type Notifications struct {
+	Writer *Writer
+	Inbox  interface {
+		// Add adds a notification and has it pushed. If there is one with its id, that is returned and nothing is added. The error is NotFound for a person who
+		// is not known.
+		Add(ctx context.Context, n Notification) (Notification, error)
+		// ForgetTenant drops all notifications of a tenant. It may be repeated.
+		ForgetTenant(ctx context.Context, tenantID string) error
+	}
+}
+
+// Send adds a notification that somebody has written. In a tenant it goes to members alone. The error is Invalid with the wrong fields, and NotFound alike
+// for a person who is not known and for one who is no member of the tenant.
+func (s *Notifications) Send(ctx context.Context, n Notification) (Notification, error) {
+	if err := CheckNotification(n); err != nil {
+		return Notification{}, err
+	}
+	return s.add(ctx, n)
+}
+
+// notices is the namespace of the ids of the service's own notifications.
+var notices = uuid.MustParse("0d6f3a52-6c0f-5e63-9d2c-7a51f4e0b8c6")
+
+// Notify notifies a person in the name of the service. n has no id: a second call with the same cause and person changes nothing. Nothing is done for
+// a person who is not known or has been erased, nor for one who is no member of n.TenantID, where that is set.
+func (s *Notifications) Notify(ctx context.Context, cause string, n Notification) error {
+	n.ID = uuid.NewSHA1(notices, []byte(cause+"\x00"+n.UserID)).String()
+	if _, err := s.add(ctx, n); err != nil && KindOf(err) != NotFound {
+		return err
+	}
+	return nil
+}
+
+// NotifyAdmins is Notify for each admin of n.TenantID. Where it fails, the same call notifies those who are left.
+func (s *Notifications) NotifyAdmins(ctx context.Context, cause string, n Notification) error {
+	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
+	if err != nil {
+		return err
+	}
+	for id, m := range tenant.Members {
+		if m.Role != events.AdminRole || m.Pending {
+			continue
+		}
+		n.UserID = id
+		if err := s.Notify(ctx, cause, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a notification. A tenant that is deleted meanwhile keeps none: either its deletion finds this one, or the check after adding finds the deletion.
+func (s *Notifications) add(ctx context.Context, n Notification) (Notification, error) {
+	if n.TenantID == "" {
+		return s.Inbox.Add(ctx, n)
+	}
+	if err := s.checkMember(ctx, n); err != nil {
+		return Notification{}, err
+	}
+	added, err := s.Inbox.Add(ctx, n)
+	if err != nil {
+		return Notification{}, err
+	}
+	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
+	if err == nil && !tenant.Exists {
+		err = cmp.Or(s.Inbox.ForgetTenant(ctx, n.TenantID), noRecipient())
+	}
+	return added, err
+}
+
+func (s *Notifications) checkMember(ctx context.Context, n Notification) error {
+	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
+	if err != nil {
+		return err
+	}
+	if m, ok := tenant.Members[n.UserID]; !tenant.Exists || !ok || m.Pending {
+		return noRecipient()
+	}
+	return nil
+}
+
+func noRecipient() error { return refuse(NotFound, "there is no such recipient") }
+
+const (
+	maxNotificationTitle = 200 // characters, as the next ones
+	maxNotificationBody  = 2000
+	maxNotificationWord  = 200
+	maxNotificationIcon  = 2000
+	maxNotificationData  = 4 << 10 // bytes of all names and values
+)
+
+// CheckNotification tells all that is wrong with a notification that somebody has written, nil where nothing is.
+func CheckNotification(n Notification) error {
+	wrong := fields{}
+	checkText(wrong, "userId", n.UserID, 1, maxNotificationWord)
+	checkText(wrong, "title", n.Title, 1, maxNotificationTitle)
+	checkText(wrong, "type", n.Type, 1, maxNotificationWord)
+	checkText(wrong, "body", n.Body, 0, maxNotificationBody)
+	checkText(wrong, "icon", n.Icon, 0, maxNotificationIcon)
+	checkText(wrong, "actionType", n.ActionType, 0, maxNotificationWord)
+	checkText(wrong, "referenceId", n.ReferenceID, 0, maxNotificationWord)
+	checkText(wrong, "tenantId", n.TenantID, 0, maxNotificationWord)
+	size := 0
+	for name, value := range n.Data {
+		size += len(name) + len(value)
+		wrong.check(!reservedForPushes(name), "data", "must not have the member %q: pushes reserve it", name)
+		wrong.check(!strings.ContainsRune(name+value, 0), "data", "must not contain the character NUL")
+	}
+	wrong.check(size <= maxNotificationData, "data", "must have at most %d bytes of names and values", maxNotificationData)
+	return wrong.err()
+}
+
+// reservedForPushes reports whether FCM takes no data of a name: https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message.
+func reservedForPushes(name string) bool {
+	return name == "" || name == "from" || name == "message_type" || strings.HasPrefix(name, "google") || strings.HasPrefix(name, "gcm")
+}
+
+const maxDeviceToken = 1024 // characters
+
+// CheckDevice tells all that is wrong with a device that notifications are to be pushed to, nil where nothing is.
+func CheckDevice(token, name, kind string) error {
+	wrong := fields{}
+	checkText(wrong, "deviceToken", token, 1, maxDeviceToken)
+	wrong.check(len(token) <= maxDeviceToken && !strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }), "deviceToken", "must be printable ASCII without spaces")
+	checkText(wrong, "deviceName", name, 0, maxNotificationWord)
+	wrong.check(kind != "", "deviceType", "is required")
+	wrong.check(kind == "ios" || kind == "android" || kind == "web", "deviceType", "must be one of ios, android, web")
+	return wrong.err()
+}

@@ -1,0 +1,20 @@
+package commands
+
+import (
+	"context"
+	"errors"
+)
+
+// Pusher pushes notifications to devices.
+type Pusher interface {
+	// Push pushes a notification to the devices with some tokens, and returns an error for each in their order, nil where it was taken. It may take some
+	// ten seconds. The errors name neither tokens nor words. With any but ErrDeviceGone and ErrPushRefused it may be tried again.
+	Push(ctx context.Context, n Notification, tokens []string) []error
+}
+
+var (
+	// ErrDeviceGone says that a token stands for no device any more.
+	ErrDeviceGone = errors.New("the device is not registered any more")
+	// ErrPushRefused says that a notification will never be taken for a device.
+	ErrPushRefused = errors.New("the push is refused for good")
+)

@@ -1,0 +1,127 @@
+// Package pushtest is an FCM for tests.
+package pushtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Server takes messages as FCM does, at http://.../v1/projects/ID/messages:send.
+type Server struct {
+	Endpoint string // for option.WithEndpoint
+
+	mu     sync.Mutex
+	taken  []Message
+	answer func(attempt int, m Message) Answer
+	tried  map[string]int
+}
+
+// Message is what a device gets.
+type Message struct {
+	Token        string
+	Notification struct{ Title, Body string }
+	Data         map[string]string
+	Android      struct{ Notification struct{ Tag string } }
+	APNS         struct{ Headers map[string]string }
+	Webpush      struct{ Notification struct{ Tag string } }
+}
+
+// Answer is how a message is answered: the zero Answer takes it.
+type Answer struct {
+	Status int             // of a refusal
+	Code   string          // FCM's code of a refusal, such as UNREGISTERED
+	Body   string          // sent instead of an answer that can be read, with Status
+	Drop   bool            // the connection is closed without an answer
+	Hang   <-chan struct{} // nothing is answered until it is closed or the caller gives up
+}
+
+// New starts a server, which ends with the test.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{tried: map[string]int{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.Endpoint = server.URL + "/v1"
+	return s
+}
+
+// Answer decides from now on how messages are answered. attempt counts those to one token, from 1.
+func (s *Server) Answer(answer func(attempt int, m Message) Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+// Taken returns the messages that were taken, in their order.
+func (s *Server) Taken() []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Message(nil), s.taken...)
+}
+
+// Titles returns the titles of the messages that a device has taken, in their order.
+func (s *Server) Titles(token string) (titles []string) {
+	for _, m := range s.Taken() {
+		if m.Token == token {
+			titles = append(titles, m.Notification.Title)
+		}
+	}
+	return titles
+}
+
+// Tried counts the messages to a device, taken or not.
+func (s *Server) Tried(token string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tried[token]
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Message Message }
+	if !strings.HasPrefix(r.URL.Path, "/v1/projects/") || !strings.HasSuffix(r.URL.Path, "/messages:send") || json.NewDecoder(r.Body).Decode(&body) != nil {
+		http.Error(w, "not a message", http.StatusNotFound)
+		return
+	}
+	s.mu.Lock()
+	s.tried[body.Message.Token]++
+	attempt, decide := s.tried[body.Message.Token], s.answer
+	s.mu.Unlock()
+	var a Answer
+	if decide != nil {
+		a = decide(attempt, body.Message)
+	}
+	if a.Drop {
+		panic(http.ErrAbortHandler)
+	}
+	if a.Hang != nil {
+		select {
+		case <-a.Hang:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case a.Body != "":
+		if a.Status != 0 {
+			w.WriteHeader(a.Status)
+		}
+		_, _ = w.Write([]byte(a.Body))
+	case a.Status != 0:
+		w.WriteHeader(a.Status)
+		fmt.Fprintf(w, `{"error":{"code":%d,"message":"refused %s","status":%q,"details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":%q}]}}`,
+			a.Status, body.Message.Token, a.Code, a.Code)
+	default:
+		s.mu.Lock()
+		s.taken = append(s.taken, body.Message)
+		n := len(s.taken)
+		s.mu.Unlock()
+		fmt.Fprintf(w, `{"name":"projects/test/messages/%d"}`, n)
+	}
+}

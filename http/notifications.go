@@ -1,0 +1,282 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/commands"
+	"flagledger/commands/keep/inbox"
+	"flagledger/events"
+)
+
+type notificationBody struct {
+	ID          string            `json:"id" example:"0198c5a2-3e1b-7c40-8f5d-6a7b8c9d0e1f"`
+	Type        string            `json:"type" doc:"Of the service's own: tenant.member_added, tenant.role_changed, invitation.accepted, billing.payment_failed and sandbox.expiring" example:"release"`
+	Title       string            `json:"title" example:"The new checkout is live"`
+	Body        string            `json:"body" doc:"Empty without one, as are the next three" example:"It serves all users since this morning."`
+	Icon        string            `json:"icon" example:"https://example.com/rocket.png"`
+	ActionType  string            `json:"actionType" example:"open-flag"`
+	ReferenceID string            `json:"referenceId" example:"new-checkout"`
+	Data        map[string]string `json:"data" example:"{\"environment\":\"production\"}"`
+	Read        bool              `json:"read" example:"false"`
+	ReadAt      *timestamp        `json:"readAt" nullable:"true" doc:"null while it is unread"`
+	CreatedAt   timestamp         `json:"createdAt"`
+}
+
+func showNotification(n commands.Notification) notificationBody {
+	return notificationBody{
+		ID: n.ID, Type: n.Type, Title: n.Title, Body: n.Body, Icon: n.Icon, ActionType: n.ActionType, ReferenceID: n.ReferenceID, Data: n.Data,
+		Read: n.ReadAt != nil, ReadAt: (*timestamp)(n.ReadAt), CreatedAt: timestamp(n.CreatedAt),
+	}
+}
+
+type notificationOutput struct{ Body notificationBody }
+
+type inboxBody struct {
+	Notifications []notificationBody `json:"notifications"`
+	TotalCount    int                `json:"totalCount" doc:"In all pages" example:"1"`
+	UnreadCount   int                `json:"unreadCount" example:"1"`
+}
+
+type inboxOutput struct {
+	Link []string `header:"Link" doc:"The next page, where there is one: rel=\"next\", by a cursor"`
+	Body inboxBody
+}
+
+// InboxInput is how the list of notifications is paged.
+type InboxInput struct {
+	Limit      int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"The most notifications to answer"`
+	Offset     int    `query:"offset" minimum:"0" default:"0" doc:"How many to leave out at the beginning; what arrives meanwhile shifts the pages"`
+	UnreadOnly bool   `query:"unreadOnly" default:"false" doc:"Leave out those that have been read"`
+	Cursor     string `query:"cursor" maxLength:"20" doc:"From Link rel=\"next\": pages that follow it skip and repeat nothing, whatever arrives meanwhile"`
+}
+
+// formatCursor names a place in a person's inbox: notifications have different times.
+func formatCursor(n commands.Notification) string {
+	return strconv.FormatInt(n.CreatedAt.UnixMicro(), 36)
+}
+
+func parseCursor(text string) (time.Time, bool) {
+	at, err := strconv.ParseInt(text, 36, 64)
+	return time.UnixMicro(at), err == nil && at > 0 && at < 1<<53 // which is in the year 2255
+}
+
+type markedBody struct {
+	Success     bool `json:"success" example:"true"`
+	MarkedCount int  `json:"markedCount" doc:"How many were unread" example:"3"`
+}
+
+type markedOutput struct{ Body markedBody }
+
+type clearedBody struct {
+	Success      bool `json:"success" example:"true"`
+	ClearedCount int  `json:"clearedCount" example:"3"`
+}
+
+type clearedOutput struct{ Body clearedBody }
+
+type sendBody struct {
+	UserID      string `json:"userId" doc:"Who gets it" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	TenantID    string `json:"tenantId,omitempty" doc:"A tenant of which the caller is admin and the person a member; platform admins may leave it out" example:"0198c5a0-9b1e-7d44-b0c7-5e1f0a9d8c31"`
+	Title       string `json:"title" minLength:"1" maxLength:"200" example:"The new checkout is live"`
+	Body        string `json:"body,omitempty" maxLength:"2000" example:"It serves all users since this morning."`
+	Type        string `json:"type" minLength:"1" maxLength:"200" doc:"The caller's own word" example:"release"`
+	Icon        string `json:"icon,omitempty" maxLength:"2000" example:"https://example.com/rocket.png"`
+	ActionType  string `json:"actionType,omitempty" maxLength:"200" example:"open-flag"`
+	ReferenceID string `json:"referenceId,omitempty" maxLength:"200" example:"new-checkout"`
+	Data        texts  `json:"data,omitempty"`
+}
+
+// texts is an object of texts. What else was sent as a member is noted, and not refused before all that is wrong is known.
+type texts map[string]any
+
+// Schema implements huma.SchemaProvider.
+func (texts) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeString}, Examples: []any{map[string]any{"environment": "production"}},
+		Description: "Up to 4 KiB of names and texts. No name begins with google or gcm or is from or message_type, which FCM reserves",
+	}
+}
+
+// strings are the texts; wrong gets the members that are none.
+func (t texts) strings(wrong map[string]string) map[string]string {
+	list := map[string]string{}
+	for name, value := range t {
+		text, ok := value.(string)
+		if list[name] = text; !ok {
+			wrong["data."+name] = "must be a text"
+		}
+	}
+	return list
+}
+
+type deviceBody struct {
+	DeviceToken string    `json:"deviceToken" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`
+	DeviceName  string    `json:"deviceName" example:"Ada's phone"`
+	DeviceType  string    `json:"deviceType" enum:"ios,android,web" example:"android"`
+	CreatedAt   timestamp `json:"createdAt"`
+	LastSeenAt  timestamp `json:"lastSeenAt" doc:"When the token was last registered"`
+}
+
+func showDevice(d inbox.Device) deviceBody {
+	return deviceBody{DeviceToken: d.Token, DeviceName: d.Name, DeviceType: d.Type, CreatedAt: timestamp(d.CreatedAt), LastSeenAt: timestamp(d.LastSeenAt)}
+}
+
+type newDeviceBody struct {
+	DeviceToken string `json:"deviceToken" minLength:"1" maxLength:"1024" doc:"FCM's registration token" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`
+	DeviceName  string `json:"deviceName,omitempty" maxLength:"200" example:"Ada's phone"`
+	DeviceType  string `json:"deviceType" enum:"ios,android,web" example:"android"`
+}
+
+// NotificationPath names a notification of the caller's.
+type NotificationPath struct {
+	ID string `path:"id" example:"0198c5a2-3e1b-7c40-8f5d-6a7b8c9d0e1f"`
+}
+
+func (a *API) addNotifications() {
+	const tag, path = "Notifications", "/api/v1/notifications"
+	register(a, access{who: person}, operation("GET", path, "list-notifications", tag, "The caller's notifications, the newest first"), a.listNotifications)
+	register(a, access{who: person}, operation("GET", path+"/{id}", "get-notification", tag, "A notification of the caller's"),
+		func(ctx context.Context, in *NotificationPath) (*notificationOutput, error) {
+			n, err := a.Inbox.Get(ctx, principalOf(ctx).claims.UserID, in.ID)
+			return &notificationOutput{showNotification(n)}, err
+		})
+	register(a, access{who: person}, operation("PATCH", path+"/{id}/read", "read-notification", tag, "Mark a notification as read"),
+		func(ctx context.Context, in *NotificationPath) (*notificationOutput, error) {
+			n, err := a.Inbox.Read(ctx, principalOf(ctx).claims.UserID, in.ID)
+			return &notificationOutput{showNotification(n)}, err
+		})
+	register(a, access{who: person}, operation("PATCH", path+"/read-all", "read-all-notifications", tag, "Mark all notifications of the caller as read"),
+		func(ctx context.Context, _ *struct{}) (*markedOutput, error) {
+			n, err := a.Inbox.ReadAll(ctx, principalOf(ctx).claims.UserID)
+			return &markedOutput{markedBody{true, n}}, err
+		})
+	register(a, access{who: person}, operation("DELETE", path+"/clear", "clear-notifications", tag, "Remove all notifications of the caller"),
+		func(ctx context.Context, _ *struct{}) (*clearedOutput, error) {
+			n, err := a.Inbox.Clear(ctx, principalOf(ctx).claims.UserID)
+			return &clearedOutput{clearedBody{true, n}}, err
+		})
+	send := operation("POST", path+"/send", "send-notification", tag, "Notify a person, and push it to their devices")
+	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox has 1,000 notifications at most: the oldest that have been read go first. Each is kept for 90 days."
+	send.DefaultStatus = http.StatusCreated
+	send.Errors = []int{http.StatusNotFound}
+	register(a, access{who: person}, send, a.sendNotification)
+	a.addDevices(tag, path+"/device-tokens")
+}
+
+func (a *API) addDevices(tag, path string) {
+	register(a, access{who: person}, operation("GET", path, "list-device-tokens", tag, "The devices that the caller's notifications are pushed to"),
+		func(ctx context.Context, in *PageInput) (*listOutput[deviceBody], error) {
+			devices, err := a.Inbox.Devices(ctx, principalOf(ctx).claims.UserID)
+			if err != nil {
+				return nil, err
+			}
+			rest := devices[min(in.Offset, len(devices)):]
+			if in.Limit > 0 {
+				rest = rest[:min(in.Limit, len(rest))]
+			}
+			return listed(ctx, *in, rest, len(devices), showDevice), nil
+		})
+	add := operation("POST", path, "register-device-token", tag, "Have the caller's notifications pushed to a device")
+	add.Description = "A token that the caller has registered before is updated (200); one of another person passes to the caller. Of more than 20 devices the one goes that was not seen for longest."
+	add.DefaultStatus = http.StatusCreated
+	known := &huma.Response{Description: "The caller had registered the token before"}
+	add.Responses = map[string]*huma.Response{"200": known} // of the old path as well
+	register(a, access{who: person}, add, a.registerDevice)
+	known.Content = add.Responses["201"].Content
+	remove := operation("DELETE", path+"/{token}", "remove-device-token", tag, "Have nothing pushed to a device any more")
+	remove.DefaultStatus = http.StatusNoContent
+	register(a, access{who: person}, remove, func(ctx context.Context, in *struct {
+		Token string `path:"token" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`
+	}) (*noContent, error) {
+		return &noContent{}, a.Inbox.RemoveDevice(ctx, principalOf(ctx).claims.UserID, pathValue(ctx, in.Token))
+	})
+}
+
+func (a *API) listNotifications(ctx context.Context, in *InboxInput) (*inboxOutput, error) {
+	query := inbox.List{UnreadOnly: in.UnreadOnly, Limit: in.Limit, Offset: in.Offset}
+	if in.Cursor != "" {
+		wrong, ok := map[string]string{}, false
+		if query.Before, ok = parseCursor(in.Cursor); !ok {
+			wrong["cursor"] = "must be one from Link rel=\"next\""
+		}
+		if in.Offset != 0 {
+			wrong["offset"] = "does not go with a cursor"
+		}
+		if err := wrongFields(wrong); err != nil {
+			return nil, err
+		}
+	}
+	page, err := a.Inbox.List(ctx, principalOf(ctx).claims.UserID, query)
+	if err != nil {
+		return nil, err
+	}
+	out := &inboxOutput{Body: inboxBody{Notifications: make([]notificationBody, len(page.Notifications)), TotalCount: page.Total, UnreadCount: page.Unread}}
+	for i, n := range page.Notifications {
+		out.Body.Notifications[i] = showNotification(n)
+	}
+	if page.More {
+		target := requestOf(ctx).url
+		values := target.Query()
+		values.Del("offset")
+		values.Set("cursor", formatCursor(page.Notifications[len(page.Notifications)-1]))
+		out.Link = []string{fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), values.Encode(), "next")}
+	}
+	return out, nil
+}
+
+type sentOutput struct {
+	Location string `header:"Location"`
+	Body     notificationBody
+}
+
+func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody }) (*sentOutput, error) {
+	p, b, wrong := principalOf(ctx), in.Body, map[string]string{}
+	if !a.platformRole(p.claims).Includes(events.PlatformAdmin) {
+		if b.TenantID == "" {
+			wrong["tenantId"] = "is required"
+		} else if err := a.authorize(p, access{who: admin}, b.TenantID); err != nil {
+			return nil, err
+		}
+	}
+	n := commands.Notification{
+		ID: newID(ctx), UserID: b.UserID, TenantID: b.TenantID, Type: b.Type, Title: b.Title, Body: b.Body, Icon: b.Icon, ActionType: b.ActionType, ReferenceID: b.ReferenceID,
+		Data: b.Data.strings(wrong),
+	}
+	if err := withBodyErrors(ctx, commands.MergeFieldErrors(wrong, commands.CheckNotification(n))); err != nil {
+		return nil, err
+	}
+	n, err := a.Notifications.Send(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return &sentOutput{"/api/v1/notifications/" + url.PathEscape(n.ID), showNotification(n)}, nil
+}
+
+type deviceOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     deviceBody
+}
+
+func (a *API) registerDevice(ctx context.Context, in *struct{ Body newDeviceBody }) (*deviceOutput, error) {
+	d := inbox.Device{Token: in.Body.DeviceToken, Name: in.Body.DeviceName, Type: in.Body.DeviceType}
+	if err := withBodyErrors(ctx, commands.CheckDevice(d.Token, d.Name, d.Type)); err != nil {
+		return nil, err
+	}
+	d, isNew, err := a.Inbox.Register(ctx, principalOf(ctx).claims.UserID, d)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+	}
+	return &deviceOutput{status, "/api/v1/notifications/device-tokens/" + url.PathEscape(d.Token), showDevice(d)}, nil
+}
