@@ -71,8 +71,8 @@ func (p Plan) rank() int {
 // Known reports whether there is such a plan.
 func (p Plan) Known() bool { return p.rank() >= 0 }
 
-// Includes reports whether a plan is another one or a higher one.
-func (p Plan) Includes(other Plan) bool { return p.Known() && p.rank() >= other.rank() }
+// Includes reports whether a plan is another one or a higher one. No plan includes one that is not known.
+func (p Plan) Includes(other Plan) bool { return other.Known() && p.rank() >= other.rank() }
 
 // Terms is what a plan gives. A plan that is not known gives what the free one does.
 func (p Plan) Terms() PlanTerms { return Plans[max(p.rank(), 0)] }

@@ -92,7 +92,7 @@ func (s Subscription) inForce(now time.Time) bool {
 		// One that renews itself counts as past due until its renewal is heard of.
 		return !over || !s.CancelAtPeriodEnd && now.Before(s.PeriodEnd.Add(PastDueGrace))
 	case PastDue:
-		return now.Before(s.PastDueSince.Add(PastDueGrace)) && !(over && s.CancelAtPeriodEnd)
+		return now.Before(s.PastDueSince.Add(PastDueGrace)) && (!over || !s.CancelAtPeriodEnd)
 	case Incomplete, IncompleteExpired, Unpaid, Canceled, Paused:
 	}
 	return false

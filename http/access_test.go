@@ -35,6 +35,8 @@ var leastRoles = map[string]string{
 	"GET /api/v1/notifications": "person", "GET /api/v1/notifications/{id}": "person", "PATCH /api/v1/notifications/{id}/read": "person",
 	"PATCH /api/v1/notifications/read-all": "person", "DELETE /api/v1/notifications/clear": "person", "POST /api/v1/notifications/send": "person",
 	"GET /api/v1/notifications/device-tokens": "person", "POST /api/v1/notifications/device-tokens": "person", "DELETE /api/v1/notifications/device-tokens/{token}": "person",
+	"GET /api/v1/billing/subscription": "viewer", "GET /api/v1/billing/features/analytics": "viewer",
+	"GET /api/v1/billing/features/experiments/check": "viewer", "GET /api/v1/billing/features/multivariate/check": "viewer",
 	"GET /api/v1/projects": "viewer", "GET /api/v1/projects/{projectId}": "viewer",
 	"POST /api/v1/projects": "developer", "PATCH /api/v1/projects/{projectId}": "developer", "DELETE /api/v1/projects/{projectId}": "developer",
 	"GET /api/v1/flags": "viewer", "GET /api/v1/flags/{flagKey}": "viewer", "GET /api/v1/flags/{flagKey}/history": "viewer", "GET /api/v1/flags/{flagKey}/variations": "viewer",

@@ -22,6 +22,7 @@ import (
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
 	"flagledger/commands/keep/tours"
+	"flagledger/events"
 	"flagledger/http/limit"
 	"flagledger/queries"
 )
@@ -64,10 +65,11 @@ type Options struct {
 	// Health lists what is wrong although evaluation goes on; it is empty when all is well.
 	Health func() []string
 
-	Limits  limit.Limits
-	Streams StreamLimits
-	Proxies []netip.Prefix // whose X-Forwarded-For is believed
-	Origins []string       // of the web pages that may call the interface, or "*"
+	Limits   limit.Limits
+	Features Features // events.FeaturePlans where nil
+	Streams  StreamLimits
+	Proxies  []netip.Prefix // whose X-Forwarded-For is believed
+	Origins  []string       // of the web pages that may call the interface, or "*"
 
 	SuperUsers  commands.SuperUsers
 	PublicURL   string // without a slash at its end
@@ -92,6 +94,9 @@ type API struct {
 
 // New builds the interface.
 func New(o Options) *API {
+	if o.Features == nil {
+		o.Features = events.FeaturePlans()
+	}
 	a := &API{
 		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), router: chi.NewMux(),
 		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
@@ -137,6 +142,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addEnvironments()
 	a.addMembers()
 	a.addUsage()
+	a.addBilling()
 	a.addPlatform()
 	a.addInvitations()
 	a.addProductTours()

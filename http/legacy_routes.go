@@ -47,6 +47,8 @@ var legacyRoutes = []legacyRoute{
 	{"DELETE", "/api/oauth/clients/{clientId}", "/api/v1/oauth/clients/{clientId}", ""},
 	{"POST", "/api/oauth/clients/{clientId}/rotate", "/api/v1/oauth/clients/{clientId}/rotate", ""},
 
+	{"GET", "/api/billing/subscription", "/api/v1/billing/subscription", ""},
+
 	{"GET", "/api/notifications", "/api/v1/notifications", ""},
 	{"PATCH", "/api/notifications/read-all", "/api/v1/notifications/read-all", ""},
 	{"DELETE", "/api/notifications/clear", "/api/v1/notifications/clear", ""},

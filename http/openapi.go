@@ -46,6 +46,7 @@ var tags = []*huma.Tag{
 	{Name: "Notifications", Description: "The caller's inbox, and the devices that it is pushed to"},
 	{Name: "Product tours", Description: "Which of them a person has completed"},
 	{Name: "OAuth", Description: "Machines: their clients and tokens"},
+	{Name: "Billing", Description: "What a tenant pays for, and what that includes"},
 	{Name: "Platform", Description: "For those who run the service"},
 	{Name: "System", Description: "Health and version"},
 	{Name: "Legacy", Description: "Old paths: not for new integrations"},

@@ -92,6 +92,7 @@ func TestCommandLine(t *testing.T) {
 			"FLAGLEDGER_LOG":                  {"xml", "TEXT"},
 			"FLAGLEDGER_DATABASE_CONNECTIONS": {"13", "1001", "many", "-1"},
 			"FLAGLEDGER_RATE_LIMITS":          {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
+			"FLAGLEDGER_FEATURES":             {"analytics", "analytics=", "analytics=gold", "charts=free", "analytics:free"},
 			"FLAGLEDGER_TRUSTED_PROXIES":      {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
 			"FIREBASE_PROJECT_ID":             {"Flags", "flags/1234", "-flags"},
 			"FLAGLEDGER_SMTP_URL":             {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
@@ -202,6 +203,17 @@ func TestCommandLine(t *testing.T) {
 		i.Service().Eventually("the erased user is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
 		run(i, nil, "erase-user", "nobody").refused("nobody")
 		run(i, nil, "erase-user").refused("id")
+		for range 2 {
+			if got, want := run(i, nil, "plan", "--tenant", c.Tenant, "enhanced").succeeded().stdout, "The tenant "+c.Tenant+" has the plan enhanced.\n"; got != want {
+				t.Errorf("plan prints %q, want %q", got, want)
+			}
+		}
+		i.Service().Eventually("the plan is in force", func() bool {
+			return c.Call("GET", "/api/v1/billing/subscription", nil).Want(200).Object()["plan"] == "enhanced"
+		})
+		run(i, nil, "plan", "--tenant", c.Tenant, "gold").refused("gold", "free, sandbox, standard")
+		run(i, nil, "plan", "--tenant", "nobody", "free").refused("nobody")
+		run(i, nil, "plan", "free").refused("--tenant")
 		c.CreateFlag("later", nil) // the server has not been disturbed
 		c.Call("GET", nodetest.FlagPath("later"), nil).Want(200)
 		if code := running.End(syscall.SIGTERM); code != 0 {

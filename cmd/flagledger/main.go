@@ -22,6 +22,7 @@ type cli struct {
 	Copy        copyCommand        `cmd:"" help:"Copy all facts from one event store to another."`
 	EraseUser   eraseUserCommand   `cmd:"" help:"Erase the name, the address and the credentials of a person."`
 	Jobs        jobsCommand        `cmd:"" help:"Look after the jobs: what must be done though a node dies, such as mails."`
+	Plan        planCommand        `cmd:"" help:"Give a tenant a plan, without a payment provider."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

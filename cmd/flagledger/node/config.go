@@ -31,12 +31,14 @@ type Config struct {
 	Log           string   `env:"FLAGLEDGER_LOG" envDefault:"text"`
 	SuperUsers    []string `env:"FLAGLEDGER_SUPER_USERS"`
 	RateLimits    string   `env:"FLAGLEDGER_RATE_LIMITS"`
+	FeaturePlans  string   `env:"FLAGLEDGER_FEATURES"`
 	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 	Mail          MailSettings
 	Firebase      FirebaseSettings
 
 	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
+	Features      http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
 	Streams       http.StreamLimits `env:"-"`
 	Now           func() time.Time  `env:"-"` // time.Now; tests move it
@@ -95,6 +97,9 @@ func Load() (Config, error) {
 	}
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
+	}
+	if c.Features, err = http.ParseFeatures(c.FeaturePlans); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_FEATURES: %w", err)
 	}
 	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)

@@ -197,7 +197,7 @@ func (p *parts) api() *http.API {
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,
 		Metrics: p.metrics, Log: p.log, Health: p.monitor.health, Now: p.Now,
-		Limits: p.Limits, Proxies: p.ProxyNetworks, Origins: p.Origins, Streams: p.Streams,
+		Limits: p.Limits, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, Streams: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
 }

@@ -1,0 +1,17 @@
+package nodetest
+
+import (
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// Subscribe records a subscription of the client's tenant as the payment provider would tell of it. The client's node shows it at once.
+func (c *Client) Subscribe(s events.Subscription) {
+	c.Service.T.Helper()
+	set := commands.SetSubscription{TenantRef: commands.TenantRef{TenantID: c.Tenant}, Subscription: s, Now: c.Service.Config.Now()}
+	by := commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "test"}}
+	_, done, err := commands.Do(c.Service.T.Context(), c.Service.Node.API.Writer, by, set)
+	if err != nil || done.Async {
+		c.Service.T.Fatalf("set a subscription: %+v, %v", done, err)
+	}
+}
