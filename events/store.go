@@ -26,7 +26,7 @@ type Store interface {
 
 	// Subscribe yields all events after a position, page by page, in order, each exactly once, and then new events as they are appended. It
 	// reconnects by itself. With the first Live page, everything that was appended before the call has been delivered. Subscribe ends with an
-	// error when ctx ends or the log cannot be read, with ErrAnotherLog where the position is past the end of the log.
+	// error when ctx ends or the log cannot be read, with ErrPastEnd where the position is past the end of the log.
 	Subscribe(ctx context.Context, after Position) iter.Seq2[Page, error]
 
 	// Head returns the position of the last event, or the zero Position if there is none.
@@ -41,8 +41,8 @@ var (
 	ErrConflict = errors.New("stream is at another revision")
 	// ErrUnavailable says that the store could not be reached or did not answer. An append may or may not have been made.
 	ErrUnavailable = errors.New("event store is unavailable")
-	// ErrAnotherLog says that a position was taken from another log, or from this one before it was restored from a copy.
-	ErrAnotherLog = errors.New("the position was taken from another log")
+	// ErrPastEnd says that a position is past the end of the log: it was taken from another one, or before a restore.
+	ErrPastEnd = errors.New("the position is past the end of the log")
 	// ErrTooLarge says that an event exceeds MaxEventBytes.
 	ErrTooLarge = fmt.Errorf("event is larger than %d bytes", MaxEventBytes)
 )

@@ -359,8 +359,8 @@ func testForeignPosition(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	mustAppend(t, s, "project-1", 0, renamed("a"))
 	for page, err := range s.Subscribe(t.Context(), events.Position{Commit: 1 << 40, Prepare: 1 << 40}) {
-		if !errors.Is(err, events.ErrAnotherLog) {
-			t.Errorf("a position past the end gives %+v, %v; want ErrAnotherLog", page, err)
+		if !errors.Is(err, events.ErrPastEnd) {
+			t.Errorf("a position past the end gives %+v, %v; want ErrPastEnd", page, err)
 		}
 		return
 	}

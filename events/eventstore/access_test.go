@@ -135,6 +135,18 @@ func TestOpenNamesTheSettingOfTLS(t *testing.T) {
 	}
 }
 
+// Another node may lag, and its log then seems to end before positions that were read from the leader.
+func TestOpenRefusesAnotherNodeThanTheLeader(t *testing.T) {
+	t.Parallel()
+	server := esdbtest.New(t)
+	for _, preference := range []string{"follower", "random", "readonlyreplica"} {
+		if _, err := openURL(t.Context(), server.URL()+"&nodePreference="+preference); err == nil || !strings.Contains(err.Error(), "nodePreference must be leader") {
+			t.Errorf("%s: %v", preference, err)
+		}
+	}
+	connect(t, server.URL()+"&nodePreference=leader")
+}
+
 // A server that is away at the start is waited for.
 func TestOpenWaitsForTheServer(t *testing.T) {
 	t.Parallel()

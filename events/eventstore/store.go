@@ -37,8 +37,8 @@ type Store struct {
 const openTimeout = 10 * time.Second
 
 // Open connects to the database that a connection string names (esdb://..., as the official client takes it). It fails if no node answers within
-// ten seconds. It fails at once if the server refuses the credentials (ErrCredentials), if the client would not send them, or if the server is
-// older than 23.10, which does not tell subscribers when they have caught up.
+// ten seconds. It fails at once if the server refuses the credentials (ErrCredentials), if the client would not send them, if another node than the
+// leader is preferred, or if the server is older than 23.10, which does not tell subscribers when they have caught up.
 func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Store, error) {
 	config, err := parse(connectionString)
 	if err != nil {
@@ -101,6 +101,8 @@ func parse(connectionString string) (esdb.Configuration, error) {
 		return esdb.Configuration{}, errors.New("connection string: the client sends no credentials without TLS; leave out either them or tls=false")
 	case config.Username != "" && config.Password == "":
 		return esdb.Configuration{}, errors.New("connection string: the client sends no credentials without a password")
+	case config.NodePreference != esdb.NodePreferenceLeader:
+		return esdb.Configuration{}, errors.New("connection string: nodePreference must be leader; other nodes may not have all that was acknowledged")
 	}
 	// A client whose attempts run out is dead, and its callers wait forever.
 	config.MaxDiscoverAttempts = math.MaxInt

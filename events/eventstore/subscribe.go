@@ -58,7 +58,7 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 			return
 		}
 		// Once events of this log have been delivered, a node whose log ends before them lags.
-		if final(err) || errors.Is(err, events.ErrAnotherLog) && !resumed {
+		if final(err) || errors.Is(err, events.ErrPastEnd) && !resumed {
 			select {
 			case pages <- delivery{err: err}:
 			case <-ctx.Done():
@@ -87,7 +87,7 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 		return err
 	}
 	if last.Compare(tail) > 0 {
-		return fmt.Errorf("%w: it is %v, past the end %v", events.ErrAnotherLog, *last, tail)
+		return fmt.Errorf("%w: it is %v, the end %v", events.ErrPastEnd, *last, tail)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

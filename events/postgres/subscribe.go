@@ -28,9 +28,13 @@ type delivery struct {
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		pages := make(chan delivery)
 		go s.follow(ctx, after.Commit, pages)
+		defer func() {
+			cancel()
+			for range pages { // until the connection is closed: callers have a budget of them
+			}
+		}()
 		for d := range pages {
 			if !yield(d.page, d.err) || d.err != nil {
 				return
@@ -89,7 +93,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 		return err
 	}
 	if *last > end {
-		return fmt.Errorf("%w: it is %d, past the end %d", events.ErrAnotherLog, *last, end)
+		return fmt.Errorf("%w: it is %d, the end %d", events.ErrPastEnd, *last, end)
 	}
 	live := false // the last page sent was live
 	for {

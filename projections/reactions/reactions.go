@@ -155,7 +155,7 @@ func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{r, conn.Conn(), c.log, c.position, c.position}
+	f := &follower{r, conn.Conn(), c.logID, c.position, c.position}
 	pages, stop := r.subscribe(ctx, c.position)
 	defer stop()
 	idle := time.NewTicker(idleInterval)
@@ -219,15 +219,15 @@ func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages
 type follower struct {
 	*Reactions
 	conn  *pgx.Conn
-	first string          // event of the log
+	logID string          // as in checkpoint
 	noted events.Position // the checkpoint
 	seen  events.Position // up to here all jobs are noted
 }
 
 // take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is refused is passed over.
 func (f *follower) take(ctx context.Context, p events.Page) error {
-	if f.first == "" && len(p.Events) > 0 { // the log was empty
-		f.first = describe(p.Events[0])
+	if f.logID == "" && len(p.Events) > 0 { // the log was empty
+		f.logID = logIDOf(p.Events[0])
 	}
 	var list []jobs.Job
 	for _, e := range p.Events {
@@ -269,7 +269,7 @@ func (f *follower) skip(e events.Recorded, err error) {
 func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.Position) error {
 	err := pgx.BeginFunc(ctx, f.conn, func(tx pgx.Tx) error {
 		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, log = $3, updated_at = now() where engine = $4 and commit = $5 and prepare = $6`,
-			next.Commit, next.Prepare, f.first, f.store.Engine(), f.noted.Commit, f.noted.Prepare)
+			next.Commit, next.Prepare, f.logID, f.store.Engine(), f.noted.Commit, f.noted.Prepare)
 		if err != nil {
 			return err
 		}

@@ -216,6 +216,41 @@ func TestARestoredLogBeginsAtItsHead(t *testing.T) {
 	}
 }
 
+// hooked is a store that calls a function before it tells its head.
+type hooked struct {
+	events.Store
+	beforeHead func()
+}
+
+func (h hooked) Head(ctx context.Context) (events.Position, error) {
+	h.beforeHead()
+	return h.Store.Head(ctx)
+}
+
+// Of two nodes that find another log at once, the one that replaces the checkpoint tells of it.
+func TestOneNodeTellsOfAnotherLog(t *testing.T) {
+	t.Parallel()
+	w, other := newWorld(t), newWorld(t)
+	_, stop := w.follow(w.store)
+	w.invite("1")
+	w.wantJobs("1")
+	stop()
+	other.invite("of the other log")
+	log := slog.New(slog.DiscardHandler)
+	quick := reactions.New(w.pool, other.store, w.jobs, log)
+	late := reactions.New(w.pool, hooked{other.store, func() {
+		if err := quick.Begin(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}, w.jobs, log)
+	if err := late.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !quick.AnotherLog() || late.AnotherLog() {
+		t.Errorf("the quick node tells of another log: %v; the late one: %v", quick.AnotherLog(), late.AnotherLog())
+	}
+}
+
 // A fact that nothing can be made of does not keep others from being handled.
 func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	t.Parallel()

@@ -81,22 +81,26 @@ const (
 	reactionSubscriptions = 1 // on one node
 	jobListeners          = 1 // River takes one out of the pool for good
 	partConnections       = projections.Connections + jobListeners
-	engineConnections     = postgres.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions // where facts stand in it
+	// factConnections are needed only where Postgres holds the facts. The subscription of Statuses serves Reactions.Lag too: the monitor calls one after
+	// the other.
+	factConnections = postgres.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions
 )
 
-// The connections for reads and keepings are what the setting leaves.
+// The bounds of the setting.
 const (
 	defaultConnections = 16
-	commandConnections = defaultConnections - partConnections - engineConnections // of the pool of a command
 	minPool            = 2
 	maxConnections     = 1000
 )
+
+// cliPool is how many connections a command has for reads and keepings.
+const cliPool = defaultConnections - partConnections - factConnections
 
 // poolSize is how many connections the setting leaves for the pool.
 func (c Config) poolSize() (int32, error) {
 	taken, n := partConnections, defaultConnections
 	if c.EventStoreURL == "" {
-		taken += engineConnections
+		taken += factConnections
 	}
 	if c.Connections != "" {
 		var err error
@@ -114,7 +118,7 @@ const (
 
 // OpenPool opens connections for reads and keepings, as many as a node with facts in Postgres has by default.
 func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	return openPool(ctx, url, commandConnections)
+	return openPool(ctx, url, cliPool)
 }
 
 func openPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error) {
