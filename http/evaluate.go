@@ -256,17 +256,19 @@ func (a *API) documentEvaluate() {
 		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`. It names `attributes` where the context is too large to be compared with the " +
 		"flag's rules in time."
 	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam()}
-	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{}, problem{})
+	one.Errors = []int{http.StatusUnprocessableEntity}
+	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{})
 	old := legacyOperation("POST", legacyEvaluateRoute, "legacy-evaluate-flag", one.Summary)
-	old.Parameters = one.Parameters
-	a.legacyEvaluateSchema = a.document(&old, evaluateAccess, legacyContextBody{}, evaluationBody{}, problem{})
+	old.Parameters, old.Errors = one.Parameters, one.Errors
+	a.legacyEvaluateSchema = a.document(&old, evaluateAccess, legacyContextBody{}, evaluationBody{})
 
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
 	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +
 		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose unit is missing, 404 for a key in " +
 		"`flagKeys` that no flag has. Where rules are so costly that all of them together take longer than 5 s, it breaks off with 503: name fewer. Archived flags are among the answers, deleted ones are not."
 	many.Parameters = []*huma.Param{tenantParam(false), environmentParam()}
-	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{}, problem{})
+	many.Errors = []int{http.StatusUnprocessableEntity}
+	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
 }
 
 func tenantParam(required bool) *huma.Param {
@@ -282,17 +284,14 @@ func environmentParam() *huma.Param {
 }
 
 // document adds an operation that is no huma operation, from examples of its bodies, and returns the schema of what it reads.
-func (a *API) document(op *huma.Operation, need access, in, out, failure any) *huma.Schema {
+func (a *API) document(op *huma.Operation, need access, in, out any) *huma.Schema {
 	doc := a.huma.OpenAPI()
-	content := func(media string, v any) map[string]*huma.MediaType {
-		return map[string]*huma.MediaType{media: {Schema: doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "")}}
+	content := func(v any) map[string]*huma.MediaType {
+		return map[string]*huma.MediaType{"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "")}}
 	}
 	op.Security = need.security()
-	op.RequestBody = &huma.RequestBody{Required: true, Content: content("application/json", in)}
-	op.Responses = map[string]*huma.Response{
-		"200":     {Description: "OK", Content: content("application/json", out)},
-		"default": {Description: "Error", Content: content("application/problem+json", failure)},
-	}
+	op.RequestBody = &huma.RequestBody{Required: true, Content: content(in)}
+	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: content(out)}}
 	doc.AddOperation(op)
 	return op.RequestBody.Content["application/json"].Schema
 }

@@ -3,7 +3,6 @@ package http
 import (
 	"encoding/json"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -16,8 +15,7 @@ func (a *API) documentJWKS() {
 	op.Description = "A key is published a day before it signs."
 	example := map[string]any{"keys": []any{map[string]string{"use": "sig", "kty": "RSA", "kid": "17", "alg": "RS256", "n": "xq7vTn0Yw3bLr...", "e": "AQAB"}}}
 	op.Responses = map[string]*huma.Response{
-		"200":     {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {Example: example}}},
-		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
+		"200": {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {Example: example}}},
 	}
 	a.huma.OpenAPI().AddOperation(&op)
 }

@@ -30,6 +30,37 @@ func checkLegacyRole(wrong map[string]string, role string) {
 	}
 }
 
+// legacyUserBody is a person with their role in the words of the old paths.
+type legacyUserBody struct {
+	PlatformUserBody
+	Role *string `json:"role" nullable:"true" enum:"viewer,vendor_support,super_admin" doc:"On the platform; null for most" example:"vendor_support"`
+}
+
+func showLegacyUser(u PlatformUserBody) legacyUserBody {
+	body := legacyUserBody{PlatformUserBody: u}
+	if u.Role != nil {
+		body.Role = new(inLegacy(*u.Role))
+	}
+	return body
+}
+
+type legacyUserOutput struct {
+	Changed
+	Body legacyUserBody
+}
+
+// legacyInvitation is an invitation with its role in the words of the old paths.
+type legacyInvitation struct {
+	InvitationBody
+	Role string `json:"role" enum:"super_admin,vendor_support" example:"vendor_support"`
+}
+
+type legacyInvitationOutput struct {
+	Changed
+	Location string `header:"Location"`
+	Body     legacyInvitation
+}
+
 type legacyRoleBody struct {
 	Role string `json:"role" enum:"super_admin,vendor_support" example:"vendor_support"`
 }
@@ -46,22 +77,19 @@ type legacyInviteBody struct {
 
 func (a *API) addLegacyPlatform() {
 	users := legacyOperation("GET", "/admin/users", "legacy-list-users", "All people")
-	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
+	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[legacyUserBody], error) {
 		rows, total, err := a.Queries.PlatformUsers(ctx, in.page())
 		if err != nil {
 			return nil, err
 		}
-		return listed(ctx, *in, rows, total, func(u queries.PlatformUser) platformUserBody {
-			u.Role = inLegacy(u.Role)
-			return showPlatformUser(u)
-		}), nil
+		return listed(ctx, *in, rows, total, func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) }), nil
 	})
 	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role", "Give a person a role on the platform")
 	change.Errors = []int{http.StatusNotFound}
 	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
 		Body legacyRoleBody
-	}) (*platformUserOutput, error) {
+	}) (*legacyUserOutput, error) {
 		wrong := map[string]string{}
 		checkLegacyRole(wrong, in.Body.Role)
 		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
@@ -71,8 +99,7 @@ func (a *API) addLegacyPlatform() {
 		if err != nil {
 			return nil, err
 		}
-		out.Body.Role = &in.Body.Role
-		return out, nil
+		return &legacyUserOutput{Changed: out.Changed, Body: showLegacyUser(out.Body)}, nil
 	})
 	create := legacyOperation("POST", "/admin/invitations", "legacy-create-invitation", "Invite somebody to a role on the platform")
 	create.DefaultStatus = http.StatusCreated
@@ -80,7 +107,7 @@ func (a *API) addLegacyPlatform() {
 	register(a, onPlatform(events.SuperUser), create, func(ctx context.Context, in *struct {
 		ChangeInput
 		Body legacyInvitationBody
-	}) (*invitationOutput, error) {
+	}) (*legacyInvitationOutput, error) {
 		wrong := wrongAddress(in.Body.Email)
 		checkLegacyRole(wrong, in.Body.Role)
 		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
@@ -92,8 +119,7 @@ func (a *API) addLegacyPlatform() {
 		if err != nil {
 			return nil, err
 		}
-		out.Body.Role = in.Body.Role
-		return out, nil
+		return &legacyInvitationOutput{Changed: out.Changed, Location: out.Location, Body: legacyInvitation{out.Body, in.Body.Role}}, nil
 	})
 	invite := legacyOperation("POST", "/admin/invite", "legacy-invite", "Invite somebody to the platform, or to a tenant")
 	invite.Errors = []int{http.StatusConflict}

@@ -39,6 +39,17 @@ type tokenBody struct {
 	Scope       string `json:"scope" doc:"What the token is for: scopes separated by spaces" example:"flags:read flags:evaluate"`
 }
 
+// grantProblem is an error of the token endpoint: a problem in OAuth's words too.
+type grantProblem struct{}
+
+// Schema implements huma.SchemaProvider.
+func (grantProblem) Schema(r huma.Registry) *huma.Schema {
+	return problemWith(r, struct {
+		Error       string `json:"error" enum:"invalid_request,invalid_client,invalid_scope,unsupported_grant_type,temporarily_unavailable,server_error" doc:"The kind of error in OAuth's words"`
+		Description string `json:"error_description" doc:"As detail" example:"the client's id or secret is wrong"`
+	}{})
+}
+
 // tokenForm is the request of the token endpoint, for the document.
 type tokenForm struct {
 	GrantType    string `json:"grant_type" enum:"client_credentials"`
@@ -198,16 +209,13 @@ func (p *problem) asOAuth() {
 func (a *API) documentToken() {
 	doc := a.huma.OpenAPI()
 	schema := func(v any) *huma.Schema { return doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "") }
-	failure := map[string]*huma.MediaType{"application/json": {Schema: schema(problem{})}}
 	op := operation("POST", grantRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
 	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and `error_description` beside their other members."
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema(tokenForm{})}}}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: schema(tokenBody{})}}},
-		"400": {Description: "invalid_request, invalid_scope or unsupported_grant_type", Content: failure},
-		"401": {Description: "invalid_client", Content: failure},
-		"415": {Description: "The body is no form", Content: failure},
 	}
+	op.Errors = []int{http.StatusUnauthorized}
 	doc.AddOperation(&op)
 	for _, old := range aliases(op) {
 		doc.AddOperation(&old)

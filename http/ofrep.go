@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"maps"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -102,11 +101,7 @@ type problemBody problem
 
 // Schema implements huma.SchemaProvider.
 func (ofrepProblem) Schema(r huma.Registry) *huma.Schema {
-	both, failure := huma.SchemaFromType(r, reflect.TypeFor[problem]()), huma.SchemaFromType(r, reflect.TypeFor[OFREPFailure]())
-	maps.Copy(both.Properties, failure.Properties)
-	both.Required = append(both.Required, failure.Required...)
-	both.PrecomputeMessages()
-	return both
+	return problemWith(r, OFREPFailure{})
 }
 
 // ofrepError is an error with its code.
@@ -340,9 +335,7 @@ func (a *API) documentOFREP() {
 	one := operation("POST", ofrepRoute, "ofrep-evaluate-flag", "OFREP", "What a flag serves, for OpenFeature")
 	one.Description = common + "Archived flags are 404, as those that do not exist."
 	one.Parameters = append([]*huma.Param{key}, parameters...)
-	a.document(&one, ofrepAccess, ofrepBody{}, ofrepEvaluation{}, ofrepProblem{})
-	one.Responses["400"] = one.Responses["default"]
-	one.Responses["404"] = one.Responses["default"]
+	a.document(&one, ofrepAccess, ofrepBody{}, ofrepEvaluation{})
 
 	text := &huma.Schema{Type: huma.TypeString}
 	many := operation("POST", ofrepManyRoute, "ofrep-evaluate-flags", "OFREP", "What all flags serve, for OpenFeature")
@@ -354,8 +347,7 @@ func (a *API) documentOFREP() {
 		{Name: "flagConfigEtag", In: "query", Schema: text, Description: "The etag of the event that makes the client fetch: the answer waits for that change, for a second at most"},
 		{Name: "flagConfigLastModified", In: "query", Schema: text, Description: "Taken, as the protocol has it, and not needed"},
 	}, parameters...)
-	a.document(&many, ofrepAccess, ofrepBody{}, ofrepEvaluations{}, ofrepProblem{})
+	a.document(&many, ofrepAccess, ofrepBody{}, ofrepEvaluations{})
 	many.Responses["200"].Headers = map[string]*huma.Param{"ETag": {Schema: text, Description: "Of the whole answer"}}
 	many.Responses["304"] = &huma.Response{Description: "Nothing has changed", Headers: many.Responses["200"].Headers}
-	many.Responses["400"] = many.Responses["default"]
 }

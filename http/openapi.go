@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -84,6 +83,9 @@ func (a *API) openAPI() huma.Config {
 func (a *API) publish() {
 	doc := a.huma.OpenAPI()
 	a.describeErrors(doc)
+	for _, schema := range doc.Components.Schemas.Map() {
+		allowNull(schema)
+	}
 	// Written when it is first asked for: that takes longer than all else that makes an API.
 	text := sync.OnceValue(func() []byte {
 		text, err := json.Marshal(doc)
@@ -109,84 +111,6 @@ func showing(op huma.Operation, body, answer any) huma.Operation {
 		op.Responses = map[string]*huma.Response{status: {Content: map[string]*huma.MediaType{"application/json": {Example: answer}}}}
 	}
 	return op
-}
-
-// describeErrors adds to each operation the errors that follow from what it takes. Each error is described once.
-func (a *API) describeErrors(doc *huma.OpenAPI) {
-	schema := doc.Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")
-	doc.Components.Responses = map[string]*huma.Response{}
-	shared := func(status int) *huma.Response {
-		name := kinds[status].name
-		doc.Components.Responses[name] = a.describe(status, schema)
-		return &huma.Response{Ref: "#/components/responses/" + name}
-	}
-	for _, item := range doc.Paths {
-		for _, op := range operationsOf(item) {
-			for name, response := range op.Responses {
-				if media := response.Content["application/problem+json"]; media == nil || media.Schema.Ref != schema.Ref {
-					continue
-				}
-				delete(op.Responses, name)
-				if status, err := strconv.Atoi(name); err == nil {
-					op.Responses[name] = shared(status)
-				}
-			}
-			for _, status := range errorsOf(op) {
-				if name := strconv.Itoa(status); op.Responses[name] == nil {
-					op.Responses[name] = shared(status)
-				}
-			}
-		}
-	}
-}
-
-// describe describes an error with its headers and an example.
-func (a *API) describe(status int, schema *huma.Schema) *huma.Response {
-	kind := kinds[status]
-	example := problem{
-		Type: a.PublicURL + "/problems/" + kind.name, Title: kind.title, Status: status, Detail: kind.example,
-		Instance: "urn:uuid:0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b",
-	}
-	headers := map[string]*huma.Param{}
-	header := func(name, doc string) {
-		headers[name] = &huma.Param{Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
-	}
-	header("X-Request-ID", "The request's id, by which the log is searched")
-	switch status {
-	case http.StatusUnauthorized:
-		header("WWW-Authenticate", "Bearer")
-	case http.StatusPreconditionFailed:
-		header("ETag", "The version that the resource has")
-	case http.StatusUnprocessableEntity:
-		example.Errors = map[string]string{"name": "is required and must not be empty"}
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		header("Retry-After", "In how many seconds to try again")
-	}
-	return &huma.Response{Description: kind.text, Headers: headers, Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schema, Example: example}}}
-}
-
-// errorsOf are the errors that follow from what an operation takes.
-func errorsOf(op *huma.Operation) []int {
-	errors := []int{
-		http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
-	}
-	if len(op.Security) > 0 {
-		errors = append(errors, http.StatusUnauthorized, http.StatusForbidden)
-	}
-	if op.RequestBody != nil {
-		errors = append(errors, http.StatusUnsupportedMediaType)
-	}
-	for _, p := range op.Parameters {
-		switch {
-		case p.In == "path" || p.Name == "X-Environment":
-			errors = append(errors, http.StatusNotFound)
-		case p.Name == "If-Match":
-			errors = append(errors, http.StatusPreconditionFailed)
-		case p.Name == "Idempotency-Key":
-			errors = append(errors, http.StatusConflict)
-		}
-	}
-	return errors
 }
 
 func operationsOf(item *huma.PathItem) []*huma.Operation {

@@ -9,8 +9,8 @@ import (
 	"flagledger/queries"
 )
 
-// platformUserBody is a person as those who run the platform see them.
-type platformUserBody struct {
+// PlatformUserBody is a person, for those who run the platform.
+type PlatformUserBody struct {
 	UserID         string           `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string           `json:"email" example:"dev@example.com"`
 	DisplayName    string           `json:"displayName" example:"Dee Veloper"`
@@ -21,8 +21,8 @@ type platformUserBody struct {
 	Tenants        []membershipBody `json:"tenants"`
 }
 
-func showPlatformUser(u queries.PlatformUser) platformUserBody {
-	body := platformUserBody{
+func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
+	body := PlatformUserBody{
 		UserID: u.UserID, Email: u.Email, DisplayName: u.DisplayName, Active: u.Active,
 		CreatedAt: timestamp(u.CreatedAt), LastAccessedAt: (*timestamp)(u.LastAccessedAt), Tenants: make([]membershipBody, len(u.Tenants)),
 	}
@@ -40,7 +40,7 @@ func showPlatformUser(u queries.PlatformUser) platformUserBody {
 
 type platformUserOutput struct {
 	Changed
-	Body platformUserBody
+	Body PlatformUserBody
 }
 
 // platformTenantBody is a tenant as those see it who run the platform.
@@ -64,7 +64,7 @@ var changesRoles = access{who: person, platform: events.SuperUser, endsAccess: t
 
 func (a *API) addPlatform() {
 	const tag, users = "Platform", "/api/v1/admin/users"
-	listUsers := func(ctx context.Context, in *PageInput) (*listOutput[platformUserBody], error) {
+	listUsers := func(ctx context.Context, in *PageInput) (*listOutput[PlatformUserBody], error) {
 		rows, total, err := a.Queries.PlatformUsers(ctx, in.page())
 		if err != nil {
 			return nil, err

@@ -24,8 +24,9 @@ type problem struct {
 	Instance string            `json:"instance" doc:"urn:uuid: and the request's id" example:"urn:uuid:0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
 	Errors   map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"name\":\"is required and must not be empty\"}"`
 
-	OAuthError       string `json:"error,omitempty" doc:"Of the token endpoint: the kind of error in OAuth's words" example:"invalid_client"`
-	OAuthDescription string `json:"error_description,omitempty" doc:"Of the token endpoint: as detail" example:"the client is unknown or its secret is wrong"`
+	// Of the token endpoint: the kind of error in OAuth's words, and the detail once more.
+	OAuthError       string `json:"error,omitempty" hidden:"true"`
+	OAuthDescription string `json:"error_description,omitempty" hidden:"true"`
 
 	headers http.Header
 }

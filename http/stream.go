@@ -222,7 +222,6 @@ func (a *API) documentStream() {
 			},
 			Example: streamExample,
 		}}},
-		"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")}}},
 	}
 	doc.AddOperation(&op)
 }

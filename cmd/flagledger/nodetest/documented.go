@@ -1,28 +1,122 @@
 package nodetest
 
 import (
+	"bytes"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documented are the operations, once for all services: they do not differ.
+// documented is the OpenAPI document, once for all services: it does not differ but for its URL. Schemas are compiled when they are first needed.
 var documented struct {
 	sync.Once
+	whole      map[string]any
 	operations map[string]map[string]any
+	mu         sync.Mutex
+	compiler   *jsonschema.Compiler
+	schemas    map[string]*jsonschema.Schema // by their place in the document
 }
 
-// checkDocumented checks that the document tells of an answer that a call got.
+// checkDocumented checks that the document tells of an answer that a call got: its status, its media type, and each member of its body.
 func (s *Service) checkDocumented(a *Answer) {
 	s.T.Helper()
-	if _, benchmark := s.T.(*testing.B); benchmark || strings.HasSuffix(a.Call, "/openapi.json") {
+	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	// net/http answers by itself with text.
+	if _, benchmark := s.T.(*testing.B); benchmark || strings.HasSuffix(a.Call, "/openapi.json") || media == "text/plain" {
 		return
 	}
-	documented.Do(func() { _, documented.operations = s.Anonymous().Document() })
-	method, path, _ := strings.Cut(a.Call, " ")
+	documented.Do(s.readDocument)
+	name, place := operationOf(a.Call), []string{"components", "responses", "not-found", "content", media, "schema"}
+	if strings.Contains(a.Call, " /ofrep/") {
+		place[2] = "ofrep-not-found"
+	}
+	if name != "" {
+		method, path, _ := strings.Cut(name, " ")
+		status := strconv.Itoa(a.Status)
+		response, _ := documented.operations[name]["responses"].(map[string]any)[status].(map[string]any)
+		if response == nil {
+			s.T.Errorf("%s is not documented to answer %s: %s", name, status, a.Body)
+			return
+		}
+		place = []string{"paths", path, strings.ToLower(method), "responses", status}
+		if ref, ok := response["$ref"].(string); ok {
+			place = strings.Split(strings.TrimPrefix(ref, "#/"), "/")
+			response = documented.whole["components"].(map[string]any)["responses"].(map[string]any)[place[2]].(map[string]any)
+		}
+		content, _ := response["content"].(map[string]any)
+		described, _ := content[media].(map[string]any)
+		if described == nil && (len(content) > 0 || len(a.Body) > 0) && a.Status != 304 {
+			s.T.Errorf("%s is not documented to answer %s with a body of the type %q: %s", name, status, media, a.Body)
+		}
+		if described["schema"] == nil {
+			return
+		}
+		place = append(place, "content", media, "schema")
+	}
+	if strings.HasPrefix(a.Call, "HEAD ") {
+		return
+	}
+	if media == "application/json" && name != "" || media == "application/problem+json" {
+		s.checkSchema(a, place)
+	}
+}
+
+func (s *Service) readDocument() {
+	s.T.Helper()
+	a := s.Anonymous().Call("GET", "/openapi.json", nil).Want(200)
+	documented.whole, documented.operations = s.Anonymous().Document()
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	documented.compiler, documented.schemas = jsonschema.NewCompiler(), map[string]*jsonschema.Schema{}
+	documented.compiler.AssertFormat()
+	if err := documented.compiler.AddResource("document", parsed); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// checkSchema checks the body of an answer against the schema at a place in the document.
+func (s *Service) checkSchema(a *Answer, place []string) {
+	s.T.Helper()
+	schema, err := schemaAt(place)
+	if err != nil {
+		s.T.Errorf("%s: the schema at %v of the document: %v", a.Call, place, err)
+		return
+	}
+	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
+	if err == nil {
+		err = schema.Validate(body)
+	}
+	if err != nil {
+		s.T.Errorf("%s: %d is not as documented: %v\n%s", a.Call, a.Status, err, a.Body)
+	}
+}
+
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+func schemaAt(place []string) (schema *jsonschema.Schema, err error) {
+	fragment := ""
+	for _, name := range place {
+		fragment += "/" + escapePointer.Replace(name)
+	}
+	documented.mu.Lock()
+	defer documented.mu.Unlock()
+	if schema = documented.schemas[fragment]; schema == nil {
+		schema, err = documented.compiler.Compile("document#" + (&url.URL{Fragment: fragment}).EscapedFragment())
+		documented.schemas[fragment] = schema
+	}
+	return schema, err
+}
+
+// operationOf is the operation of the document that a call is of, empty where it is of none.
+func operationOf(call string) (name string) {
+	method, path, _ := strings.Cut(call, " ")
 	path, _, _ = strings.Cut(path, "?")
-	name := ""
 	for candidate := range documented.operations {
 		template, ok := strings.CutPrefix(candidate, method+" ")
 		// Of two that fit, the one is meant whose words stand in place of the other's parameters.
@@ -30,13 +124,7 @@ func (s *Service) checkDocumented(a *Answer) {
 			name = candidate
 		}
 	}
-	if name == "" || strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") { // which net/http answers by itself
-		return
-	}
-	responses, _ := documented.operations[name]["responses"].(map[string]any)
-	if responses[strconv.Itoa(a.Status)] == nil && responses["default"] == nil {
-		s.T.Errorf("%s is not documented to answer %d: %s", name, a.Status, a.Body)
-	}
+	return name
 }
 
 // fits reports whether a path is one of a template.

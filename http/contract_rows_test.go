@@ -1,0 +1,166 @@
+package http_test
+
+// contractRow is a row of the interface: what it states of one operation.
+type contractRow struct {
+	name string // method and path
+	// headers are those that the row states, apart from Authorization. X-Tenant-ID must be sent where it is among them.
+	headers string
+	// body has each member that the row states. What stands between double angle brackets is made for the call, as the path's parameters are.
+	body   string
+	status int
+	answer any // a shape, nil for none
+}
+
+// contractRows has each row of the interface. Where a row states no answer, it is what semantics of this kind of call say: the resource as it now is,
+// or success.
+var contractRows = []contractRow{
+	// Token and user authentication
+	{"POST /api/v1/oauth/token", "", "grant_type=client_credentials&client_id=<<clientId>>&client_secret=<<clientSecret>>&scope=flags:read%20flags:evaluate", 200, tokenShape},
+	{"POST /api/v1/auth/signup", "", `{"email":"<<newEmail>>","password":"correct horse"}`, 201, bootstrap},
+	{"POST /api/v1/auth/signup", "", `{"idToken":"<<tokenFromOutside>>"}`, 201, bootstrap},
+	{"POST /api/v1/auth/login", "", `{"idToken":"<<idToken>>"}`, 200, bootstrap},
+	{"POST /api/v1/auth/signin/google", "", `{"idToken":"<<googleToken>>","providerName":"google"}`, 200, bootstrap},
+	{"POST /api/v1/auth/signin/github", "", `{"idToken":"<<githubToken>>","providerName":"github"}`, 200, bootstrap},
+	{"POST /api/v1/auth/signin/microsoft", "", `{"idToken":"<<microsoftToken>>","providerName":"microsoft"}`, 200, bootstrap},
+	{"POST /api/v1/auth/forgot-password", "", `{"email":"<<newEmail>>"}`, 200, success},
+	{"POST /api/v1/auth/update-password", "", `{"currentPassword":"correct horse","newPassword":"correct horse battery"}`, 200, success},
+	{"POST /api/v1/auth/logout", "", "", 200, success},
+
+	// Flags
+	{"GET /api/v1/flags", "X-Tenant-ID X-Environment", "", 200, list1{flagShape}},
+	{"POST /api/v1/flags", "X-Tenant-ID X-Environment", `{"key":"new","name":"N","type":"string","defaultValue":"v","description":"D","tags":["a"]}`, 201, flagShape},
+	{"GET /api/v1/flags/{flagKey}", "X-Tenant-ID X-Environment", "", 200, flagShape},
+	{"PATCH /api/v1/flags/{flagKey}", "", `{"name":"N","description":"D","defaultValue":true,"tags":["a"]}`, 200, flagShape},
+	{"DELETE /api/v1/flags/{flagKey}", "", "", 204, nil},
+	{"POST /api/v1/flags/{flagKey}/enable", "", "", 200, success},
+	{"POST /api/v1/flags/{flagKey}/disable", "", "", 200, success},
+	{"POST /api/v1/flags/{flagKey}/evaluate", "X-Tenant-ID X-Environment", `{"targetingKey":"u","attributes":{"plan":"pro"},"environment":"production"}`, 200, evaluation},
+	{"GET /api/v1/flags/{flagKey}/history", "", "", 200, list1{historyShape}},
+
+	// Flag variations
+	{"GET /api/v1/flags/{flagKey}/variations", "", "", 200, list1{variation}},
+	{"POST /api/v1/flags/{flagKey}/variations", "", `{"name":"new","value":true,"description":"D"}`, 201, variation},
+	{"PATCH /api/v1/flags/{flagKey}/variations/{variationId}", "", `{"name":"new","value":false,"description":"D"}`, 200, variation},
+	{"DELETE /api/v1/flags/{flagKey}/variations/{variationId}", "", "", 204, nil},
+
+	// Projects
+	{"GET /api/v1/projects", "X-Tenant-ID", "", 200, list1{projectShape}},
+	{"POST /api/v1/projects", "", `{"name":"N","description":"D","color":"#0ea5e9"}`, 201, projectShape},
+	{"GET /api/v1/projects/{projectId}", "", "", 200, projectShape},
+	{"PATCH /api/v1/projects/{projectId}", "", `{"name":"N","description":"D","color":"#0ea5e9"}`, 200, projectShape},
+	{"DELETE /api/v1/projects/{projectId}", "", "", 204, nil},
+
+	// Project-scoped flags
+	{"GET /api/v1/flags/projects/{projectId}/flags", "", "", 200, list1{flagShape}},
+	{"POST /api/v1/flags/projects/{projectId}/flags", "", `{"key":"new","name":"N","type":"number","defaultValue":1,"description":"D","flag_variations":[{"name":"a","value":2,"description":"D"}]}`, 201, merged(flagShape, shape{"tags": "empty list"})},
+	{"GET /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", "", 200, flagShape},
+	{"PATCH /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", `{"status":"inactive","name":"N","description":"D"}`, 200, flagShape},
+	{"DELETE /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", "", 204, nil},
+	{"POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/enable", "", "", 200, success},
+	{"POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/disable", "", "", 200, success},
+
+	// Tenants, environments, users
+	{"GET /api/v1/tenants", "", "", 200, list1{tenantShape}},
+	{"POST /api/v1/tenants", "", `{"name":"N","primaryEmail":"ops@example.com","contactName":"C","isSandbox":true}`, 201, tenantShape},
+	{"GET /api/v1/tenants/{tenantId}", "X-Tenant-ID", "", 200, tenantShape},
+	{"PATCH /api/v1/tenants/{tenantId}", "", `{"name":"N","primaryEmail":"ops@example.com","contactName":"C"}`, 200, tenantShape},
+	{"DELETE /api/v1/tenants/{tenantId}", "", "", 204, nil},
+	{"GET /api/v1/tenants/{tenantId}/usage", "", "", 200, usageShape},
+	{"GET /api/v1/tenants/{tenantId}/environments", "", "", 200, list1{"string"}},
+	{"POST /api/v1/tenants/{tenantId}/environments", "", `{"environment":"new"}`, 201, shape{"environment": "string"}},
+	{"DELETE /api/v1/tenants/{tenantId}/environments/{environment}", "", "", 204, nil},
+	{"GET /api/v1/tenants/{tenantId}/users", "", "", 200, list1{memberShape}},
+	{"POST /api/v1/tenants/{tenantId}/users", "", `{"email":"<<newEmail>>","role":"developer"}`, 201, memberShape},
+	{"DELETE /api/v1/tenants/{tenantId}/users/{userId}", "", "", 204, nil},
+
+	// OAuth clients
+	{"POST /api/v1/oauth/clients", "X-Tenant-ID", `{"name":"N","scopes":["flags:read","flags:write","flags:evaluate","projects:read","projects:write"]}`, 201, newClient},
+
+	// Product tours
+	{"GET /api/v1/users/{userId}/product-tours/{tourKey}", "", "", 200, tourShape},
+	{"PUT /api/v1/users/{userId}/product-tours/{tourKey}", "Idempotency-Key", `{"completed":true,"completed_at":"2026-03-14T15:09:26.535Z"}`, 200, merged(tourShape, shape{"completed_at": "time", "created_at": "time", "updated_at": "time"})},
+	{"DELETE /api/v1/users/{userId}/product-tours/{tourKey}", "", "", 204, nil},
+
+	// Admin
+	{"GET /api/v1/admin/users", "", "", 200, list1{userShape}},
+	{"GET /api/v1/admin/users/system", "", "", 200, list1{userShape}},
+	{"PATCH /api/v1/admin/users/{userId}/deactivate", "", "", 200, userShape},
+	{"PATCH /api/v1/admin/users/{userId}/reactivate", "", "", 200, userShape},
+	{"PATCH /api/v1/admin/users/{userId}/role", "", `{"role":"viewer"}`, 200, userShape},
+	{"POST /api/v1/admin/invitations", "", `{"email":"<<newEmail>>","role":"viewer"}`, 201, invitationShape},
+	{"GET /api/v1/admin/invitations", "", "", 200, list1{invitationShape}},
+	{"GET /api/v1/admin/invitations/{invitationId}", "", "", 200, invitationShape},
+	{"DELETE /api/v1/admin/invitations/{invitationId}", "", "", 204, nil},
+	{"POST /api/v1/admin/invitations/{invitationId}/resend", "", "", 200, success},
+	{"POST /api/v1/admin/invitations/accept", "", "", 200, merged(success, invitationShape)},
+	{"GET /api/v1/admin/tenants", "", "", 200, list1{platformTenant}},
+	{"POST /admin/invite", "", `{"email":"<<newEmail>>","role":"admin"}`, 200, success},
+
+	// Health and system
+	{"GET /health", "", "", 200, shape{"status": "string", "timestamp": "time"}},
+	{"GET /api/v1/version", "", "", 200, shape{"version": "string", "build_number": "string", "status": "string", "timestamp": "time", "environment": "string"}},
+	{"GET /", "", "", 200, shape{"name": "string", "version": "string"}},
+
+	// Legacy aliases that differ from their successors
+	{"POST /oauth/token", "", "grant_type=client_credentials&client_id=<<clientId>>&client_secret=<<clientSecret>>&scope=flags:read", 200, tokenShape},
+	{"POST /auth/signin", "", `{"email":"<<email>>","password":"correct horse"}`, 200, sessionShape},
+	{"POST /auth/signup", "", `{"email":"<<newEmail>>","password":"correct horse","displayName":"Ada"}`, 201, sessionShape},
+	{"POST /auth/google", "", `{"idToken":"<<googleToken>>"}`, 200, bootstrap},
+	{"POST /auth/microsoft", "", `{"idToken":"<<microsoftToken>>"}`, 200, bootstrap},
+	{"POST /api/flags/{flagKey}/evaluate", "X-Tenant-ID X-Environment", `{"userId":"u","attributes":{"plan":"pro"},"environment":"production"}`, 200, evaluation},
+	{"GET /admin/users", "", "", 200, list1{userShape}},
+	{"PATCH /admin/users/{userId}/role", "", `{"role":"vendor_support"}`, 200, userShape},
+	{"POST /admin/invitations", "", `{"email":"<<newEmail>>","role":"vendor_support"}`, 201, invitationShape},
+}
+
+// sameShape are the old paths whose operations are as those under /api/v1 with the same tail.
+var sameShape = []string{
+	"GET /api/flags", "POST /api/flags", "GET /api/flags/{flagKey}", "PATCH /api/flags/{flagKey}", "DELETE /api/flags/{flagKey}",
+	"GET /api/flags/{flagKey}/variations", "POST /api/flags/{flagKey}/variations",
+	"GET /api/projects", "POST /api/projects", "GET /api/flags/projects/{projectId}/flags", "POST /api/flags/projects/{projectId}/flags",
+	"GET /api/tenants", "POST /api/tenants", "GET /api/tenants/{tenantId}/users", "POST /api/tenants/{tenantId}/users",
+	"POST /api/oauth/clients",
+	"GET /v1/users/{userId}/product-tours/{tourKey}",
+}
+
+// additions are the operations that the interface does not list, each with the reason why it is there.
+var additions = map[string]string{
+	"POST /api/v1/auth/refresh":                                    "an ID token ends after an hour, and its owner needs another",
+	"POST /api/v1/auth/reset-password":                             "the mail of forgot-password leads to it",
+	"POST /api/v1/auth/verify-email":                               "the mail that verifies an address leads to it",
+	"GET /.well-known/jwks.json":                                   "others can verify tokens of machines",
+	"GET /api/v1/oauth/clients":                                    "who made clients needs to see them",
+	"DELETE /api/v1/oauth/clients/{clientId}":                      "a client that is known to others must be stopped",
+	"POST /api/v1/oauth/clients/{clientId}/rotate":                 "a secret is replaced without an outage",
+	"PATCH /api/v1/tenants/{tenantId}/users/{userId}":              "a role is changed without removing the member",
+	"POST /api/v1/flags/evaluate":                                  "a page needs many flags at once",
+	"GET /api/v1/flags/{flagKey}/rules":                            "flags are served by rules",
+	"PUT /api/v1/flags/{flagKey}/rules":                            "flags are served by rules",
+	"PUT /api/v1/flags/{flagKey}/fallthrough":                      "what is served where no rule matches",
+	"GET /api/v1/flags/stream":                                     "clients hear of changes as they are made",
+	"POST /ofrep/v1/evaluate/flags/{key}":                          "OpenFeature's protocol",
+	"POST /ofrep/v1/evaluate/flags":                                "OpenFeature's protocol",
+	"POST /api/flags/{flagKey}/enable":                             below,
+	"POST /api/flags/{flagKey}/disable":                            below,
+	"GET /api/flags/{flagKey}/history":                             below,
+	"PATCH /api/flags/{flagKey}/variations/{variationId}":          below,
+	"DELETE /api/flags/{flagKey}/variations/{variationId}":         below,
+	"GET /api/projects/{projectId}":                                below,
+	"PATCH /api/projects/{projectId}":                              below,
+	"DELETE /api/projects/{projectId}":                             below,
+	"GET /api/flags/projects/{projectId}/flags/{flagKey}":          below,
+	"PATCH /api/flags/projects/{projectId}/flags/{flagKey}":        below,
+	"DELETE /api/flags/projects/{projectId}/flags/{flagKey}":       below,
+	"POST /api/flags/projects/{projectId}/flags/{flagKey}/enable":  below,
+	"POST /api/flags/projects/{projectId}/flags/{flagKey}/disable": below,
+	"GET /api/tenants/{tenantId}":                                  below,
+	"PATCH /api/tenants/{tenantId}":                                below,
+	"DELETE /api/tenants/{tenantId}":                               below,
+	"PATCH /api/tenants/{tenantId}/users/{userId}":                 below,
+	"DELETE /api/tenants/{tenantId}/users/{userId}":                below,
+	"GET /api/oauth/clients":                                       below,
+	"DELETE /api/oauth/clients/{clientId}":                         below,
+	"POST /api/oauth/clients/{clientId}/rotate":                    below,
+}
+
+const below = "it stands below an old path that is listed, and whoever knows that one expects it"

@@ -1,0 +1,234 @@
+package http_test
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// Each row of the interface is called once as it should be, and once as nobody may: the path and the method, the headers, what is sent, the status, each
+// member of the answer with its type, and the shape of an error. The OpenAPI document has these rows, the additions, and nothing else.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	nodetest.SameOnAllEngines(t)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	root, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
+	_, operations := root.Document()
+	rows := slices.Clone(contractRows)
+	for _, old := range sameShape {
+		i := slices.IndexFunc(contractRows, func(row contractRow) bool { return row.name == current(old) })
+		row := contractRows[i]
+		row.name = old
+		rows = append(rows, row)
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, row, root, owner)
+			w.checkDocumented(operations[row.name])
+			w.checkAnswer()
+			w.checkRefusal()
+		})
+	}
+	for name := range operations {
+		listed := slices.ContainsFunc(rows, func(row contractRow) bool { return row.name == name })
+		if added := additions[name] != ""; added == listed {
+			t.Errorf("%s is a row of the interface: %v, an addition: %v", name, listed, added)
+		}
+	}
+	for name := range additions {
+		if operations[name] == nil {
+			t.Errorf("the addition %s is not in the document", name)
+		}
+	}
+}
+
+// world is what a row's call is about, and who makes it.
+type world struct {
+	contractRow
+	t            *testing.T
+	root         *nodetest.Client
+	me           *nodetest.Client // a tenant's admin; root for the calls of the platform
+	method, path string
+	things       map[string]string // that have been made for the call, by name
+}
+
+func newWorld(t *testing.T, row contractRow, root, owner *nodetest.Client) *world {
+	t.Helper()
+	w := &world{contractRow: row, t: t, things: map[string]string{}}
+	w.method, w.path, _ = strings.Cut(row.name, " ")
+	as := func(c *nodetest.Client) *nodetest.Client {
+		mine := *c
+		mine.Service = c.Service.In(t)
+		return &mine
+	}
+	w.root = as(root)
+	switch {
+	case strings.HasSuffix(w.path, "/accept"):
+		w.me = w.root.Service.SignUp(w.thing("newEmail"))
+		w.root.Call("POST", invitationsPath, map[string]string{"email": w.me.Email, "role": "admin"}).Want(201)
+	case strings.Contains(w.path, "/admin/"):
+		w.me = w.root
+		w.thing("invitationId")
+	case strings.HasSuffix(w.path, "-password") || strings.HasSuffix(w.path, "/logout"):
+		w.me = w.root.Service.SignUp(w.thing("newEmail"))
+	default:
+		w.me = as(owner).NewTenant("Contract")
+		if w.thing("projectId"); strings.Contains(w.path, "/flags") {
+			w.thing("variationId")
+		}
+	}
+	return w
+}
+
+var thingPattern = regexp.MustCompile(`\{(\w+)\}|<<(\w+)>>`)
+
+// filled is a path or a body with the names of things that there are.
+func (w *world) filled(text string) string {
+	return thingPattern.ReplaceAllStringFunc(text, func(name string) string { return w.thing(strings.Trim(name, "{}<>")) })
+}
+
+// thing is one that a call names. It is made when it is first asked for.
+func (w *world) thing(name string) string {
+	if w.things[name] == "" {
+		w.things[name] = w.newThing(name)
+	}
+	return w.things[name]
+}
+
+func (w *world) newThing(name string) string {
+	switch name {
+	case "newEmail":
+		return nodetest.Address()
+	case "email":
+		return w.me.Email
+	case "idToken":
+		return w.me.Token
+	case "tokenFromOutside":
+		return outside(w.me).IDToken
+	case "googleToken", "githubToken", "microsoftToken":
+		provider := strings.TrimSuffix(name, "Token") + ".com"
+		return newForger(w.t, w.me.Service, w.me.Token).with("firebase", map[string]any{"sign_in_provider": provider})
+	case "projectId":
+		id, _ := w.me.CreateProject("Contract")
+		return id
+	case "flagKey":
+		w.me.CreateFlag("contract", map[string]any{"projectId": w.thing("projectId"), "tags": []string{"contract"}})
+		return "contract"
+	case "variationId":
+		return w.me.AddVariation(w.thing("flagKey"), `{"name":"on","value":true}`).Object()["id"].(string)
+	case "tenantId":
+		return w.me.Tenant
+	case "environment":
+		w.me.Call("POST", "/api/v1/tenants/"+w.me.Tenant+"/environments", `{"environment":"contract"}`).Want(201)
+		return "contract"
+	case "userId":
+		switch {
+		case strings.Contains(w.path, "/product-tours/"):
+			return w.me.UserID
+		case w.me == w.root:
+			return w.root.Service.SignUp(w.thing("newEmail")).UserID
+		default:
+			return w.me.Join("viewer").UserID
+		}
+	case "invitationId":
+		return w.root.Call("POST", invitationsPath, map[string]string{"email": nodetest.Address(), "role": "viewer"}).Want(201).Object()["id"].(string)
+	case "clientId":
+		w.things[name], w.things["clientSecret"] = w.me.OAuthClient("Contract", "flags:read", "flags:evaluate")
+		return w.things[name]
+	case "tourKey":
+		return "contract@1"
+	}
+	w.t.Fatalf("the test does not know how to make the thing %s", name)
+	return ""
+}
+
+// isForm reports whether the row's body is a form, which is that of the token endpoint.
+func (w *world) isForm() bool { return strings.HasPrefix(w.body, "grant_type=") }
+
+// checkDocumented checks that the document shows the row's headers, each member that it sends, and its status as the only one of success.
+func (w *world) checkDocumented(operation map[string]any) {
+	w.t.Helper()
+	if operation == nil {
+		w.t.Fatalf("%s is not in the document", w.name)
+	}
+	for name := range strings.FieldsSeq(w.headers) {
+		i := slices.IndexFunc(asMaps(operation["parameters"]), func(p map[string]any) bool { return p["in"] == "header" && p["name"] == name })
+		if i < 0 {
+			w.t.Errorf("the document does not show the header %s", name)
+		} else if required, _ := asMaps(operation["parameters"])[i]["required"].(bool); required != (name == "X-Tenant-ID") {
+			w.t.Errorf("the document shows the header %s as required: %v", name, required)
+		}
+	}
+	for status := range object(operation["responses"]) {
+		if documented := status[0] == '2'; documented && status != strconv.Itoa(w.status) {
+			w.t.Errorf("the document shows %s: want %d alone", status, w.status)
+		}
+	}
+	if sends := operation["requestBody"] != nil; sends != (w.body != "") {
+		w.t.Errorf("the document shows a body: %v", sends)
+	}
+}
+
+// headersBut are the headers that the row states, as pairs for Call. One of them may be left out.
+func (w *world) headersBut(left string) (pairs []string) {
+	values := map[string]string{"X-Tenant-ID": w.me.Tenant, "X-Environment": "production", "Idempotency-Key": "contract"}
+	values[left] = ""
+	for name := range strings.FieldsSeq(w.headers) {
+		pairs = append(pairs, name, values[name])
+	}
+	return pairs
+}
+
+// call makes the row's call.
+func (w *world) call(c *nodetest.Client, headers []string) *nodetest.Answer {
+	var body any
+	if w.body != "" {
+		body = w.filled(w.body)
+	}
+	if w.isForm() {
+		headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
+	}
+	return c.Call(w.method, w.filled(w.path), body, headers...)
+}
+
+func (w *world) checkAnswer() {
+	w.t.Helper()
+	if strings.Contains(w.headers, "X-Tenant-ID") {
+		w.call(w.me, w.headersBut("X-Tenant-ID")).Refused(400)
+	}
+	a := w.call(w.me, w.headersBut("")).Want(w.status)
+	for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
+		if a.Header.Get(name) == "" {
+			w.t.Errorf("the answer has no %s", name)
+		}
+	}
+	if w.answer == nil {
+		nodetest.Same(w.t, "the body", string(a.Body), "")
+		return
+	}
+	hasShape(w.t, "the body", a.JSON(), w.answer)
+}
+
+// checkRefusal checks what somebody without a token gets, and of a call that needs none what the wrong method gets.
+func (w *world) checkRefusal() {
+	w.t.Helper()
+	nobody := w.me.Service.Anonymous()
+	if leastRole(w.name) != "anyone" {
+		a := w.call(nobody, w.headersBut("")).Refused(401)
+		nodetest.Same(w.t, "WWW-Authenticate", a.Header.Get("WWW-Authenticate"), "Bearer")
+		return
+	}
+	a := nobody.Call("PUT", w.path, nil).Want(405)
+	nodetest.Same(w.t, "Allow", strings.Split(a.Header.Get("Allow"), ", ")[0], w.method)
+	problem := shape{"type": "string", "title": "string", "status": "integer", "detail": "string", "instance": "string"}
+	if w.isForm() {
+		problem = merged(problem, shape{"error": "string", "error_description": "string"})
+	}
+	hasShape(w.t, "the problem", a.JSON(), problem)
+}
