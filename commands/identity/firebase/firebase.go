@@ -221,8 +221,7 @@ func (p *Provider) Delete(ctx context.Context, userID string) error {
 	return nil
 }
 
-// PrepareReset checks the oobCode of a mailed link, and the account. What the project's password policy demands beyond eight characters Firebase checks only
-// when the password is set.
+// PrepareReset checks the oobCode of a mailed link, and the account. Firebase checks its own password policy only when the password is set.
 func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
 	if err := p.withPasswords(); err != nil {
 		return commands.PasswordChange{}, err
