@@ -15,6 +15,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/identity/local"
+	"flagledger/commands/jobs"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
@@ -138,6 +139,7 @@ func (w *world) eraser(tenant string) *commands.Eraser {
 		Writer: w.writer, Tenants: outside, Contacts: outside, Account: outside, Keepings: []commands.PersonalData{
 			stepEraser{steps: w.steps, keeping: local.NewAccounts(w.pool), name: "accounts"},
 			stepEraser{steps: w.steps, keeping: w.links, name: "links"},
+			stepEraser{steps: w.steps, keeping: jobs.NewInvitationLimit(w.pool), name: "invited"},
 			stepEraser{steps: w.steps, keeping: w.directory, name: "directory"},
 			stepEraser{steps: w.steps, keeping: tours.New(w.pool), name: "tours"},
 			stepEraser{steps: w.steps, keeping: w.inbox, name: "inbox"},
@@ -146,8 +148,8 @@ func (w *world) eraser(tenant string) *commands.Eraser {
 }
 
 var erasing = []string{
-	"ask accounts", "ask links", "ask directory", "ask tours", "ask inbox", "append user.erased", "tenants created", "forget contacts",
-	"erase accounts", "erase links", "erase directory", "erase tours", "erase inbox", "delete account",
+	"ask accounts", "ask links", "ask invited", "ask directory", "ask tours", "ask inbox", "append user.erased", "tenants created", "forget contacts",
+	"erase accounts", "erase links", "erase invited", "erase directory", "erase tours", "erase inbox", "delete account",
 }
 
 func TestErasingLeavesNothing(t *testing.T) {
@@ -216,7 +218,7 @@ func TestErasingNobody(t *testing.T) {
 	if err := w.eraser("").Erase(t.Context(), id); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask directory", "ask tours", "ask inbox"}, w.taken); diff != "" {
+	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask invited", "ask directory", "ask tours", "ask inbox"}, w.taken); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
 }

@@ -65,11 +65,12 @@ type Work struct {
 // Outcome is how an attempt at a job went.
 type Outcome string
 
-// The outcomes of an attempt. One that failed is made once more, as long as the kind of job allows.
+// The outcomes of an attempt. One that failed is made once more, as long as the kind of job allows. Those that are postponed or interrupted count as none.
 const (
 	Completed   Outcome = "completed"
 	Failed      Outcome = "failed"
-	Interrupted Outcome = "interrupted" // the node stopped, which counts as no attempt, or an operator cancelled the job
+	Postponed   Outcome = "postponed"   // the job waits, as an invitation whose address has got many
+	Interrupted Outcome = "interrupted" // the node stopped, or an operator cancelled the job
 )
 
 // Run works jobs until ctx ends. Those under way then have five seconds to finish; what does not is done by another node, or after the next start.
@@ -135,6 +136,8 @@ func (w Work) observe(ctx context.Context, job *rivertype.JobRow, work func(cont
 	switch {
 	case err == nil:
 		outcome = Completed
+	case errors.Is(err, &river.JobSnoozeError{}):
+		outcome = Postponed
 	case errors.Is(ctx.Err(), context.Canceled):
 		outcome = Interrupted
 	default:

@@ -5,28 +5,79 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
 	maxInvitations   = 5 // to an address within invitationWindow, by all nodes
 	invitationWindow = time.Hour
+	placeRetry       = 5 * time.Minute // of a job that waits for a place
 )
 
-// mayInvite notes that a job mails an invitation to an address now, and reports false where it would be one too many. Further attempts of a job are the
-// same mail.
-func (m *Mails) mayInvite(ctx context.Context, job int64, email string) (may bool, err error) {
-	now := m.Now()
-	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
+// InvitationLimit bounds how many invitations are mailed to an address. It owns the table mailed_invitations: each row is a place, of a mail that went out
+// or is going out now.
+type InvitationLimit struct{ pool *pgxpool.Pool }
+
+// NewInvitationLimit returns the limit that all nodes on a database share.
+func NewInvitationLimit(pool *pgxpool.Pool) *InvitationLimit { return &InvitationLimit{pool} }
+
+// place is what a job finds that is to mail an invitation.
+type place int
+
+const (
+	placeTaken    place = iota
+	noPlace             // all mails went out
+	noPlaceForNow       // some are not sent yet, and give up their place if they fail
+)
+
+// take takes a place of an address for a job that mails an invitation to it now. A job whose node died has its place already.
+func (l *InvitationLimit) take(ctx context.Context, jobID int64, email string, now time.Time) (found place, err error) {
+	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		// Jobs with the same address take turns, so that each counts those before it.
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1), 0))`, email); err != nil {
 			return err
 		}
-		noted, err := tx.Exec(ctx, `insert into keep.mailed_invitations (job, email, mailed_at)
-			select $1, $2, $3
-			where (select count(*) from keep.mailed_invitations where lower(email) = lower($2) and mailed_at > $4 and job <> $1) < $5
-			on conflict (job) do update set mailed_at = excluded.mailed_at`, job, email, now, now.Add(-invitationWindow), maxInvitations)
-		may = noted.RowsAffected() > 0
+		var taken, unsent bool
+		err := tx.QueryRow(ctx, `with others as (
+				select state from keep.mailed_invitations left join jobs.river_job on id = job where lower(email) = lower($2) and mailed_at > $4 and job <> $1
+			), taken as (
+				insert into keep.mailed_invitations (job, email, mailed_at) select $1, $2, $3 where (select count(*) from others) < $5
+				on conflict (job) do update set email = excluded.email, mailed_at = excluded.mailed_at returning job
+			)
+			select exists (select from taken), exists (select from others where state in ('available', 'retryable', 'running', 'scheduled'))`,
+			jobID, email, now, now.Add(-invitationWindow), maxInvitations).Scan(&taken, &unsent)
+		switch {
+		case taken:
+			found = placeTaken
+		case unsent:
+			found = noPlaceForNow
+		default:
+			found = noPlace
+		}
 		return err
 	})
-	return may, databaseError(err)
+	return found, databaseError(err)
+}
+
+// giveUp frees the place of a job whose mail was not sent, also where the node stops: else it would keep others waiting.
+func (l *InvitationLimit) giveUp(ctx context.Context, jobID int64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where job = $1`, jobID)
+	return databaseError(err)
+}
+
+// RemoveOld forgets the addresses that were invited an hour ago or earlier.
+func (l *InvitationLimit) RemoveOld(ctx context.Context, now time.Time) error {
+	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where mailed_at <= $1`, now.Add(-invitationWindow))
+	return databaseError(err)
+}
+
+// Knows implements commands.PersonalData: an address that was invited is no sign of a person.
+func (l *InvitationLimit) Knows(context.Context, string) (bool, error) { return false, nil }
+
+// Erase implements commands.PersonalData. It drops the address of a person, which the directory must still hold.
+func (l *InvitationLimit) Erase(ctx context.Context, userID string) error {
+	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where lower(email) = (select lower(email) from keep.people where user_id = $1)`, userID)
+	return databaseError(err)
 }

@@ -11,8 +11,7 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Links has links mailed, which the identity provider makes. It owns the tables of addresses that jobs need: reset_requests and
-// mailed_invitations.
+// Links has links mailed, which the identity provider makes. It owns the table reset_requests.
 type Links struct{ client *Client }
 
 // NewLinks returns the links that are mailed as jobs of a client.
@@ -21,9 +20,9 @@ func NewLinks(c *Client) *Links { return &Links{c} }
 // LinkMailer makes links and mails them: an identity provider. Each call is an attempt of a job, and drops the link of the attempt before it.
 type LinkMailer interface {
 	// MailVerificationLink mails a person a link that verifies their address. For a person who is gone, or whose address is verified, it does nothing.
-	MailVerificationLink(ctx context.Context, userID string, job int64) error
+	MailVerificationLink(ctx context.Context, userID string, jobID int64) error
 	// MailResetLink mails a link that sets a new password. For an address without an account it does nothing.
-	MailResetLink(ctx context.Context, email string, job int64) error
+	MailResetLink(ctx context.Context, email string, jobID int64) error
 }
 
 // VerifyTx has a person mailed a link that verifies their address, once tx is committed, and once for each cause: the id of the account for its
@@ -54,34 +53,31 @@ func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 	}))
 }
 
-// RemoveOld forgets the addresses that links were asked for two hours ago or earlier, and those that were invited an hour ago or earlier.
+// RemoveOld forgets the addresses that links were asked for two hours ago or earlier.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
-	_, err := l.client.pool.Exec(ctx, `with invited as (delete from keep.mailed_invitations where mailed_at <= $2)
-		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now.Add(-invitationWindow))
+	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept))
 	return databaseError(err)
 }
 
 // Knows implements commands.PersonalData: an address that a link was asked for is no sign of a person.
 func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. It drops what was noted with the address of a person, which the directory must still hold.
+// Erase implements commands.PersonalData. It drops the requests with the address of a person, which the directory must still hold.
 func (l *Links) Erase(ctx context.Context, userID string) error {
-	_, err := l.client.pool.Exec(ctx, `with person as (select lower(email) as email from keep.people where user_id = $1),
-			invited as (delete from keep.mailed_invitations where lower(email) = (select email from person))
-		delete from keep.reset_requests where lower(email) = (select email from person)`, userID)
+	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where lower(email) = (select lower(email) from keep.people where user_id = $1)`, userID)
 	return databaseError(err)
 }
 
-func (m *Mails) mailResetLink(ctx context.Context, request string, job int64) error {
+func (m *Mails) mailResetLink(ctx context.Context, requestID string, jobID int64) error {
 	var email string
-	err := m.pool.QueryRow(ctx, `select email from keep.reset_requests where id = $1`, request).Scan(&email)
+	err := m.pool.QueryRow(ctx, `select email from keep.reset_requests where id = $1`, requestID).Scan(&email)
 	if errors.Is(err, pgx.ErrNoRows) { // erased
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return giveUpRefused(m.Links.MailResetLink(ctx, email, job))
+	return cancelRefused(m.Links.MailResetLink(ctx, email, jobID))
 }
 
 func databaseError(err error) error {

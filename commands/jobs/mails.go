@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
@@ -23,20 +24,21 @@ type Mails struct {
 	PublicURL string
 	Now       func() time.Time
 
-	pool *pgxpool.Pool
-	log  *slog.Logger
+	pool  *pgxpool.Pool
+	limit *InvitationLimit
+	log   *slog.Logger
 }
 
 func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog.Logger) {
-	m.pool, m.log = pool, log
+	m.pool, m.limit, m.log = pool, NewInvitationLimit(pool), log
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[MemberInvitation]) error {
-		return m.inviteMember(ctx, job.ID, job.Args)
+		return m.inviteMember(ctx, job.JobRow, job.Args)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[PlatformInvitation]) error {
-		return m.inviteToPlatform(ctx, job.ID, job.Args)
+		return m.inviteToPlatform(ctx, job.JobRow, job.Args)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[verificationLink]) error {
-		return giveUpRefused(m.Links.MailVerificationLink(ctx, job.Args.UserID, job.ID))
+		return cancelRefused(m.Links.MailVerificationLink(ctx, job.Args.UserID, job.ID))
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[resetLink]) error {
 		return m.mailResetLink(ctx, job.Args.RequestID, job.ID)
@@ -44,54 +46,60 @@ func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog
 }
 
 // inviteMember does nothing for somebody who has joined, was removed or has been erased meanwhile.
-func (m *Mails) inviteMember(ctx context.Context, id int64, job MemberInvitation) error {
-	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
+func (m *Mails) inviteMember(ctx context.Context, job *rivertype.JobRow, args MemberInvitation) error {
+	tenant, err := commands.ReadTenant(ctx, m.Writer, args.TenantID)
 	if err != nil {
 		return err
 	}
-	member, invited := tenant.Members[job.MemberID]
+	member, invited := tenant.Members[args.MemberID]
 	if !tenant.Exists || !invited || !member.Pending {
 		return nil
 	}
-	profile, err := m.Directory.Profile(ctx, job.TenantID, job.MemberID)
+	profile, err := m.Directory.Profile(ctx, args.TenantID, args.MemberID)
 	if err != nil || profile.Email == "" {
 		return err
 	}
-	return m.invite(ctx, id, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
+	return m.invite(ctx, job, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
 }
 
 // inviteToPlatform does nothing for an invitation that was accepted or revoked, has expired or has been erased meanwhile.
-func (m *Mails) inviteToPlatform(ctx context.Context, id int64, job PlatformInvitation) error {
-	invitation, err := commands.ReadInvitation(ctx, m.Writer, job.InvitationID)
+func (m *Mails) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, args PlatformInvitation) error {
+	invitation, err := commands.ReadInvitation(ctx, m.Writer, args.InvitationID)
 	if err != nil {
 		return err
 	}
 	if invitation.ID == "" || invitation.Status(m.Now()) != "pending" {
 		return nil
 	}
-	email, err := m.Directory.InvitationEmail(ctx, job.InvitationID)
+	email, err := m.Directory.InvitationEmail(ctx, args.InvitationID)
 	if err != nil || email == "" {
 		return err
 	}
-	return m.invite(ctx, id, mail.PlatformInvitation(email, m.PublicURL, invitation))
+	return m.invite(ctx, job, mail.PlatformInvitation(email, m.PublicURL, invitation))
 }
 
-// invite sends an invitation, unless its address has got too many of late.
-func (m *Mails) invite(ctx context.Context, job int64, message commands.Mail) error {
-	may, err := m.mayInvite(ctx, job, message.To)
-	if err != nil {
+// invite sends an invitation, unless its address has got too many of late. One that failed before is not left out then: it waits for a place, so that no
+// mail is lost to those of others.
+func (m *Mails) invite(ctx context.Context, job *rivertype.JobRow, message commands.Mail) error {
+	found, err := m.limit.take(ctx, job.ID, message.To, m.Now())
+	switch {
+	case err != nil:
 		return err
-	}
-	if !may {
-		m.log.WarnContext(ctx, "an invitation is not mailed: its address has got too many within the hour", "job", job)
+	case found == noPlaceForNow, found == noPlace && job.Attempt > 1:
+		return river.JobSnooze(placeRetry)
+	case found == noPlace:
+		m.log.WarnContext(ctx, "an invitation is not mailed: its address has got too many within the hour", "job", job.ID)
 		return nil
 	}
-	return giveUpRefused(m.Mailer.Send(ctx, message))
+	if err := m.Mailer.Send(ctx, message); err != nil {
+		return cancelRefused(errors.Join(err, m.limit.giveUp(ctx, job.ID)))
+	}
+	return nil
 }
 
-// giveUpRefused ends a job whose mail was refused for good.
-func giveUpRefused(err error) error {
-	if errors.Is(err, commands.ErrMailRefused) {
+// cancelRefused cancels a job whose recipient is refused for good.
+func cancelRefused(err error) error {
+	if errors.Is(err, commands.ErrRecipientRefused) {
 		return river.JobCancel(err)
 	}
 	return err

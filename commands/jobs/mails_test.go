@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +30,8 @@ type office struct {
 	store  events.Store
 	client *Client
 	now    func() time.Time
+
+	attempted func(string, Outcome)
 
 	mu      sync.Mutex
 	sent    []string // to whom
@@ -68,7 +69,7 @@ func (o *office) mails() []string {
 func (o *office) run() (stop func()) {
 	o.t.Helper()
 	shown := func(context.Context, events.Position, []string) bool { return true }
-	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown, o.now), Directory: o.people, PublicURL: "http://localhost", Now: o.now}})
+	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown, o.now), Directory: o.people, PublicURL: "http://localhost", Now: o.now}, Attempted: o.attempted})
 }
 
 // invited notes that a tenant has invited addresses, and adds the jobs.
@@ -99,9 +100,25 @@ func (o *office) add(list ...Job) {
 	}
 }
 
+// wake has jobs worked now that wait.
+func (o *office) wake() {
+	o.t.Helper()
+	if _, err := o.pool.Exec(o.t.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where state in ('scheduled', 'retryable')`); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *office) refuse(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.refusal = err
+}
+
+// done waits until all mails are done with. It wakes those that wait for a place.
 func (o *office) done() {
 	o.t.Helper()
 	eventually(o.t, "all mails are done with", func() bool {
+		o.wake()
 		counts := states(o.t, o.pool, MemberInvitation{}.Kind())
 		return counts["available"]+counts["running"]+counts["retryable"]+counts["scheduled"] == 0
 	})
@@ -182,13 +199,9 @@ func TestMailsThatFail(t *testing.T) {
 		return slices.DeleteFunc(list, func(e Entry) bool { return e.Error == "" })
 	}
 	eventually(t, "the mail has failed", func() bool { return len(failed()) == 1 })
-	o.mu.Lock()
-	o.refusal = fmt.Errorf("%w: no such mailbox", commands.ErrMailRefused)
-	o.mu.Unlock()
+	o.refuse(fmt.Errorf("%w: no such mailbox", commands.ErrRecipientRefused))
 	eventually(t, "the mail is given up", func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["cancelled"] == 1 })
-	o.mu.Lock()
-	o.refusal = nil
-	o.mu.Unlock()
+	o.refuse(nil)
 	id := failed()[0].ID
 	if err := o.client.Retry(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -197,60 +210,6 @@ func TestMailsThatFail(t *testing.T) {
 	o.done()
 	if err := o.client.Retry(t.Context(), id+1000); err == nil {
 		t.Error("a job that there is not is retried")
-	}
-}
-
-// A job that was given up is told of until an operator cancels it.
-func TestJobsThatWereGivenUpAreCounted(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	o.invited(addresses(2)...)
-	var id int64
-	if err := o.pool.QueryRow(t.Context(), `update jobs.river_job set state = 'discarded', finalized_at = now() where id = (select min(id) from jobs.river_job) returning id`).Scan(&id); err != nil {
-		t.Fatal(err)
-	}
-	kind := MemberInvitation{}.Kind()
-	for _, want := range [][]Count{
-		{{kind, "available", 1, 0}, {kind, "discarded", 1, 1}},
-		{{kind, "available", 1, 0}, {kind, "cancelled", 1, 0}},
-	} {
-		got, err := o.client.Counts(t.Context())
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("counted %v, want %v (%v)", got, want, err)
-		}
-		if err := o.client.Cancel(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// A recipient whose mails the server does not take is nobody else's concern; a server that takes none is.
-func TestARecipientIsNoReasonToLook(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		refusal error
-		failing int
-	}{{commands.ErrMailDeferred, 0}, {errors.New("connection refused"), 1}} {
-		o := newOffice(t)
-		o.refusal = fmt.Errorf("%w, RCPT TO: 450 4.2.1", c.refusal)
-		o.invited(addresses(1)...)
-		for _, state := range []string{"retryable", "discarded"} {
-			if _, err := o.pool.Exec(t.Context(), `update jobs.river_job set state = 'available', attempt = max_attempts - $1, finalized_at = null, scheduled_at = now()`,
-				map[string]int{"retryable": 3, "discarded": 1}[state]); err != nil {
-				t.Fatal(err)
-			}
-			stop := o.run()
-			eventually(t, "the mail has failed", func() bool { return states(t, o.pool, MemberInvitation{}.Kind())[state] == 1 })
-			stop()
-			counts, err := o.client.Counts(t.Context())
-			if err != nil || len(counts) != 1 || counts[0].State != state || counts[0].Failing != c.failing {
-				t.Errorf("%v: counted %+v, want %d failing (%v)", c.refusal, counts, c.failing, err)
-			}
-			list, err := o.client.List(t.Context(), state)
-			if err != nil || len(list) != 1 || !strings.Contains(list[0].Error, c.refusal.Error()) {
-				t.Errorf("listed are %+v, %v", list, err)
-			}
-		}
 	}
 }
 
@@ -266,87 +225,5 @@ func TestVerificationLinksAreUniqueByCause(t *testing.T) {
 	}
 	if n := states(t, o.pool, verificationLink{}.Kind())["available"]; n != 3 {
 		t.Errorf("there are %d jobs, want 3", n)
-	}
-}
-
-// The bound is one for all nodes, in whatever case the address is written. A node that starts later knows what was mailed before.
-func TestAnAddressGetsFewInvitations(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	var later atomic.Int64
-	o.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	me, you := addresses(1)[0], addresses(1)[0]
-	invite := func(times int, email string) {
-		for i := range times {
-			if i%2 == 0 {
-				email = strings.ToUpper(email)
-			}
-			o.invited(email)
-		}
-		o.done()
-	}
-	got := func(email string) (n int) {
-		for _, to := range o.mails() {
-			if strings.EqualFold(to, email) {
-				n++
-			}
-		}
-		return n
-	}
-	stop, stopOther := o.run(), o.run()
-	invite(maxInvitations+3, me)
-	invite(1, you)
-	if got(me) != maxInvitations || got(you) != 1 {
-		t.Errorf("one address got %d invitations, another %d", got(me), got(you))
-	}
-	stop()
-	stopOther()
-	o.run()
-	invite(2, me)
-	if got(me) != maxInvitations {
-		t.Errorf("the address got %d invitations after another node started", got(me))
-	}
-	later.Store(int64(invitationWindow))
-	invite(1, me)
-	if got(me) != maxInvitations+1 {
-		t.Errorf("the address got %d invitations after an hour", got(me))
-	}
-	if err := NewLinks(o.client).RemoveOld(t.Context(), o.now()); err != nil {
-		t.Fatal(err)
-	}
-	var kept int
-	if err := o.pool.QueryRow(t.Context(), `select count(*) from keep.mailed_invitations`).Scan(&kept); err != nil || kept != 1 {
-		t.Errorf("%d invitations are kept in mind: %v", kept, err)
-	}
-}
-
-// Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of another's.
-func TestJobsThatInviteAtOnce(t *testing.T) {
-	t.Parallel()
-	m := &Mails{Now: time.Now, pool: newOffice(t).pool}
-	var running sync.WaitGroup
-	var mu sync.Mutex
-	var places []int64
-	for job := range int64(40) {
-		running.Go(func() {
-			may, err := m.mayInvite(t.Context(), job, "me@example.com")
-			if err != nil {
-				t.Error(err)
-			}
-			if may {
-				mu.Lock()
-				defer mu.Unlock()
-				places = append(places, job)
-			}
-		})
-	}
-	running.Wait()
-	if len(places) != maxInvitations {
-		t.Fatalf("%d jobs may invite", len(places))
-	}
-	for _, job := range places {
-		if may, err := m.mayInvite(t.Context(), job, "me@example.com"); !may || err != nil {
-			t.Errorf("the next attempt of a job: %v, %v", may, err)
-		}
 	}
 }

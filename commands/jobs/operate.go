@@ -84,24 +84,40 @@ func named(id int64, err error) error {
 	return nil
 }
 
-// Count is how many jobs of a kind are in a state. Failing ones have failed five times or more, or were given up: not those whose recipient was the reason,
-// nor a run of a task after which another has succeeded.
+// Count is how many jobs of a kind are in a state.
 type Count struct {
-	Kind    string
-	State   string
-	N       int
+	Kind  string
+	State string
+	N     int
+	// Failing are those that failed five times or were given up, as Counts tells.
 	Failing int
 }
 
-// Counts counts all jobs but those that are completed, by kind and state.
+// deferredMails is from how many failing mails on, whose recipients seem to be the reason, all mails may be concerned.
+const deferredMails = 3
+
+// Counts counts all jobs but those that are completed, by kind and state. Two kinds of failures are not counted as failing:
+//   - a run of a task after which another has succeeded;
+//   - mails whose recipients were the reason, unless three failed within the last day after the last mail that was completed. A link to a new password
+//     is no such mail: for an address without an account its job sends nothing. They are found by the text of commands.ErrRecipientDeferred.
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
-	rows, err := c.pool.Query(ctx, `select kind, state::text as state, count(*)::int as n, count(*) filter (where case
-			when errors[cardinality(errors)] ->> 'error' like '%' || $2 || '%' then false
-			when state = 'discarded' then kind <> $1 or not exists (select from jobs.river_job later
-				where later.kind = $1 and later.args = job.args and later.id > job.id and later.state = 'completed')
-			else attempt >= 5 and state <> 'cancelled' end)::int as failing
-		from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled') group by 1, 2 order by 1, 2`,
-		upkeep{}.Kind(), commands.ErrMailDeferred.Error())
+	rows, err := c.pool.Query(ctx, `with job as (
+			select kind, state::text as state,
+				case state
+					when 'cancelled' then false
+					when 'discarded' then kind <> $1 or not exists (select from jobs.river_job later
+						where later.kind = $1 and later.args = job.args and later.id > job.id and later.state = 'completed')
+					else attempt >= 5
+				end as failing,
+				coalesce(errors[cardinality(errors)] ->> 'error' like '%' || $2 || '%', false) as deferred,
+				attempted_at > greatest(now() - $3::interval,
+					(select max(finalized_at) from jobs.river_job where state = 'completed' and queue = $4 and kind <> $5)) as fresh
+			from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled')
+		)
+		select kind, state, count(*)::int as n, count(*) filter (where failing
+			and (not deferred or fresh and (select count(*) from job where failing and deferred and fresh) >= $6))::int as failing
+		from job group by 1, 2 order by 1, 2`,
+		upkeep{}.Kind(), commands.ErrRecipientDeferred.Error(), keptComplete, mailQueue, resetLink{}.Kind(), deferredMails)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}

@@ -100,7 +100,7 @@ func TestRefusals(t *testing.T) {
 		return nil
 	}})
 	patient := open(t, "smtp://"+busy.Addr+"?from=a@example.com", busy)
-	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, commands.ErrMailRefused) || errors.Is(err, commands.ErrMailDeferred) {
+	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, commands.ErrRecipientRefused) || errors.Is(err, commands.ErrRecipientDeferred) {
 		t.Errorf("a busy server: %v", err)
 	}
 	if err := patient.Send(t.Context(), letter); err != nil || len(busy.Mails()) != 1 {
@@ -112,7 +112,7 @@ func TestRefusals(t *testing.T) {
 		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such mailbox: " + letter.To}
 	}})
 	err := open(t, "smtp://"+final.Addr+"?from=a@example.com", final).Send(t.Context(), letter)
-	if !errors.Is(err, commands.ErrMailRefused) || tries != 1 {
+	if !errors.Is(err, commands.ErrRecipientRefused) || tries != 1 {
 		t.Errorf("%d tries of what was refused for good: %v", tries, err)
 	}
 	if text := fmt.Sprint(err); !strings.Contains(text, "550") || !strings.Contains(text, "5.1.1") || !strings.Contains(text, "for good") || strings.Contains(text, "@") {
@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What a server says of the recipient is that mail's own failure, all else concerns every mail.
+// What a server says of the recipient is that mail's own failure, and ends it where there is no such mailbox. All else concerns every mail.
 func TestWhoARefusalConcerns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -141,18 +141,25 @@ func TestWhoARefusalConcerns(t *testing.T) {
 		want     error // nil for one that concerns every mail
 		atTheEnd bool  // of the mail, and not for its recipient
 	}{
-		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrMailRefused, false},
-		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrMailRefused, true},
-		{552, smtp.EnhancedCode{5, 2, 2}, commands.ErrMailRefused, false},
-		{550, smtp.NoEnhancedCode, commands.ErrMailRefused, false},
-		{450, smtp.EnhancedCode{4, 2, 1}, commands.ErrMailDeferred, false},
-		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrMailDeferred, false},
-		{450, smtp.NoEnhancedCode, commands.ErrMailDeferred, false},
-		{554, smtp.EnhancedCode{5, 7, 1}, nil, false}, // relay access denied
-		{550, smtp.EnhancedCode{5, 1, 8}, nil, true},  // the sender is not known
+		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, false},
+		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, true},
+		{552, smtp.EnhancedCode{5, 2, 2}, commands.ErrRecipientRefused, false},
+		{550, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false}, // as Exim says that it does not relay
+		{450, smtp.EnhancedCode{4, 2, 1}, commands.ErrRecipientDeferred, false},
+		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, false},
+		{450, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false},
+		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false},  // Microsoft: there is no such mailbox
+		{553, smtp.EnhancedCode{5, 6, 7}, commands.ErrRecipientRefused, false},  // the address has letters that the server does not know
+		{554, smtp.EnhancedCode{5, 7, 1}, commands.ErrRecipientDeferred, false}, // no right to relay, or to write to this mailbox
+		{450, smtp.EnhancedCode{4, 1, 2}, commands.ErrRecipientDeferred, false}, // the domain is not found
+		{452, smtp.EnhancedCode{4, 3, 1}, commands.ErrRecipientDeferred, false},
+		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, true},
+		{550, smtp.EnhancedCode{5, 1, 8}, nil, false}, // the sender is not known
+		{550, smtp.EnhancedCode{5, 1, 8}, nil, true},
+		{450, smtp.EnhancedCode{4, 1, 8}, nil, false},
 		{550, smtp.NoEnhancedCode, nil, true},
-		{452, smtp.EnhancedCode{4, 3, 1}, nil, false}, // the disk is full
-		{421, smtp.EnhancedCode{4, 3, 2}, nil, false},
+		{452, smtp.EnhancedCode{4, 3, 1}, nil, true}, // the disk is full
+		{554, smtp.EnhancedCode{5, 7, 1}, nil, true}, // the text is taken for spam
 	} {
 		refusal := &smtp.SMTPError{Code: c.code, EnhancedCode: c.status, Message: "no, " + letter.To}
 		o := mailtest.Options{RefuseRecipient: func(string) error { return refusal }}
@@ -161,7 +168,7 @@ func TestWhoARefusalConcerns(t *testing.T) {
 		}
 		server := mailtest.New(t, o)
 		err := open(t, "smtp://"+server.Addr+"?from=a@example.com", server).Send(t.Context(), letter)
-		for _, kind := range []error{commands.ErrMailRefused, commands.ErrMailDeferred} {
+		for _, kind := range []error{commands.ErrRecipientRefused, commands.ErrRecipientDeferred} {
 			if errors.Is(err, kind) != (kind == c.want) {
 				t.Errorf("%d %v, at the end %v: %v; want %v", c.code, c.status, c.atTheEnd, err, c.want)
 			}

@@ -11,7 +11,6 @@ import (
 	netmail "net/mail"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,7 +88,7 @@ func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
 	if err := message.To(m.To); err != nil {
-		return fmt.Errorf("%w: its address cannot be written to", commands.ErrMailRefused)
+		return fmt.Errorf("%w: its address cannot be written to", commands.ErrRecipientRefused)
 	}
 	message.Subject(m.Subject)
 	message.SetDate()
@@ -108,12 +107,12 @@ func nameless(err error) error {
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
 		why := fmt.Sprintf("%s: %s", refusal.Reason, strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))
 		switch {
-		case !refusesRecipient(refusal):
+		case !ofRecipient(refusal):
 			return fmt.Errorf("the server does not take the mail, %s", why)
-		case refusal.IsTemp():
-			return fmt.Errorf("%w, %s", commands.ErrMailDeferred, why)
+		case forGood(refusal):
+			return fmt.Errorf("%w, %s", commands.ErrRecipientRefused, why)
 		default:
-			return fmt.Errorf("%w, %s", commands.ErrMailRefused, why)
+			return fmt.Errorf("%w, %s", commands.ErrRecipientDeferred, why)
 		}
 	}
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {
@@ -122,17 +121,27 @@ func nameless(err error) error {
 	return err
 }
 
-// refusesRecipient reports whether a server would take a mail to somebody else. RFC 3463 tells: the second number of a status is 1 for addresses and 2
-// for mailboxes. A server without such statuses answers RCPT with one of the codes that RFC 5321 has for mailboxes.
-func refusesRecipient(e *mail.SendError) bool {
-	if e.Reason != mail.ErrSMTPRcptTo && e.Reason != mail.ErrSMTPDataClose {
+// ofRecipient reports whether a server may take a mail to somebody else: it refuses the recipient, or after the whole mail their address or mailbox. The
+// second number of a status (RFC 3463) is 1 for addresses, of which 1.7 and 1.8 are the sender's, and 2 for mailboxes.
+func ofRecipient(e *mail.SendError) bool {
+	_, status, _ := strings.Cut(e.EnhancedStatusCode(), ".")
+	switch {
+	case status == "1.7" || status == "1.8":
+		return false
+	case e.Reason == mail.ErrSMTPRcptTo:
+		return e.ErrorCode() >= 400 // and not a connection that was lost
+	case e.Reason == mail.ErrSMTPDataClose:
+		return strings.HasPrefix(status, "1.") || strings.HasPrefix(status, "2.")
+	default:
 		return false
 	}
-	if status := strings.Split(e.EnhancedStatusCode(), "."); len(status) == 3 {
-		ofSender := status[1] == "1" && (status[2] == "7" || status[2] == "8")
-		return (status[1] == "1" || status[1] == "2") && !ofSender
-	}
-	return e.Reason == mail.ErrSMTPRcptTo && slices.Contains([]int{450, 550, 551, 552, 553}, e.ErrorCode())
+}
+
+// forGood reports whether a status says that the address or mailbox takes no mail at all. Others, such as that of a server that may not relay, may be
+// mended by their operators. 5.4.1 is what Microsoft's servers say of an address that there is not, 5.6.7 one in letters that a server does not know.
+func forGood(e *mail.SendError) bool {
+	status := e.EnhancedStatusCode()
+	return strings.HasPrefix(status, "5.1.") || strings.HasPrefix(status, "5.2.") || status == "5.4.1" || status == "5.6.7"
 }
 
 func (s *Server) send(ctx context.Context, message *mail.Msg) error {

@@ -43,6 +43,8 @@ func newEraser(
 	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, people *directory.Directory, box *inbox.Inbox, reads *queries.Queries,
 ) *commands.Eraser {
 	return &commands.Eraser{
-		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{local.NewAccounts(pool), links, people, tours.New(pool), box},
+		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{
+			local.NewAccounts(pool), links, jobs.NewInvitationLimit(pool), people, tours.New(pool), box,
+		},
 	}
 }

@@ -56,7 +56,7 @@ func (o jobsObservation) health() (list []string) {
 		list = append(list, fmt.Sprintf("no jobs have been made yet from the last %d events", o.lag))
 	}
 	if o.anotherLog {
-		list = append(list, "the event store held another log than before when this node started: no jobs were made from what that held then")
+		list = append(list, "the event store holds another log than jobs were made from; what it held when that was noticed makes none")
 	}
 	return list
 }
@@ -72,7 +72,7 @@ func (m jobsMonitor) collect(ch chan<- prometheus.Metric, o jobsObservation) {
 // countAttempts counts how the attempts at jobs went on this node.
 func countAttempts(metrics prometheus.Registerer) func(kind string, outcome jobs.Outcome) {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "flagledger_job_attempts_total", Help: "Attempts at jobs on this node, by how they went: completed, failed or interrupted.",
+		Name: "flagledger_job_attempts_total", Help: "Attempts at jobs on this node, by how they went: completed, failed, postponed or interrupted.",
 	}, []string{"kind", "outcome"})
 	metrics.MustRegister(attempts)
 	return func(kind string, outcome jobs.Outcome) { attempts.WithLabelValues(kind, string(outcome)).Inc() }

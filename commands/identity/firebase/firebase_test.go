@@ -307,7 +307,7 @@ func TestLinksThatFirebaseDoesNotMail(t *testing.T) {
 		"EMAIL_NOT_FOUND": {false, false}, "INVALID_EMAIL": {true, true}, "USER_DISABLED": {true, true}, "TOO_MANY_ATTEMPTS_TRY_LATER : Wait": {true, false},
 	} {
 		err := unmailed(fmt.Errorf("call: %w", &googleapi.Error{Code: 400, Message: code}))
-		if (err != nil) != want.fails || errors.Is(err, commands.ErrMailRefused) != want.forGood {
+		if (err != nil) != want.fails || errors.Is(err, commands.ErrRecipientRefused) != want.forGood {
 			t.Errorf("%s: %v", code, err)
 		}
 	}

@@ -45,7 +45,7 @@ func unmailed(err error) error {
 	case "EMAIL_NOT_FOUND":
 		return nil
 	case "INVALID_EMAIL", "USER_DISABLED": // anyone may ask for a link to such an address: to try it again would only tell of jobs that fail
-		return fmt.Errorf("%w: %s", commands.ErrMailRefused, code)
+		return fmt.Errorf("%w: %s", commands.ErrRecipientRefused, code)
 	default:
 		return secretless(err)
 	}

@@ -1,0 +1,185 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// The bound is one for all nodes, in whatever case the address is written. A node that starts later knows what was mailed before.
+func TestAnAddressGetsFewInvitations(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	var later atomic.Int64
+	o.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	me, you := addresses(1)[0], addresses(1)[0]
+	invite := func(times int, email string) {
+		for i := range times {
+			if i%2 == 0 {
+				email = strings.ToUpper(email)
+			}
+			o.invited(email)
+		}
+		o.done()
+	}
+	got := func(email string) (n int) {
+		for _, to := range o.mails() {
+			if strings.EqualFold(to, email) {
+				n++
+			}
+		}
+		return n
+	}
+	stop, stopOther := o.run(), o.run()
+	invite(maxInvitations+3, me)
+	invite(1, you)
+	if got(me) != maxInvitations || got(you) != 1 {
+		t.Errorf("one address got %d invitations, another %d", got(me), got(you))
+	}
+	stop()
+	stopOther()
+	o.run()
+	invite(2, me)
+	if got(me) != maxInvitations {
+		t.Errorf("the address got %d invitations after another node started", got(me))
+	}
+	later.Store(int64(invitationWindow))
+	invite(1, me)
+	if got(me) != maxInvitations+1 {
+		t.Errorf("the address got %d invitations after an hour", got(me))
+	}
+	if err := NewInvitationLimit(o.pool).RemoveOld(t.Context(), o.now()); err != nil {
+		t.Fatal(err)
+	}
+	var kept int
+	if err := o.pool.QueryRow(t.Context(), `select count(*) from keep.mailed_invitations`).Scan(&kept); err != nil || kept != 1 {
+		t.Errorf("%d invitations are kept in mind: %v", kept, err)
+	}
+}
+
+// A mail that was not sent takes no place from others. It waits for one until it is sent.
+func TestInvitationsThatFailAreNotLost(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	var later, postponed atomic.Int64
+	o.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	o.attempted = func(_ string, outcome Outcome) {
+		if outcome == Postponed {
+			postponed.Add(1)
+		}
+	}
+	o.refuse(errors.New("connection refused"))
+	me := addresses(1)[0]
+	for range maxInvitations {
+		o.invited(me)
+	}
+	stop := o.run()
+	eventually(t, "all mails have failed", func() bool {
+		var failed, places int
+		err := o.pool.QueryRow(t.Context(), `select (select count(*) from jobs.river_job where errors is not null), (select count(*) from keep.mailed_invitations)`).Scan(&failed, &places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return failed == maxInvitations && places == 0
+	})
+	stop()
+	// Whoever is invited meanwhile is first.
+	o.refuse(nil)
+	if _, err := o.pool.Exec(t.Context(), `update jobs.river_job set state = 'retryable', scheduled_at = now() + interval '1 day' where state in ('available', 'retryable')`); err != nil {
+		t.Fatal(err)
+	}
+	o.invited(me)
+	o.run()
+	eventually(t, "the new mail is sent", func() bool { return len(o.mails()) == 1 })
+	o.wake()
+	eventually(t, "one waits for a place", func() bool {
+		return states(t, o.pool, MemberInvitation{}.Kind())["scheduled"] == 1 && len(o.mails()) == maxInvitations && postponed.Load() > 0
+	})
+	later.Store(int64(invitationWindow))
+	o.done()
+	if n := len(o.mails()); n != maxInvitations+1 {
+		t.Errorf("%d mails were sent", n)
+	}
+}
+
+// A mail that is on its way holds its place, which may become free.
+func TestPlacesOfMailsUnderWay(t *testing.T) {
+	t.Parallel()
+	pool := newOffice(t).pool
+	limit := NewInvitationLimit(pool)
+	const email = "me@example.com"
+	take := func(job int64, email string, want place) {
+		t.Helper()
+		found, err := limit.take(t.Context(), job, email, time.Now())
+		if err != nil || found != want {
+			t.Errorf("job %d found %v, want %v: %v", job, found, want, err)
+		}
+	}
+	become := func(job int64, state string) {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), `insert into jobs.river_job (id, kind, args, queue, max_attempts, state, finalized_at)
+			values ($1, $2, '{}', $3, 12, $4::jobs.river_job_state, case when $4 = 'completed' then now() end)
+			on conflict (id) do update set state = excluded.state, finalized_at = excluded.finalized_at`, job, MemberInvitation{}.Kind(), mailQueue, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for job := range int64(maxInvitations) {
+		become(job, "running")
+		take(job, email, placeTaken)
+	}
+	take(10, email, noPlaceForNow)
+	for job := range int64(maxInvitations) {
+		become(job, "completed")
+	}
+	take(10, email, noPlace)
+	stopped, stop := context.WithCancel(t.Context())
+	stop() // the node
+	if err := limit.giveUp(stopped, 0); err != nil {
+		t.Fatal(err)
+	}
+	take(10, email, placeTaken)
+	take(11, email, noPlace)
+	// Somebody has changed their address, and the job is tried once more.
+	take(10, "new@example.com", placeTaken)
+	take(11, email, placeTaken)
+	for job := range int64(maxInvitations - 1) {
+		take(20+job, "new@example.com", placeTaken)
+	}
+	take(30, "new@example.com", noPlace)
+}
+
+// Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of another's.
+func TestJobsThatInviteAtOnce(t *testing.T) {
+	t.Parallel()
+	limit := NewInvitationLimit(newOffice(t).pool)
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var places []int64
+	for job := range int64(40) {
+		running.Go(func() {
+			found, err := limit.take(t.Context(), job, "me@example.com", time.Now())
+			if err != nil {
+				t.Error(err)
+			}
+			if found == placeTaken {
+				mu.Lock()
+				defer mu.Unlock()
+				places = append(places, job)
+			}
+		})
+	}
+	running.Wait()
+	if len(places) != maxInvitations {
+		t.Fatalf("%d jobs may invite", len(places))
+	}
+	for _, job := range places {
+		if found, err := limit.take(t.Context(), job, "me@example.com", time.Now()); found != placeTaken || err != nil {
+			t.Errorf("the next attempt of a job: %v, %v", found, err)
+		}
+	}
+}
