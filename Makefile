@@ -28,12 +28,11 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 	$(GO) test -short $$($(GO) list ./... | grep -v -e /embedded -e /pgtest -e /firebase -e /npmtest -e /events/eventstore)
 	$(GO) test -run '^TestAStory$$' ./http
 
-# The API's tests run on both engines; those of Postgres's own faults, and of what no event store has a part in (nodetest.SameOnAllEngines), only
-# on Postgres.
+# The API's tests run on both engines, but for those that call nodetest.RunOnce. Many tests wait for servers: more run at once than there are cores.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
-	$(PGRUN) $(GO) test -race -timeout 30m ./...
-	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -timeout 30m -skip 'Postgres|Kill' ./http ./cmd/flagledger/node
+	$(PGRUN) $(GO) test -race -parallel 4 -timeout 30m ./...
+	FLAGLEDGER_TEST_ENGINE=eventstore $(PGRUN) $(GO) test -race -parallel 4 -timeout 30m ./http ./cmd/flagledger/node
 	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
 
 .PHONY: bench

@@ -15,7 +15,7 @@ import (
 const billingPath = "/api/v1/billing"
 
 func TestSubscription(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant without one": func(t *testing.T, me *nodetest.Client) {
 			none := map[string]any{

@@ -15,7 +15,7 @@ import (
 // member of the answer with its type, and the shape of an error. The OpenAPI document has these rows, the additions, and nothing else.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
 	_, operations := root.Document()

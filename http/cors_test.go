@@ -34,7 +34,7 @@ const sentByBrowsers = "authorization,content-type,idempotency-key,if-match,if-n
 
 func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	const app, other = "https://app.example.com", "http://localhost:5173"
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{app, other}}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
@@ -107,7 +107,7 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 // A page cannot read why a preflight request is refused, and all who sit behind one address would share its limit.
 func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	const app = "https://app.example.com"
 	limits := nodetest.Generous
 	limits.Anonymous = 1000 // the service is asked for its health until it has started
@@ -131,7 +131,7 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 
 func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{"*"}}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	for _, origin := range []string{"https://app.example.com", "https://any.example", "capacitor://localhost", "null"} {
@@ -142,7 +142,7 @@ func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 }
 
 func TestBrowsersOfOtherOriginsMayCallNothing(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"unless an origin is listed": func(t *testing.T, me *nodetest.Client) {
 			preflight(me.Service, "https://app.example.com", "/api/v1/flags", "GET", "authorization").Refused(405)

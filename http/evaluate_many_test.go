@@ -158,7 +158,7 @@ func TestEvaluatingManyFlags(t *testing.T) {
 
 func TestEvaluatingManyFlagsEndsWithTheCall(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	for i := range 100 {

@@ -22,7 +22,7 @@ func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 
 func TestFirebase(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s, e := onFirebase(t)
 	second := s.SecondNode()
 	refused := func(c *nodetest.Client) func() bool {

@@ -266,10 +266,8 @@ func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 // While nothing can be appended, a request is under way; then it fails, and may be made again.
 func TestARequestUnderWayOnPostgres(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t) // it holds the log of the Postgres engine
 	s := nodetest.New(t)
-	if s.Config.EventStoreURL != "" {
-		t.Skip("it holds the log of the Postgres engine")
-	}
 	me := s.SignUp("me@example.com")
 	pool, err := pgxpool.New(t.Context(), s.DatabaseURL)
 	if err != nil {

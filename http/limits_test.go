@@ -59,7 +59,7 @@ func saysWhenToRetry(a *nodetest.Answer) {
 }
 
 func TestTheLimitOfATenant(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := limited(t, 50, 1_000_000, 1_000_000)
 	me := s.SignUp("me@example.com")
 	other := me.NewTenant("other")
@@ -159,7 +159,7 @@ func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 }
 
 func TestTheLimitOfAnAddress(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1000, 1000)
 	me := s.SignUp("me@example.com")
 	from := func(c *nodetest.Client, address, path string, headers ...string) *nodetest.Answer {
@@ -181,7 +181,7 @@ func TestTheLimitOfAnAddress(t *testing.T) {
 }
 
 func TestGuessingSecrets(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	me := s.SignUp("me@example.com")
 	known, secret := me.OAuthClient("c", "flags:read")
@@ -205,7 +205,7 @@ func TestGuessingSecrets(t *testing.T) {
 }
 
 func TestGuessingPasswords(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	s.SignUp("known@example.com")
 	s.SignUp("other@example.com")
@@ -239,7 +239,7 @@ func TestGuessingPasswords(t *testing.T) {
 // Whoever reads the mails has the link, and not the password.
 func TestGuessingThePasswordWithALink(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	account := newAccount(s.Anonymous())
 	link, token := linkTo(t, server, account.email, 1)
@@ -255,7 +255,7 @@ func TestGuessingThePasswordWithALink(t *testing.T) {
 }
 
 func TestGuessingOnesOwnPassword(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	me := s.SignUp("me@example.com")
 	guess := func(headers ...string) *nodetest.Answer {

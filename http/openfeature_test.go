@@ -71,7 +71,7 @@ func details[T any](t *testing.T, got openfeature.GenericEvaluationDetails[T], v
 
 func TestOpenFeatureForGo(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := nodetest.Shared(t)
 	me := s.SignUp(nodetest.Address()).NewTenant("stage")
 	setStage(me)
@@ -156,7 +156,7 @@ func TestOpenFeatureForGo(t *testing.T) {
 }
 
 func TestOpenFeatureForJavaScript(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	poor := limited(t, 20, 1_000_000, 1_000_000).SignUp("poor@example.com")
 	folder, err := npmtest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	npmtest.Check(t, err)

@@ -197,7 +197,7 @@ func TestPasswords(t *testing.T) {
 // While the sessions cannot be ended the password stays as it is, so that the same request can be made again.
 func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	mails, store := mailtest.New(t, mailtest.Options{}), esdbtest.New(t)
 	c := node.Config{EventStoreURL: store.URL(), Environment: "development", Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"}}
 	s := nodetest.Start(t, pgtest.Migrated(t), c, nodetest.Log(t))
@@ -235,7 +235,7 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 // A refresh that cannot be answered does not use the token up, and one of a stolen token ends its session as soon as that can be done.
 func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	book, store := &nodetest.LogBook{}, esdbtest.New(t)
 	s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: store.URL(), Environment: "development"}, book.Logger())
 	nobody := s.Anonymous()
@@ -341,7 +341,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 // In body, in headers and in what the service does: nobody learns whether an address is known. Hashing takes nearly all the time of a sign-in, and its
 // memory shows that it is done, however fast the machine is.
 func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // beside no other, whose memory would count too
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	const hash = 16 << 20
 	s, _ := mailedHashing(t, "production", hash>>10)
 	account := newAccount(s.Anonymous())

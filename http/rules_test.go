@@ -149,7 +149,7 @@ func TestSettingRules(t *testing.T) {
 }
 
 func TestRulesThatAreRefused(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"all that is wrong is named at once": func(t *testing.T, me *nodetest.Client) {
 			a, _ := me.TwoVariations("k")

@@ -87,7 +87,7 @@ func TestATenantsStreamsAreLimited(t *testing.T) {
 }
 
 func TestAStreamIsOpenForALimitedTime(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	me := streaming(t, flagledgerhttp.StreamLimits{Life: 200 * time.Millisecond}).SignUp("me@example.com")
 	listen(me).ends()
 }
@@ -112,7 +112,7 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 // A stream outlives what the server allows for reading a request and for answering it, and is no duration among the metrics.
 func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	server := httptest.NewUnstartedServer(nil)
@@ -179,7 +179,7 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 }
 
 func TestASlowReaderIsDropped(t *testing.T) {
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := streaming(t, flagledgerhttp.StreamLimits{Write: time.Second, Heartbeat: time.Millisecond})
 	me := s.SignUp("me@example.com")
 	server := httptest.NewUnstartedServer(nil)
@@ -205,7 +205,7 @@ func TestASlowReaderIsDropped(t *testing.T) {
 
 func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.Node.API.Server()

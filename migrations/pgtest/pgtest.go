@@ -253,7 +253,7 @@ func Cluster(ctx context.Context) (url string, stop func() error, err error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	p, err := embedded.Start(ctx, embedded.Options{Dir: dir})
+	p, err := embedded.Start(ctx, embedded.Options{Dir: dir, Settings: []string{"max_connections=500"}})
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -81,7 +81,7 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 // load, and the node that carries them on ends.
 func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	_, p := nodetest.OwnPostgres(t, "max_connections=60")
 	nodes := []string{"node1", "node2", "node3"}
 	urls := ownDatabase(t, p.URL(), append(nodes, "rebuilding", "psql")...)
@@ -148,7 +148,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 // With EventStoreDB facts take no connection to the database: the pool has those as well.
 func TestConnectionsBesideEventStoreDB(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	config := node.Config{EventStoreURL: esdbtest.New(t).URL(), Environment: "development"}
 	s := nodetest.Start(t, pgtest.Migrated(t), config, nodetest.Log(t))
 	me := s.SignUp("me@example.com")

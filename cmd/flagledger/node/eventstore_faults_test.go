@@ -65,7 +65,7 @@ func evaluating(t *testing.T, me *nodetest.Client, key string) (stop func()) {
 
 func TestAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
@@ -109,7 +109,7 @@ func calmTime(t *testing.T) (passed func() time.Duration) {
 // The leader hangs with its connections open and never comes back, and the others have elected a new one.
 func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	servers := esdbtest.NewCluster(t, 3)
 	url := esdbtest.ClusterURL(servers) + "&keepAliveInterval=-1" // so that nothing but the calls finds out
 	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
@@ -138,7 +138,7 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 
 func TestHealthTellsThatCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	server := esdbtest.NewTLS(t)
 	server.RequireCredentials("admin", "changeit")
 	url := server.URLAs("admin", "changeit")
@@ -157,7 +157,7 @@ func TestHealthTellsThatCredentialsAreRefused(t *testing.T) {
 
 func TestASlowEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
@@ -177,7 +177,7 @@ func TestASlowEventStore(t *testing.T) {
 // Connections break in the middle of appends, before and after the server has applied them: what is acknowledged is there, once.
 func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	const writers, each = 4, 15
@@ -218,7 +218,7 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 // The checkpoint of a read model moves on over others' events too. A rebuild that has caught up is as far as it, though no event of ours comes any more.
 func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	t.Parallel()
-	nodetest.SameOnAllEngines(t)
+	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("k", nil)

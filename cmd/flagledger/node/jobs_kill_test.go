@@ -14,6 +14,8 @@ import (
 
 // Whenever the server is killed, before or during a mail, the mail is sent, and not more often than once more for each kill.
 func TestKillingTheServerLosesNoMail(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
 	underWay, goOn := make(chan struct{}), make(chan struct{})
 	mails := mailtest.New(t, mailtest.Options{Refuse: func(n int) error {
 		if n == 1 {

@@ -3,7 +3,7 @@ package node_test
 import (
 	"testing"
 
-	"flagledger/migrations/pgtest"
+	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { nodetest.Main(m) }

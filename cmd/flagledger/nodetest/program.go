@@ -26,21 +26,41 @@ type Program struct {
 	Addr   string
 }
 
-// Build builds the binary as this test is built: with the race detector, if that is on.
+// built is the binary of Build.
+var built struct {
+	sync.Once
+	binary string
+	err    error
+}
+
+// Build builds the binary as this test is built: with the race detector, if that is on. It does so once in a process, whose TestMain must call Main.
 func Build(t testing.TB) *Program {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds and runs the program, and -short is set")
 	}
-	p := &Program{T: t, Binary: filepath.Join(t.TempDir(), "flagledger"), Dir: DataFolder(t), Addr: FreeAddress(t)}
-	arguments := []string{"build", "-o", p.Binary}
+	built.Do(func() { built.binary, built.err = build() })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return (&Program{Binary: built.binary}).In(t)
+}
+
+func build() (binary string, err error) {
+	dir, err := os.MkdirTemp("", "flagledger-binary-")
+	if err != nil {
+		return "", err
+	}
+	atEnd.Cleanup(func() { _ = os.RemoveAll(dir) })
+	binary = filepath.Join(dir, "flagledger")
+	arguments := []string{"build", "-o", binary}
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		arguments = append(arguments, "-race")
 	}
 	if output, err := exec.Command("go", append(arguments, "flagledger/cmd/flagledger")...).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
+		return "", fmt.Errorf("go build: %w\n%s", err, output)
 	}
-	return p
+	return binary, nil
 }
 
 // In is the same binary with a data folder and an address of its own.

@@ -15,8 +15,10 @@ import (
 var shared struct {
 	sync.Once
 	service *Service
-	process *process
 }
+
+// atEnd has the cleanups that wait for the end of the process.
+var atEnd process
 
 // Shared is one service for all tests of the process that ask for it. They have people and tenants of their own, change nothing of the whole
 // service, and take nothing for granted that others may do. The package's TestMain must call Main.
@@ -26,8 +28,8 @@ func Shared(t testing.TB) *Service {
 		t.Skip("it needs a Postgres, and -short is set")
 	}
 	shared.Do(func() {
-		shared.process = &process{TB: t}
-		shared.service = New(shared.process)
+		atEnd.TB = t
+		shared.service = New(&atEnd)
 	})
 	if shared.service == nil {
 		t.Fatal("the shared service has not started; the first test that asked for it says why")
@@ -35,23 +37,24 @@ func Shared(t testing.TB) *Service {
 	return shared.service.In(t)
 }
 
-// Main is pgtest.Main for a package whose tests use Shared.
+// Main is pgtest.Main for a package whose tests use Shared or Build.
 func Main(m *testing.M) {
-	pgtest.Main(m, func() {
-		if shared.process != nil {
-			shared.process.end()
-		}
-	})
+	pgtest.Main(m, atEnd.end)
 }
 
 // process is a TB whose cleanups wait for the end of the process.
 type process struct {
 	testing.TB
+	mu       sync.Mutex
 	cleanups []func()
 }
 
 // Cleanup implements testing.TB.
-func (p *process) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
+func (p *process) Cleanup(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cleanups = append(p.cleanups, f)
+}
 
 // Context implements testing.TB.
 func (p *process) Context() context.Context { return context.Background() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -16,15 +15,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events/postgres"
 	"flagledger/projections"
 	"flagledger/projections/models"
 )
 
-// Not parallel, as the other tests of this file: what is measured is the service, not its competition with other tests.
 func TestAnOutageOfPostgres(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")
@@ -128,57 +127,6 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	c.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u1"}`).Want(200)
 }
 
-// connect opens a connection that ends with the test.
-func connect(t testing.TB, databaseURL string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
-
-// column is what a query with one column finds.
-func column[T any](t testing.TB, conn *pgx.Conn, sql string) []T {
-	t.Helper()
-	rows, err := conn.Query(t.Context(), sql)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-// readModels is all rows of all read models, by table.
-func readModels(t testing.TB, databaseURL string) map[string][]string {
-	t.Helper()
-	conn := connect(t, databaseURL)
-	tables := map[string][]string{}
-	for _, table := range column[string](t, conn, `select tablename from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`) {
-		tables[table] = column[string](t, conn, `select t::text from read.`+table+` t order by t::text collate "C"`)
-	}
-	return tables
-}
-
-// sameReadModels compares read models table by table, and tells of the first rows that differ.
-func sameReadModels(t testing.TB, before, after map[string][]string) {
-	t.Helper()
-	for _, table := range slices.Sorted(maps.Keys(before)) {
-		if !slices.Equal(before[table], after[table]) {
-			missing := slices.DeleteFunc(slices.Clone(after[table]), func(row string) bool { return slices.Contains(before[table], row) })
-			t.Errorf("%s had %d rows; rebuilt, it has %d, of which %d were not there before: %.500v", table, len(before[table]), len(after[table]), len(missing), missing)
-		}
-		unused := []string{"projects", "flag_variations", "flag_environments", "invitations", "oauth_clients"} // by the load
-		if len(before[table]) == 0 && !slices.Contains(unused, table) {
-			t.Errorf("%s has no rows", table)
-		}
-	}
-}
-
 // recordCommits has the database keep an id of each commit of a read model, in the transaction of that commit.
 func recordCommits(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
@@ -196,26 +144,18 @@ func recordedCommits(t testing.TB, conn *pgx.Conn) []string {
 	return column[string](t, conn, `select id::text from commits`)
 }
 
-// settled waits until the service is in good health and its read models hold all of the log.
-func settled(s *nodetest.Service) {
-	s.T.Helper()
-	s.Eventually("the service is well", func() bool {
-		return strings.Contains(s.Anonymous().Attempt("GET", "/health", "").Body, `"status":"ok"`)
-	})
-	pool, err := node.OpenPool(s.T.Context(), s.DatabaseURL)
-	if err != nil {
-		s.T.Fatal(err)
+// kills is how often a test kills: FLAGLEDGER_KILLS, or as often as usual.
+func kills(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_KILLS")); err == nil {
+		return n
 	}
-	defer pool.Close()
-	store := s.Store()
-	s.Eventually("the read models hold all of the log", func() bool {
-		list, err := projections.Statuses(s.T.Context(), pool, models.All(), store)
-		return err == nil && !slices.ContainsFunc(list, func(status projections.Status) bool { return !status.Built || status.Lag > 0 })
-	})
+	return usual
 }
 
 // What is shown stays shown over a crash, though nothing else is written.
 func TestACrashOfPostgresHidesNothing(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
 	const crashes = 3
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
@@ -238,13 +178,11 @@ func TestACrashOfPostgresHidesNothing(t *testing.T) {
 }
 
 // The commits of read models do not wait for the disk: a crash may take the last ones back, and the projectors go back to the checkpoints that are left.
-// FLAGLEDGER_KILLS is how often Postgres is killed. It is killed some more where no commit has been taken back until then.
+// Postgres is killed some more where no commit has been taken back until then.
 func TestKillingPostgresUnderLoad(t *testing.T) {
 	t.Parallel()
-	kills := 20
-	if n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_KILLS")); err == nil {
-		kills = n
-	}
+	nodetest.RunOnce(t)
+	kills := kills(20)
 	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s") // commits of read models are brought to the disk by those of facts alone
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")

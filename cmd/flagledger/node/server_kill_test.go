@@ -1,9 +1,7 @@
 package node_test
 
 import (
-	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -13,10 +11,8 @@ import (
 )
 
 func TestKillingTheServerUnderLoad(t *testing.T) {
-	kills := 4
-	if n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_KILLS")); err == nil {
-		kills = n
-	}
+	t.Parallel()
+	nodetest.RunOnce(t)
 	i := nodetest.Build(t)
 	running := i.Serve()
 	if len(i.Processes()) < 2 {
@@ -26,7 +22,7 @@ func TestKillingTheServerUnderLoad(t *testing.T) {
 	c := s.SignUp("me@example.com")
 	l := startLoad(c, 6)
 	var starts []time.Duration
-	for range kills {
+	for range kills(4) {
 		l.more(50)
 		before := nodetest.Postmaster(i.Dir)
 		running.Kill()
