@@ -95,6 +95,28 @@ func TestTheLog(t *testing.T) {
 		}
 	})
 
+	t.Run("no device token and no word of a notification is logged", func(t *testing.T) {
+		const path, token, word = "/api/v1/notifications", "device:token-that-nobody-may-see", "word-that-nobody-may-see"
+		s := s.In(t)
+		me := s.SignUp(nodetest.Address())
+		me.Call("POST", path+"/device-tokens", map[string]string{"deviceToken": token, "deviceType": "web"}).Want(201)
+		me.Call("POST", path+"/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": word, "body": word, "type": "x", "data": map[string]string{"x": word}}).Want(201)
+		me.Call("POST", path+"/send", map[string]string{"userId": word, "tenantId": me.Tenant, "title": word, "type": "x"}).Refused(404)
+		s.Eventually("the push is logged", func() bool { return strings.Contains(book.String(), "was not pushed") })
+		s.Anonymous().Call("DELETE", path+"/device-tokens/"+token, nil).Refused(401)
+		me.Call("DELETE", path+"/device-tokens/"+token, nil).Want(204)
+		me.Call("DELETE", path+"/device-tokens/"+strings.ReplaceAll(token, ":", "%3A"), nil).Refused(404)
+		text := book.String()
+		if !strings.Contains(text, path+"/device-tokens/{token}") {
+			t.Errorf("the calls are not in the log")
+		}
+		for _, secret := range []string{token, strings.TrimPrefix(token, "device:"), word} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the log holds %s", secret)
+			}
+		}
+	})
+
 	t.Run("no machine's secret is logged", func(t *testing.T) {
 		const path, form, guess = "/api/v1/oauth/token", "application/x-www-form-urlencoded", "a-guess-that-nobody-may-see"
 		s := s.In(t)

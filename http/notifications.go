@@ -167,10 +167,13 @@ func (a *API) addNotifications() {
 	send.DefaultStatus = http.StatusCreated
 	send.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, send, a.sendNotification)
-	a.addDevices(tag, path+"/device-tokens")
+	a.addDevices(tag)
 }
 
-func (a *API) addDevices(tag, path string) {
+const devicesRoute = "/api/v1/notifications/device-tokens"
+
+func (a *API) addDevices(tag string) {
+	const path = devicesRoute
 	register(a, access{who: person}, operation("GET", path, "list-device-tokens", tag, "The devices that the caller's notifications are pushed to"),
 		func(ctx context.Context, in *PageInput) (*listOutput[deviceBody], error) {
 			devices, err := a.Inbox.Devices(ctx, principalOf(ctx).claims.UserID)
@@ -202,8 +205,9 @@ func (a *API) addDevices(tag, path string) {
 func (a *API) listNotifications(ctx context.Context, in *InboxInput) (*inboxOutput, error) {
 	query := inbox.List{UnreadOnly: in.UnreadOnly, Limit: in.Limit, Offset: in.Offset}
 	if in.Cursor != "" {
-		wrong, ok := map[string]string{}, false
-		if query.Before, ok = parseCursor(in.Cursor); !ok {
+		wrong := map[string]string{}
+		before, ok := parseCursor(in.Cursor)
+		if query.Before = before; !ok {
 			wrong["cursor"] = "must be one from Link rel=\"next\""
 		}
 		if in.Offset != 0 {
@@ -278,5 +282,5 @@ func (a *API) registerDevice(ctx context.Context, in *struct{ Body newDeviceBody
 	if isNew {
 		status = http.StatusCreated
 	}
-	return &deviceOutput{status, "/api/v1/notifications/device-tokens/" + url.PathEscape(d.Token), showDevice(d)}, nil
+	return &deviceOutput{status, devicesRoute + "/" + url.PathEscape(d.Token), showDevice(d)}, nil
 }

@@ -85,7 +85,7 @@ func TestNotifications(t *testing.T) {
 			nodetest.Same(t, "and all cleared", dev.Call("DELETE", inboxPath+"/clear", nil).Want(200).Object(), map[string]any{"success": true, "clearedCount": 2})
 			dev.Call("GET", a.Header.Get("Location"), nil).Refused(404)
 		},
-		"nobody sees another's": func(t *testing.T, me *nodetest.Client) {
+		"nobody sees another's": func(_ *testing.T, me *nodetest.Client) {
 			dev := me.Join("developer")
 			id := send(me, dev.UserID, "private")
 			for _, other := range []*nodetest.Client{me, me.Service.SignUp(nodetest.Address())} {

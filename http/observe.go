@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,11 +45,19 @@ func (a *API) observe(next http.Handler) http.Handler {
 			}
 			if a.Log.Enabled(r.Context(), level) {
 				req.log().Log(r.Context(), level, "request",
-					"method", r.Method, "path", r.URL.Path, "status", status, "took", took, "bytes", req.writer.bytes)
+					"method", r.Method, "path", loggedPath(r.URL.Path), "status", status, "took", took, "bytes", req.writer.bytes)
 			}
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// loggedPath is a path without the device token that it may end with: whoever has one can send to the device.
+func loggedPath(path string) string {
+	if strings.HasPrefix(path, devicesRoute+"/") {
+		return devicesRoute + "/{token}"
+	}
+	return path
 }
 
 // answerWriter notes the status and the size of an answer. http.ResponseController finds all else that the server's own writer can do.

@@ -73,10 +73,10 @@ type pushWorker struct {
 // NextRetry implements river.Worker.
 func (pushWorker) NextRetry(job *river.Job[devicePush]) time.Time {
 	wait := maxPushRetry
-	if n := time.Duration(job.Attempt); n < 5 {
-		wait = n * n * n * n * time.Second
+	if n := job.Attempt; n < 5 {
+		wait = time.Duration(n*n*n*n) * time.Second
 	}
-	return time.Now().Add(wait + rand.N(wait/10)) // not all at once after an outage
+	return time.Now().Add(wait + rand.N(wait/10)) //nolint:gosec // so that not all come at once; it need not be secret
 }
 
 // Work implements river.Worker. A push that was taken is noted also while the node stops, so that it is not made again.
