@@ -96,9 +96,15 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	o.run()
 	eventually(t, "the new mail is sent", func() bool { return len(o.mails()) == 1 })
 	o.wake()
-	eventually(t, "one waits for a place", func() bool {
-		return states(t, o.pool, MemberInvitation{}.Kind())["scheduled"] == 1 && len(o.mails()) == maxInvitations && postponed.Load() > 0
-	})
+	waits := func() bool {
+		got := states(t, o.pool, MemberInvitation{}.Kind())
+		return got["scheduled"] == 1 && got["completed"] == maxInvitations && postponed.Load() > 0
+	}
+	eventually(t, "one waits for a place", waits)
+	// Now that the others have been sent, it goes on waiting.
+	postponed.Store(0)
+	o.wake()
+	eventually(t, "it waits once more", waits)
 	later.Store(int64(invitationWindow))
 	o.done()
 	if n := len(o.mails()); n != maxInvitations+1 {
