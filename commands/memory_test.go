@@ -33,7 +33,7 @@ func newMemory() (*memory, *Writer) {
 
 // writer is that of one more node.
 func (m *memory) writer() *Writer {
-	return NewWriter(m, func(context.Context, events.Position, []string) bool { return true }, time.Now)
+	return NewWriter(m, NoWait, time.Now)
 }
 
 // Append implements events.Store.

@@ -22,8 +22,8 @@ type PasswordChange struct {
 	// Ends are the sessions that end with the old password: all, or all but the one that changes it. One that begins with the old password before
 	// Set is among them, or is told of by the provider later.
 	Ends EndSessions
-	// Set sets the password and ends the refresh tokens of those sessions. It is Unavailable where it comes too late, or another change was prepared
-	// since, and Invalid where only now the provider finds the password too weak: then the old one is good, and so is the link.
+	// Set sets the password and ends the refresh tokens of those sessions. Unavailable says that it came too late, or that another change was prepared
+	// since; Invalid, that the provider finds the password too weak. Either way nothing is set.
 	Set func(context.Context) error
 }
 
@@ -45,8 +45,8 @@ func UpdatePassword(ctx context.Context, w *Writer, provider Passwords, by By, c
 	return setPassword(ctx, w, by, change)
 }
 
-// setPassword ends the sessions and then sets the password. Where the first step fails nothing has changed. Where the second fails or is refused the
-// sessions have ended, and the old password is good. Either way the request may be made again.
+// setPassword ends the sessions and then sets the password. If the first step fails, nothing has changed. If the second fails, the sessions have ended
+// and the old password stays. Either way the request may be made again.
 func setPassword(ctx context.Context, w *Writer, by By, change PasswordChange) (Done, error) {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: change.Ends.UserID}
 	_, done, err := Do(ctx, w, by, change.Ends)

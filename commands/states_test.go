@@ -45,7 +45,7 @@ func (b breaking) Read(ctx context.Context, stream string, from events.Revision)
 func TestFoldingGoesOnWhereItBrokeOff(t *testing.T) {
 	store, w := newMemory()
 	given(t, w, 25)
-	other := NewWriter(breaking{store, 10}, func(context.Context, events.Position, []string) bool { return true }, time.Now)
+	other := NewWriter(breaking{store, 10}, NoWait, time.Now)
 	flag, err := Check(t.Context(), other, By{}, switchTo(true))
 	if err != nil || flag.Version != 26 {
 		t.Errorf("the flag is read up to version %d, %v; want 26", flag.Version, err)

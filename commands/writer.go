@@ -51,6 +51,9 @@ type Writer struct {
 // such as "flag."; without names it waits for the snapshot alone. It returns false where that takes too long.
 type Await func(ctx context.Context, position events.Position, names []string) bool
 
+// NoWait is the Await of a writer whose changes nobody reads at once.
+func NoWait(context.Context, events.Position, []string) bool { return true }
+
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
 const tenantCommands = 8
 

@@ -240,7 +240,7 @@ func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 func TestEventsBearTheTimeOfTheWritersClock(t *testing.T) {
 	store, _ := newMemory()
 	clock := time.Date(2026, 5, 1, 14, 0, 0, 123_456_789, time.FixedZone("", 2*60*60))
-	w := NewWriter(store, func(context.Context, events.Position, []string) bool { return true }, func() time.Time { return clock })
+	w := NewWriter(store, NoWait, func() time.Time { return clock })
 	given(t, w, 0)
 	if got, want := store.streams[theFlag.stream()][0].Time, time.Date(2026, 5, 1, 12, 0, 0, 123_000_000, time.UTC); got != want {
 		t.Errorf("the event is of %v, want %v", got, want)

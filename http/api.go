@@ -62,14 +62,14 @@ type Options struct {
 	Metrics  *prometheus.Registry
 	Log      *slog.Logger
 
-	// Health lists what is wrong although evaluation goes on; it is empty when all is well.
-	Health func() []string
+	// Troubles lists what is wrong although evaluation goes on; it is empty when all is well.
+	Troubles func() []string
 
-	Limits   limit.Limits
-	Features Features // events.FeaturePlans where nil
-	Streams  StreamLimits
-	Proxies  []netip.Prefix // whose X-Forwarded-For is believed
-	Origins  []string       // of the web pages that may call the interface, or "*"
+	Limits       limit.Limits
+	Features     Features // events.FeaturePlans where nil
+	StreamLimits StreamLimits
+	Proxies      []netip.Prefix // whose X-Forwarded-For is believed
+	Origins      []string       // of the web pages that may call the interface, or "*"
 
 	SuperUsers  commands.SuperUsers
 	PublicURL   string // without a slash at its end
@@ -80,14 +80,14 @@ type Options struct {
 // API serves the interface.
 type API struct {
 	Options
-	tokens    *tokens
-	limiter   *limit.Limiter
-	router    *chi.Mux
-	huma      huma.API
-	durations *durations
-	streams   prometheus.Gauge
-	ending    chan struct{} // closed when a server of the interface shuts down
-	end       func()
+	tokens      *tokens
+	limiter     *limit.Limiter
+	router      *chi.Mux
+	huma        huma.API
+	durations   *durations
+	openStreams prometheus.Gauge
+	ending      chan struct{} // closed when a server of the interface shuts down
+	end         func()
 
 	evaluateSchema, legacyEvaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
 }
@@ -99,10 +99,10 @@ func New(o Options) *API {
 	}
 	a := &API{
 		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), router: chi.NewMux(),
-		durations: newDurations(), streams: newStreamGauge(), ending: make(chan struct{}),
+		durations: newDurations(), openStreams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
-	o.Metrics.MustRegister(a.durations, a.streams)
+	o.Metrics.MustRegister(a.durations, a.openStreams)
 	a.router.Use(a.observe)
 	if len(o.Origins) > 0 {
 		a.router.Use(a.crossOrigin)
@@ -129,8 +129,8 @@ func (a *API) addRoutes(r chi.Router) {
 	r.Post(evaluateManyRoute, a.evaluateMany)
 	r.Post(ofrepRoute, a.ofrepEvaluate)
 	r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
-	r.Post(grantRoute, a.token)
-	r.Post(deprecating(legacyGrantRoute, a.token))
+	r.Post(grantRoute, a.issueToken)
+	r.Post(deprecating(legacyGrantRoute, a.issueToken))
 	r.Get(streamRoute, a.stream)
 	setUpHuma()
 	a.huma = humachi.New(r, a.openAPI())

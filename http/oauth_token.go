@@ -58,8 +58,8 @@ type tokenForm struct {
 	Scope        string `json:"scope,omitempty" doc:"Scopes separated by spaces; without it all that the client has" example:"flags:read flags:evaluate"`
 }
 
-// token is the token endpoint. It is no huma operation: its requests are no JSON.
-func (a *API) token(w http.ResponseWriter, r *http.Request) {
+// issueToken is the token endpoint. It is no huma operation: its requests are no JSON.
+func (a *API) issueToken(w http.ResponseWriter, r *http.Request) {
 	answer, err := a.grant(r)
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))

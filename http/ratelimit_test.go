@@ -32,7 +32,7 @@ func newAPIWithClock(limits limit.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
 		Live: snapshot.New(), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
-		Health: func() []string { return nil }, Limits: limits, Now: func() time.Time { return *clock },
+		Troubles: func() []string { return nil }, Limits: limits, Now: func() time.Time { return *clock },
 	}), clock
 }
 

@@ -83,17 +83,17 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	listener := a.Changes.Listen(p.tenant, p.environment.ID, a.Streams.PerTenant)
+	listener := a.Changes.Listen(p.tenant, p.environment.ID, a.StreamLimits.PerTenant)
 	if listener == nil {
 		h.Del("Cache-Control")
-		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.Streams.PerTenant)))
+		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.StreamLimits.PerTenant)))
 		return
 	}
 	defer listener.Close()
-	a.streams.Inc()
-	defer a.streams.Dec()
+	a.openStreams.Inc()
+	defer a.openStreams.Dec()
 	control := http.NewResponseController(w)
-	s := &sender{w: w, control: control, limit: a.Streams.Write}
+	s := &sender{w: w, control: control, limit: a.StreamLimits.Write}
 	if a.tell(r.Context(), s, listener, p, r.Header.Get("Last-Event-ID")) {
 		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the end that the server writes
 	}
@@ -103,9 +103,9 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 // the client no longer reads.
 func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, p *principal, lastEventID string) bool {
 	changes := a.Changes
-	heartbeat := time.NewTicker(a.Streams.Heartbeat)
+	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()
-	end := time.NewTimer(min(p.expires.Sub(a.Now()), a.Streams.Life))
+	end := time.NewTimer(min(p.expires.Sub(a.Now()), a.StreamLimits.Life))
 	defer end.Stop()
 
 	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret

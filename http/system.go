@@ -21,7 +21,7 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(a.Now())}
 	select {
 	case <-a.Live.Ready():
-		if body.Detail = a.Health(); len(body.Detail) > 0 {
+		if body.Detail = a.Troubles(); len(body.Detail) > 0 {
 			body.Status = "degraded"
 		}
 	default:

@@ -1,7 +1,6 @@
 package http_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -51,7 +50,7 @@ func BenchmarkToggle(b *testing.B) {
 		"10000 events": writeManyEvents, "270 KB of rules": writeFatRules,
 	} {
 		old := newToggler(b, me.NewTenant(name), "old")
-		w := commands.NewWriter(me.Service.Store(), func(context.Context, events.Position, []string) bool { return true }, time.Now)
+		w := commands.NewWriter(me.Service.Store(), commands.NoWait, time.Now)
 		write(b, w, commands.FlagRef{TenantID: old.client.Tenant, Key: old.key})
 		b.Run(name, func(b *testing.B) {
 			fresh := newToggler(b, old.client, "fresh")

@@ -68,7 +68,7 @@ func (o *office) mails() []string {
 
 func (o *office) run() (stop func()) {
 	o.t.Helper()
-	shown := func(context.Context, events.Position, []string) bool { return true }
+	shown := commands.NoWait
 	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown, o.now), Directory: o.people, PublicURL: "http://localhost", Now: o.now}, Attempted: o.attempted})
 }
 

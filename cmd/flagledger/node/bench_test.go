@@ -28,7 +28,7 @@ func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("durable/writers=%d", writers), func(b *testing.B) {
 			_, store := nodetest.BenchStore(b)
-			benchCommands(b, commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true }, time.Now), writers)
+			benchCommands(b, commands.NewWriter(store, commands.NoWait, time.Now), writers)
 		})
 		b.Run(fmt.Sprintf("readable/writers=%d", writers), func(b *testing.B) {
 			url, store := nodetest.BenchStore(b)

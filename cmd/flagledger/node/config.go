@@ -41,7 +41,7 @@ type Config struct {
 	Features      http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
 	Streams       http.StreamLimits `env:"-"`
-	Now           func() time.Time  `env:"-"` // time.Now; tests move it
+	Now           func() time.Time  `env:"-"` // required; tests move it
 	FlushEvery    time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
 	HashMemory    uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
 	PushEndpoint  string            `env:"-"` // of FCM, Google's where empty; tests have one of their own

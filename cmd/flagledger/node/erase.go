@@ -24,7 +24,7 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 		return err
 	}
 	defer pool.Close()
-	w := commands.NewWriter(store, func(context.Context, events.Position, []string) bool { return true }, c.Now)
+	w := commands.NewWriter(store, commands.NoWait, c.Now)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		return err

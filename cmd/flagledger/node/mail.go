@@ -14,7 +14,7 @@ type MailSettings struct {
 }
 
 // mailer sends mails through the server that the settings name, or to the log.
-func (c Config) mailer(log *slog.Logger) (commands.Mailer, error) {
+func (c Config) openMailer(log *slog.Logger) (commands.Mailer, error) {
 	if c.Mail.URL != "" {
 		return mail.Open(c.Mail.URL)
 	}

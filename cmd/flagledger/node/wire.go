@@ -41,7 +41,9 @@ type Node struct {
 
 // Start wires all parts together over a database at the newest schema, and sets them running until Stop.
 func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (n *Node, err error) {
-	c.fillIn()
+	if c.FlushEvery == 0 {
+		c.FlushEvery = flushInterval
+	}
 	p := &parts{Config: c, log: log, metrics: prometheus.NewRegistry()}
 	stop := sync.OnceFunc(p.stop)
 	defer func() {
@@ -59,18 +61,12 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	return &Node{API: p.api(), Ready: p.live.Ready(), Stop: stop}, nil
 }
 
-func (c *Config) fillIn() {
-	if c.FlushEvery == 0 {
-		c.FlushEvery = flushInterval
-	}
-}
-
 // parts are what a node is made of.
 type parts struct {
 	Config
 	log     *slog.Logger
 	metrics *prometheus.Registry
-	cleanup []func() // in the order of what they end
+	cleanup []func() // in the order of opening; stop runs them backwards
 
 	// What is opened.
 	store   events.Store
@@ -103,7 +99,7 @@ func (p *parts) stop() {
 	}
 }
 
-// open opens the event store, the database and the other parts of the outside.
+// open opens the stores, the mailer and the signing keys.
 func (p *parts) open(ctx context.Context, databaseURL string) error {
 	poolSize, err := p.poolSize()
 	if err != nil {
@@ -118,7 +114,7 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 		return err
 	}
 	p.cleanup = append(p.cleanup, p.pool.Close)
-	if p.mailer, err = p.Config.mailer(p.log); err != nil {
+	if p.mailer, err = p.openMailer(p.log); err != nil {
 		return err
 	}
 	if p.pusher, err = p.Config.pusher(ctx, p.log); err != nil {
@@ -196,8 +192,8 @@ func (p *parts) api() *http.API {
 		Inbox: p.inbox, Notifications: p.notify,
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,
-		Metrics: p.metrics, Log: p.log, Health: p.monitor.health, Now: p.Now,
-		Limits: p.Limits, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, Streams: p.Streams,
+		Metrics: p.metrics, Log: p.log, Troubles: p.monitor.health, Now: p.Now,
+		Limits: p.Limits, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
 }
@@ -211,10 +207,10 @@ func begin(ctx context.Context, following *reactions.Reactions) error {
 }
 
 // runAll runs the parts of a node, also after ctx ends. stop ends them and waits.
-func runAll(ctx context.Context, parts ...func(context.Context)) (stop func()) {
+func runAll(ctx context.Context, runs ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	for _, run := range parts {
+	for _, run := range runs {
 		running.Go(func() { run(ctx) })
 	}
 	return func() {

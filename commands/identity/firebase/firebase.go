@@ -232,7 +232,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	if token == "" {
 		return commands.PasswordChange{}, badLink()
 	}
-	link, err := p.follow(ctx, token, "") // whose it is, before it is used
+	link, err := p.readLink(ctx, token)
 	if err != nil {
 		return commands.PasswordChange{}, err
 	}
@@ -247,19 +247,27 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 		return commands.PasswordChange{}, accountDisabled()
 	}
 	return commands.PasswordChange{Ends: p.ends(user.UID, ""), Set: func(ctx context.Context) error {
-		_, err := p.follow(ctx, token, password)
-		return err
+		return p.setByLink(ctx, token, password)
 	}}, nil
 }
 
-// follow sets the password of the person whom a link was mailed to, and tells their address. Without a password it tells the address and the purpose of
-// any link, which stays good.
-func (p *Provider) follow(ctx context.Context, token, password string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error) {
+// readLink tells the address and the purpose of a mailed link, which stays good.
+func (p *Provider) readLink(ctx context.Context, token string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error) {
+	return p.callLink(ctx, &identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token})
+}
+
+// setByLink sets the password of the person whom a link was mailed to, and uses the link up.
+func (p *Provider) setByLink(ctx context.Context, token, password string) error {
+	_, err := p.callLink(ctx, &identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token, NewPassword: password})
+	return err
+}
+
+func (p *Provider) callLink(ctx context.Context, request *identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest) (
+	*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
-	link, err := p.toolkit.Accounts.ResetPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{
-		OobCode: token, NewPassword: password,
-	}).Context(ctx).Do()
+	link, err := p.toolkit.Accounts.ResetPassword(request).Context(ctx).Do()
 	if err != nil {
 		return nil, refusal(err, following)
 	}
@@ -316,7 +324,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	if token == "" {
 		return badLink()
 	}
-	link, err := p.follow(ctx, token, "")
+	link, err := p.readLink(ctx, token)
 	if err != nil {
 		return err
 	}
