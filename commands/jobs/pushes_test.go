@@ -236,3 +236,17 @@ func TestPushesOutliveTheirNode(t *testing.T) {
 		t.Errorf("the device got %v", got)
 	}
 }
+
+// The pushes of a node that died are made by another, and so are those that were added in between.
+func TestPushesOutliveTheDeathOfTheirNode(t *testing.T) {
+	p := newPushing(t)
+	me, tokens := p.person(1)
+	p.notify(me, "n00")
+	died, err := p.pool.Exec(t.Context(), `update jobs.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '2 minutes', attempted_by = '{dead}'`)
+	if err != nil || died.RowsAffected() != 1 {
+		t.Fatalf("%d jobs: %v", died.RowsAffected(), err)
+	}
+	p.notify(me, "n01")
+	p.run()
+	p.gets(tokens[0], "n00", "n01")
+}
