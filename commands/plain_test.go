@@ -58,6 +58,7 @@ func oneOfEach() []any {
 		DeleteClient{ClientRef: ClientRef{tenant, "c"}},
 		SetSubscription{TenantRef: tenant, Subscription: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: now}, Now: now},
 		SetPlan{TenantRef: tenant, Plan: events.StandardPlan},
+		NoteCustomer{TenantRef: tenant, CustomerID: "cus", Replaces: "other"},
 		RegisterUser{ID: "u", Provider: "password"},
 		EndSession{UserID: "u", SessionID: "s", Until: now},
 		EndSessions{UserID: "u", Before: now, Except: "s"},

@@ -21,6 +21,7 @@ var leastRoles = map[string]string{
 	"GET /api/v1/users/{userId}/product-tours/{tourKey}": "person", "PUT /api/v1/users/{userId}/product-tours/{tourKey}": "person",
 	"DELETE /api/v1/users/{userId}/product-tours/{tourKey}": "person",
 	"POST /api/v1/auth/logout":                              "person", "GET /api/v1/tenants": "person", "POST /api/v1/tenants": "person",
+	"POST /api/v1/billing/checkout": "admin", "POST /api/v1/billing/portal": "admin", "POST /api/v1/billing/webhook": "anyone",
 	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/usage": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
 	"PATCH /api/v1/tenants/{tenantId}": "admin", "DELETE /api/v1/tenants/{tenantId}": "admin",
 	"POST /api/v1/tenants/{tenantId}/environments": "admin", "DELETE /api/v1/tenants/{tenantId}/environments/{environment}": "admin",

@@ -49,6 +49,7 @@ type Options struct {
 	SignIn    *commands.SignIn
 	Inviter   *commands.Inviter
 	Tenancies *commands.Tenancies
+	Billing   *commands.Billing
 	Keys      *keys.Keys // that access tokens are signed with
 	Now       func() time.Time
 	Directory *directory.Directory
@@ -132,6 +133,7 @@ func (a *API) addRoutes(r chi.Router) {
 	r.Post(grantRoute, a.issueToken)
 	r.Post(deprecating(legacyGrantRoute, a.issueToken))
 	r.Get(streamRoute, a.stream)
+	r.Post(webhookRoute, a.webhook)
 	setUpHuma()
 	a.huma = humachi.New(r, a.openAPI())
 	a.addSystem()
@@ -143,6 +145,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addMembers()
 	a.addUsage()
 	a.addBilling()
+	a.addCheckout()
 	a.addPlatform()
 	a.addInvitations()
 	a.addProductTours()
@@ -159,6 +162,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.documentToken()
 	a.documentJWKS()
 	a.documentStream()
+	a.documentWebhook()
 	checkLegacyRoutes(a.huma.OpenAPI())
 }
 

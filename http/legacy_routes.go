@@ -47,6 +47,8 @@ var legacyRoutes = []legacyRoute{
 	{"DELETE", "/api/oauth/clients/{clientId}", "/api/v1/oauth/clients/{clientId}", ""},
 	{"POST", "/api/oauth/clients/{clientId}/rotate", "/api/v1/oauth/clients/{clientId}/rotate", ""},
 
+	{"POST", legacyCheckoutRoute, checkoutRoute, "It knows the plans `free`, `standard` and `premium`, and answers `url`. `free` answers the page on which the subscription is cancelled, or `successUrl` where there is none."},
+	{"POST", "/api/billing/portal", "/api/v1/billing/portal", ""},
 	{"GET", "/api/billing/subscription", "/api/v1/billing/subscription", ""},
 
 	{"GET", "/api/notifications", "/api/v1/notifications", ""},

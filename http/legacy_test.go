@@ -44,7 +44,8 @@ func TestLegacyRoutes(t *testing.T) {
 					t.Errorf("the description of %s is %q", name, description)
 				}
 				for _, part := range []string{"parameters", "requestBody", "responses", "security"} {
-					if part == "requestBody" && strings.HasSuffix(name, "/evaluate") {
+					isCheckout := name == "POST /api/billing/checkout"
+					if part == "requestBody" && (strings.HasSuffix(name, "/evaluate") || isCheckout) || part == "responses" && isCheckout {
 						continue // which is another
 					}
 					nodetest.Same(t, part+" of "+name, old[part], now[part])

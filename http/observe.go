@@ -40,7 +40,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 			if status < 400 && evaluates(route) {
 				level = slog.LevelDebug // thousands a second
 			}
-			if status == http.StatusTooManyRequests || preflight(r) {
+			if status == http.StatusTooManyRequests || preflight(r) || route == webhookRoute && status == http.StatusBadRequest {
 				level = slog.LevelDebug // as many as somebody sends
 			}
 			if a.Log.Enabled(r.Context(), level) {

@@ -95,7 +95,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 			t.Errorf("%s does not show the parameter %s", operation["operationId"], part)
 		}
 	}
-	mustSendTenant := []string{"GET /api/v1/flags", "POST /api/v1/flags", "GET /api/v1/flags/{flagKey}", "POST /api/v1/flags/{flagKey}/evaluate", "GET /api/v1/projects", "GET /api/v1/tenants/{tenantId}", "POST /api/v1/oauth/clients"}
+	mustSendTenant := []string{"GET /api/v1/flags", "POST /api/v1/flags", "GET /api/v1/flags/{flagKey}", "POST /api/v1/flags/{flagKey}/evaluate", "GET /api/v1/projects", "GET /api/v1/tenants/{tenantId}", "POST /api/v1/oauth/clients", "POST /api/v1/billing/checkout"}
 	if required := parameters["header X-Tenant-ID"]; required != slices.Contains(mustSendTenant, current(name)) {
 		t.Errorf("%s shows X-Tenant-ID as required: %v", name, required)
 	}

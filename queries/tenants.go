@@ -42,6 +42,16 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 	return ids, classify(err)
 }
 
+// Customers lists the ids of the tenants that are customers of the payment provider.
+func (q *Queries) Customers(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, `select id from read.tenants where deleted_at is null and subscription ->> 'customerId' <> '' order by id`)
+	if err != nil {
+		return nil, classify(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, classify(err)
+}
+
 // Tenant reads one tenant. It returns ErrNotFound where there is none of that id.
 func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
 	return one[Tenant](ctx, q.db, `select `+tenantColumns+` `+tenantFrom+`where t.id = $1`, id)

@@ -53,9 +53,10 @@ const (
 // Work is what a node does as jobs.
 type Work struct {
 	Mails *Mails
-	// Pushes and Notifications may be nil: then those jobs wait.
+	// Pushes, Notifications and Payments may be nil: then those jobs wait.
 	Pushes        *Pushes
 	Notifications *commands.Notifications
+	Payments      Follower
 	Upkeep        []Task
 	// Attempted, if set, is told how each attempt at a job went.
 	Attempted func(kind string, outcome Outcome)
@@ -86,6 +87,10 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if w.Pushes != nil {
 		river.AddWorker(workers, pushWorker{Pushes: w.Pushes, client: c, log: w.Log})
 		queues[pushQueue] = river.QueueConfig{MaxWorkers: pushWorkers}
+	}
+	if w.Payments != nil {
+		river.AddWorker(workers, paymentWorker(w.Payments))
+		queues[paymentQueue] = river.QueueConfig{MaxWorkers: paymentWorkers}
 	}
 	node, err := river.NewClient(riverpgxv5.New(c.pool), &river.Config{
 		Schema:                      migrations.JobsSchema,

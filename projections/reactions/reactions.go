@@ -66,6 +66,8 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	tenantID := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	fact, _ := e.Fact.(events.TenantFact)
 	switch fact := fact.(type) {
+	case events.TenantDeleted: // whose subscription is cancelled
+		return []jobs.Job{jobs.FollowPayments{Cause: e.ID.String(), TenantID: tenantID}}
 	case events.MemberInvited:
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
 	case events.MemberAdded:
@@ -81,7 +83,7 @@ func fromTenant(e events.Recorded) []jobs.Job {
 		if fact.To.Status == events.PastDue && fact.From.Status != events.PastDue {
 			return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PaymentFailed, TenantID: tenantID}}
 		}
-	case events.TenantCreated, events.TenantUpdated, events.TenantDeleted, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved,
+	case events.TenantCreated, events.TenantUpdated, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved,
 		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil
@@ -110,7 +112,7 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 
 // reactedTo are the stored names of the facts that react knows.
 var reactedTo = map[string]bool{
-	events.MemberInvited{}.StoredName(): true, events.MemberAdded{}.StoredName(): true, events.MemberJoined{}.StoredName(): true,
+	events.TenantDeleted{}.StoredName(): true, events.MemberInvited{}.StoredName(): true, events.MemberAdded{}.StoredName(): true, events.MemberJoined{}.StoredName(): true,
 	events.MemberRoleChanged{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
 	events.InvitationAccepted{}.StoredName(): true, events.SubscriptionChanged{}.StoredName(): true,
 }

@@ -36,6 +36,7 @@ type Config struct {
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 	Mail          MailSettings
 	Firebase      FirebaseSettings
+	Payment       PaymentSettings
 
 	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
 	Features      http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
@@ -92,7 +93,7 @@ func Load() (Config, error) {
 	if c.Log != "text" && c.Log != "json" {
 		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
 	}
-	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment)); err != nil {
+	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment), c.Payment.check()); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {

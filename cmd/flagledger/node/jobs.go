@@ -4,24 +4,33 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
-	"flagledger/commands/keep/idempotency"
-	"flagledger/commands/keep/inbox"
-	"flagledger/commands/keep/metering"
 )
 
 // upkeep is what one node does at regular times for all.
-func upkeep(requests *idempotency.Requests, meter *metering.Meter, links *jobs.Links, box *inbox.Inbox, pool *pgxpool.Pool, now func() time.Time) []jobs.Task {
-	invitations := jobs.NewInvitationLimit(pool)
+func (p *parts) upkeep() []jobs.Task {
+	invitations := jobs.NewInvitationLimit(p.pool)
 	return []jobs.Task{
-		{Name: "remove old Idempotency-Keys", Every: 10 * time.Minute, Do: requests.RemoveOld},
-		{Name: "remove expired tokens", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return local.RemoveExpired(ctx, pool, now()) }},
-		{Name: "remove old requests for links", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return links.RemoveOld(ctx, now()) }},
-		{Name: "remove old places of invitations", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return invitations.RemoveOld(ctx, now()) }},
-		{Name: "remove old notifications", Every: time.Hour, Do: box.RemoveOld},
-		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: meter.AddUp},
+		{Name: "remove old Idempotency-Keys", Every: 10 * time.Minute, Do: p.requests.RemoveOld},
+		{Name: "remove expired tokens", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return local.RemoveExpired(ctx, p.pool, p.Now()) }},
+		{Name: "remove old requests for links", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return p.links.RemoveOld(ctx, p.Now()) }},
+		{Name: "remove old places of invitations", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return invitations.RemoveOld(ctx, p.Now()) }},
+		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
+		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
+		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUp},
+		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
+}
+
+// compareSubscriptions has the subscription of each customer compared with what the payment provider has, in a job of its own.
+func (p *parts) compareSubscriptions(ctx context.Context) error {
+	if !p.billing.Configured() {
+		return nil
+	}
+	tenants, err := p.reads.Customers(ctx)
+	if err != nil {
+		return err
+	}
+	return p.payments.Compare(ctx, "comparison "+p.Now().UTC().Format(time.DateOnly), tenants)
 }

@@ -87,6 +87,8 @@ type parts struct {
 	links       *jobs.Links
 	inbox       *inbox.Inbox
 	notify      *commands.Notifications
+	payments    *jobs.Payments
+	billing     *commands.Billing
 	reactions   *reactions.Reactions
 	identity    provider
 	runIdentity func(context.Context)
@@ -145,6 +147,10 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	p.payments = jobs.NewPayments(p.queue, p.Now)
+	if p.billing, err = p.Config.billing(p.writer, p.payments, p.log); err != nil {
+		return err
+	}
 	p.reactions = reactions.New(p.pool, p.store, p.queue, p.log)
 	if err := begin(ctx, p.reactions); err != nil {
 		p.log.Warn("reactions cannot begin yet", "err", err)
@@ -159,8 +165,9 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 	work := jobs.Work{
 		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.people, PublicURL: p.PublicURL, Now: p.Now},
 		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live}, Notifications: p.notify,
-		Upkeep: upkeep(p.requests, p.meter, p.links, p.inbox, p.pool, p.Now),
-		Log:    p.log, Attempted: countAttempts(p.metrics),
+		Payments: p.billing,
+		Upkeep:   p.upkeep(),
+		Log:      p.log, Attempted: countAttempts(p.metrics),
 	}
 	p.cleanup = append(p.cleanup, runAll(ctx,
 		func(ctx context.Context) { p.live.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
@@ -189,7 +196,7 @@ func (p *parts) api() *http.API {
 	return http.New(http.Options{
 		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
 		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people, Inbox: p.inbox},
-		Inbox: p.inbox, Notifications: p.notify,
+		Billing: p.billing, Inbox: p.inbox, Notifications: p.notify,
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,
 		Metrics: p.metrics, Log: p.log, Troubles: p.monitor.health, Now: p.Now,

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"flagledger/commands"
+	"flagledger/commands/jobs"
+	"flagledger/commands/payment"
+)
+
+// PaymentSettings say how tenants pay.
+type PaymentSettings struct {
+	SecretKey     string `env:"STRIPE_SECRET_KEY"`
+	WebhookSecret string `env:"STRIPE_WEBHOOK_SECRET"`
+	Base          string `env:"STRIPE_API_BASE"`
+	PlanPrices    string `env:"STRIPE_PRICES"`
+	Currency      string `env:"STRIPE_CURRENCY" envDefault:"usd"`
+
+	ReturnOrigins []string `env:"FLAGLEDGER_RETURN_ORIGINS"`
+}
+
+func (s PaymentSettings) stripe() payment.Settings {
+	return payment.Settings{SecretKey: s.SecretKey, WebhookSecret: s.WebhookSecret, Base: s.Base, Currency: strings.ToLower(cmp.Or(s.Currency, "usd"))}
+}
+
+// check names the setting that is bad.
+func (s PaymentSettings) check() error {
+	if _, err := commands.ParsePlanPrices(s.PlanPrices); err != nil {
+		return fmt.Errorf("STRIPE_PRICES must be such as standard=price_123,enhanced=price_456: %w", err)
+	}
+	if _, err := commands.NewReturnURLs(s.ReturnOrigins, false); err != nil {
+		return fmt.Errorf("FLAGLEDGER_RETURN_ORIGINS: %w", err)
+	}
+	if s.SecretKey == "" {
+		if s.WebhookSecret != "" || s.PlanPrices != "" {
+			return errors.New("STRIPE_SECRET_KEY is needed where other settings of Stripe are made")
+		}
+		return nil
+	}
+	return s.stripe().Check()
+}
+
+// billing is how tenants pay, with Stripe where it is configured.
+func (c Config) billing(writer *commands.Writer, followed *jobs.Payments, log *slog.Logger) (*commands.Billing, error) {
+	b := &commands.Billing{Writer: writer, Events: followed, Now: c.Now, Log: log}
+	var err error
+	if b.Prices, err = commands.ParsePlanPrices(c.Payment.PlanPrices); err != nil {
+		return nil, err
+	}
+	if b.ReturnURLs, err = commands.NewReturnURLs(c.returnOrigins(), c.Environment == "development"); err != nil {
+		return nil, err
+	}
+	if c.Payment.SecretKey == "" {
+		return b, nil
+	}
+	if c.Payment.WebhookSecret == "" {
+		log.Warn("there is no STRIPE_WEBHOOK_SECRET: what is paid for is seen once a day")
+	}
+	b.Payments = payment.Open(c.Payment.stripe())
+	return b, nil
+}
+
+// returnOrigins are those of the setting, and else the service's own and those that may call it from a browser.
+func (c Config) returnOrigins() []string {
+	if len(c.Payment.ReturnOrigins) > 0 {
+		return c.Payment.ReturnOrigins
+	}
+	var list []string
+	if u, err := url.Parse(c.PublicURL); err == nil {
+		list = append(list, u.Scheme+"://"+u.Host)
+	}
+	for _, origin := range c.Origins {
+		if strings.HasPrefix(origin, "https://") || strings.HasPrefix(origin, "http://") { // * is none, and apps have schemes of their own
+			list = append(list, origin)
+		}
+	}
+	return list
+}

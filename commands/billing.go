@@ -1,0 +1,310 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"flagledger/events"
+)
+
+// Billing has tenants pay for plans and products at the payment provider, and gives them what they pay for.
+type Billing struct {
+	Writer     *Writer
+	Payments   Payments // nil where none is configured
+	Prices     PlanPrices
+	ReturnURLs ReturnURLs
+	Events     interface {
+		// Enqueue has Follow called for the tenant and the customer of an event, once for each id. It may be repeated.
+		Enqueue(ctx context.Context, e PaymentEvent) error
+	}
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Configured reports whether there is a payment provider.
+func (b *Billing) Configured() bool { return b.Payments != nil }
+
+// billingTimeout is how long a call waits for the payment provider and for its fact together.
+const billingTimeout = 9 * time.Second
+
+// The types of a checkout. PlanChange is one that is answered alone.
+const (
+	SubscriptionCheckout = "subscription"
+	PaymentCheckout      = "payment"
+	PlanChangeCheckout   = "plan_change"
+)
+
+const (
+	maxAmount    = 99_999_999 // the provider's
+	maxReferral  = 200        // characters, the provider's
+	maxPromoCode = 100
+	maxPaymentID = 255
+)
+
+var paymentIDPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// Checkout asks for a page on which a tenant pays.
+type Checkout struct {
+	TenantID          string
+	Type              string
+	SuccessURL        string
+	CancelURL         string
+	Plan              events.Plan // of a subscription
+	ProductID         string      // of a payment, as is the next
+	Amount            *int64
+	CustomerID        string
+	PromoCode         string
+	Coupons           []string
+	ReferralID        string
+	AffiliateReferral string // the old name of ReferralID
+	Legacy            bool   // in the old interface, which sells other plans
+	Key               string // the same when the request is made again
+}
+
+// CheckCheckout tells what is wrong with a checkout, in an error that names all fields; nil where nothing is.
+func (b *Billing) CheckCheckout(c Checkout) error {
+	wrong := fields{}
+	b.checkReturn(wrong, "successUrl", c.SuccessURL)
+	b.checkReturn(wrong, "cancelUrl", c.CancelURL)
+	switch c.Type {
+	case SubscriptionCheckout:
+		names := sellable(c.Legacy)
+		wrong.check(c.Plan != "", "planId", "is required for a subscription")
+		wrong.check(slices.Contains(names, string(c.Plan)), "planId", "must be one of %s", strings.Join(names, ", "))
+	case PaymentCheckout:
+		wrong.check(c.ProductID != "", "productId", "is required for a payment")
+		checkPaymentID(wrong, "productId", c.ProductID)
+		wrong.check(c.Amount != nil, "amount", "is required for a payment")
+		wrong.check(c.Amount == nil || *c.Amount > 0 && *c.Amount <= maxAmount, "amount", "must be a whole number from 1 to %d", maxAmount)
+	case "":
+		wrong.check(false, "type", "is required")
+	default:
+		wrong.check(false, "type", "must be %s or %s", SubscriptionCheckout, PaymentCheckout)
+	}
+	checkPaymentID(wrong, "customerId", c.CustomerID)
+	checkText(wrong, "promoCode", c.PromoCode, 0, maxPromoCode)
+	wrong.check(c.PromoCode == "" || len(c.Coupons) == 0, "promoCode", "must not be sent with discounts")
+	wrong.check(len(c.Coupons) <= 1, "discounts", "must be one at most")
+	for i, coupon := range c.Coupons {
+		wrong.check(coupon != "", fmt.Sprintf("discounts[%d].coupon", i), "is required")
+		checkPaymentID(wrong, fmt.Sprintf("discounts[%d].coupon", i), coupon)
+	}
+	checkText(wrong, "referralId", c.ReferralID, 0, maxReferral)
+	checkText(wrong, "affiliate_referral", c.AffiliateReferral, 0, maxReferral)
+	wrong.check(c.ReferralID == "" || c.AffiliateReferral == "" || c.ReferralID == c.AffiliateReferral, "affiliate_referral", "must not differ from referralId, whose old name it is")
+	return wrong.err()
+}
+
+// sellable are the names of the plans that a checkout may ask for.
+func sellable(legacy bool) (names []string) {
+	for _, terms := range events.Plans {
+		if terms.Checkout && !legacy || terms.LegacyCheckout && legacy {
+			names = append(names, string(terms.Plan))
+		}
+	}
+	return names
+}
+
+func (b *Billing) checkReturn(wrong fields, field, text string) {
+	if err := b.ReturnURLs.check(text); err != nil {
+		wrong.check(false, field, "%s", err)
+	}
+}
+
+// checkPaymentID checks an id at the payment provider, which may be left out.
+func checkPaymentID(wrong fields, field, id string) {
+	wrong.check(id == "" || paymentIDPattern.MatchString(id) && utf8.RuneCountInString(id) <= maxPaymentID, field, "must be an id at the payment provider")
+}
+
+// Checkout makes a page on which a tenant pays, and returns its address and its type. A tenant that has a subscription gets a page that changes its plan.
+// What is bought is the tenant's once the provider tells of it.
+//
+// The customer comes first, with a key that is the tenant's, then its fact, then the page with the key of the request: whichever step fails, the request
+// may be made again. Errors are *Error.
+func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind string, err error) {
+	if err := b.CheckCheckout(c); err != nil {
+		return "", "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, billingTimeout)
+	defer cancel()
+	tenant, err := b.tenant(ctx, c.TenantID)
+	if err != nil {
+		return "", "", err
+	}
+	if c.Type == SubscriptionCheckout && c.Plan == events.FreePlan {
+		return b.cancelPlan(ctx, tenant, c)
+	}
+	page := CheckoutPage{
+		TenantID: c.TenantID, SuccessURL: c.SuccessURL, CancelURL: c.CancelURL, Referral: max(c.ReferralID, c.AffiliateReferral), // of which one may be empty
+	}
+	if c.Type == SubscriptionCheckout {
+		if page.PriceID, err = b.priceOf(tenant, c.Plan); err != nil {
+			return "", "", err
+		}
+	} else {
+		page.Product = Product{ID: c.ProductID, Amount: *c.Amount}
+	}
+	known := tenant.Subscription.CustomerID != ""
+	if page.CustomerID, err = b.customer(ctx, by, tenant, c.CustomerID); err != nil {
+		return "", "", err
+	}
+	if page.Discount, err = b.discount(ctx, c); err != nil {
+		return "", "", err
+	}
+	if known || c.CustomerID != "" {
+		if c.Type == SubscriptionCheckout {
+			list, err := b.Payments.Subscriptions(ctx, page.CustomerID)
+			if err != nil {
+				return "", "", err
+			}
+			if current := manageable(list); current != nil {
+				return b.changePlan(ctx, c, page, *current)
+			}
+		}
+	}
+	url, err = b.Payments.Checkout(ctx, c.Key, page)
+	return url, c.Type, err
+}
+
+// tenant reads a tenant that is to pay.
+func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
+	if b.Payments == nil {
+		return Tenant{}, refuse(Unavailable, "payments are not configured")
+	}
+	tenant, err := ReadTenant(ctx, b.Writer, id)
+	if err == nil && !tenant.Exists {
+		err = refuse(NotFound, "no tenant has the id %q", id)
+	}
+	return tenant, err
+}
+
+// priceOf is the price of a plan that a tenant does not have yet.
+func (b *Billing) priceOf(tenant Tenant, plan events.Plan) (string, error) {
+	if tenant.Subscription.PlanAt(b.Now(), tenant.Sandbox) == plan {
+		return "", refuse(Conflict, "the tenant has the plan %s already", plan)
+	}
+	price, sold := b.Prices.sold[plan]
+	wrong := fields{}
+	wrong.check(sold, "planId", "is not sold by this service")
+	return price, wrong.err()
+}
+
+// customer finds or makes the customer of a tenant. One that the caller names must be the tenant's.
+func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named string) (id string, err error) {
+	known := tenant.Subscription.CustomerID
+	wrong := fields{}
+	wrong.check(known == "" || named == "" || named == known, "customerId", "is not the customer of the tenant")
+	if err := wrong.err(); err != nil || known != "" {
+		return known, err
+	}
+	if named == "" {
+		id, err = b.Payments.NewCustomer(ctx, tenant.ID)
+	} else {
+		var found PaymentCustomer
+		found, err = b.Payments.Customer(ctx, named)
+		if KindOf(err) == NotFound || err == nil && found.TenantID != tenant.ID { // alike, so that nobody learns whose it is
+			wrong.check(false, "customerId", "is not the customer of the tenant")
+			err = wrong.err()
+		}
+		id = named
+	}
+	if err != nil {
+		return "", err
+	}
+	_, _, err = Do(ctx, b.Writer, by, NoteCustomer{TenantRef: TenantRef{tenant.ID}, CustomerID: id})
+	return id, err
+}
+
+func (b *Billing) discount(ctx context.Context, c Checkout) (d Discount, err error) {
+	if len(c.Coupons) > 0 {
+		d.Coupon = c.Coupons[0]
+	}
+	if c.PromoCode != "" {
+		if d.Promotion, err = b.Payments.PromotionCode(ctx, c.PromoCode); KindOf(err) == NotFound {
+			wrong := fields{}
+			wrong.check(false, "promoCode", "is no code that can be used")
+			err = wrong.err()
+		}
+	}
+	return d, err
+}
+
+// manageable is the subscription of a customer that can be managed, the newest of several.
+func manageable(list []PaymentSubscription) *PaymentSubscription {
+	if i := slices.IndexFunc(list, func(s PaymentSubscription) bool { return s.Status.Manageable() }); i >= 0 {
+		return &list[i]
+	}
+	return nil
+}
+
+// changePlan makes a page that asks to confirm the change of a subscription to the price of another plan.
+func (b *Billing) changePlan(ctx context.Context, c Checkout, page CheckoutPage, s PaymentSubscription) (url, kind string, err error) {
+	item, plan, found := b.Prices.planItem(s)
+	switch {
+	case !found && len(s.Items) == 1:
+		item = s.Items[0]
+	case !found:
+		return "", "", refuse(Conflict, "the tenant's subscription is for none of the plans; the operator of the service can change it")
+	case plan == c.Plan:
+		return "", "", refuse(Conflict, "the tenant has a subscription to the plan %s already", plan)
+	}
+	url, err = b.Payments.Portal(ctx, c.Key, PortalPage{
+		CustomerID: page.CustomerID, ReturnURL: c.CancelURL,
+		Change: &PlanChange{SubscriptionID: s.ID, ItemID: item.ID, PriceID: page.PriceID, Discount: page.Discount, DoneURL: c.SuccessURL},
+	})
+	return url, PlanChangeCheckout, err
+}
+
+// cancelPlan makes a page that asks to confirm the end of a tenant's subscription. Without one there is nothing to do, and the page is that of success.
+func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (url, kind string, err error) {
+	customer := tenant.Subscription.CustomerID
+	wrong := fields{}
+	wrong.check(c.CustomerID == "" || c.CustomerID == customer, "customerId", "is not the customer of the tenant")
+	if err := wrong.err(); err != nil {
+		return "", "", err
+	}
+	if customer == "" {
+		return c.SuccessURL, SubscriptionCheckout, nil
+	}
+	list, err := b.Payments.Subscriptions(ctx, customer)
+	if err != nil {
+		return "", "", err
+	}
+	current := manageable(list)
+	if current == nil {
+		return c.SuccessURL, SubscriptionCheckout, nil
+	}
+	url, err = b.Payments.Portal(ctx, c.Key, PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID})
+	return url, PlanChangeCheckout, err
+}
+
+// CheckPortal tells what is wrong with the URL that a portal is to lead back to; nil where nothing is.
+func (b *Billing) CheckPortal(returnURL string) error {
+	wrong := fields{}
+	b.checkReturn(wrong, "returnUrl", returnURL)
+	return wrong.err()
+}
+
+// Portal makes a page on which a tenant manages its subscription, its means of payment and its invoices. key is the same when the request is made again.
+// Errors are *Error.
+func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (url string, err error) {
+	if err := b.CheckPortal(returnURL); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, billingTimeout)
+	defer cancel()
+	tenant, err := b.tenant(ctx, tenantID)
+	if err != nil {
+		return "", err
+	}
+	if tenant.Subscription.CustomerID == "" {
+		return "", refuse(Conflict, "the tenant is no customer yet: it has never checked out")
+	}
+	return b.Payments.Portal(ctx, key, PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})
+}

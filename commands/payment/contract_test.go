@@ -1,0 +1,117 @@
+package payment_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/commands/payment"
+)
+
+// mockVersion is the version of Stripe's own mock server, which checks calls against the description of Stripe's API that it comes with.
+const mockVersion = "v0.185.0"
+
+// buildTakes is how long the mock server takes to be downloaded and built, at most.
+const buildTakes = 10 * time.Minute
+
+// mock starts Stripe's mock server, and returns its address. Where it cannot be downloaded the test is skipped, which `make test` tells at its end; in CI
+// it fails.
+func mock(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), buildTakes)
+	defer cancel()
+	root, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := filepath.Join(filepath.Dir(strings.TrimSpace(string(root))), ".tools")
+	folder, warning := filepath.Join(tools, "stripe-mock-"+mockVersion), filepath.Join(tools, "not-tested-stripe-mock")
+	install := exec.CommandContext(ctx, "go", "install", "github.com/stripe/stripe-mock@"+mockVersion)
+	install.Env = append(os.Environ(), "GOBIN="+folder, "GOFLAGS=-trimpath")
+	if output, err := install.CombinedOutput(); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%v: %s", err, output)
+		}
+		if err := os.WriteFile(warning, []byte("NOT TESTED WITH STRIPE-MOCK: the module proxy cannot be reached\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+		t.Skipf("NOT TESTED: %v: %s", err, output)
+	}
+	_ = os.Remove(warning)
+	server := exec.CommandContext(t.Context(), filepath.Join(folder, "stripe-mock"), "-http-addr", "127.0.0.1:")
+	output, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		if _, address, found := strings.Cut(lines.Text(), "Listening for HTTP at address: "); found {
+			go func() { // it writes a line for each call
+				for lines.Scan() {
+				}
+			}()
+			return "http://" + address
+		}
+	}
+	t.Fatal("stripe-mock has ended")
+	return ""
+}
+
+// Each call is one that Stripe's own description of its API allows, and each answer is understood that is shaped as there.
+func TestCallsKeepToStripesDescription(t *testing.T) {
+	t.Parallel()
+	ctx, s := t.Context(), payment.Open(payment.Settings{SecretKey: "sk_test_123", Currency: "eur", Base: mock(t)})
+	check := func(what string, ok bool, err error) {
+		t.Helper()
+		if err != nil || !ok {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+	}
+	customer, err := s.NewCustomer(ctx, "tenant")
+	check("NewCustomer", customer != "", err)
+	found, err := s.Customer(ctx, "cus_1")
+	check("Customer", found.ID == "cus_1", err)
+	list, err := s.Subscriptions(ctx, "cus_1")
+	check("Subscriptions", len(list) > 0 && len(list[0].Items) > 0, err)
+	one, err := s.Subscription(ctx, "sub_1")
+	check("Subscription", one.ID == "sub_1", err)
+	check("CancelSubscription", true, s.CancelSubscription(ctx, "sub_1"))
+	promotion, err := s.PromotionCode(ctx, "SPRING")
+	check("PromotionCode", promotion != "", err)
+	page := commands.CheckoutPage{
+		TenantID: "tenant", CustomerID: "cus_1", PriceID: "price_1", Referral: "partner-7", Discount: commands.Discount{Promotion: "promo_1"},
+		SuccessURL: "https://app.example.com/done?session={CHECKOUT_SESSION_ID}", CancelURL: "https://app.example.com",
+	}
+	url, err := s.Checkout(ctx, "key", page)
+	check("Checkout of a subscription", url != "", err)
+	page.PriceID, page.Product, page.Discount = "", commands.Product{ID: "prod_1", Amount: 4900}, commands.Discount{Coupon: "LAUNCH25"}
+	url, err = s.Checkout(ctx, "", page)
+	check("Checkout of a product", url != "", err)
+	change := &commands.PlanChange{SubscriptionID: "sub_1", ItemID: "si_1", PriceID: "price_2", Discount: commands.Discount{Promotion: "promo_1"}, DoneURL: "https://app.example.com"}
+	for what, portal := range map[string]commands.PortalPage{
+		"Portal":        {},
+		"a plan change": {Change: change},
+		"a plan's coupon": {Change: with(change, func(c **commands.PlanChange) {
+			changed := **c
+			changed.Discount = commands.Discount{Coupon: "c"}
+			*c = &changed
+		})},
+		"a cancellation": {Cancel: "sub_1"},
+	} {
+		portal.CustomerID, portal.ReturnURL = "cus_1", "https://app.example.com"
+		url, err = s.Portal(ctx, "key", portal)
+		check(what, url != "", err)
+	}
+}

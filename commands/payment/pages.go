@@ -1,0 +1,143 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/stripe/stripe-go/v76"
+	portal "github.com/stripe/stripe-go/v76/billingportal/session"
+	checkout "github.com/stripe/stripe-go/v76/checkout/session"
+
+	"flagledger/commands"
+)
+
+// Checkout implements commands.Payments.
+func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPage) (string, error) {
+	metadata := map[string]string{tenantKey: c.TenantID}
+	p := &stripe.CheckoutSessionParams{
+		Params: params(ctx, key), Customer: stripe.String(c.CustomerID), SuccessURL: stripe.String(c.SuccessURL), CancelURL: stripe.String(c.CancelURL),
+		Metadata: metadata,
+	}
+	if c.Referral != "" {
+		metadata["referral"] = c.Referral
+		p.ClientReferenceID = stripe.String(c.Referral)
+	}
+	item := &stripe.CheckoutSessionLineItemParams{Quantity: stripe.Int64(1)}
+	p.LineItems = []*stripe.CheckoutSessionLineItemParams{item}
+	if c.PriceID != "" {
+		p.Mode = stripe.String(string(stripe.CheckoutSessionModeSubscription))
+		p.SubscriptionData = &stripe.CheckoutSessionSubscriptionDataParams{Metadata: metadata}
+		item.Price = stripe.String(c.PriceID)
+	} else {
+		p.Mode = stripe.String(string(stripe.CheckoutSessionModePayment))
+		p.PaymentIntentData = &stripe.CheckoutSessionPaymentIntentDataParams{Metadata: metadata}
+		item.PriceData = &stripe.CheckoutSessionLineItemPriceDataParams{
+			Currency: stripe.String(s.settings.Currency), Product: stripe.String(c.Product.ID), UnitAmount: stripe.Int64(c.Product.Amount),
+		}
+	}
+	switch {
+	case c.Discount.Coupon != "":
+		p.Discounts = []*stripe.CheckoutSessionDiscountParams{{Coupon: stripe.String(c.Discount.Coupon)}}
+	case c.Discount.Promotion != "":
+		p.Discounts = []*stripe.CheckoutSessionDiscountParams{{PromotionCode: stripe.String(c.Discount.Promotion)}}
+	}
+	made, err := checkout.Client{B: s.backend, Key: s.settings.SecretKey}.New(p)
+	if err != nil {
+		return "", refusedPage(err)
+	}
+	return pageURL(made.URL)
+}
+
+// Portal implements commands.Payments.
+func (s *Stripe) Portal(ctx context.Context, key string, page commands.PortalPage) (string, error) {
+	p := &stripe.BillingPortalSessionParams{Params: params(ctx, key), Customer: stripe.String(page.CustomerID), ReturnURL: stripe.String(page.ReturnURL)}
+	switch {
+	case page.Change != nil:
+		p.FlowData = planChange(page.Change)
+	case page.Cancel != "":
+		p.FlowData = &stripe.BillingPortalSessionFlowDataParams{
+			Type:               stripe.String(string(stripe.BillingPortalSessionFlowTypeSubscriptionCancel)),
+			SubscriptionCancel: &stripe.BillingPortalSessionFlowDataSubscriptionCancelParams{Subscription: stripe.String(page.Cancel)},
+		}
+	}
+	made, err := portal.Client{B: s.backend, Key: s.settings.SecretKey}.New(p)
+	if err != nil {
+		return "", refusedPage(err)
+	}
+	return pageURL(made.URL)
+}
+
+// planChange is the flow that asks a customer to confirm another price.
+func planChange(c *commands.PlanChange) *stripe.BillingPortalSessionFlowDataParams {
+	confirm := &stripe.BillingPortalSessionFlowDataSubscriptionUpdateConfirmParams{
+		Subscription: stripe.String(c.SubscriptionID),
+		Items: []*stripe.BillingPortalSessionFlowDataSubscriptionUpdateConfirmItemParams{
+			{ID: stripe.String(c.ItemID), Price: stripe.String(c.PriceID), Quantity: stripe.Int64(1)},
+		},
+	}
+	discount := &stripe.BillingPortalSessionFlowDataSubscriptionUpdateConfirmDiscountParams{}
+	switch {
+	case c.Discount.Coupon != "":
+		discount.Coupon = stripe.String(c.Discount.Coupon)
+		confirm.Discounts = append(confirm.Discounts, discount)
+	case c.Discount.Promotion != "":
+		discount.PromotionCode = stripe.String(c.Discount.Promotion)
+		confirm.Discounts = append(confirm.Discounts, discount)
+	}
+	return &stripe.BillingPortalSessionFlowDataParams{
+		Type:                      stripe.String(string(stripe.BillingPortalSessionFlowTypeSubscriptionUpdateConfirm)),
+		SubscriptionUpdateConfirm: confirm,
+		AfterCompletion: &stripe.BillingPortalSessionFlowDataAfterCompletionParams{
+			Type:     stripe.String(string(stripe.BillingPortalSessionFlowAfterCompletionTypeRedirect)),
+			Redirect: &stripe.BillingPortalSessionFlowDataAfterCompletionRedirectParams{ReturnURL: stripe.String(c.DoneURL)},
+		},
+	}
+}
+
+// pageURL checks the address of a page.
+func pageURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return "", unavailable(errUnreadable)
+	}
+	return text, nil
+}
+
+// fieldsByParam are the fields of a request by the parameters that they become: what Stripe's parameter ends in.
+var fieldsByParam = []struct{ end, field string }{
+	{"[coupon]", "discounts[0].coupon"},
+	{"[promotion_code]", "promoCode"},
+	{"[product]", "productId"},
+	{"[unit_amount]", "amount"},
+	{"success_url", "successUrl"},
+	{"cancel_url", "cancelUrl"},
+}
+
+// refusedPage is the error of a page that Stripe does not make.
+func refusedPage(err error) error {
+	refusal, ok := errors.AsType[*stripe.Error](err)
+	if !ok {
+		return unavailable(err)
+	}
+	switch {
+	case refusal.Type == stripe.ErrorTypeIdempotency, refusal.HTTPStatusCode == http.StatusConflict:
+		return &commands.Error{Kind: commands.Conflict, Detail: "a request with this Idempotency-Key is known to the payment provider, and differs or is under way", Err: nameless(err)}
+	case refusal.Type != stripe.ErrorTypeInvalidRequest || refusal.HTTPStatusCode != http.StatusBadRequest && refusal.HTTPStatusCode != http.StatusNotFound:
+		return unavailable(err)
+	case refusal.Code == stripe.ErrorCodeAmountTooSmall || refusal.Code == stripe.ErrorCodeAmountTooLarge:
+		return invalid("amount", "is too small or too large for the payment provider", err)
+	}
+	for _, known := range fieldsByParam {
+		if strings.HasSuffix(refusal.Param, known.end) {
+			return invalid(known.field, "is refused by the payment provider", err)
+		}
+	}
+	return &commands.Error{Kind: commands.Conflict, Detail: "the payment provider does not make such a page; its settings, or the state of the subscription, do not allow it", Err: nameless(err)}
+}
+
+func invalid(field, text string, err error) error {
+	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{field: text}, Err: nameless(err)}
+}

@@ -1,0 +1,196 @@
+package paymenttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/stripe/stripe-go/v76/webhook"
+)
+
+// What follows is done by customers on the pages that they are led to, by banks and by time. Each tells of itself in events.
+
+const month = 30 * 24 * time.Hour
+
+// Pay completes a checkout, and returns the id of the subscription that it began; empty for a payment.
+func (s *Server) Pay(checkoutURL string) string {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.open(checkoutURL, false)
+	metadata := map[string]string{"flagledger_tenant": p.Form.Get("metadata[flagledger_tenant]")}
+	session := map[string]any{"id": p.ID, "object": "checkout.session", "customer": p.Form.Get("customer"), "metadata": metadata}
+	if p.Form.Get("mode") == "payment" {
+		s.tell("checkout.session.completed", session)
+		return ""
+	}
+	sub := s.subscribe(p.Form.Get("customer"), p.Form.Get("line_items[0][price]"), map[string]string{
+		"flagledger_tenant": p.Form.Get("subscription_data[metadata][flagledger_tenant]"),
+	})
+	s.tell("checkout.session.completed", session)
+	return sub.ID
+}
+
+// Subscribe begins a subscription as the operator can at Stripe, without metadata.
+func (s *Server) Subscribe(customerID, price string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.subscribe(customerID, price, nil).ID
+}
+
+func (s *Server) subscribe(customerID, price string, metadata map[string]string) *subscription {
+	now := s.now().UTC().Truncate(time.Second)
+	sub := &subscription{
+		ID: s.id("sub"), Item: s.id("si"), Customer: customerID, Price: price, Status: "active", Metadata: metadata, Begin: now, End: now.Add(month),
+	}
+	s.subscriptions = append(s.subscriptions, sub)
+	s.tell("customer.subscription.created", sub.json(s.prices))
+	s.invoice("invoice.paid", sub)
+	return sub
+}
+
+// Confirm confirms what a page of the portal asks: another price, or the end of the subscription with its period.
+func (s *Server) Confirm(portalURL string) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.open(portalURL, true)
+	switch p.Form.Get("flow_data[type]") {
+	case "subscription_update_confirm":
+		sub := s.subscription(p.Form.Get("flow_data[subscription_update_confirm][subscription]"))
+		sub.Price = p.Form.Get("flow_data[subscription_update_confirm][items][0][price]")
+		s.updated(sub)
+	case "subscription_cancel":
+		sub := s.subscription(p.Form.Get("flow_data[subscription_cancel][subscription]"))
+		sub.CancelAtEnd = true
+		s.updated(sub)
+	default:
+		s.t.Fatalf("the page %s asks nothing", portalURL)
+	}
+}
+
+// Change changes a subscription.
+func (s *Server) Change(id string, change func(*Subscription)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub := s.subscription(id)
+	edited := Subscription{Status: sub.Status, Price: sub.Price, CancelAtEnd: sub.CancelAtEnd, Begin: sub.Begin, End: sub.End}
+	change(&edited)
+	sub.Status, sub.Price, sub.CancelAtEnd, sub.Begin, sub.End = edited.Status, edited.Price, edited.CancelAtEnd, edited.Begin, edited.End
+	s.updated(sub)
+}
+
+// Subscription is what can be changed of a subscription.
+type Subscription struct {
+	Status, Price string
+	CancelAtEnd   bool
+	Begin, End    time.Time
+}
+
+// FailPayment has the renewal of a subscription fail.
+func (s *Server) FailPayment(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub := s.subscription(id)
+	sub.Status = "past_due"
+	s.invoice("invoice.payment_failed", sub)
+	s.updated(sub)
+}
+
+// End cancels a subscription at once.
+func (s *Server) End(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end(s.subscription(id))
+}
+
+func (s *Server) end(sub *subscription) {
+	sub.Status = "canceled"
+	s.tell("customer.subscription.deleted", sub.json(s.prices))
+}
+
+// DeleteCustomer deletes a customer with their subscriptions.
+func (s *Server) DeleteCustomer(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.customers[id]
+	for _, sub := range s.subscriptions {
+		if sub.Customer == id && sub.Status != "canceled" {
+			s.end(sub)
+		}
+	}
+	s.tell("customer.deleted", c.json())
+	c.Deleted = true
+}
+
+// Status is the state of a subscription.
+func (s *Server) Status(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.subscription(id).Status
+}
+
+func (s *Server) open(url string, portal bool) *page {
+	s.t.Helper()
+	p := s.pages[url]
+	if p == nil || p.Portal != portal {
+		s.t.Fatalf("there is no such page: %s", url)
+	}
+	return p
+}
+
+func (s *Server) updated(sub *subscription) {
+	s.tell("customer.subscription.updated", sub.json(s.prices))
+}
+
+func (s *Server) invoice(kind string, sub *subscription) {
+	s.tell(kind, map[string]any{"id": s.id("in"), "object": "invoice", "customer": sub.Customer, "subscription": sub.ID})
+}
+
+// Event is a signed event.
+type Event struct {
+	Type    string
+	Payload []byte
+}
+
+func (s *Server) tell(kind string, object map[string]any) {
+	payload, err := json.Marshal(map[string]any{
+		"id": s.id("evt"), "object": "event", "api_version": "2023-10-16", "created": s.now().Unix(), "type": kind, "data": map[string]any{"object": object},
+	})
+	if err != nil {
+		panic(err) // plain maps
+	}
+	s.events = append(s.events, Event{kind, payload})
+}
+
+// Events are those that have not been taken yet, in order.
+func (s *Server) Events() []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.events
+	s.events = nil
+	return list
+}
+
+// Sign is the signature of a payload at a time.
+func Sign(payload []byte, at time.Time) string {
+	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: payload, Secret: WebhookSecret, Timestamp: at}).Header
+}
+
+// Deliver sends an event to a webhook as Stripe does, and returns the status of the answer.
+func (s *Server) Deliver(endpoint string, e Event) int {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, endpoint, bytes.NewReader(e.Payload))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	r.Header.Set("Stripe-Signature", Sign(e.Payload, s.now()))
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}

@@ -1,0 +1,86 @@
+package payment
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v76/webhook"
+
+	"flagledger/commands"
+)
+
+// signatureTTL is how far the time of a signature may be from now, either way.
+const signatureTTL = 5 * time.Minute
+
+// event is what is read of an event of Stripe.
+type event struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Account string `json:"account"` // of somebody who is connected to ours
+	Data    struct {
+		Object json.RawMessage `json:"object"`
+	} `json:"data"`
+}
+
+// object is what is read of an object that an event is about.
+type object struct {
+	ID       string            `json:"id"`
+	Customer string            `json:"customer"`
+	Metadata map[string]string `json:"metadata"`
+}
+
+// Event implements commands.Payments. A signature is an HMAC-SHA256 over its time and the payload (https://docs.stripe.com/webhooks#verify-manually).
+func (s *Stripe) Event(payload []byte, signature string, now time.Time) (commands.PaymentEvent, error) {
+	signed, err := signedAt(signature)
+	if err != nil {
+		return commands.PaymentEvent{}, err
+	}
+	if age := now.Sub(signed); age > signatureTTL || age < -signatureTTL {
+		return commands.PaymentEvent{}, fmt.Errorf("%w: its time is %v away", commands.ErrSignature, age.Round(time.Second))
+	}
+	if s.settings.WebhookSecret == "" {
+		return commands.PaymentEvent{}, &commands.Error{Kind: commands.Unavailable, Detail: "messages of the payment provider are not configured"}
+	}
+	if err := webhook.ValidatePayloadIgnoringTolerance(payload, signature, s.settings.WebhookSecret); err != nil {
+		return commands.PaymentEvent{}, commands.ErrSignature
+	}
+	var e event
+	if err := json.Unmarshal(payload, &e); err != nil || e.ID == "" {
+		return commands.PaymentEvent{}, fmt.Errorf("%w: it is no event", commands.ErrSignature)
+	}
+	found := commands.PaymentEvent{ID: e.ID}
+	about := func(prefix string) bool { return e.Account == "" && strings.HasPrefix(e.Type, prefix) }
+	if !about("customer.deleted") && !about("customer.subscription.") && !about("checkout.session.") && !about("invoice.") {
+		return found, nil
+	}
+	var o object
+	if err := json.Unmarshal(e.Data.Object, &o); err != nil {
+		return commands.PaymentEvent{}, fmt.Errorf("%w: its object cannot be read", commands.ErrSignature)
+	}
+	found.CustomerID, found.TenantID = o.Customer, o.Metadata[tenantKey]
+	if about("customer.deleted") {
+		found.CustomerID = o.ID
+	}
+	return found, nil
+}
+
+// signedAt reads the time of a signature, such as t=1492774577,v1=5257a869e7ec.
+func signedAt(signature string) (time.Time, error) {
+	var seconds []string
+	for part := range strings.SplitSeq(signature, ",") {
+		if text, ok := strings.CutPrefix(part, "t="); ok {
+			seconds = append(seconds, text)
+		}
+	}
+	if len(seconds) != 1 {
+		return time.Time{}, commands.ErrSignature
+	}
+	n, err := strconv.ParseInt(seconds[0], 10, 64)
+	if err != nil {
+		return time.Time{}, commands.ErrSignature
+	}
+	return time.Unix(n, 0), nil
+}

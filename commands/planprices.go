@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"flagledger/events"
+)
+
+// PlanPrices are the prices of plans at the payment provider.
+type PlanPrices struct {
+	sold  map[events.Plan]string // the price at which a plan is sold
+	plans map[string]events.Plan // by price
+}
+
+var pricePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
+
+// ParsePlanPrices reads prices such as standard=price_1,enhanced=price_2. A plan may have several: it is sold at the first, and subscriptions at the others
+// are for it too.
+func ParsePlanPrices(text string) (PlanPrices, error) {
+	p := PlanPrices{sold: map[events.Plan]string{}, plans: map[string]events.Plan{}}
+	for entry := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, price, _ := strings.Cut(entry, "=")
+		plan := events.Plan(strings.TrimSpace(name))
+		price = strings.TrimSpace(price)
+		_, taken := p.plans[price]
+		switch {
+		case !plan.Known() || plan == events.FreePlan:
+			return p, fmt.Errorf("%q names no plan that can be paid for", entry)
+		case !pricePattern.MatchString(price):
+			return p, fmt.Errorf("%q must be a plan, = and the id of a price", entry)
+		case taken:
+			return p, fmt.Errorf("the price %s is there twice", price)
+		}
+		if p.plans[price] = plan; p.sold[plan] == "" {
+			p.sold[plan] = price
+		}
+	}
+	return p, nil
+}
+
+// planItem finds the part of a subscription that is a plan.
+func (p PlanPrices) planItem(s PaymentSubscription) (item PaymentItem, plan events.Plan, found bool) {
+	for _, item := range s.Items {
+		if plan, found := p.plans[item.PriceID]; found {
+			return item, plan, true
+		}
+	}
+	return PaymentItem{}, "", false
+}

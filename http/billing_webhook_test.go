@@ -1,0 +1,223 @@
+package http_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/payment/paymenttest"
+	"flagledger/events"
+)
+
+const webhookPath = "/api/v1/billing/webhook"
+
+// changes are the subscriptions that a tenant has had, in order: plan, status and whether it ends with its period.
+func (s shop) changes(tenantID string) (list []string) {
+	s.T.Helper()
+	for r, err := range s.Store().Read(s.T.Context(), events.TenantStream(tenantID), 0) {
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		if fact, ok := r.Fact.(events.SubscriptionChanged); ok {
+			list = append(list, fmt.Sprintf("%s %s %v", fact.To.Plan, fact.To.Status, fact.To.CancelAtPeriodEnd))
+		}
+	}
+	return list
+}
+
+// subscriber is a person whose tenant has a subscription to standard, which all know of.
+func (s shop) subscriber() (me *nodetest.Client, subscription string) {
+	s.T.Helper()
+	me = s.SignUp(nodetest.Address())
+	url, _ := checkout(me, purchase("standard"))
+	subscription = s.stripe.Pay(url)
+	s.deliver()
+	subscribed(me, "standard", "active")
+	return me, subscription
+}
+
+// Events that come late, repeatedly, in any order and at once leave what Stripe says, with a fact for a change and none for a repetition.
+func TestEventsComeInAnyOrder(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	second := shop{s.SecondNode(), s.stripe}
+	me, subscription := s.subscriber()
+	before := s.changes(me.Tenant)
+	s.stripe.FailPayment(subscription)
+	s.stripe.Change(subscription, func(sub *paymenttest.Subscription) { sub.Status = "active" })
+	s.stripe.Change(subscription, func(sub *paymenttest.Subscription) { sub.Price = "price_enterprise_year" })
+	s.stripe.Change(subscription, func(sub *paymenttest.Subscription) { sub.CancelAtEnd = true })
+	list := s.stripe.Events()
+	list = append(list, list...)
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	var all sync.WaitGroup
+	for i, e := range list {
+		to := s
+		if i%2 == 1 {
+			to = second
+		}
+		all.Go(func() {
+			if status := s.stripe.Deliver(to.URL+webhookPath, e); status != 200 {
+				t.Errorf("%s is answered with %d", e.Type, status)
+			}
+		})
+	}
+	all.Wait()
+	s.JobsDone()
+	if diff := cmp.Diff(append(before, "enterprise active true"), s.changes(me.Tenant)); diff != "" {
+		t.Errorf("the subscriptions (-want +got):\n%s", diff)
+	}
+}
+
+// While a subscription changes without pause, those who follow it end with what it is in the end.
+func TestTheLastStateIsKept(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	second := shop{s.SecondNode(), s.stripe}
+	me, subscription := s.subscriber()
+	prices := []string{"price_enhanced", "price_enterprise", "price_standard"}
+	var all sync.WaitGroup
+	for i := range 30 {
+		s.stripe.Change(subscription, func(sub *paymenttest.Subscription) { sub.Price, sub.CancelAtEnd = prices[i%3], i%2 == 0 })
+		for _, e := range s.stripe.Events() {
+			all.Go(func() { s.stripe.Deliver([]string{s.URL, second.URL}[i%2]+webhookPath, e) })
+		}
+	}
+	all.Wait()
+	s.JobsDone()
+	if list := s.changes(me.Tenant); list[len(list)-1] != "standard active false" {
+		t.Errorf("it ends with %v", list)
+	}
+}
+
+func TestForgedEventsAreRefused(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	book := &nodetest.LogBook{}
+	stripe := paymenttest.New(t, time.Now)
+	limits := nodetest.Generous
+	limits.Anonymous = 50
+	s := shop{nodetest.Start(t, nodetest.Database(t), node.Config{
+		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Limits: limits,
+		Payment: node.PaymentSettings{SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL(), PlanPrices: "standard=price_1"},
+	}, book.Logger()), stripe}
+	body := []byte(`{"id":"evt_forged","type":"customer.subscription.updated","data":{"object":{"customer":"cus_1"}}}`)
+	nobody := s.Anonymous()
+	now := time.Now()
+	for _, signature := range []string{"", "x", "t=1,v1=00", paymenttest.Sign(body, now.Add(-6*time.Minute)), paymenttest.Sign(body, now.Add(6*time.Minute)), paymenttest.Sign([]byte("{}"), now)} {
+		nobody.Call("POST", webhookPath, body, "Stripe-Signature", signature).Refused(400)
+	}
+	large := []byte(`{"id":"evt_large","pad":"` + strings.Repeat("x", 256<<10) + `"}`)
+	nobody.Call("POST", webhookPath, large, "Stripe-Signature", paymenttest.Sign(large, now)).Refused(400)
+	refused := 0
+	for range 100 {
+		if nobody.Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign([]byte("{}"), now)).Status == 429 {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("wrongly signed calls are not limited")
+	}
+	if calls := stripe.Calls("GET", "/v1/customers/cus_1"); len(calls) > 0 {
+		t.Error("a forged event is followed")
+	}
+	// What is signed goes through all the same.
+	nobody.Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign(body, now)).Want(200)
+	for line := range strings.Lines(book.String()) {
+		if strings.Contains(line, webhookPath) && !strings.Contains(line, `"level":"DEBUG"`) && strings.Contains(line, `"status":4`) {
+			t.Errorf("a forged event is logged: %s", line)
+		}
+	}
+}
+
+// Whose subscription it is says the metadata that the service noted, and nothing else.
+func TestEventsOfStrangersChangeNothing(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	me := s.SignUp(nodetest.Address())
+	s.stripe.Subscribe(s.stripe.AddCustomer(nil), "price_standard")
+	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"tenant": me.Tenant, "client_reference_id": me.Tenant}), "price_standard")
+	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"flagledger_tenant": "another service's"}), "price_standard")
+	s.deliver()
+	if list := s.changes(me.Tenant); len(list) > 0 {
+		t.Errorf("the tenant has %v", list)
+	}
+	// One that the operator made at Stripe for the tenant counts.
+	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"flagledger_tenant": me.Tenant}), "price_enterprise_year")
+	s.deliver()
+	subscribed(me, "enterprise", "active")
+}
+
+// While Stripe is down events are taken in, and followed once it is back.
+func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	me, subscription := s.subscriber()
+	s.stripe.FailPayment(subscription)
+	s.stripe.Break(paymenttest.Failing)
+	list := s.stripe.Events()
+	for _, e := range list {
+		if status := s.stripe.Deliver(s.URL+webhookPath, e); status != 200 {
+			t.Errorf("%s is answered with %d", e.Type, status)
+		}
+	}
+	s.Eventually("Stripe has been asked in vain", func() bool { return len(s.stripe.Calls("GET", "/v1/subscriptions")) > 2 })
+	s.stripe.Break(paymenttest.Working)
+	subscribed(me, "standard", "past_due")
+}
+
+// The daily comparison mends what no event has told of.
+func TestTheComparisonMends(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	database, stripe := nodetest.Database(t), paymenttest.New(t, time.Now)
+	s := shopOn(t, database, stripe)
+	me, subscription := s.subscriber()
+	stripe.End(subscription)
+	stripe.Events() // which never come
+	s.Node.Stop()
+	pool, err := node.OpenPool(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), `delete from jobs.river_job`); err != nil { // as on another day
+		t.Fatal(err)
+	}
+	later := shopOn(t, database, stripe, func(c *node.Config) { c.PublicURL = s.URL }) // which issues the tokens
+	me.Service = later.Service
+	subscribed(me, "free", "canceled")
+}
+
+// A tenant that is deleted pays no longer.
+func TestTheSubscriptionOfADeletedTenantIsCancelled(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	me, subscription := s.subscriber()
+	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
+	s.Eventually("the subscription is cancelled", func() bool { return s.stripe.Status(subscription) == "canceled" })
+	s.deliver()
+}
+
+// A customer that was deleted at Stripe makes room for another one.
+func TestADeletedCustomer(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	me, _ := s.subscriber()
+	customer := s.stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")
+	s.stripe.DeleteCustomer(customer)
+	s.deliver()
+	subscribed(me, "free", "canceled")
+	me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(409)
+}
