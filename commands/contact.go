@@ -60,8 +60,13 @@ func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTe
 	if err != nil {
 		return done, err
 	}
-	if err := t.Directory.ForgetTenant(ctx, remove.TenantID); err != nil {
-		return done, err
+	return done, t.Forget(ctx, remove.TenantID)
+}
+
+// Forget drops what is kept of a tenant that has ended. It may be repeated.
+func (t *Tenancies) Forget(ctx context.Context, tenantID string) error {
+	if err := t.Directory.ForgetTenant(ctx, tenantID); err != nil {
+		return err
 	}
-	return done, t.Inbox.ForgetTenant(ctx, remove.TenantID)
+	return t.Inbox.ForgetTenant(ctx, tenantID)
 }

@@ -52,7 +52,7 @@ type person struct{ id, email, tenant string }
 
 var keptOfAPerson = []string{
 	"devices", "invitations", "mailed_invitations", "mailed_tokens", "notifications", "passwords", "pending_members", "people", "product_tours", "refresh_tokens",
-	"reset_requests", "tenant_contacts", "tenant_use",
+	"reset_requests", "sandbox_requests", "tenant_contacts", "tenant_use",
 }
 
 // known makes a person of whom every keeping holds something.
@@ -72,6 +72,7 @@ func (w *world) known(t *testing.T) person {
 		w.directory.SetContact(t.Context(), uuid.NewString(), &shouted, nil),
 		w.directory.SetContact(t.Context(), p.tenant, nil, &p.email),
 		w.identity.ForgotPassword(t.Context(), shouted),
+		w.links.Sandbox(t.Context(), shouted, "Ada", time.Now()),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ type Identity interface {
 	Passwords
 	// SignUp creates an account and signs it in. Where the provider does not take the address on trust, it mails a link that verifies it.
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
+	// SignUpVerified is SignUp for somebody who has shown that the address is theirs.
+	SignUpVerified(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
 	SignIn(ctx context.Context, email, password string) (Session, error)
 	// Refresh trades a refresh token for new tokens of the same session, unless mayContinue refuses: then the token stays good. A token that was used

@@ -100,12 +100,13 @@ const MaxAdministered = 100
 
 // CreateTenant begins a tenant with its first admin and its first environments.
 type CreateTenant struct {
-	ID           string // new
-	Name         string
-	Sandbox      bool
-	Creator      string // the id of the person who becomes its admin
-	Administered int    // of how many they are one, by Writer.Count with MaxAdministered
-	Environments []events.EnvironmentRef
+	ID   string // new
+	Name string
+	// SandboxEndsAt is when the tenant ends as a sandbox; zero for a tenant that is none.
+	SandboxEndsAt time.Time
+	Creator       string // the id of the person who becomes its admin
+	Administered  int    // of how many they are one, by Writer.Count with MaxAdministered
+	Environments  []events.EnvironmentRef
 }
 
 func (c CreateTenant) stream() string { return events.TenantStream(c.ID) }
@@ -125,11 +126,11 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 		return nil, refuse(Conflict, "the caller is admin of %d tenants: whoever is of %d may create no more", c.Administered, MaxAdministered)
 	}
 	plan := events.FreePlan
-	if c.Sandbox {
+	if !c.SandboxEndsAt.IsZero() {
 		plan = events.SandboxPlan
 	}
 	facts := []events.Fact{
-		events.TenantCreated{ID: c.ID, Name: c.Name, Sandbox: c.Sandbox, Plan: plan},
+		events.TenantCreated{ID: c.ID, Name: c.Name, Sandbox: plan == events.SandboxPlan, Plan: plan, SandboxEndsAt: c.SandboxEndsAt.UTC()},
 		events.MemberAdded{UserID: c.Creator, Role: events.AdminRole},
 	}
 	for _, e := range c.Environments {

@@ -9,20 +9,21 @@ import (
 
 func TestCreateTenant(t *testing.T) {
 	create := CreateTenant{ID: "t", Name: "Acme", Creator: "u", Environments: []events.EnvironmentRef{production}}
-	facts := func(plan events.Plan, sandbox bool) []events.Fact {
+	never, end := time.Time{}, time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)
+	facts := func(plan events.Plan, endsAt time.Time) []events.Fact {
 		return []events.Fact{
-			events.TenantCreated{ID: "t", Name: "Acme", Sandbox: sandbox, Plan: plan},
+			events.TenantCreated{ID: "t", Name: "Acme", Sandbox: !endsAt.IsZero(), Plan: plan, SandboxEndsAt: endsAt},
 			events.MemberAdded{UserID: "u", Role: events.AdminRole},
 			events.EnvironmentAdded{Environment: production},
 		}
 	}
-	when(t, nil, create).then(facts(events.FreePlan, false)...)
-	create.Sandbox = true
-	when(t, nil, create).then(facts(events.SandboxPlan, true)...)
-	when(t, facts(events.FreePlan, false), create).refused(Conflict)
+	when(t, nil, create).then(facts(events.FreePlan, never)...)
+	create.SandboxEndsAt = end
+	when(t, nil, create).then(facts(events.SandboxPlan, end)...)
+	when(t, facts(events.FreePlan, never), create).refused(Conflict)
 	when(t, nil, CreateTenant{ID: "t"}).refused(Invalid, "name")
 	create.Administered = 99
-	when(t, nil, create).then(facts(events.SandboxPlan, true)...)
+	when(t, nil, create).then(facts(events.SandboxPlan, end)...)
 	create.Administered = 100
 	when(t, nil, create).refused(Conflict)
 }

@@ -39,6 +39,9 @@ type State[S any] interface {
 type Writer struct {
 	store events.Store
 	await Await
+
+	// Guard, if set, tells why a tenant takes no changes, nil where it does. Commands that are exempt do not ask it.
+	Guard func(tenantID string) error
 	now   func() time.Time
 
 	states  *states // nil where none are kept
@@ -151,6 +154,9 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		if found {
 			return s, outcome{last: last, names: last.family(), repeated: true}, nil
 		}
+		if err := w.mayChange(cmd, cmd.tenant()); err != nil {
+			return s, outcome{last: last, names: last.family()}, err
+		}
 		facts, err := cmd.decide(s)
 		if err != nil || len(facts) == 0 {
 			if unread {
@@ -213,6 +219,17 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 	return leave, nil
 }
 
+// exempt is a command that is carried out whatever the Guard says.
+type exempt interface{ exempt() }
+
+// mayChange tells why a command is refused for its tenant, nil where it is not.
+func (w *Writer) mayChange(cmd any, tenantID string) error {
+	if _, isExempt := cmd.(exempt); isExempt || tenantID == "" || w.Guard == nil {
+		return nil
+	}
+	return w.Guard(tenantID)
+}
+
 // batchOf makes events of facts, with ids of the request where it has some.
 func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Metadata) []events.Event {
 	batch := make([]events.Event, len(facts))
@@ -239,6 +256,9 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 		s, last, err = load[S, P](ctx, w, &retry{}, cmd.stream())
 	}
 	if err != nil || found {
+		return s, err
+	}
+	if err := w.mayChange(cmd, cmd.tenant()); err != nil {
 		return s, err
 	}
 	if _, err = cmd.decide(s); err != nil && last.revision > 0 {

@@ -41,7 +41,7 @@ var kinds = map[string]kind{
 	"project.created":             {1, decode[ProjectCreated], nil},
 	"project.updated":             {1, decode[ProjectUpdated], nil},
 	"project.deleted":             {1, decode[ProjectDeleted], nil},
-	"tenant.created":              {2, decode[TenantCreated], upcasters{1: tenantCreatedV1}},
+	"tenant.created":              {3, decode[TenantCreated], upcasters{1: tenantCreatedV1, 2: tenantCreatedV2}},
 	"tenant.environment_added":    {1, decode[EnvironmentAdded], nil},
 	"tenant.environment_deleted":  {1, decode[EnvironmentDeleted], nil},
 	"tenant.updated":              {1, decode[TenantUpdated], nil},
@@ -172,3 +172,6 @@ func tenantCreatedV1(data []byte) ([]byte, error) {
 	}
 	return Marshal(t)
 }
+
+// tenantCreatedV2 changes nothing: sandboxes of version 2 have no end.
+func tenantCreatedV2(data []byte) ([]byte, error) { return data, nil }

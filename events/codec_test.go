@@ -57,7 +57,7 @@ var examples = []Fact{
 	ProjectCreated{ID: "p1", TenantID: "t1", Name: "Web", Description: "The site", Color: "#6b7280"},
 	ProjectUpdated{Name: &Change[string]{"a", "b"}, Description: &Change[string]{"", "c"}, Color: &Change[string]{"#000000", "#ffffff"}},
 	ProjectDeleted{},
-	TenantCreated{ID: "t1", Name: "Acme", Sandbox: true, Plan: SandboxPlan},
+	TenantCreated{ID: "t1", Name: "Acme", Sandbox: true, Plan: SandboxPlan, SandboxEndsAt: time.Date(2026, 1, 16, 3, 4, 5, 0, time.UTC)},
 	EnvironmentAdded{EnvironmentRef{ID: "e1", Name: "production"}},
 	MemberAdded{UserID: "u1", Role: AdminRole},
 	EnvironmentDeleted{EnvironmentRef{ID: "e1", Name: "staging"}},

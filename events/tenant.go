@@ -1,5 +1,7 @@
 package events
 
+import "time"
+
 const tenantStreams = "tenant-"
 
 // TenantStream returns the name of a tenant's stream.
@@ -23,12 +25,14 @@ type TenantFact interface {
 	tenantFact()
 }
 
-// TenantCreated creates a tenant. The directory holds its contact. Version 1 had no plan.
+// TenantCreated creates a tenant. The directory holds its contact. Version 1 had no plan, and version 2 no end of a sandbox.
 type TenantCreated struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Sandbox bool   `json:"sandbox"`
 	Plan    Plan   `json:"plan"`
+	// SandboxEndsAt is when a sandbox ends; see Subscription.SandboxEnd. It is zero for other tenants.
+	SandboxEndsAt time.Time `json:"sandboxEndsAt,omitzero"`
 }
 
 // EnvironmentAdded adds an environment to a tenant.

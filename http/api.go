@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"flagledger/commands"
+	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/inbox"
@@ -50,10 +51,14 @@ type Options struct {
 	Inviter   *commands.Inviter
 	Tenancies *commands.Tenancies
 	Billing   *commands.Billing
-	Keys      *keys.Keys // that access tokens are signed with
-	Now       func() time.Time
-	Directory *directory.Directory
-	Inbox     *inbox.Inbox
+	Sandboxes *commands.Sandboxes
+	// Subscriptions makes sandboxes for people who ask for one, and Links mails them the links.
+	Subscriptions *commands.Subscriptions
+	Links         *jobs.Links
+	Keys          *keys.Keys // that access tokens are signed with
+	Now           func() time.Time
+	Directory     *directory.Directory
+	Inbox         *inbox.Inbox
 	// Notifications puts notifications into inboxes.
 	Notifications *commands.Notifications
 
@@ -149,6 +154,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addPlatform()
 	a.addInvitations()
 	a.addProductTours()
+	a.addSandbox()
 	a.addLegacyPlatform()
 	a.addNotifications()
 	a.addProjects()

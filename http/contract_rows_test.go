@@ -81,6 +81,13 @@ var contractRows = []contractRow{
 	{"PUT /api/v1/users/{userId}/product-tours/{tourKey}", "Idempotency-Key", `{"completed":true,"completed_at":"2026-03-14T15:09:26.535Z"}`, 200, merged(tourShape, shape{"completed_at": "time", "created_at": "time", "updated_at": "time"})},
 	{"DELETE /api/v1/users/{userId}/product-tours/{tourKey}", "", "", 204, nil},
 
+	// Sandbox
+	{"GET /api/v1/sandbox/status", "X-Tenant-ID", "", 200, shape{"active": "boolean", "expiresAt": "time"}},
+	{"GET /api/v1/sandbox/indicators", "", "", 200, shape{"flagsUsed": "integer", "evaluations": "integer"}},
+	{"GET /api/v1/sandbox/demo-data", "", "", 200, shape{"flags": list1{"string"}, "users": list1{"string"}}},
+	{"POST /api/v1/sandbox/cleanup/tenant", "", "", 200, success},
+	{"POST /api/v1/sandbox/subscribe", "", `{"email":"<<newEmail>>","name":"N"}`, 202, success},
+
 	// Admin
 	{"GET /api/v1/admin/users", "", "", 200, list1{userShape}},
 	{"GET /api/v1/admin/users/system", "", "", 200, list1{userShape}},
@@ -121,6 +128,7 @@ var sameShape = []string{
 	"GET /api/tenants", "POST /api/tenants", "GET /api/tenants/{tenantId}/users", "POST /api/tenants/{tenantId}/users",
 	"POST /api/oauth/clients",
 	"GET /v1/users/{userId}/product-tours/{tourKey}",
+	"GET /api/sandbox/status", "GET /api/sandbox/indicators", "GET /api/sandbox/demo-data",
 }
 
 // additions are the operations that the interface does not list, each with the reason why it is there.

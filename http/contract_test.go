@@ -75,6 +75,8 @@ func newWorld(t *testing.T, row contractRow, root, owner *nodetest.Client) *worl
 	case strings.Contains(w.path, "/admin/"):
 		w.me = w.root
 		w.thing("invitationId")
+	case strings.Contains(w.path, "/sandbox/"):
+		w.me = newSandbox(as(owner))
 	case strings.HasSuffix(w.path, "-password") || strings.HasSuffix(w.path, "/logout"):
 		w.me = w.root.Service.SignUp(w.thing("newEmail"))
 	default:

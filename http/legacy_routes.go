@@ -57,6 +57,10 @@ var legacyRoutes = []legacyRoute{
 	{"GET POST", "/api/notifications/device-tokens", "/api/v1/notifications/device-tokens", ""},
 	{"POST", "/api/notifications/send", "/api/v1/notifications/send", ""},
 
+	{"GET", "/api/sandbox/status", "/api/v1/sandbox/status", ""},
+	{"GET", "/api/sandbox/indicators", "/api/v1/sandbox/indicators", ""},
+	{"GET", "/api/sandbox/demo-data", "/api/v1/sandbox/demo-data", ""},
+
 	{"GET", "/v1/users/{userId}/product-tours/{tourKey}", "/api/v1/users/{userId}/product-tours/{tourKey}", ""},
 
 	{"GET", "/admin/users", "/api/v1/admin/users", "Roles are `super_admin` and `vendor_support`."},

@@ -44,6 +44,7 @@ var tags = []*huma.Tag{
 	{Name: "Members", Description: "The people of a tenant"},
 	{Name: "Notifications", Description: "The caller's inbox, and the devices that it is pushed to"},
 	{Name: "Product tours", Description: "Which of them a person has completed"},
+	{Name: "Sandbox", Description: "Tenants to try the service in, which end by themselves"},
 	{Name: "OAuth", Description: "Machines: their clients and tokens"},
 	{Name: "Billing", Description: "What a tenant pays for, and what that includes"},
 	{Name: "Platform", Description: "For those who run the service"},

@@ -35,7 +35,7 @@ func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 // aside are the routes beside the interface, which the document leaves out.
 var aside = []string{
 	"GET /docs", "GET /docs/*", "GET /metrics", "GET /openapi.json", "GET /problems/{kind}",
-	"GET /reset-password", "POST /reset-password", "GET /verify-email", "POST /verify-email", // pages that mails lead to
+	"GET /reset-password", "POST /reset-password", "GET /verify-email", "POST /verify-email", "GET /sandbox", "POST /sandbox", // pages that mails lead to
 }
 
 func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
@@ -95,7 +95,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 			t.Errorf("%s does not show the parameter %s", operation["operationId"], part)
 		}
 	}
-	mustSendTenant := []string{"GET /api/v1/flags", "POST /api/v1/flags", "GET /api/v1/flags/{flagKey}", "POST /api/v1/flags/{flagKey}/evaluate", "GET /api/v1/projects", "GET /api/v1/tenants/{tenantId}", "POST /api/v1/oauth/clients", "POST /api/v1/billing/checkout"}
+	mustSendTenant := []string{"GET /api/v1/flags", "POST /api/v1/flags", "GET /api/v1/flags/{flagKey}", "POST /api/v1/flags/{flagKey}/evaluate", "GET /api/v1/projects", "GET /api/v1/tenants/{tenantId}", "POST /api/v1/oauth/clients", "POST /api/v1/billing/checkout", "GET /api/v1/sandbox/status"}
 	if required := parameters["header X-Tenant-ID"]; required != slices.Contains(mustSendTenant, current(name)) {
 		t.Errorf("%s shows X-Tenant-ID as required: %v", name, required)
 	}
@@ -107,7 +107,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	if _, shown := parameters["header If-Match"]; shown != onFlag {
 		t.Errorf("%s shows If-Match: %v", name, shown)
 	}
-	action := slices.ContainsFunc([]string{"/enable", "/disable", "/logout", "/deactivate", "/reactivate", "/accept", "/resend", "/rotate", "/read", "/read-all"}, func(verb string) bool { return strings.HasSuffix(name, verb) })
+	action := slices.ContainsFunc([]string{"/enable", "/disable", "/logout", "/deactivate", "/reactivate", "/accept", "/resend", "/rotate", "/read", "/read-all", "/cleanup/tenant"}, func(verb string) bool { return strings.HasSuffix(name, verb) })
 	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH" || method == "PUT") && !action {
 		t.Errorf("%s shows a body: %v", name, sends)
 	}

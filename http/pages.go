@@ -10,8 +10,9 @@ import (
 
 // The addresses of the pages that mailed links lead to.
 const (
-	resetPage  = "/reset-password"
-	verifyPage = "/verify-email"
+	resetPage   = "/reset-password"
+	verifyPage  = "/verify-email"
+	sandboxPage = "/sandbox"
 )
 
 func (a *API) addPages() {
@@ -21,6 +22,9 @@ func (a *API) addPages() {
 	})
 	a.addPage(verifyPage, web.VerifyEmail, "The address is confirmed.", func(r *http.Request, form web.Form) error {
 		return a.verifyEmail(r.Context(), form.Token, form.Password)
+	})
+	a.addPage(sandboxPage, web.Sandbox, "Your sandbox is there. You can sign in with your address and the password now.", func(r *http.Request, form web.Form) error {
+		return a.openSandbox(r.Context(), form.Token, form.NewPassword)
 	})
 }
 

@@ -45,7 +45,7 @@ func TestProductTours(t *testing.T) {
 			nodetest.Same(t, "the tour", string(me.Call("GET", path, nil).Want(200).Body), fresh)
 			me.Call("PUT", path, `{"completed":false}`, "Idempotency-Key", key).Refused(422, "Idempotency-Key")
 		},
-		"an admin of a tenant of theirs, and nobody else": func(t *testing.T, me *nodetest.Client) {
+		"an admin of a tenant of theirs, and nobody else": func(_ *testing.T, me *nodetest.Client) {
 			viewer, developer, stranger := me.Join("viewer"), me.Join("developer"), me.Service.SignUp(nodetest.Address())
 			path := tourPath(viewer.UserID, "tour")
 			me.Call("PUT", path, `{"completed":true}`).Want(200)

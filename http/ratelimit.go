@@ -84,7 +84,7 @@ func tenantOfPath(path string) string {
 // signsIn reports whether a path takes credentials from anyone.
 func signsIn(path string) bool {
 	switch path {
-	case "/api/v1/oauth/token", "/oauth/token":
+	case "/api/v1/oauth/token", "/oauth/token", subscribeRoute:
 		return true
 	case "/api/v1/auth/logout", "/api/v1/auth/update-password": // called by people who have signed in
 		return false

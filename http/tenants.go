@@ -131,8 +131,11 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	claims := principalOf(ctx).claims
 	wrong := wrongContact(in.Body.PrimaryEmail, &in.Body.ContactName)
 	create := commands.CreateTenant{
-		ID: newID(ctx), Name: in.Body.Name, Sandbox: in.Body.IsSandbox, Creator: claims.UserID,
+		ID: newID(ctx), Name: in.Body.Name, Creator: claims.UserID,
 		Environments: commands.FirstEnvironments(),
+	}
+	if in.Body.IsSandbox {
+		create.SandboxEndsAt = a.Sandboxes.NewEnd()
 	}
 	administered, release, err := a.Writer.Count(ctx, "tenants of "+claims.UserID, commands.MaxAdministered, func() int {
 		return commands.Administered(a.Live, claims.UserID)
@@ -153,6 +156,9 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	tenant, done, err := a.Tenancies.Create(ctx, doer[commands.Tenant](a), create, contact)
 	if err != nil {
 		return nil, err
+	}
+	if tenant.Sandbox {
+		a.fillSandbox(ctx, tenant.ID)
 	}
 	return &tenantOutput{
 		Changed: changedBy(done), Location: "/api/v1/tenants/" + tenant.ID,

@@ -53,7 +53,8 @@ const (
 // Work is what a node does as jobs.
 type Work struct {
 	Mails *Mails
-	// Pushes, Notifications and Payments may be nil: then those jobs wait.
+	// Sandboxes, Pushes, Notifications and Payments may be nil: then those jobs wait.
+	Sandboxes     *commands.Sandboxes
 	Pushes        *Pushes
 	Notifications *commands.Notifications
 	Payments      Follower
@@ -91,6 +92,10 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if w.Payments != nil {
 		river.AddWorker(workers, paymentWorker(w.Payments))
 		queues[paymentQueue] = river.QueueConfig{MaxWorkers: paymentWorkers}
+	}
+	if w.Sandboxes != nil {
+		addSandboxWorkers(workers, w.Sandboxes)
+		queues[sandboxQueue] = river.QueueConfig{MaxWorkers: sandboxWorkers}
 	}
 	node, err := river.NewClient(riverpgxv5.New(c.pool), &river.Config{
 		Schema:                      migrations.JobsSchema,

@@ -11,7 +11,8 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Links has links mailed, which the identity provider makes. It owns the table reset_requests.
+// Links has links mailed: those that the identity provider makes, and those to sandboxes. It owns the tables of addresses that links were asked for:
+// reset_requests and sandbox_requests.
 type Links struct{ client *Client }
 
 // NewLinks returns the links that are mailed as jobs of a client.
@@ -53,9 +54,10 @@ func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 	}))
 }
 
-// RemoveOld forgets the addresses that links were asked for two hours ago or earlier.
+// RemoveOld forgets the addresses that links were asked for two hours ago or earlier, and those whose link to a sandbox has expired.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
-	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept))
+	_, err := l.client.pool.Exec(ctx, `with expired as (delete from keep.sandbox_requests where expires_at <= $2)
+		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now)
 	return databaseError(err)
 }
 
@@ -64,7 +66,9 @@ func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil
 
 // Erase implements commands.PersonalData. It drops the requests with the address of a person, which the directory must still hold.
 func (l *Links) Erase(ctx context.Context, userID string) error {
-	_, err := l.client.pool.Exec(ctx, `delete from keep.reset_requests where lower(email) = (select lower(email) from keep.people where user_id = $1)`, userID)
+	_, err := l.client.pool.Exec(ctx, `with person as (select lower(email) as email from keep.people where user_id = $1),
+			sandboxes as (delete from keep.sandbox_requests where lower(email) = (select email from person))
+		delete from keep.reset_requests where lower(email) = (select email from person)`, userID)
 	return databaseError(err)
 }
 

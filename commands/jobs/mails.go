@@ -43,6 +43,9 @@ func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[resetLink]) error {
 		return m.mailResetLink(ctx, job.Args.RequestID, job.ID)
 	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxLink]) error {
+		return m.mailSandboxLink(ctx, job.Args.RequestID, job.JobRow)
+	}))
 }
 
 // inviteMember does nothing for somebody who has joined, was removed or has been erased meanwhile.

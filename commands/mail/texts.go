@@ -2,6 +2,7 @@ package mail
 
 import (
 	"fmt"
+	"time"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -40,6 +41,24 @@ the password that you chose, at
 If it was not you, leave it: nobody can use the address without your doing so.
 `
 
+const sandboxLink = `Somebody, most likely you, wants a sandbox for feature flags at
+%[1]s with this address. Open it within three days at
+
+%[1]s/sandbox?token=%[2]s
+
+If it was not you, there is nothing to do: nothing has been made.
+`
+
+const sandboxEnding = `Your sandbox %q at %s
+ends at %s. From then on its flags are still read and evaluated, but take no
+more changes; 30 days later it is deleted. To keep it, choose a plan.
+`
+
+const sandboxDeletion = `Your sandbox %q at %s
+ended at %s, and will soon be deleted with all that is in it. To keep it,
+choose a plan.
+`
+
 // PlatformInvitation tells somebody that they were invited to a role on the platform at a URL.
 func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
 	until := i.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC")
@@ -48,10 +67,14 @@ func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
 
 // MemberInvitation tells somebody that a tenant waits for them. The tenant's name may be any text, so it is kept short and on one line.
 func MemberInvitation(to, url, tenant string, role events.Role) commands.Mail {
+	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(memberInvitation, shortened(tenant), url, role)}
+}
+
+func shortened(tenant string) string {
 	if name := []rune(tenant); len(name) > shownName {
-		tenant = string(name[:shownName]) + "…"
+		return string(name[:shownName]) + "…"
 	}
-	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(memberInvitation, tenant, url, role)}
+	return tenant
 }
 
 // ResetLink is a mail with a link, good for an hour, that sets a new password.
@@ -62,4 +85,18 @@ func ResetLink(to, url, token string) commands.Mail {
 // VerificationLink is a mail with a link, good for three days, that verifies the address.
 func VerificationLink(to, url, token string) commands.Mail {
 	return commands.Mail{To: to, Subject: "Confirm your e-mail address", Text: fmt.Sprintf(verificationLink, url, token)}
+}
+
+// SandboxLink is a mail with a link, good for three days, that makes an account and a sandbox.
+func SandboxLink(to, url, token string) commands.Mail {
+	return commands.Mail{To: to, Subject: "Your sandbox", Text: fmt.Sprintf(sandboxLink, url, token)}
+}
+
+// SandboxNotice tells an admin of a sandbox that it ends at a time, or that it is deleted after having ended then.
+func SandboxNotice(to, url, tenant string, notice commands.SandboxNotice, end time.Time) commands.Mail {
+	subject, text := "Your sandbox ends soon", sandboxEnding
+	if notice == commands.SandboxDeletion {
+		subject, text = "Your sandbox will be deleted", sandboxDeletion
+	}
+	return commands.Mail{To: to, Subject: subject, Text: fmt.Sprintf(text, shortened(tenant), url, end.UTC().Format("2 January 2006, 15:04 UTC"))}
 }

@@ -16,10 +16,14 @@ type Page struct {
 	Button      string // without one there is no form
 }
 
-// ResetPassword and VerifyEmail are the forms as they are first shown.
+// ResetPassword, VerifyEmail and Sandbox are the forms as they are first shown.
 var (
 	ResetPassword = Page{Title: "A new password", NewPassword: true, Button: "Set it"}
-	VerifyEmail   = Page{Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Button: "Confirm"}
+	Sandbox       = Page{
+		Title: "Your sandbox", NewPassword: true, Button: "Open it",
+		Text: "Choose a password for your account. If you have one with this address already, enter its password.",
+	}
+	VerifyEmail = Page{Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Button: "Confirm"}
 )
 
 var pageTemplate = template.Must(template.New("").Parse(`<!DOCTYPE html>

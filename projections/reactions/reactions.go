@@ -83,7 +83,11 @@ func fromTenant(e events.Recorded) []jobs.Job {
 		if fact.To.Status == events.PastDue && fact.From.Status != events.PastDue {
 			return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PaymentFailed, TenantID: tenantID}}
 		}
-	case events.TenantCreated, events.TenantUpdated, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved,
+	case events.TenantCreated:
+		if fact.Sandbox {
+			return []jobs.Job{jobs.SandboxFilling{EventID: e.ID.String(), TenantID: tenantID}}
+		}
+	case events.TenantUpdated, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved,
 		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil
@@ -112,7 +116,7 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 
 // reactedTo are the stored names of the facts that react knows.
 var reactedTo = map[string]bool{
-	events.TenantDeleted{}.StoredName(): true, events.MemberInvited{}.StoredName(): true, events.MemberAdded{}.StoredName(): true, events.MemberJoined{}.StoredName(): true,
+	events.TenantCreated{}.StoredName(): true, events.TenantDeleted{}.StoredName(): true, events.MemberInvited{}.StoredName(): true, events.MemberAdded{}.StoredName(): true, events.MemberJoined{}.StoredName(): true,
 	events.MemberRoleChanged{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
 	events.InvitationAccepted{}.StoredName(): true, events.SubscriptionChanged{}.StoredName(): true,
 }

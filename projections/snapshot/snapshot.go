@@ -197,6 +197,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	switch fact := fact.(type) {
 	case events.TenantCreated:
 		next.exists, next.name, next.sandbox, next.subscription = true, fact.Name, fact.Sandbox, fact.FirstSubscription()
+		next.sandboxEnd = fact.SandboxEndsAt
 	case events.SubscriptionChanged:
 		next.subscription = fact.To
 	case events.EnvironmentAdded:

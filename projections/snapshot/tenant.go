@@ -28,6 +28,7 @@ type tenantState struct {
 	exists       bool
 	name         string
 	sandbox      bool
+	sandboxEnd   time.Time // as recorded
 	subscription events.Subscription
 	environments []events.EnvironmentRef
 }
@@ -84,6 +85,12 @@ func (t *Tenant) Plan(now time.Time) events.Plan {
 
 // Sandbox reports whether the tenant is a sandbox.
 func (t *Tenant) Sandbox() bool { return t.state.Load().sandbox }
+
+// SandboxEnd is when a sandbox takes no more changes; the zero time for one that does not end, and for a tenant that is no sandbox.
+func (t *Tenant) SandboxEnd(now time.Time) time.Time {
+	state := t.state.Load()
+	return state.subscription.SandboxEnd(state.sandboxEnd, now)
+}
 
 // Subscription is the tenant's subscription.
 func (t *Tenant) Subscription() events.Subscription { return t.state.Load().subscription }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,12 +35,14 @@ type Config struct {
 	FeaturePlans  string   `env:"FLAGLEDGER_FEATURES"`
 	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
+	SandboxDays   string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
 	Mail          MailSettings
 	Firebase      FirebaseSettings
 	Payment       PaymentSettings
 
 	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
 	Features      http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
+	SandboxFor    time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
 	Streams       http.StreamLimits `env:"-"`
 	Now           func() time.Time  `env:"-"` // required; tests move it
@@ -96,6 +99,9 @@ func Load() (Config, error) {
 	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment), c.Payment.check()); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+	if c.SandboxFor, err = parseSandboxDays(c.SandboxDays); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_SANDBOX_DAYS: %w", err)
+	}
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
@@ -106,6 +112,23 @@ func Load() (Config, error) {
 		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
 	return c, nil
+}
+
+const (
+	sandboxDays    = 14
+	maxSandboxDays = 3650
+)
+
+// parseSandboxDays reads how long a new sandbox takes changes.
+func parseSandboxDays(text string) (time.Duration, error) {
+	days := sandboxDays
+	if text != "" {
+		var err error
+		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > maxSandboxDays {
+			return 0, fmt.Errorf("it must be a number from 1 to %d; it is %q", maxSandboxDays, text)
+		}
+	}
+	return time.Duration(days) * 24 * time.Hour, nil
 }
 
 // originPattern is how browsers write an origin: a scheme, which for apps is one of their own, a host, and a port unless it is the usual one.

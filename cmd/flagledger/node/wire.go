@@ -44,6 +44,9 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	if c.FlushEvery == 0 {
 		c.FlushEvery = flushInterval
 	}
+	if c.SandboxFor == 0 {
+		c.SandboxFor = sandboxDays * 24 * time.Hour
+	}
 	p := &parts{Config: c, log: log, metrics: prometheus.NewRegistry()}
 	stop := sync.OnceFunc(p.stop)
 	defer func() {
@@ -83,6 +86,7 @@ type parts struct {
 	people      *directory.Directory
 	meter       *metering.Meter
 	requests    *idempotency.Requests
+	sandboxes   *commands.Sandboxes
 	queue       *jobs.Client
 	links       *jobs.Links
 	inbox       *inbox.Inbox
@@ -136,8 +140,12 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
 	p.writer, p.reads = commands.NewWriter(p.store, p.progress.Wait, p.Now), queries.New(p.pool)
 	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
+	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
 	if p.queue, err = jobs.Open(p.pool); err != nil {
 		return err
+	}
+	p.sandboxes = &commands.Sandboxes{
+		Writer: p.writer, Directory: p.people, Contents: p.reads, Meter: p.meter, Jobs: jobs.NewSandboxes(p.queue), Active: p.SandboxFor, Now: p.Now, Log: p.log,
 	}
 	p.links = jobs.NewLinks(p.queue)
 	p.inbox = inbox.New(p.pool, p.queue, p.Now)
@@ -165,9 +173,10 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 	work := jobs.Work{
 		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.people, PublicURL: p.PublicURL, Now: p.Now},
 		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live}, Notifications: p.notify,
-		Payments: p.billing,
-		Upkeep:   p.upkeep(),
-		Log:      p.log, Attempted: countAttempts(p.metrics),
+		Sandboxes: p.sandboxes,
+		Payments:  p.billing,
+		Upkeep:    p.upkeep(),
+		Log:       p.log, Attempted: countAttempts(p.metrics),
 	}
 	p.cleanup = append(p.cleanup, runAll(ctx,
 		func(ctx context.Context) { p.live.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
@@ -196,7 +205,9 @@ func (p *parts) api() *http.API {
 	return http.New(http.Options{
 		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
 		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people, Inbox: p.inbox},
-		Billing: p.billing, Inbox: p.inbox, Notifications: p.notify,
+		Sandboxes: p.sandboxes, Links: p.links,
+		Subscriptions: &commands.Subscriptions{Links: p.links, Identity: p.identity, SignIn: signIn, Sandboxes: p.sandboxes},
+		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,
 		Metrics: p.metrics, Log: p.log, Troubles: p.monitor.health, Now: p.Now,

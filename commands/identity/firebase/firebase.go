@@ -91,12 +91,39 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 
 // SignUp creates an account, signs it in and has Firebase mail a link that verifies the address.
 func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
-	email = strings.TrimSpace(email)
-	if err := commands.CheckSignUp(email, password, displayName); err != nil {
+	made, err := p.signUp(ctx, email, password, displayName)
+	if err != nil {
 		return commands.Session{}, err
 	}
-	if err := p.withPasswords(); err != nil {
+	if err := p.o.Links.Verify(ctx, made.LocalId, made.LocalId); err != nil {
+		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err) // a new password verifies it too
+	}
+	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
+}
+
+// SignUpVerified is SignUp for somebody who has shown that the address is theirs. Where Firebase cannot note that, the account is there all the same.
+func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+	made, err := p.signUp(ctx, email, password, displayName)
+	if err != nil {
 		return commands.Session{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	if _, err := p.auth.UpdateUser(ctx, made.LocalId, (&auth.UserToUpdate{}).EmailVerified(true)); err != nil {
+		return commands.Session{}, unreachable(err)
+	}
+	session, err := p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
+	session.EmailVerified = true // which the token, made before, does not say
+	return session, err
+}
+
+func (p *Provider) signUp(ctx context.Context, email, password, displayName string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpResponse, error) {
+	email = strings.TrimSpace(email)
+	if err := commands.CheckSignUp(email, password, displayName); err != nil {
+		return nil, err
+	}
+	if err := p.withPasswords(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
@@ -104,12 +131,9 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		Email: email, Password: password, DisplayName: displayName,
 	}).Context(ctx).Do()
 	if err != nil {
-		return commands.Session{}, refusal(err, signingUp)
+		return nil, refusal(err, signingUp)
 	}
-	if err := p.o.Links.Verify(ctx, made.LocalId, made.LocalId); err != nil {
-		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err) // a new password verifies it too
-	}
-	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
+	return made, nil
 }
 
 // SignIn begins a session where the address and the password are right.

@@ -62,6 +62,15 @@ type person struct {
 // SignUp creates an account and signs it in. What is wrong with the fields is told at once, as Invalid under email, password and
 // displayName; an address that is taken, in whatever case, is Conflict.
 func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+	return p.signUp(ctx, email, password, displayName, p.o.VerifiedEmails)
+}
+
+// SignUpVerified is SignUp for somebody who has shown that the address is theirs.
+func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+	return p.signUp(ctx, email, password, displayName, true)
+}
+
+func (p *Provider) signUp(ctx context.Context, email, password, displayName string, verified bool) (commands.Session, error) {
 	email = strings.TrimSpace(email)
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return commands.Session{}, err
@@ -75,7 +84,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	if err != nil {
 		return commands.Session{}, err
 	}
-	who := person{userID: userID.String(), email: email, displayName: displayName, verified: p.o.VerifiedEmails}
+	who := person{userID: userID.String(), email: email, displayName: displayName, verified: verified}
 	s := newSession(who, now)
 	var refresh string
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {

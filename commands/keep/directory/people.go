@@ -64,3 +64,15 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 	}
 	return isNew, nil
 }
+
+// SaveDemoPeople notes the names and addresses of people who have no account. The addresses are nobody's, and do not count as verified. It may be repeated.
+func (d *Directory) SaveDemoPeople(ctx context.Context, people []commands.DemoPerson) error {
+	var ids, emails, names []string
+	for _, p := range people {
+		ids, emails, names = append(ids, p.UserID), append(emails, p.Email), append(names, p.Name)
+	}
+	_, err := d.db.Exec(ctx, `insert into keep.people (user_id, email, email_verified, display_name, created_at)
+		select id, email, false, name, $4::timestamptz from unnest($1::text[], $2::text[], $3::text[]) demo (id, email, name) on conflict do nothing`,
+		ids, emails, names, d.now())
+	return databaseError(err)
+}

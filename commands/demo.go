@@ -1,0 +1,313 @@
+package commands
+
+import (
+	_ "embed" // demo.json
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// What a sandbox has at its beginning. The ids of all but flags, and the salts, are derived from the tenant's: what is brought back is what it was.
+
+//go:embed demo.json
+var demoJSON []byte
+
+type demoData struct {
+	Projects []demoProject
+	People   []demoPerson
+	Flags    []demoFlag
+}
+
+type demoProject struct{ Name, Description, Color string }
+
+type demoPerson struct {
+	Name    string
+	Address string // the first part of it
+	Role    events.Role
+}
+
+type demoFlag struct {
+	Key, Name, Description string
+	Type                   events.FlagType
+	Status                 events.FlagStatus // empty for active
+	DefaultValue           json.RawMessage
+	Tags                   []string
+	Project                string // its name; empty for none
+	Variations             []demoVariation
+	Environments           map[string]demoEnvironment // by name
+}
+
+type demoVariation struct {
+	Name, Description string
+	Value             json.RawMessage
+	Weight            events.Weight
+}
+
+type demoEnvironment struct {
+	Enabled     bool
+	Rules       []demoRule
+	Fallthrough *demoServe
+}
+
+type demoRule struct {
+	Name       string
+	Conditions []events.Condition
+	Serve      demoServe
+}
+
+// demoServe names variations where a NewServe has their ids.
+type demoServe struct {
+	Variation string
+	Value     json.RawMessage
+	Rollout   []struct {
+		Variation string
+		Weight    events.Weight
+	}
+	BucketBy *string
+}
+
+var demo = sync.OnceValue(func() (d demoData) {
+	if err := json.Unmarshal(demoJSON, &d); err != nil {
+		panic(err) // it is part of the program
+	}
+	return d
+})
+
+var demoIDs = uuid.MustParse("0c9f1e0a-6a5b-5a35-8f0e-2c7b7a9d4e61")
+
+// demoID is the id of a thing of a tenant's demo data.
+func demoID(tenantID string, name ...string) string {
+	return uuid.NewSHA1(demoIDs, []byte(tenantID+"\x00"+strings.Join(name, "\x00"))).String()
+}
+
+// DemoPerson is somebody who belongs to the demo data of a sandbox. They have no account.
+type DemoPerson struct {
+	UserID string
+	Email  string
+	Name   string
+	Role   events.Role
+}
+
+// DemoPeople are the demo people of a sandbox.
+func DemoPeople(tenantID string) []DemoPerson {
+	people := make([]DemoPerson, len(demo().People))
+	for i, p := range demo().People {
+		id := demoID(tenantID, "person", p.Address)
+		people[i] = DemoPerson{UserID: id, Email: p.Address + "." + id[:8] + "@example.com", Name: p.Name, Role: p.Role}
+	}
+	return people
+}
+
+// DemoFlags are the keys of the demo flags of a sandbox.
+func DemoFlags() []string {
+	keys := make([]string, len(demo().Flags))
+	for i, f := range demo().Flags {
+		keys[i] = f.Key
+	}
+	return keys
+}
+
+// demoProjects are the ids of the demo projects of a sandbox.
+func demoProjects(tenantID string) []string {
+	ids := make([]string, len(demo().Projects))
+	for i, p := range demo().Projects {
+		ids[i] = demoID(tenantID, "project", p.Name)
+	}
+	return ids
+}
+
+// ResetDemoPeople gives a sandbox its first environments and its demo people back.
+type ResetDemoPeople struct {
+	TenantRef
+	Environments []events.EnvironmentRef // for those that are missing; with new ids
+	// New adds what the sandbox has never had, and leaves alone what was changed since.
+	New bool
+}
+
+func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
+	if err := c.admitSandbox(t); err != nil {
+		return nil, err
+	}
+	var facts []events.Fact
+	named := func(name string) bool {
+		return slices.ContainsFunc(c.Environments, func(e events.EnvironmentRef) bool { return e.Name == name })
+	}
+	if !c.New {
+		for _, e := range t.Environments {
+			if !named(e.Name) {
+				facts = append(facts, events.EnvironmentDeleted{Environment: e})
+			}
+		}
+		for _, e := range c.Environments {
+			if t.environment(e.Name) == nil {
+				facts = append(facts, events.EnvironmentAdded{Environment: e})
+			}
+		}
+	}
+	for _, p := range DemoPeople(c.TenantID) {
+		m, member := t.Members[p.UserID]
+		switch {
+		case member && m.Role != p.Role && !c.New:
+			facts = append(facts, events.MemberRoleChanged{UserID: p.UserID, From: m.Role, To: p.Role})
+		case !member && (!c.New || !t.left[p.UserID]):
+			facts = append(facts, events.MemberAdded{UserID: p.UserID, Role: p.Role})
+		}
+	}
+	return facts, nil
+}
+
+// admitSandbox refuses a tenant that is no sandbox.
+func (r TenantRef) admitSandbox(t Tenant) error {
+	if err := r.admit(t); err != nil {
+		return err
+	}
+	if !t.Sandbox {
+		return refuse(Conflict, "the tenant is no sandbox")
+	}
+	return nil
+}
+
+// ResetDemoProject makes a demo project what it was at first.
+type ResetDemoProject struct {
+	TenantID string
+	Name     string
+	New      bool // it leaves alone one that was changed or deleted
+}
+
+func (c ResetDemoProject) stream() string {
+	return events.ProjectStream(demoID(c.TenantID, "project", c.Name))
+}
+
+func (c ResetDemoProject) tenant() string { return c.TenantID }
+
+func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
+	i := slices.IndexFunc(demo().Projects, func(d demoProject) bool { return d.Name == c.Name })
+	if i < 0 {
+		return nil, refuse(NotFound, "there is no demo project %q", c.Name)
+	}
+	d, id := demo().Projects[i], demoID(c.TenantID, "project", c.Name)
+	switch {
+	case c.New && !p.UpdatedAt.IsZero():
+		return nil, nil
+	case p.Exists:
+		return UpdateProject{ProjectRef: ProjectRef{c.TenantID, id}, Name: &d.Name, Description: &d.Description, Color: &d.Color}.decide(p)
+	default:
+		return CreateProject{ID: id, TenantID: c.TenantID, Name: d.Name, Description: d.Description, Color: &d.Color}.decide(p)
+	}
+}
+
+// ResetDemoFlag makes a demo flag what it was at first. One that has been changed is deleted and begins anew, with the same variations, rules and salts.
+type ResetDemoFlag struct {
+	TenantID     string
+	Key          string
+	ID           string                  // new
+	Environments []events.EnvironmentRef // of the tenant
+	New          bool                    // it leaves alone one that was changed or deleted
+}
+
+func (c ResetDemoFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
+
+func (c ResetDemoFlag) tenant() string { return c.TenantID }
+
+func (c ResetDemoFlag) decide(f Flag) ([]events.Fact, error) {
+	i := slices.IndexFunc(demo().Flags, func(d demoFlag) bool { return d.Key == c.Key })
+	if i < 0 {
+		return nil, refuse(NotFound, "there is no demo flag %q", c.Key)
+	}
+	if c.New && f.Version > 0 {
+		return nil, nil
+	}
+	facts, fresh, err := c.fresh(demo().Flags[i])
+	if err != nil || f.Exists && sameDemoFlag(f, fresh, c.Environments) {
+		return nil, err
+	}
+	if f.Exists {
+		facts = slices.Insert(facts, 0, events.Fact(events.FlagDeleted{}))
+	}
+	return facts, nil
+}
+
+// fresh makes the flag with the commands that anybody would use, and returns their facts and the flag that they leave.
+func (c ResetDemoFlag) fresh(d demoFlag) (facts []events.Fact, f Flag, err error) {
+	do := func(cmd Command[Flag]) {
+		var more []events.Fact
+		if err == nil {
+			more, err = cmd.decide(f)
+		}
+		for _, fact := range more {
+			f.evolve(events.Recorded{Event: events.Event{Fact: fact}})
+		}
+		facts = append(facts, more...)
+	}
+	create := CreateFlag{
+		TenantID: c.TenantID, Key: d.Key, ID: c.ID, Name: &d.Name, Type: d.Type, DefaultValue: d.DefaultValue, Description: d.Description, Tags: d.Tags,
+		Salt: demoID(c.TenantID, "flag", d.Key),
+	}
+	if d.Project != "" {
+		create.ProjectID = demoID(c.TenantID, "project", d.Project)
+	}
+	for _, v := range d.Variations {
+		create.Variations = append(create.Variations, NewVariation{ID: c.variation(v.Name), Name: v.Name, Value: v.Value, Description: v.Description, Weight: v.Weight})
+	}
+	do(create)
+	ref := FlagRef{TenantID: c.TenantID, Key: c.Key}
+	for _, e := range c.Environments {
+		in, ok := d.Environments[e.Name]
+		if !ok {
+			continue
+		}
+		if len(in.Rules) > 0 {
+			do(SetRules{FlagRef: ref, Environment: e, Rules: c.rules(e.Name, in.Rules)})
+		}
+		if in.Fallthrough != nil {
+			do(SetFallthrough{FlagRef: ref, Environment: e, Serve: c.serve(*in.Fallthrough)})
+		}
+		if in.Enabled {
+			do(SwitchFlag{FlagRef: ref, Environment: e, On: true})
+		}
+	}
+	if d.Status != "" {
+		do(UpdateFlag{FlagRef: ref, Status: &d.Status})
+	}
+	return facts, f, err
+}
+
+func (c ResetDemoFlag) variation(name string) string {
+	return demoID(c.TenantID, "flag", c.Key, "variation", name)
+}
+
+func (c ResetDemoFlag) rules(environment string, list []demoRule) []NewRule {
+	rules := make([]NewRule, len(list))
+	for i, r := range list {
+		id := demoID(c.TenantID, "flag", c.Key, "rule", environment, r.Name)
+		rules[i] = NewRule{NewID: id, Salt: id, Name: r.Name, Conditions: r.Conditions, Serve: c.serve(r.Serve)}
+	}
+	return rules
+}
+
+func (c ResetDemoFlag) serve(s demoServe) *NewServe {
+	serve := &NewServe{Value: s.Value, BucketBy: s.BucketBy}
+	if s.Variation != "" {
+		serve.VariationID = new(c.variation(s.Variation))
+	}
+	for _, share := range s.Rollout {
+		serve.Rollout = append(serve.Rollout, events.Share{VariationID: c.variation(share.Variation), Weight: share.Weight})
+	}
+	return serve
+}
+
+// sameDemoFlag reports whether a flag is the same as another but for its id, its version and its times.
+func sameDemoFlag(f, other Flag, environments []events.EnvironmentRef) bool {
+	f.ID = other.ID
+	same := events.StoredEqual(f.FlagCreated, other.FlagCreated) && f.Status == other.Status
+	for _, e := range environments {
+		same = same && f.Enabled[e.ID] == other.Enabled[e.ID] && events.StoredEqual(f.Rules[e.ID], other.Rules[e.ID]) &&
+			events.StoredEqual(f.FallthroughIn(e.ID), other.FallthroughIn(e.ID))
+	}
+	return same
+}

@@ -1,0 +1,157 @@
+package commands
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"flagledger/events"
+)
+
+func resetDemo(key string, isNew bool) ResetDemoFlag {
+	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, New: isNew}
+}
+
+func TestDemoFlags(t *testing.T) {
+	types, rules, rollouts, split := map[events.FlagType]int{}, 0, 0, 0
+	for _, key := range DemoFlags() {
+		facts, err := resetDemo(key, true).decide(Flag{})
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		f := stateOf[Flag](facts)
+		types[f.Type]++
+		for _, r := range f.Rules[production.ID] {
+			if rules++; r.Serve.Rollout != nil {
+				rollouts++
+			}
+		}
+		if slices.ContainsFunc(f.Variations, func(v events.Variation) bool { return v.Weight > 0 }) {
+			split++
+		}
+		again := when[Flag](t, facts, resetDemo(key, false))
+		again.then()
+		when[Flag](t, facts, resetDemo(key, true)).then()
+	}
+	if len(DemoFlags()) != 10 || len(types) != 4 || rules < 5 || rollouts < 2 || split < 2 || len(demoProjects("t")) != 2 || len(DemoPeople("t")) != 3 {
+		t.Errorf("there are %d flags of the types %v, with %d rules, %d rollouts and %d splits", len(DemoFlags()), types, rules, rollouts, split)
+	}
+	if mine, yours := DemoPeople("t")[0], DemoPeople("u")[0]; mine.UserID == yours.UserID || mine.Email == yours.Email {
+		t.Errorf("%v and %v are of two sandboxes", mine, yours)
+	}
+}
+
+// Whatever was done to a demo flag, resetting it brings it back with the ids and salts that decide what it serves to whom.
+func TestResettingADemoFlag(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.SampledFrom(DemoFlags()).Draw(t, "key")
+		ref := FlagRef{TenantID: "t", Key: key}
+		facts, err := resetDemo(key, true).decide(Flag{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := stateOf[Flag](facts)
+		for range rapid.IntRange(1, 5).Draw(t, "changes") {
+			environment := rapid.SampledFrom([]events.EnvironmentRef{production, development}).Draw(t, "environment")
+			var change Command[Flag]
+			switch rapid.IntRange(0, 6).Draw(t, "change") {
+			case 0:
+				change = DeleteFlag{ref}
+			case 1:
+				change = SwitchFlag{FlagRef: ref, Environment: environment, On: rapid.Bool().Draw(t, "on")}
+			case 2:
+				change = SetRules{FlagRef: ref, Environment: environment, Rules: []NewRule{}}
+			case 3:
+				change = SetFallthrough{FlagRef: ref, Environment: environment, Unset: true}
+			case 4:
+				change = UpdateFlag{FlagRef: ref, Name: new("other"), Tags: &[]string{"x"}, Status: new(events.InactiveFlag)}
+			case 5:
+				change = AddVariation{FlagRef: ref, Variation: NewVariation{ID: NewID(), Name: NewID(), Value: first.DefaultValue}}
+			case 6:
+				change = CreateFlag{TenantID: "t", Key: key, ID: NewID(), Type: events.StringFlag, Salt: "s"}
+			}
+			more, err := change.decide(stateOf[Flag](facts))
+			if err == nil {
+				facts = append(facts, more...)
+			}
+		}
+		changed := len(facts)
+		reset, err := resetDemo(key, false).decide(stateOf[Flag](facts))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := stateOf[Flag](append(facts, reset...))
+		ignored := cmp.FilterPath(func(p cmp.Path) bool {
+			return slices.Contains([]string{"ID", "Version", "CreatedAt", "UpdatedAt"}, p.Last().String()) && len(p) <= 4
+		}, cmp.Ignore())
+		first.ID, first.Version, first.CreatedAt, first.UpdatedAt = last.ID, last.Version, last.CreatedAt, last.UpdatedAt
+		if !sameDemoFlag(last, first, []events.EnvironmentRef{production, development}) {
+			t.Errorf("after %d facts it is not what it was:\n%s", changed, cmp.Diff(first, last, ignored))
+		}
+		if more, err := resetDemo(key, false).decide(last); err != nil || len(more) > 0 {
+			t.Errorf("resetting it once more gives %v, %v", more, err)
+		}
+		if len(facts) > 1 {
+			if more, err := resetDemo(key, true).decide(stateOf[Flag](facts)); err != nil || len(more) > 0 {
+				t.Errorf("one that was there gives %v, %v", more, err)
+			}
+		}
+	})
+}
+
+func TestResettingDemoProjectsAndPeople(t *testing.T) {
+	shop := demo().Projects[0]
+	id := demoID("t", "project", shop.Name)
+	created := events.ProjectCreated{ID: id, TenantID: "t", Name: shop.Name, Description: shop.Description, Color: shop.Color}
+	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name}, ResetDemoProject{TenantID: "t", Name: shop.Name, New: true}
+	renamed := events.ProjectUpdated{Name: &events.Change[string]{From: shop.Name, To: "other"}}
+	when[Project](t, nil, add).then(created)
+	when[Project](t, []events.Fact{created}, reset).then()
+	when[Project](t, []events.Fact{created, renamed}, add).then()
+	when[Project](t, []events.Fact{created, renamed}, reset).then(events.ProjectUpdated{Name: &events.Change[string]{From: "other", To: shop.Name}})
+	when[Project](t, []events.Fact{created, events.ProjectDeleted{}}, add).then()
+	when[Project](t, []events.Fact{created, events.ProjectDeleted{}}, reset).then(created)
+
+	people := DemoPeople("t")
+	sandbox := []events.Fact{
+		events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan}, events.MemberAdded{UserID: "u", Role: events.AdminRole},
+		events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: development},
+	}
+	fill := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}}, New: true}
+	clean := fill
+	clean.New = false
+	var added []events.Fact
+	for _, p := range people {
+		added = append(added, events.MemberAdded{UserID: p.UserID, Role: p.Role})
+	}
+	when[Tenant](t, sandbox, fill).then(added...)
+	filled := slices.Concat(sandbox, added)
+	when[Tenant](t, filled, clean).then()
+	staging := events.EnvironmentRef{ID: "e3", Name: "staging"}
+	changed := slices.Concat(filled, []events.Fact{
+		events.EnvironmentDeleted{Environment: development}, events.EnvironmentAdded{Environment: staging}, events.MemberRemoved{UserID: people[0].UserID},
+		events.MemberRoleChanged{UserID: people[1].UserID, From: people[1].Role, To: events.AdminRole},
+	})
+	when[Tenant](t, changed, fill).then()
+	when[Tenant](t, changed, clean).then(
+		events.EnvironmentDeleted{Environment: staging}, events.EnvironmentAdded{Environment: clean.Environments[1]}, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role},
+		events.MemberRoleChanged{UserID: people[1].UserID, From: events.AdminRole, To: people[1].Role},
+	)
+	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
+	when[Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
+}
+
+func TestDeletingSandboxesThatEnded(t *testing.T) {
+	end := time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)
+	sandbox := events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: end}
+	remove := func(at time.Time) DeleteEndedSandbox { return DeleteEndedSandbox{TenantRef{"t"}, at} }
+	paid := events.SubscriptionChanged{From: sandbox.FirstSubscription(), To: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active}}
+	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxTTL-1))).then()
+	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxTTL))).then(events.TenantDeleted{})
+	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxTTL))).then()
+	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxTTL))).then()
+	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxTTL))).then()
+}

@@ -1,0 +1,112 @@
+package jobs
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"flagledger/commands"
+	"flagledger/commands/mail"
+	"flagledger/events"
+)
+
+// sandboxLink mails a link that makes an account and a sandbox to whoever asked for it.
+type sandboxLink struct {
+	RequestID string `json:"requestId" river:"unique"`
+}
+
+// sandboxNotice mails an admin of a sandbox that it ends, or is deleted.
+type sandboxNotice struct {
+	TenantID string                 `json:"tenantId" river:"unique"`
+	UserID   string                 `json:"userId" river:"unique"`
+	Notice   commands.SandboxNotice `json:"notice" river:"unique"`
+	EndsAt   time.Time              `json:"endsAt" river:"unique"`
+}
+
+// Kind implements river.JobArgs.
+func (sandboxLink) Kind() string { return "mail.sandbox_link" }
+
+// Kind implements river.JobArgs.
+func (sandboxNotice) Kind() string { return "mail.sandbox_notice" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (sandboxLink) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (sandboxNotice) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+func (sandboxLink) tenant() string     { return "" }
+func (j sandboxNotice) tenant() string { return j.TenantID }
+
+// sandboxLinkTTL is how long a link to a sandbox is good, and the address is kept that it was asked for with.
+const sandboxLinkTTL = 3 * 24 * time.Hour
+
+// Sandbox has a link to a sandbox mailed, once for each address and minute. It does the same for every address. Its errors are *commands.Error,
+// Unavailable while the database cannot be reached.
+func (l *Links) Sandbox(ctx context.Context, email, name string, now time.Time) error {
+	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
+		var id string
+		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) values ($1, $2, $3, $4, $5)
+			on conflict (lower(email), asked_at) do update set asked_at = excluded.asked_at returning id::text`,
+			uuid.New(), email, name, now.Truncate(time.Minute), now.Add(sandboxLinkTTL)).Scan(&id)
+		if err != nil {
+			return err
+		}
+		return l.client.Add(ctx, tx, sandboxLink{RequestID: id})
+	}))
+}
+
+// FindSandbox finds who asked for a sandbox by the token of the link. The error is Invalid in the field token where the link is not good.
+func (l *Links) FindSandbox(ctx context.Context, token string, now time.Time) (r commands.SandboxRequest, err error) {
+	hash := sha256.Sum256([]byte(token))
+	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hash = $1 and expires_at > $2`, hash[:], now).Scan(&r.ID, &r.Email, &r.Name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return r, &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{"token": "is not valid: it has been used, has expired, or never was"}}
+	}
+	return r, databaseError(err)
+}
+
+// CloseSandbox forgets a request for a sandbox, whose link is then used up.
+func (l *Links) CloseSandbox(ctx context.Context, requestID string) error {
+	_, err := l.client.pool.Exec(ctx, `delete from keep.sandbox_requests where id = $1`, requestID)
+	return databaseError(err)
+}
+
+// mailSandboxLink mails a link, in place of that of an earlier attempt. It does nothing for a request that was erased or has expired.
+func (m *Mails) mailSandboxLink(ctx context.Context, request string, job *rivertype.JobRow) error {
+	token := rand.Text() + rand.Text()
+	hash := sha256.Sum256([]byte(token))
+	var email string
+	err := m.pool.QueryRow(ctx, `update keep.sandbox_requests set hash = $2 where id = $1 and expires_at > $3 returning email`, request, hash[:], m.Now()).Scan(&email)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return databaseError(err)
+	}
+	return m.invite(ctx, job, mail.SandboxLink(email, m.PublicURL, token))
+}
+
+// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for somebody who is no admin any more or has been erased.
+func (m *Mails) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
+	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
+	if err != nil {
+		return err
+	}
+	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt, m.Now())
+	if !tenant.Exists || !ends.Equal(job.EndsAt) || tenant.Members[job.UserID].Role != events.AdminRole {
+		return nil
+	}
+	email, err := m.Directory.Email(ctx, job.UserID)
+	if err != nil || email == "" {
+		return err
+	}
+	return cancelRefused(m.Mailer.Send(ctx, mail.SandboxNotice(email, m.PublicURL, tenant.Name, job.Notice, job.EndsAt)))
+}

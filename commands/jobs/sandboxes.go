@@ -1,0 +1,122 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// SandboxFilling adds the demo data of a new sandbox, which whoever creates it does as well: it makes up for a node that died meanwhile.
+type SandboxFilling struct {
+	EventID  string `json:"eventId" river:"unique"`
+	TenantID string `json:"tenantId"`
+}
+
+// sandboxCleanup brings a sandbox back to its demo data, for the person who asked for it.
+type sandboxCleanup struct {
+	TenantID  string `json:"tenantId"`
+	UserID    string `json:"userId"`
+	RequestID string `json:"requestId"`
+}
+
+const (
+	sandboxQueue    = "sandboxes"
+	sandboxWorkers  = 1 // on each node
+	sandboxAttempts = 8 // an hour and a quarter
+	cleanupDelay    = time.Minute
+)
+
+// Kind implements river.JobArgs.
+func (SandboxFilling) Kind() string { return "sandbox.filling" }
+
+// Kind implements river.JobArgs.
+func (sandboxCleanup) Kind() string { return "sandbox.cleanup" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (SandboxFilling) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: sandboxQueue, MaxAttempts: sandboxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+}
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (sandboxCleanup) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: sandboxQueue, MaxAttempts: sandboxAttempts}
+}
+
+func (j SandboxFilling) tenant() string { return j.TenantID }
+
+// Sandboxes inserts the jobs of sandboxes. It owns the table sandbox_notices.
+type Sandboxes struct{ client *Client }
+
+// NewSandboxes returns the jobs of sandboxes as jobs of a client.
+func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
+
+// Cleanup implements the port of commands.Sandboxes.
+func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string) (drop func(context.Context) error, err error) {
+	inserted, err := s.client.river.Insert(ctx, sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID},
+		&river.InsertOpts{ScheduledAt: time.Now().Add(cleanupDelay)})
+	if err != nil {
+		return nil, databaseError(err)
+	}
+	return func(ctx context.Context) error {
+		_, err := s.client.river.JobDelete(ctx, inserted.Job.ID)
+		return err
+	}, nil
+}
+
+// addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been deleted, is not tried again.
+func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[SandboxFilling]) error {
+		by := commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}, RequestID: job.Args.EventID}
+		return unlessRefused(sandboxes.Fill(ctx, by, job.Args.TenantID))
+	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxCleanup]) error {
+		by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: job.Args.UserID}, RequestID: job.Args.RequestID}
+		return unlessRefused(sandboxes.Reset(ctx, by, job.Args.TenantID))
+	}))
+}
+
+func unlessRefused(err error) error {
+	switch commands.KindOf(err) {
+	case commands.NotFound, commands.Forbidden, commands.Conflict:
+		return river.JobCancel(err)
+	default:
+		return err
+	}
+}
+
+// Given implements the port of commands.EndOfSandboxes.
+func (s *Sandboxes) Given(ctx context.Context) ([]commands.SandboxNoticeGiven, error) {
+	rows, err := s.client.pool.Query(ctx, `select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`)
+	if err != nil {
+		return nil, databaseError(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.SandboxNoticeGiven])
+	return list, databaseError(err)
+}
+
+// Give implements the port of commands.EndOfSandboxes.
+func (s *Sandboxes) Give(ctx context.Context, n commands.SandboxNoticeGiven, userIDs []string) error {
+	return databaseError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
+		noted, err := tx.Exec(ctx, `insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4) on conflict do nothing`,
+			n.TenantID, n.Notice, n.EndsAt, n.GivenAt)
+		if err != nil || noted.RowsAffected() == 0 {
+			return err
+		}
+		list := make([]Job, len(userIDs))
+		for i, id := range userIDs {
+			list[i] = sandboxNotice{TenantID: n.TenantID, UserID: id, Notice: n.Notice, EndsAt: n.EndsAt}
+		}
+		return s.client.Add(ctx, tx, list...)
+	}))
+}
+
+// Forget implements the port of commands.EndOfSandboxes.
+func (s *Sandboxes) Forget(ctx context.Context, tenantID string) error {
+	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1`, tenantID)
+	return databaseError(err)
+}

@@ -1,0 +1,59 @@
+package metering
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands/keep"
+)
+
+// Restart has the evaluations of a tenant's flags counted from now on by SinceRestart. Those that other nodes have not written down yet count as later.
+func (m *Meter) Restart(ctx context.Context, tenantID string) error {
+	total, err := m.total(ctx, tenantID)
+	if err == nil {
+		_, err = m.db.Exec(ctx, `insert into keep.evaluation_restarts (tenant_id, evaluations) values ($1, $2)
+			on conflict (tenant_id) do update set evaluations = excluded.evaluations`, tenantID, total)
+	}
+	return keep.DatabaseError("the count of evaluations cannot be changed at the moment", err)
+}
+
+// SinceRestart tells how often a tenant's flags have been evaluated since Restart, or ever: on this node until now, on others as far as they have
+// written it down.
+func (m *Meter) SinceRestart(ctx context.Context, tenantID string) (n int64, err error) {
+	total, err := m.total(ctx, tenantID)
+	if err == nil {
+		err = m.db.QueryRow(ctx, `select $2 - coalesce((select evaluations from keep.evaluation_restarts where tenant_id = $1), 0)`, tenantID, total).Scan(&n)
+	}
+	return max(n, 0), keep.DatabaseError("the count of evaluations cannot be read at the moment", err)
+}
+
+// total counts the evaluations of all months.
+func (m *Meter) total(ctx context.Context, tenantID string) (n int64, err error) {
+	counted := map[int]int64{} // on this node, by month
+	m.counts.Range(func(at slot, c *count) bool {
+		if at.tenantID == tenantID {
+			counted[at.month] = c.total.Load()
+		}
+		return true
+	})
+	rows, err := m.db.Query(ctx, `select month, run, count from keep.evaluations where tenant_id = $1`, tenantID)
+	if err != nil {
+		return 0, err
+	}
+	var month time.Time
+	var run uuid.UUID
+	var count int64
+	_, err = pgx.ForEachRow(rows, []any{&month, &run, &count}, func() error {
+		if _, here := counted[monthOf(month)]; run != m.run || !here {
+			n += count
+		}
+		return nil
+	})
+	for _, here := range counted {
+		n += here
+	}
+	return n, err
+}

@@ -1,0 +1,77 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+// SandboxRequest is somebody's wish for a sandbox of their own.
+type SandboxRequest struct {
+	ID    string
+	Email string
+	Name  string
+}
+
+// Subscriptions makes sandboxes for people who have asked for one with their address, and have shown by a mailed link that it is theirs.
+type Subscriptions struct {
+	Links interface {
+		// FindSandbox finds a request by the token of its link. The error is Invalid in the field token where the link is not good.
+		FindSandbox(ctx context.Context, token string, now time.Time) (SandboxRequest, error)
+		// CloseSandbox uses the link up.
+		CloseSandbox(ctx context.Context, requestID string) error
+	}
+	Identity interface {
+		SignUpVerified(ctx context.Context, email, password, displayName string) (Session, error)
+		SignIn(ctx context.Context, email, password string) (Session, error)
+	}
+	SignIn    *SignIn
+	Sandboxes *Sandboxes
+}
+
+// CheckSandboxRequest tells all that is wrong with a request, nil where nothing is.
+func CheckSandboxRequest(email, name string) error {
+	wrong := fields{}
+	wrong.check(email != "", "email", "is required")
+	wrong.check(PlainEmail(email), "email", "must be an e-mail address")
+	checkText(wrong, "name", name, 0, maxDisplayName)
+	return wrong.err()
+}
+
+var requestedSandboxes = uuid.MustParse("a3f6d4c9-3e0b-5c2d-9b7a-51e0c8f2d714")
+
+// Open makes the account and the sandbox of whoever has a link. Where there is an account with the address already, the password must be its own:
+// Unauthenticated says that it is not. Where a step fails, those before it stay done, and the call is made again with the same link and password.
+func (s *Subscriptions) Open(ctx context.Context, by By, token, password string) error {
+	request, err := s.Links.FindSandbox(ctx, token, s.Sandboxes.Now())
+	if err != nil {
+		return err
+	}
+	session, err := s.Identity.SignUpVerified(ctx, request.Email, password, request.Name)
+	if KindOf(err) == Conflict {
+		session, err = s.Identity.SignIn(ctx, request.Email, password)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.SignIn.LetIn(ctx, by, session.Claims); err != nil {
+		return err
+	}
+	by.Actor = events.Actor{Kind: events.UserActor, ID: session.UserID}
+	create := CreateTenant{
+		ID: uuid.NewSHA1(requestedSandboxes, []byte(request.ID)).String(), Name: "Sandbox", Creator: session.UserID, SandboxEndsAt: s.Sandboxes.NewEnd(),
+		Administered: Administered(s.SignIn.People, session.UserID), Environments: FirstEnvironments(),
+	}
+	tenant, _, err := Do(ctx, s.Sandboxes.Writer, by, create)
+	if err != nil && (KindOf(err) != Conflict || !tenant.taken) { // else an earlier attempt has made it
+		return err
+	}
+	if err := s.Sandboxes.Fill(ctx, by, create.ID); err != nil {
+		return err
+	}
+	s.SignIn.Directory.NoteUse(session.UserID, create.ID)
+	return s.Links.CloseSandbox(ctx, request.ID)
+}

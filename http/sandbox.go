@@ -1,0 +1,141 @@
+package http
+
+import (
+	"context"
+	"net/http"
+
+	"flagledger/commands"
+	"flagledger/projections/snapshot"
+)
+
+type sandboxStatusBody struct {
+	Active    bool       `json:"active" doc:"It takes changes" example:"true"`
+	ExpiresAt *timestamp `json:"expiresAt" nullable:"true" doc:"When it stops, or has stopped, to take changes; null where it does not"`
+}
+
+type sandboxStatusOutput struct{ Body sandboxStatusBody }
+
+type sandboxIndicatorsOutput struct {
+	Body struct {
+		FlagsUsed   int   `json:"flagsUsed" doc:"Flags that are not deleted" example:"10"`
+		Evaluations int64 `json:"evaluations" doc:"Since the creation or the last cleanup; those on other nodes may come up to five seconds later" example:"1234"`
+	}
+}
+
+type demoDataOutput struct {
+	Body struct {
+		Flags []string `json:"flags" doc:"The keys of the demo flags that are there" example:"[\"new-checkout\",\"dark-mode\"]"`
+		Users []string `json:"users" doc:"The addresses of the demo people who are members. Nobody can sign in with them" example:"[\"dana.0198c5a0@example.com\"]"`
+	}
+}
+
+// SandboxWish is who wants a sandbox.
+type SandboxWish struct {
+	Email string `json:"email" format:"email" maxLength:"254" example:"ada@example.com"`
+	Name  string `json:"name,omitempty" maxLength:"200" doc:"The display name of a new account" example:"Ada Lovelace"`
+}
+
+const subscribeRoute = "/api/v1/sandbox/subscribe"
+
+func (a *API) addSandbox() {
+	const tag, path = "Sandbox", "/api/v1/sandbox"
+	status := operation("GET", path+"/status", "get-sandbox-status", tag, "Whether the tenant is a sandbox that takes changes, and until when")
+	status.Description = "A sandbox that has ended is still read and evaluated. It is deleted 30 days later, of which its admins are told three days before. One that has a subscription or another plan does not end."
+	register(a, access{who: viewer, requireTenant: true}, status, func(ctx context.Context, _ *TenantInput) (*sandboxStatusOutput, error) {
+		tenant, now := principalOf(ctx).tenant, a.Now()
+		out := &sandboxStatusOutput{}
+		if !tenant.Sandbox() {
+			return out, nil
+		}
+		end := tenant.SandboxEnd(now)
+		out.Body.Active = end.IsZero() || now.Before(end)
+		if !end.IsZero() {
+			out.Body.ExpiresAt = (*timestamp)(&end)
+		}
+		return out, nil
+	})
+	indicators := operation("GET", path+"/indicators", "get-sandbox-indicators", tag, "How much a sandbox has and uses")
+	indicators.Errors = []int{http.StatusConflict}
+	register(a, access{who: viewer}, indicators, func(ctx context.Context, _ *TenantInput) (*sandboxIndicatorsOutput, error) {
+		tenant, err := sandboxOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out := &sandboxIndicatorsOutput{}
+		out.Body.FlagsUsed, _ = tenant.Size()
+		out.Body.Evaluations, err = a.Meter.SinceRestart(ctx, tenant.ID())
+		return out, err
+	})
+	data := operation("GET", path+"/demo-data", "get-demo-data", tag, "What of a sandbox is demo data")
+	data.Errors = []int{http.StatusConflict}
+	register(a, access{who: viewer}, data, func(ctx context.Context, _ *TenantInput) (*demoDataOutput, error) {
+		tenant, err := sandboxOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return showDemoData(tenant), nil
+	})
+	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Bring a sandbox back to its demo data")
+	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. Members, OAuth clients and the end of the sandbox stay. " +
+		"A cleanup that takes over 30 seconds answers 503, and goes on by itself."
+	cleanup.Errors = []int{http.StatusConflict}
+	register(a, access{who: admin}, cleanup, func(ctx context.Context, _ *struct {
+		TenantInput
+		ChangeInput
+	}) (*successOutput, error) {
+		return succeeded(commands.Done{}), a.Sandboxes.Cleanup(ctx, by(ctx), principalOf(ctx).tenant.ID())
+	})
+	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag, "Have a link mailed that makes an account and a sandbox")
+	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed once a minute " +
+		"and five times an hour at most. Whoever has an account already gets the sandbox in it."
+	subscribe.DefaultStatus = http.StatusAccepted
+	register(a, access{who: anyone}, subscribe, func(ctx context.Context, in *struct{ Body SandboxWish }) (*successOutput, error) {
+		if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
+			return nil, err
+		}
+		return succeeded(commands.Done{}), a.Links.Sandbox(ctx, in.Body.Email, in.Body.Name, a.Now())
+	})
+}
+
+// sandboxOf is the tenant of a call about a sandbox.
+func sandboxOf(ctx context.Context) (*snapshot.Tenant, error) {
+	tenant := principalOf(ctx).tenant
+	if !tenant.Sandbox() {
+		return nil, newProblem(http.StatusConflict, "the tenant is no sandbox")
+	}
+	return tenant, nil
+}
+
+func showDemoData(tenant *snapshot.Tenant) *demoDataOutput {
+	out := &demoDataOutput{}
+	out.Body.Flags, out.Body.Users = []string{}, []string{}
+	for _, key := range commands.DemoFlags() {
+		if _, there := tenant.Flag(key); there {
+			out.Body.Flags = append(out.Body.Flags, key)
+		}
+	}
+	for _, p := range commands.DemoPeople(tenant.ID()) {
+		if _, member := tenant.Role(p.UserID); member {
+			out.Body.Users = append(out.Body.Users, p.Email)
+		}
+	}
+	return out
+}
+
+// fillSandbox adds the demo data of a sandbox that was created just now. Where that fails a job does it.
+func (a *API) fillSandbox(ctx context.Context, tenantID string) {
+	if err := a.Sandboxes.Fill(ctx, by(ctx), tenantID); err != nil {
+		requestOf(ctx).log().Warn("the demo data of a sandbox is left to a job", "tenant", tenantID, "err", err)
+	}
+}
+
+// openSandbox makes the account and the sandbox of whoever has a link, unless too many wrong passwords were tried with it.
+func (a *API) openSandbox(ctx context.Context, token, password string) error {
+	err := a.limitGuesses(ctx, "link "+token, func() error {
+		return a.Subscriptions.Open(ctx, requestBy(ctx), token, password)
+	})
+	if commands.KindOf(err) == commands.Unauthenticated {
+		return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{"password": "is not that of the account with this address"}}
+	}
+	return err
+}

@@ -1,0 +1,263 @@
+package http_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+const sandboxPath = "/api/v1/sandbox"
+
+func newSandbox(c *nodetest.Client) *nodetest.Client {
+	c.Service.T.Helper()
+	s := *c
+	s.Tenant = c.Call("POST", "/api/v1/tenants", `{"name":"sandbox","isSandbox":true}`).Want(201).Object()["id"].(string)
+	return &s
+}
+
+// demoState is all that a sandbox's demo data says, but for the ids and times of its flags.
+func demoState(t *testing.T, c *nodetest.Client) any {
+	t.Helper()
+	get := func(path string, drop ...string) any {
+		answer := c.Call("GET", path, nil).Want(200).JSON()
+		list, isList := answer.([]any)
+		if !isList {
+			list = []any{answer}
+		}
+		for _, entry := range list {
+			if o, ok := entry.(map[string]any); ok {
+				for _, name := range append(drop, "createdAt", "updatedAt") {
+					delete(o, name)
+				}
+			}
+		}
+		return list
+	}
+	state := []any{get("/api/v1/tenants/" + c.Tenant + "/environments"), get("/api/v1/projects")}
+	for _, environment := range []string{"production", "development"} {
+		for _, flag := range c.Call("GET", "/api/v1/flags", nil, "X-Environment", environment).Want(200).List() {
+			path := nodetest.FlagPath(flag["key"].(string))
+			in := *c
+			whole := in.Call("GET", path, nil, "X-Environment", environment).Want(200).Object()
+			for _, name := range []string{"id", "version", "createdAt", "updatedAt"} {
+				delete(whole, name)
+			}
+			state = append(state, whole, in.Call("GET", path+"/rules", nil, "X-Environment", environment).Want(200).JSON())
+		}
+	}
+	members := entriesOf(c.Call("GET", usersPath(c), nil).Want(200).List(), "email", "role")
+	return append(state, members)
+}
+
+// entriesOf has some members of each entry that is a demo person, sorted.
+func entriesOf(list []map[string]any, names ...string) (lines []string) {
+	for _, entry := range list {
+		if strings.Count(entry["email"].(string), ".") == 2 {
+			lines = append(lines, fmt.Sprint(nodetest.Column([]map[string]any{entry}, names[0])[0], nodetest.Column([]map[string]any{entry}, names[1])[0]))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestSandbox(t *testing.T) {
+	nodetest.Cases{
+		"a tenant that is none": func(_ *testing.T, me *nodetest.Client) {
+			me.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(map[string]any{"active": false, "expiresAt": nil})
+			me.Call("GET", "/api/sandbox/status", nil).Want(200).Shows(map[string]any{"active": false, "expiresAt": nil})
+			me.Call("GET", sandboxPath+"/status", nil, "X-Tenant-ID", "").Refused(400)
+			me.Call("GET", sandboxPath+"/indicators", nil).Refused(409)
+			me.Call("GET", sandboxPath+"/demo-data", nil).Refused(409)
+			me.Call("POST", sandboxPath+"/cleanup/tenant", nil).Refused(409)
+		},
+		"a new one has its demo data": func(t *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			status := s.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(map[string]any{"active": true}).Object()
+			end, err := time.Parse(time.RFC3339, status["expiresAt"].(string))
+			if left := time.Until(end); err != nil || left < 14*24*time.Hour-time.Hour || left > 14*24*time.Hour {
+				t.Errorf("it ends at %v: %v", status["expiresAt"], err)
+			}
+			data := s.Call("GET", sandboxPath+"/demo-data", nil).Want(200)
+			nodetest.Same(t, "the same by its old path", s.Call("GET", "/api/sandbox/demo-data", nil).Want(200).JSON(), data.JSON())
+			flags, users := data.Object()["flags"].([]any), data.Object()["users"].([]any)
+			if len(flags) != 10 || len(users) != 3 || len(s.Call("GET", "/api/v1/projects", nil).Want(200).List()) != 2 {
+				t.Errorf("the demo data are %s", data.Body)
+			}
+			for _, address := range users {
+				s.Service.Anonymous().Call("POST", "/auth/signin", map[string]any{"email": address, "password": nodetest.Password}).Refused(401)
+			}
+			nodetest.Same(t, "the flags", len(s.Call("GET", "/api/v1/flags", nil).Want(200).List()), 10)
+			s.Call("POST", nodetest.FlagPath("new-checkout", "/evaluate"), `{"targetingKey":"u","attributes":{"plan":"pro"}}`).Want(200).Shows(map[string]any{"value": true, "reason": "RULE_MATCH"})
+			s.Call("GET", sandboxPath+"/indicators", nil).Want(200).Shows(map[string]any{"flagsUsed": 10, "evaluations": 1})
+			viewer := s.Join("viewer")
+			viewer.Call("GET", "/api/sandbox/indicators", nil).Want(200)
+			viewer.Call("POST", sandboxPath+"/cleanup/tenant", nil).Refused(403)
+			s.Service.JobsDone()
+			nodetest.Same(t, "the flags when the job is done", len(s.Call("GET", "/api/v1/flags", nil).Want(200).List()), 10)
+		},
+		"it is cleaned up, whatever was done to it": func(t *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			first := demoState(t, s)
+			served := func() any {
+				var values []any
+				for i := range 30 {
+					values = append(values, s.Call("POST", nodetest.FlagPath("button-color", "/evaluate"), map[string]any{"targetingKey": fmt.Sprint("user-", i)}).Want(200).Object()["value"])
+				}
+				return values
+			}
+			before, status := served(), s.Call("GET", sandboxPath+"/status", nil).Want(200).JSON()
+			developer, machine := s.Join("developer"), s.Machine("flags:read")
+			s.Call("DELETE", nodetest.FlagPath("dark-mode"), nil).Want(204)
+			s.Call("DELETE", nodetest.FlagPath("button-color"), nil).Want(204)
+			s.Call("POST", "/api/v1/flags", `{"key":"button-color","type":"json"}`).Want(201)
+			s.Call("PUT", nodetest.FlagPath("new-checkout", "/rules"), `{"rules":[]}`).Want(200)
+			s.Call("PATCH", nodetest.FlagPath("upload-limit"), `{"name":"x","tags":[]}`).Want(200)
+			_, project := s.CreateProject("mine")
+			s.Call("POST", strings.Replace(project, "/api/v1/projects", "/api/v1/flags/projects", 1)+"/flags", `{"key":"mine","type":"boolean"}`).Want(201)
+			for _, p := range s.Call("GET", "/api/v1/projects", nil).Want(200).List()[:2] {
+				s.Call("PATCH", "/api/v1/projects/"+p["id"].(string), `{"name":"x"}`).Want(200)
+			}
+			s.Call("DELETE", "/api/v1/tenants/"+s.Tenant+"/environments/development", nil).Want(204)
+			s.Call("POST", "/api/v1/tenants/"+s.Tenant+"/environments", `{"environment":"staging"}`).Want(201)
+			dana := entry(s.Call("GET", usersPath(s), nil).Want(200).List(), "displayName", "Dana Demo")["userId"].(string)
+			s.Call("DELETE", usersPath(s, dana), nil).Want(204)
+
+			s.Call("POST", sandboxPath+"/cleanup/tenant", nil, "X-Change-Reason", "for the next demo").Want(200).Shows(map[string]any{"success": true})
+			nodetest.Same(t, "what is there", demoState(t, s), first)
+			nodetest.Same(t, "its end", s.Call("GET", sandboxPath+"/status", nil).Want(200).JSON(), status)
+			s.Call("GET", sandboxPath+"/indicators", nil).Want(200).Shows(map[string]any{"flagsUsed": 10, "evaluations": 0})
+			nodetest.Same(t, "what is served to whom", served(), before)
+			s.Call("GET", sandboxPath+"/indicators", nil).Want(200).Shows(map[string]any{"evaluations": 30})
+			developer.Call("GET", "/api/v1/flags", nil).Want(200)
+			machine.Call("GET", "/api/v1/flags", nil).Want(200)
+			history := s.Call("GET", nodetest.FlagPath("upload-limit", "/history"), nil).Want(200).List()
+			nodetest.Same(t, "who cleaned up and why", []any{history[0]["userId"], history[0]["reason"]}, []any{s.UserID, "for the next demo"})
+		},
+		"a cleanup whose node died is finished by a job": func(t *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			s.Call("DELETE", nodetest.FlagPath("dark-mode"), nil).Want(204)
+			db, err := pgx.Connect(t.Context(), s.Service.DatabaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close(t.Context()) }()
+			_, err = db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, state, scheduled_at) values
+				('sandbox.cleanup', jsonb_build_object('tenantId', $1::text, 'userId', $2::text, 'requestId', $3::text), 'sandboxes', 8, 'available', now())`, s.Tenant, s.UserID, uuid.NewString())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Service.Eventually("the flag is back", func() bool { return s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Status == 200 })
+		},
+	}.Run(t)
+}
+
+func TestASandboxEnds(t *testing.T) {
+	t.Parallel()
+	var later atomic.Int64
+	database := nodetest.Database(t)
+	c := node.Config{
+		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SandboxFor: 48 * time.Hour, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+	}
+	service := nodetest.Start(t, database, c, nodetest.Log(t))
+	email := nodetest.Address()
+	me := service.SignUp(email)
+	s := newSandbox(me)
+	status := s.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(map[string]any{"active": true}).Object()
+
+	longer := service.Config
+	longer.SandboxFor = 1000 * time.Hour
+	other := nodetest.Start(t, database, longer, nodetest.Log(t))
+	there := *s
+	there.Service = other
+	there.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(status)
+
+	later.Store(int64(48 * time.Hour))
+	s.Token = s.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Want(200).Object()["token"].(string)
+	s.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(map[string]any{"active": false, "expiresAt": status["expiresAt"]})
+	tenant := "/api/v1/tenants/" + s.Tenant
+	for _, change := range [][3]string{
+		{"POST", "/api/v1/flags", `{"key":"new","type":"boolean"}`},
+		{"PATCH", nodetest.FlagPath("dark-mode"), `{"name":"x"}`},
+		{"POST", nodetest.FlagPath("dark-mode", "/disable"), ""},
+		{"PUT", nodetest.FlagPath("dark-mode", "/rules"), `{"rules":[]}`},
+		{"DELETE", nodetest.FlagPath("dark-mode"), ""},
+		{"POST", "/api/v1/projects", `{"name":"p"}`},
+		{"PATCH", tenant, `{"name":"x"}`},
+		{"POST", tenant + "/environments", `{"environment":"staging"}`},
+		{"POST", tenant + "/users", `{"email":"a@example.com","role":"viewer"}`},
+		{"POST", "/api/v1/oauth/clients", `{"name":"m","scopes":["flags:read"]}`},
+		{"POST", sandboxPath + "/cleanup/tenant", ""},
+	} {
+		var body any
+		if change[2] != "" {
+			body = change[2]
+		}
+		a := s.Call(change[0], change[1], body).Refused(403)
+		if !strings.Contains(a.Object()["detail"].(string), "sandbox ended at") {
+			t.Errorf("%s: %s", a.Call, a.Body)
+		}
+	}
+	s.Call("GET", "/api/v1/flags", nil).Want(200)
+	s.Evaluate("dark-mode", `{"targetingKey":"u"}`).Want(200).Shows(map[string]any{"value": true})
+	s.Call("GET", sandboxPath+"/indicators", nil).Want(200)
+	s.NewTenant("another").CreateFlag("k", nil)
+	s.Call("DELETE", tenant, nil).Want(204)
+}
+
+func TestSubscribing(t *testing.T) {
+	t.Parallel()
+	s, server := mailed(t, "production")
+	subscribe := func(email string) *nodetest.Answer {
+		t.Helper()
+		return s.Anonymous().Call("POST", sandboxPath+"/subscribe", map[string]string{"email": email, "name": "Ada"}).Want(202)
+	}
+	known := s.SignUp(nodetest.Address())
+	server.Wait(t, known.Email, 1) // the link that verifies it
+	email := nodetest.Address()
+	mine, theirs := subscribe(email), subscribe(strings.ToUpper(known.Email))
+	nodetest.Same(t, "the answers", []string{string(mine.Body), string(theirs.Body)}, []string{`{"success":true}`, `{"success":true}`})
+	s.Anonymous().Call("POST", sandboxPath+"/subscribe", `{}`).Refused(422, "email")
+	s.Anonymous().Call("POST", sandboxPath+"/subscribe", `{"email":"nobody","name":1}`).Refused(422, "email", "name")
+
+	link, token := linkTo(t, server, email, 1)
+	nodetest.Same(t, "the link", link, s.URL+"/sandbox?token="+token)
+	postForm(s, link, url.Values{"newPassword": {"short"}}, 422)
+	postForm(s, link, url.Values{"newPassword": {"another horse"}}, 200)
+	postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422)
+	me := &nodetest.Client{Service: s, Email: email}
+	session := s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "another horse"}).Want(200).Object()
+	me.Token = session["token"].(string)
+	nodetest.Same(t, "the name", session["user"].(map[string]any)["displayName"], "Ada")
+	sandbox := entry(me.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "name", "Sandbox")
+	me.Tenant = sandbox["id"].(string)
+	nodetest.Same(t, "the tenant", sandbox["isSandbox"], true)
+	nodetest.Same(t, "its flags", len(me.Call("GET", "/api/v1/flags", nil).Want(200).List()), 10)
+
+	link, _ = linkTo(t, server, known.Email, 2)
+	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422); !strings.Contains(page, "The password is not that of the account") {
+		t.Errorf("the page says %s", page)
+	}
+	postForm(s, link, url.Values{"newPassword": {nodetest.Password}}, 200)
+	nodetest.Same(t, "the tenants of somebody who had an account", len(known.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 2)
+
+	var kept int
+	db, err := pgx.Connect(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close(t.Context()) }()
+	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_requests) + (select count(*) from jobs.river_job where args::text like '%@%')`).Scan(&kept)
+	if err != nil || kept != 0 {
+		t.Errorf("%d requests are kept: %v", kept, err)
+	}
+}
