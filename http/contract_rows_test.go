@@ -88,6 +88,17 @@ var contractRows = []contractRow{
 	{"POST /api/v1/sandbox/cleanup/tenant", "", "", 200, success},
 	{"POST /api/v1/sandbox/subscribe", "", `{"email":"<<newEmail>>","name":"N"}`, 202, success},
 
+	// Notifications
+	{"GET /api/v1/notifications", "", "", 200, shape{"notifications": list1{notificationShape}, "totalCount": "integer", "unreadCount": "integer"}},
+	{"GET /api/v1/notifications/{id}", "", "", 200, notificationShape},
+	{"PATCH /api/v1/notifications/{id}/read", "", "", 200, merged(notificationShape, shape{"readAt": "time"})},
+	{"PATCH /api/v1/notifications/read-all", "", "", 200, merged(success, shape{"markedCount": "integer"})},
+	{"DELETE /api/v1/notifications/clear", "", "", 200, merged(success, shape{"clearedCount": "integer"})},
+	{"GET /api/v1/notifications/device-tokens", "", "", 200, list1{deviceShape}},
+	{"POST /api/v1/notifications/device-tokens", "", `{"deviceToken":"<<newDeviceToken>>","deviceName":"N","deviceType":"ios"}`, 201, deviceShape},
+	{"DELETE /api/v1/notifications/device-tokens/{token}", "", "", 204, nil},
+	{"POST /api/v1/notifications/send", "", `{"userId":"<<userId>>","tenantId":"<<tenantId>>","title":"T","body":"B","type":"t","icon":"i","actionType":"a","referenceId":"r","data":{"k":"v"}}`, 201, notificationShape},
+
 	// Admin
 	{"GET /api/v1/admin/users", "", "", 200, list1{userShape}},
 	{"GET /api/v1/admin/users/system", "", "", 200, list1{userShape}},
@@ -127,6 +138,8 @@ var sameShape = []string{
 	"GET /api/projects", "POST /api/projects", "GET /api/flags/projects/{projectId}/flags", "POST /api/flags/projects/{projectId}/flags",
 	"GET /api/tenants", "POST /api/tenants", "GET /api/tenants/{tenantId}/users", "POST /api/tenants/{tenantId}/users",
 	"POST /api/oauth/clients",
+	"GET /api/notifications", "PATCH /api/notifications/read-all", "DELETE /api/notifications/clear", "POST /api/notifications/send",
+	"GET /api/notifications/device-tokens", "POST /api/notifications/device-tokens",
 	"GET /v1/users/{userId}/product-tours/{tourKey}",
 	"GET /api/sandbox/status", "GET /api/sandbox/indicators", "GET /api/sandbox/demo-data",
 }

@@ -32,10 +32,15 @@ var (
 		"user": shape{"uid": "string", "email": "string", "tenant_id": "string", "role": "string"}, "subscription": shape{"plan": "string", "status": "string", "billingCycle": "string or null"},
 		"tenants": list1{membership}, "active_tenant_id": "string", "active_tenant_role": "string", "canonical_tenant_id": "string", "canonical_role": "string",
 	}}
-	userShape       = shape{"userId": "string", "email": "string", "displayName": "string", "role": "string or null", "active": "boolean", "createdAt": "time", "lastAccessedAt": "time or null", "tenants": list1{membership}}
-	invitationShape = shape{"id": "string", "email": "string", "role": "string", "status": "string", "invitedBy": "string", "createdAt": "time", "expiresAt": "time"}
-	usageShape      = shape{"flags": "integer", "evaluations": "integer", "users": "integer"}
-	platformTenant  = merged(tenantShape, shape{"usage": usageShape, "active": "boolean"})
+	userShape         = shape{"userId": "string", "email": "string", "displayName": "string", "role": "string or null", "active": "boolean", "createdAt": "time", "lastAccessedAt": "time or null", "tenants": list1{membership}}
+	invitationShape   = shape{"id": "string", "email": "string", "role": "string", "status": "string", "invitedBy": "string", "createdAt": "time", "expiresAt": "time"}
+	usageShape        = shape{"flags": "integer", "evaluations": "integer", "users": "integer"}
+	notificationShape = shape{
+		"id": "string", "type": "string", "title": "string", "body": "string", "icon": "string", "actionType": "string", "referenceId": "string", "data": mapOf{"": "string"},
+		"read": "boolean", "readAt": "time or null", "createdAt": "time",
+	}
+	deviceShape    = shape{"deviceToken": "string", "deviceName": "string", "deviceType": "string", "createdAt": "time", "lastSeenAt": "time"}
+	platformTenant = merged(tenantShape, shape{"usage": usageShape, "active": "boolean"})
 )
 
 func merged(shapes ...shape) shape {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 )
@@ -28,7 +30,9 @@ func TestContract(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
+			if !strings.Contains(row.name, "/admin/users") { // which list everybody, also those who are just signing up
+				t.Parallel()
+			}
 			w := newWorld(t, row, root, owner)
 			w.checkDocumented(operations[row.name])
 			w.checkAnswer()
@@ -79,6 +83,10 @@ func newWorld(t *testing.T, row contractRow, root, owner *nodetest.Client) *worl
 		w.me = newSandbox(as(owner))
 	case strings.HasSuffix(w.path, "-password") || strings.HasSuffix(w.path, "/logout"):
 		w.me = w.root.Service.SignUp(w.thing("newEmail"))
+	case strings.Contains(w.path, "/notifications"):
+		w.me = w.root.Service.SignUp(w.thing("newEmail"))
+		w.thing("id")
+		w.thing("token")
 	default:
 		w.me = as(owner).NewTenant("Contract")
 		if w.thing("projectId"); strings.Contains(w.path, "/flags") {
@@ -143,6 +151,15 @@ func (w *world) newThing(name string) string {
 	case "clientId":
 		w.things[name], w.things["clientSecret"] = w.me.OAuthClient("Contract", "flags:read", "flags:evaluate")
 		return w.things[name]
+	case "id":
+		return w.me.Call("POST", inboxPath+"/send", map[string]any{
+			"userId": w.me.UserID, "tenantId": w.me.Tenant, "title": "T", "type": "t", "data": map[string]string{"k": "v"},
+		}).Want(201).Object()["id"].(string)
+	case "token":
+		w.me.Call("POST", devicesPath, map[string]string{"deviceToken": w.thing("newDeviceToken") + "2", "deviceType": "web"}).Want(201)
+		return w.thing("newDeviceToken") + "2"
+	case "newDeviceToken":
+		return uuid.NewString()
 	case "tourKey":
 		return "contract@1"
 	}
@@ -153,7 +170,8 @@ func (w *world) newThing(name string) string {
 // isForm reports whether the row's body is a form, which is that of the token endpoint.
 func (w *world) isForm() bool { return strings.HasPrefix(w.body, "grant_type=") }
 
-// checkDocumented checks that the document shows the row's headers, each member that it sends, and its status as the only one of success.
+// checkDocumented checks that the document shows the row's headers, each member that it sends, and its status as the only one of success; a device that is
+// registered again is answered with 200.
 func (w *world) checkDocumented(operation map[string]any) {
 	w.t.Helper()
 	if operation == nil {
@@ -168,7 +186,8 @@ func (w *world) checkDocumented(operation map[string]any) {
 		}
 	}
 	for status := range object(operation["responses"]) {
-		if documented := status[0] == '2'; documented && status != strconv.Itoa(w.status) {
+		known := status == "200" && w.method == "POST" && strings.HasSuffix(w.path, "/device-tokens")
+		if status[0] == '2' && status != strconv.Itoa(w.status) && !known {
 			w.t.Errorf("the document shows %s: want %d alone", status, w.status)
 		}
 	}

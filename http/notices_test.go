@@ -94,7 +94,7 @@ func TestNotices(t *testing.T) {
 			me := root.Service.SignUp(nodetest.Address()).NewTenant("Acme")
 			dev := welcomed(me)
 			send(me, dev.UserID, "of the tenant")
-			dev.Call("POST", inboxPath+"/device-tokens", map[string]any{"deviceToken": uuid.NewString(), "deviceType": "web"}).Want(201)
+			dev.Call("POST", devicesPath, map[string]any{"deviceToken": uuid.NewString(), "deviceType": "web"}).Want(201)
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
 			list, _ := inboxOf(dev, "")
 			nodetest.Same(t, "how much is left of the tenant", len(list), 0)

@@ -12,7 +12,10 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-const inboxPath = "/api/v1/notifications"
+const (
+	inboxPath   = "/api/v1/notifications"
+	devicesPath = inboxPath + "/device-tokens"
+)
 
 // send sends a notification in the client's tenant.
 func send(c *nodetest.Client, to, title string) string {
@@ -196,7 +199,7 @@ func TestPagesOfNotifications(t *testing.T) {
 func TestDeviceTokens(t *testing.T) {
 	nodetest.Cases{
 		"one is registered, refreshed, moved and removed": func(t *testing.T, me *nodetest.Client) {
-			const path = inboxPath + "/device-tokens"
+			const path = devicesPath
 			token := "tok:" + uuid.NewString()
 			phone := func(c *nodetest.Client, name string) *nodetest.Answer {
 				return c.Call("POST", path, map[string]any{"deviceToken": token, "deviceName": name, "deviceType": "ios"})

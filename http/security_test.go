@@ -295,6 +295,8 @@ func TestMassAssignment(t *testing.T) {
 				{"PATCH", nodetest.FlagPath("k"), `{"key":"other"}`, "key"},
 				{"PATCH", nodetest.FlagPath("k"), `{"Name":"x"}`, "Name"},
 				{"PATCH", nodetest.FlagPath("k", "/variations/", variation), `{"id":"x"}`, "id"},
+				{"POST", inboxPath + "/send", `{"userId":"` + me.UserID + `","tenantId":"` + me.Tenant + `","title":"x","type":"x","read":true}`, "read"},
+				{"POST", devicesPath, `{"deviceToken":"x","deviceType":"web","userId":"y"}`, "userId"},
 				{"POST", "/auth/signup", `{"email":"z@example.com","password":"correct horse","role":"admin"}`, "role"},
 				{"POST", "/api/v1/auth/signup", `{"email":"z@example.com","password":"correct horse","tenant_id":"x"}`, "tenant_id"},
 			} {
