@@ -5,7 +5,8 @@ type contractRow struct {
 	name string // method and path
 	// headers are those that the row states, apart from Authorization. X-Tenant-ID must be sent where it is among them.
 	headers string
-	// body has each member that the row states. What stands between double angle brackets is made for the call, as the path's parameters are.
+	// body has each member that the row states; of a GET it is the query. What stands between double angle brackets is made for the call, as the path's
+	// parameters are.
 	body   string
 	status int
 	answer any // a shape, nil for none
@@ -73,6 +74,15 @@ var contractRows = []contractRow{
 	{"POST /api/v1/tenants/{tenantId}/users", "", `{"email":"<<newEmail>>","role":"developer"}`, 201, memberShape},
 	{"DELETE /api/v1/tenants/{tenantId}/users/{userId}", "", "", 204, nil},
 
+	// Billing
+	{"POST /api/v1/billing/checkout", "X-Tenant-ID", `{"type":"subscription","planId":"standard","successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no","customerId":"<<customerId>>","discounts":[{"coupon":"LAUNCH25"}],"referralId":"p","affiliate_referral":"p"}`, 200, shape{"checkoutUrl": "string", "type": "string"}},
+	{"POST /api/v1/billing/checkout", "X-Tenant-ID", `{"type":"payment","productId":"prod_1","amount":4900,"successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no","promoCode":"SPRING"}`, 200, shape{"checkoutUrl": "string", "type": "string"}},
+	{"POST /api/v1/billing/portal", "", `{"returnUrl":"https://app.example.com/billing"}`, 200, shape{"portalUrl": "string"}},
+	{"GET /api/v1/billing/subscription", "", "", 200, shape{"id": "string or null", "plan": "string", "status": "string", "currentPeriodStart": "time or null", "currentPeriodEnd": "time or null", "cancelAtPeriodEnd": "boolean"}},
+	{"GET /api/v1/billing/features/analytics", "", "", 200, shape{"hasAccess": "boolean"}},
+	{"GET /api/v1/billing/features/experiments/check", "", "", 200, shape{"hasAccess": "boolean"}},
+	{"GET /api/v1/billing/features/multivariate/check", "", "", 200, shape{"hasAccess": "boolean"}},
+
 	// OAuth clients
 	{"POST /api/v1/oauth/clients", "X-Tenant-ID", `{"name":"N","scopes":["flags:read","flags:write","flags:evaluate","projects:read","projects:write"]}`, 201, newClient},
 
@@ -89,7 +99,7 @@ var contractRows = []contractRow{
 	{"POST /api/v1/sandbox/subscribe", "", `{"email":"<<newEmail>>","name":"N"}`, 202, success},
 
 	// Notifications
-	{"GET /api/v1/notifications", "", "", 200, shape{"notifications": list1{notificationShape}, "totalCount": "integer", "unreadCount": "integer"}},
+	{"GET /api/v1/notifications", "", "limit=20&offset=0&unreadOnly=false", 200, shape{"notifications": list1{notificationShape}, "totalCount": "integer", "unreadCount": "integer"}},
 	{"GET /api/v1/notifications/{id}", "", "", 200, notificationShape},
 	{"PATCH /api/v1/notifications/{id}/read", "", "", 200, merged(notificationShape, shape{"readAt": "time"})},
 	{"PATCH /api/v1/notifications/read-all", "", "", 200, merged(success, shape{"markedCount": "integer"})},
@@ -126,6 +136,7 @@ var contractRows = []contractRow{
 	{"POST /auth/google", "", `{"idToken":"<<googleToken>>"}`, 200, bootstrap},
 	{"POST /auth/microsoft", "", `{"idToken":"<<microsoftToken>>"}`, 200, bootstrap},
 	{"POST /api/flags/{flagKey}/evaluate", "X-Tenant-ID X-Environment", `{"userId":"u","attributes":{"plan":"pro"},"environment":"production"}`, 200, evaluation},
+	{"POST /api/billing/checkout", "", `{"type":"subscription","planId":"standard","successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no"}`, 200, shape{"url": "string"}},
 	{"GET /admin/users", "", "", 200, list1{userShape}},
 	{"PATCH /admin/users/{userId}/role", "", `{"role":"vendor_support"}`, 200, userShape},
 	{"POST /admin/invitations", "", `{"email":"<<newEmail>>","role":"vendor_support"}`, 201, invitationShape},
@@ -137,7 +148,7 @@ var sameShape = []string{
 	"GET /api/flags/{flagKey}/variations", "POST /api/flags/{flagKey}/variations",
 	"GET /api/projects", "POST /api/projects", "GET /api/flags/projects/{projectId}/flags", "POST /api/flags/projects/{projectId}/flags",
 	"GET /api/tenants", "POST /api/tenants", "GET /api/tenants/{tenantId}/users", "POST /api/tenants/{tenantId}/users",
-	"POST /api/oauth/clients",
+	"POST /api/oauth/clients", "POST /api/billing/portal", "GET /api/billing/subscription",
 	"GET /api/notifications", "PATCH /api/notifications/read-all", "DELETE /api/notifications/clear", "POST /api/notifications/send",
 	"GET /api/notifications/device-tokens", "POST /api/notifications/device-tokens",
 	"GET /v1/users/{userId}/product-tours/{tourKey}",
@@ -159,6 +170,7 @@ var additions = map[string]string{
 	"PUT /api/v1/flags/{flagKey}/rules":                            "flags are served by rules",
 	"PUT /api/v1/flags/{flagKey}/fallthrough":                      "what is served where no rule matches",
 	"GET /api/v1/flags/stream":                                     "clients hear of changes as they are made",
+	"POST /api/v1/billing/webhook":                                 "Stripe tells by it what has been paid",
 	"POST /ofrep/v1/evaluate/flags/{key}":                          "OpenFeature's protocol",
 	"POST /ofrep/v1/evaluate/flags":                                "OpenFeature's protocol",
 	"POST /api/flags/{flagKey}/enable":                             below,
