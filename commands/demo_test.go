@@ -147,10 +147,11 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 func TestDeletingSandboxesThatEnded(t *testing.T) {
 	end := time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)
 	sandbox := events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: end}
-	remove := func(at time.Time) DeleteEndedSandbox { return DeleteEndedSandbox{TenantRef{"t"}, at} }
+	remove := func(at time.Time) DeleteEndedSandbox { return DeleteEndedSandbox{TenantRef{"t"}, end, at} }
 	paid := events.SubscriptionChanged{From: sandbox.FirstSubscription(), To: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active}}
 	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxTTL-1))).then()
 	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxTTL))).then(events.TenantDeleted{})
+	when[Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxTTL)}).then()
 	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxTTL))).then()
 	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxTTL))).then()
 	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxTTL))).then()

@@ -48,7 +48,7 @@ func oneOfEach() []any {
 		ResetDemoPeople{TenantRef: tenant, Environments: []events.EnvironmentRef{production}, New: true},
 		ResetDemoProject{TenantID: "t", Name: "n", New: true},
 		ResetDemoFlag{TenantID: "t", Key: "k", ID: "f", Environments: []events.EnvironmentRef{production}, New: true},
-		DeleteEndedSandbox{TenantRef: tenant, Now: now},
+		DeleteEndedSandbox{TenantRef: tenant, EndsAt: now, Now: now},
 		UpdateTenant{TenantRef: tenant, Name: new("n")},
 		DeleteTenant{TenantRef: tenant},
 		AddEnvironment{TenantRef: tenant, Environment: production},

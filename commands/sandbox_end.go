@@ -39,15 +39,16 @@ func (DeleteEndedSandbox) exempt() {}
 func (SetSubscription) exempt()    {}
 func (SetPlan) exempt()            {}
 
-// DeleteEndedSandbox ends a sandbox that ended SandboxTTL ago or earlier. Any other tenant stays as it is.
+// DeleteEndedSandbox ends a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is.
 type DeleteEndedSandbox struct {
 	TenantRef
-	Now time.Time
+	EndsAt time.Time
+	Now    time.Time
 }
 
 func (c DeleteEndedSandbox) decide(t Tenant) ([]events.Fact, error) {
 	end := t.Subscription.SandboxEnd(t.SandboxEndsAt, c.Now)
-	if !t.Exists || end.IsZero() || c.Now.Before(end.Add(SandboxTTL)) {
+	if !t.Exists || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxTTL)) {
 		return nil, nil
 	}
 	return []events.Fact{events.TenantDeleted{}}, nil

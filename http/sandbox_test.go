@@ -14,6 +14,7 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/mail/mailtest"
 )
 
 const sandboxPath = "/api/v1/sandbox"
@@ -259,5 +260,75 @@ func TestSubscribing(t *testing.T) {
 	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_requests) + (select count(*) from jobs.river_job where args::text like '%@%')`).Scan(&kept)
 	if err != nil || kept != 0 {
 		t.Errorf("%d requests are kept: %v", kept, err)
+	}
+}
+
+// The admins of a sandbox are told that it ends, and that it is deleted, once each and in time; also when the service was down at that time.
+func TestSandboxesThatEndedAreDeleted(t *testing.T) {
+	t.Parallel()
+	var later atomic.Int64
+	server := mailtest.New(t, mailtest.Options{})
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+		Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+	}, nodetest.Log(t))
+	db, err := pgx.Connect(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close(t.Context()) }()
+	me := s.SignUp(nodetest.Address())
+	at := func(days int) { // lets the time come, and does then what is done each hour, twice
+		t.Helper()
+		later.Store(int64(time.Duration(days)*24*time.Hour + time.Hour))
+		me.Token = s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": nodetest.Password}).Want(200).Object()["token"].(string)
+		for range 2 {
+			if _, err := db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts) values ('upkeep', '{"task":"end sandboxes"}', 'upkeep', 3)`); err != nil {
+				t.Fatal(err)
+			}
+			s.JobsDone()
+		}
+	}
+	told := func() (types []any) {
+		list := me.Call("GET", "/api/v1/notifications", nil).Want(200).Object()["notifications"].([]any)
+		for _, n := range list {
+			types = append(types, object(n)["type"])
+		}
+		slices.Reverse(types)
+		return types
+	}
+	exists := func(c *nodetest.Client) bool { return c.Call("GET", sandboxPath+"/status", nil).Status == 200 }
+
+	first := newSandbox(me)
+	at(10)
+	nodetest.Same(t, "what is told four days before", told(), nil)
+	at(11)
+	nodetest.Same(t, "what is told three days before", told(), []any{"sandbox.ending"})
+	nodetest.Same(t, "the mail", server.Wait(t, me.Email, 1).Subject, "Your sandbox ends soon")
+	at(40)
+	nodetest.Same(t, "what is told 26 days after", told(), []any{"sandbox.ending"})
+	at(41)
+	nodetest.Same(t, "what is told 27 days after", told(), []any{"sandbox.ending", "sandbox.deletion"})
+	nodetest.Same(t, "the mail", server.Wait(t, me.Email, 2).Subject, "Your sandbox will be deleted")
+	at(43)
+	first.Token = me.Token
+	nodetest.Same(t, "it is there 29 days after", exists(first), true)
+	at(44)
+	first.Token = me.Token
+	nodetest.Same(t, "it is there 30 days after", exists(first), false)
+
+	second := newSandbox(me)
+	at(200)
+	second.Token = me.Token
+	nodetest.Same(t, "one whose end nobody was told of is there", exists(second), true)
+	nodetest.Same(t, "what is told", told(), []any{"sandbox.deletion"})
+	at(203)
+	second.Token = me.Token
+	nodetest.Same(t, "it is there three days later", exists(second), false)
+	nodetest.Same(t, "the mails", len(server.Mails()), 3)
+	var left int
+	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_notices) + (select count(*) from keep.people where user_id <> $1)`, me.UserID).Scan(&left)
+	if err != nil || left != 0 {
+		t.Errorf("%d rows are left of them: %v", left, err)
 	}
 }

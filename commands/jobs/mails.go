@@ -46,6 +46,9 @@ func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxLink]) error {
 		return m.mailSandboxLink(ctx, job.Args.RequestID, job.JobRow)
 	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxNotice]) error {
+		return m.mailSandboxNotice(ctx, job.Args)
+	}))
 }
 
 // inviteMember does nothing for somebody who has joined, was removed or has been erased meanwhile.

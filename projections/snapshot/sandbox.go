@@ -10,3 +10,17 @@ func (s *Snapshot) SandboxEnd(tenantID string, now time.Time) time.Time {
 	}
 	return t.SandboxEnd(now)
 }
+
+// Sandboxes lists the sandboxes that end, with their ends.
+func (s *Snapshot) Sandboxes(now time.Time) map[string]time.Time {
+	ends := map[string]time.Time{}
+	s.tenants.Range(func(id string, t *Tenant) bool {
+		if state := t.state.Load(); state.exists && state.sandbox {
+			if end := t.SandboxEnd(now); !end.IsZero() {
+				ends[id] = end
+			}
+		}
+		return true
+	})
+	return ends
+}
