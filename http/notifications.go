@@ -17,7 +17,7 @@ import (
 
 type notificationBody struct {
 	ID          string            `json:"id" example:"0198c5a2-3e1b-7c40-8f5d-6a7b8c9d0e1f"`
-	Type        string            `json:"type" doc:"Of the service's own: tenant.member_added, tenant.role_changed, invitation.accepted, billing.payment_failed and sandbox.expiring" example:"release"`
+	Type        string            `json:"type" doc:"Of the service's own: tenant.member_added, tenant.role_changed, invitation.accepted, billing.payment_failed, sandbox.ending and sandbox.deletion" example:"release"`
 	Title       string            `json:"title" example:"The new checkout is live"`
 	Body        string            `json:"body" doc:"Empty without one, as are the next three" example:"It serves all users since this morning."`
 	Icon        string            `json:"icon" example:"https://example.com/rocket.png"`
