@@ -58,7 +58,7 @@ func (r ReturnURLs) check(text string) error {
 	if err != nil || u.Host == "" || u.User != nil || u.Opaque != "" || strings.Contains(u.Host, "@") {
 		return errors.New("must be a whole URL without a user, such as https://app.example.com/billing")
 	}
-	if u.Scheme != "https" && !(r.http && u.Scheme == "http" && loopback(u.Hostname())) {
+	if near := r.http && u.Scheme == "http" && loopback(u.Hostname()); u.Scheme != "https" && !near {
 		return errors.New("must begin with https://")
 	}
 	if !slices.Contains(r.origins, origin(u)) {

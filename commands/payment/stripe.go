@@ -50,7 +50,7 @@ func (s Settings) Check() error {
 		return nil
 	}
 	u, err := url.Parse(s.Base)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 		return errors.New("STRIPE_API_BASE must be a URL that begins with https://; http:// is for this machine alone")
 	}
 	return nil

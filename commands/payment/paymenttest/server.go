@@ -17,8 +17,8 @@ import (
 
 // The credentials of the account.
 const (
-	SecretKey     = "sk_test_flagledger" // which no account of Stripe has
-	WebhookSecret = "whsec_flagledger"
+	SecretKey     = "sk_test_flagledger" //nolint:gosec // which no account of Stripe has
+	WebhookSecret = "whsec_flagledger"   //nolint:gosec // likewise
 )
 
 // Server is an account at Stripe. It may be used by many goroutines at once.
