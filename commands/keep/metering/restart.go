@@ -32,9 +32,10 @@ func (m *Meter) SinceRestart(ctx context.Context, tenantID string) (n int64, err
 
 // total counts the evaluations of all months.
 func (m *Meter) total(ctx context.Context, tenantID string) (n int64, err error) {
-	counted := map[int]int64{} // on this node, by month
+	counted := map[int]int64{} // on this node, by month; earlier ones have been written down, and may have been added up
+	from := monthOf(m.now()) - 1
 	m.counts.Range(func(at slot, c *count) bool {
-		if at.tenantID == tenantID {
+		if at.tenantID == tenantID && at.month >= from {
 			counted[at.month] = c.total.Load()
 		}
 		return true
