@@ -106,12 +106,18 @@ const (
 	legacyCheckoutRoute = "/api/billing/checkout"
 )
 
+// checkoutExample leaves out what goes with a payment alone, and discounts, which do not go with a promotion code.
+var checkoutExample = map[string]string{
+	"type": "subscription", "planId": "standard", "successUrl": "https://app.example.com/billing/done", "cancelUrl": "https://app.example.com/billing",
+	"promoCode": "SPRING", "referralId": "partner-7",
+}
+
 func (a *API) addCheckout() {
 	checkout := operation("POST", checkoutRoute, "create-checkout", "Billing", "Begin to pay for a plan or a product")
 	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, usually within seconds. " +
 		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow. Without Stripe it answers 503."
 	checkout.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, requireTenant: true}, checkout, func(ctx context.Context, in *struct {
+	register(a, access{who: admin, requireTenant: true}, showing(checkout, checkoutExample, nil), func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body checkoutBody
@@ -150,7 +156,7 @@ func (a *API) checkout(ctx context.Context, c commands.Checkout) (url, kind stri
 func (a *API) addLegacyCheckout() {
 	op := legacyOperation("POST", legacyCheckoutRoute, "legacy-create-checkout", "Begin to pay for a plan or a product")
 	op.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, requireTenant: true}, op, func(ctx context.Context, in *struct {
+	register(a, access{who: admin, requireTenant: true}, showing(op, checkoutExample, nil), func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body legacyCheckoutBody
