@@ -85,7 +85,7 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 		if done || err != nil {
 			b.release()
 		}
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != lockTimeout && pg.Code != deadlock {
+		if code := errorCode(err); code != lockTimeout && code != deadlock {
 			return done, err
 		}
 		if err := pause(ctx, lockInterval); err != nil {
@@ -95,10 +95,19 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 }
 
 // Error codes of Postgres. Deadlocks are possible because the live projector may lock its tables, by preparing statements on them, before its checkpoint.
+// Postgres ends one of the two, which begins again at once.
 const (
 	lockTimeout = "55P03"
 	deadlock    = "40P01"
 )
+
+// errorCode is the code of an error of Postgres, empty for another.
+func errorCode(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
+	}
+	return ""
+}
 
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
 	if b.conn == nil {

@@ -81,7 +81,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 				return
 			}
 			wait := retry.NextBackOff()
-			if !errors.Is(err, errMoved) && !errors.Is(err, errLost) {
+			if !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock {
 				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
 			}
 			_ = pause(ctx, wait)
