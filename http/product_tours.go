@@ -74,7 +74,8 @@ func (a *API) addProductTours() {
 		return showTour(status), err
 	})
 	set := operation("PUT", "/api/v1"+path, "set-product-tour", tag, "Note that a person has completed a product tour, or has not")
-	set.Description = whose
+	set.Description = whose + " A person has 500 tours at most: a further one is refused (409)."
+	set.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, set, func(ctx context.Context, in *struct {
 		TourPath
 		Body setTourBody
