@@ -113,6 +113,37 @@ func TestACheckoutThatFails(t *testing.T) {
 	}
 }
 
+// A tenant that takes no changes, as a sandbox that has ended, can check out for the first time and have its plan.
+func TestPayingForASandboxThatEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	tenant := w.newTenant(t)
+	w.writer.Guard = commands.SandboxGuard(ended{}, time.Now)
+	_, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.UpdateTenant{TenantRef: tenant})
+	if commands.KindOf(err) != commands.Forbidden {
+		t.Fatalf("a change: %v", err)
+	}
+	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Pay(url)
+	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
+		t.Fatal(err)
+	}
+	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	if err != nil || state.Subscription.Plan != events.StandardPlan || state.Subscription.Status != events.Active {
+		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
+	}
+}
+
+// ended has every tenant end at once.
+type ended struct{}
+
+func (ended) SandboxEnd(_ string, now time.Time) time.Time { return now }
+
 // Somebody who has read the subscription long ago and writes it last leaves what Stripe has, also where others had nothing to write meanwhile.
 func TestFollowingWithOldNews(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,7 @@ func (DeleteTenant) exempt()       {}
 func (DeleteEndedSandbox) exempt() {}
 func (SetSubscription) exempt()    {}
 func (SetPlan) exempt()            {}
+func (NoteCustomer) exempt()       {}
 
 // DeleteEndedSandbox ends a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is.
 type DeleteEndedSandbox struct {
