@@ -26,10 +26,12 @@ type Sandboxes struct {
 	Meter interface {
 		// Restart has evaluations of a tenant's flags counted from now on.
 		Restart(ctx context.Context, tenantID string) error
+		// RestartedSince reports whether that was done at a time or later.
+		RestartedSince(ctx context.Context, tenantID string, at time.Time) (bool, error)
 	}
 	// Jobs finish what this node does not.
 	Jobs interface {
-		// Cleanup notes that a sandbox is to be cleaned up in a minute, unless drop is called before.
+		// Cleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted for it before. drop takes back all that is noted for it.
 		Cleanup(ctx context.Context, by By, tenantID string) (drop func(context.Context) error, err error)
 	}
 	Active time.Duration // how long a new sandbox takes changes
@@ -68,10 +70,18 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 		}
 		return err
 	}
-	if err := drop(ctx); err != nil {
-		s.Log.WarnContext(ctx, "a sandbox that is clean is cleaned up once more", "tenant", tenantID, "err", err)
+	if err := drop(context.WithoutCancel(ctx)); err != nil {
+		s.Log.WarnContext(ctx, "a job for a sandbox that is clean is not dropped, and will do nothing", "tenant", tenantID, "err", err)
 	}
 	return nil
+}
+
+// FinishCleanup is Reset for somebody who asked for it at a time, unless one has been completed since: what was done after it stays.
+func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, asked time.Time) error {
+	if clean, err := s.Meter.RestartedSince(ctx, tenantID, asked); err != nil || clean {
+		return err
+	}
+	return s.Reset(ctx, by, tenantID)
 }
 
 // Reset brings a sandbox back to its demo data, whatever was done before: other flags, projects and environments are deleted. Members, clients and the end

@@ -179,6 +179,35 @@ func TestSandbox(t *testing.T) {
 			}
 			s.Service.Eventually("the flag is back", func() bool { return s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Status == 200 })
 		},
+		"a job that a cleanup left behind does nothing after the next": func(t *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			s.Service.JobsDone()
+			db, err := pgx.Connect(t.Context(), s.Service.DatabaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close(t.Context()) }()
+			leave := func(state string) {
+				t.Helper()
+				_, err := db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, state, created_at, scheduled_at) values ('sandbox.cleanup',
+					jsonb_build_object('tenantId', $1::text, 'userId', $2::text, 'requestId', $3::text), 'sandboxes', 8, $4::text::jobs.river_job_state, now() - interval '1 hour',
+					case $4 when 'scheduled' then now() + interval '1 hour' else now() end)`, s.Tenant, s.UserID, uuid.NewString(), state)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			leave("scheduled")
+			s.Call("POST", sandboxPath+"/cleanup/tenant", nil).Want(200)
+			var left int
+			err = db.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'sandbox.cleanup' and args ->> 'tenantId' = $1`, s.Tenant).Scan(&left)
+			if err != nil || left != 0 {
+				t.Errorf("%d cleanups wait: %v", left, err)
+			}
+			s.CreateFlag("mine", nil)
+			leave("available")
+			s.Service.JobsDone()
+			s.Call("GET", nodetest.FlagPath("mine"), nil).Want(200)
+		},
 	}.Run(t)
 }
 

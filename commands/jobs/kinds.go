@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 )
 
 // Job is what is to be done. Its fields are stored and shown to operators, so they hold ids alone: addresses are looked up when the job is done, and may have
@@ -22,6 +23,11 @@ const (
 // byCause makes a job that is inserted twice for one cause, which the fields marked as unique tell, one job.
 func byCause(attempts int) river.InsertOpts {
 	return river.InsertOpts{Queue: mailQueue, MaxAttempts: attempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+}
+
+// unfinished are the states of a job that has not ended.
+var unfinished = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
 // MemberInvitation mails somebody that a tenant waits for them.

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
@@ -46,9 +45,7 @@ func (devicePush) Kind() string { return "push.device" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts. A job that ended does not stand in the way of the next one.
 func (devicePush) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: pushQueue, MaxAttempts: pushAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
-	}}}
+	return river.InsertOpts{Queue: pushQueue, MaxAttempts: pushAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
 }
 
 func (devicePush) tenant() string { return "" }

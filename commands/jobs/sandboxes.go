@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river"
 
 	"flagledger/commands"
@@ -17,9 +18,9 @@ type SandboxFilling struct {
 	TenantID string `json:"tenantId"`
 }
 
-// sandboxCleanup brings a sandbox back to its demo data, for the person who asked for it.
+// sandboxCleanup brings a sandbox back to its demo data, for the person who asked for it. There is one such job for a sandbox at most.
 type sandboxCleanup struct {
-	TenantID  string `json:"tenantId"`
+	TenantID  string `json:"tenantId" river:"unique"`
 	UserID    string `json:"userId"`
 	RequestID string `json:"requestId"`
 }
@@ -29,6 +30,7 @@ const (
 	sandboxWorkers  = 1 // on each node
 	sandboxAttempts = 8 // an hour and a quarter
 	cleanupDelay    = time.Minute
+	cleanupPriority = 2 // after the filling of new sandboxes
 )
 
 // Kind implements river.JobArgs.
@@ -42,9 +44,9 @@ func (SandboxFilling) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: sandboxQueue, MaxAttempts: sandboxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
 }
 
-// InsertOpts implements river.JobArgsWithInsertOpts.
+// InsertOpts implements river.JobArgsWithInsertOpts. A job that ended does not stand in the way of the next one.
 func (sandboxCleanup) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: sandboxQueue, MaxAttempts: sandboxAttempts}
+	return river.InsertOpts{Queue: sandboxQueue, MaxAttempts: sandboxAttempts, Priority: cleanupPriority, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
 }
 
 func (j SandboxFilling) tenant() string { return j.TenantID }
@@ -57,15 +59,31 @@ func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
 // Cleanup implements the port of commands.Sandboxes.
 func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string) (drop func(context.Context) error, err error) {
-	inserted, err := s.client.river.Insert(ctx, sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID},
-		&river.InsertOpts{ScheduledAt: time.Now().Add(cleanupDelay)})
+	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
+		if err := dropCleanups(ctx, tx, tenantID); err != nil {
+			return err
+		}
+		_, err := s.client.river.InsertTx(ctx, tx, sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID},
+			&river.InsertOpts{ScheduledAt: time.Now().Add(cleanupDelay)})
+		return err
+	})
 	if err != nil {
 		return nil, databaseError(err)
 	}
 	return func(ctx context.Context) error {
-		_, err := s.client.river.JobDelete(ctx, inserted.Job.ID)
-		return err
+		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+		defer cancel()
+		return databaseError(dropCleanups(ctx, s.client.pool, tenantID))
 	}, nil
+}
+
+// dropCleanups deletes the cleanups of a sandbox that are not under way.
+func dropCleanups(ctx context.Context, db interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}, tenantID string) error {
+	_, err := db.Exec(ctx, `delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state in ('available', 'pending', 'retryable', 'scheduled')`,
+		sandboxCleanup{}.Kind(), tenantID)
+	return err
 }
 
 // addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been deleted, is not tried again.
@@ -76,7 +94,7 @@ func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxCleanup]) error {
 		by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: job.Args.UserID}, RequestID: job.Args.RequestID}
-		return unlessRefused(sandboxes.Reset(ctx, by, job.Args.TenantID))
+		return unlessRefused(sandboxes.FinishCleanup(ctx, by, job.Args.TenantID, job.CreatedAt))
 	}))
 }
 

@@ -15,9 +15,15 @@ func (m *Meter) Restart(ctx context.Context, tenantID string) error {
 	total, err := m.total(ctx, tenantID)
 	if err == nil {
 		_, err = m.db.Exec(ctx, `insert into keep.evaluation_restarts (tenant_id, evaluations) values ($1, $2)
-			on conflict (tenant_id) do update set evaluations = excluded.evaluations`, tenantID, total)
+			on conflict (tenant_id) do update set evaluations = excluded.evaluations, restarted_at = now()`, tenantID, total)
 	}
 	return keep.DatabaseError("the count of evaluations cannot be changed at the moment", err)
+}
+
+// RestartedSince reports whether Restart was called at a time or later, by the clock of the database.
+func (m *Meter) RestartedSince(ctx context.Context, tenantID string, at time.Time) (restarted bool, err error) {
+	err = m.db.QueryRow(ctx, `select exists (select from keep.evaluation_restarts where tenant_id = $1 and restarted_at >= $2)`, tenantID, at).Scan(&restarted)
+	return restarted, keep.DatabaseError("it is not known at the moment when the count of evaluations began", err)
 }
 
 // SinceRestart tells how often a tenant's flags have been evaluated since Restart, or ever: on this node until now, on others as far as they have
