@@ -153,6 +153,12 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxTTL))).then(events.TenantDeleted{})
 	when[Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxTTL)}).then()
 	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxTTL))).then()
+	over := paid
+	over.To.PeriodEnd = end.Add(-time.Hour) // whose renewal was not heard of
+	when[Tenant](t, []events.Fact{sandbox, over}, remove(end.Add(2*SandboxTTL))).then()
+	unpaid := over
+	unpaid.To.Status = events.Unpaid
+	when[Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxTTL))).then(events.TenantDeleted{})
 	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxTTL))).then()
 	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxTTL))).then()
 }

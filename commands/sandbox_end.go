@@ -40,7 +40,8 @@ func (SetSubscription) exempt()    {}
 func (SetPlan) exempt()            {}
 func (NoteCustomer) exempt()       {}
 
-// DeleteEndedSandbox ends a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is.
+// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is, and so does one whose subscription
+// is still paid for as far as is known: news of its renewal may be missing.
 type DeleteEndedSandbox struct {
 	TenantRef
 	EndsAt time.Time
@@ -49,7 +50,7 @@ type DeleteEndedSandbox struct {
 
 func (c DeleteEndedSandbox) decide(t Tenant) ([]events.Fact, error) {
 	end := t.Subscription.SandboxEnd(t.SandboxEndsAt, c.Now)
-	if !t.Exists || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxTTL)) {
+	if !t.Exists || t.Subscription.Status.Manageable() || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxTTL)) {
 		return nil, nil
 	}
 	return []events.Fact{events.TenantDeleted{}}, nil
