@@ -15,6 +15,7 @@ import (
 
 const (
 	maxNotifications = 1000 // of a person
+	maxOfTenant      = 200  // of those, sent in one tenant, so that no tenant pushes out what others sent
 	maxDevices       = 20
 	kept             = 90 * 24 * time.Hour
 )
@@ -70,7 +71,7 @@ func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 }
 
 // Add adds a notification and has it pushed to the person's devices, in one transaction. If there is one with its id, that is returned and nothing is added.
-// Beyond 1,000 notifications the oldest that have been read go, and else the oldest. The error is NotFound for a person who is not known.
+// Beyond 200 notifications of its tenant, and beyond 1,000 in all, the oldest that have been read go, and else the oldest. The error is NotFound for a person who is not known.
 func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added commands.Notification, err error) {
 	if n.Data == nil {
 		n.Data = map[string]string{}
@@ -89,6 +90,10 @@ func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added command
 			return err
 		}
 		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from keep.notifications where id in (select id from keep.notifications where user_id = $1 and tenant_id = $2
+			order by read_at is null desc, created_at desc offset $3)`, n.UserID, n.TenantID, maxOfTenant); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `delete from keep.notifications where id in (select id from keep.notifications where user_id = $1

@@ -151,6 +151,45 @@ func TestAFullInbox(t *testing.T) {
 	}
 }
 
+// A tenant that sends without end pushes out only what it sent itself: the oldest that have been read, and then the oldest.
+func TestATenantPushesOutItsOwn(t *testing.T) {
+	w := newWorld(t)
+	me := w.person()
+	send := func(tenantID, title string) commands.Notification {
+		t.Helper()
+		n, err := w.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: title})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	platform, other := w.add(me, "of the platform"), send("other", "of another tenant")
+	var sent []commands.Notification
+	for i := range maxOfTenant {
+		sent = append(sent, send("loud", fmt.Sprint(i)))
+	}
+	if p := w.list(me, List{Limit: 1}); p.Total != maxOfTenant+2 {
+		t.Fatalf("there are %d", p.Total)
+	}
+	if _, err := w.Read(t.Context(), me, sent[9].ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, goes := range []commands.Notification{sent[9], sent[0], sent[1]} {
+		latest := send("loud", "more")
+		if _, err := w.Get(t.Context(), me, goes.ID); commands.KindOf(err) != commands.NotFound {
+			t.Errorf("%s is kept: %v", goes.Title, err)
+		}
+		for _, stays := range []commands.Notification{platform, other, sent[2], latest} {
+			if _, err := w.Get(t.Context(), me, stays.ID); err != nil {
+				t.Errorf("%s is gone: %v", stays.Title, err)
+			}
+		}
+	}
+	if p := w.list(me, List{Limit: 1}); p.Total != maxOfTenant+2 {
+		t.Errorf("there are %d", p.Total)
+	}
+}
+
 func TestOldNotificationsAreRemoved(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
