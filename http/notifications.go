@@ -198,7 +198,7 @@ func (a *API) addDevices(tag string) {
 	register(a, access{who: person}, remove, func(ctx context.Context, in *struct {
 		Token string `path:"token" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`
 	}) (*noContent, error) {
-		return &noContent{}, a.Inbox.RemoveDevice(ctx, principalOf(ctx).claims.UserID, pathValue(ctx, in.Token))
+		return &noContent{}, a.Inbox.RemoveDevice(ctx, principalOf(ctx).claims.UserID, in.Token)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -108,7 +107,7 @@ func (a *API) addProductTours() {
 // tour reads whose tour a path names, and which. The error is NotFound unless the caller is that person or an admin of a tenant of theirs; a key that
 // cannot be one is noted in wrong.
 func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (person, key string, err error) {
-	person, key = pathValue(ctx, in.UserID), pathValue(ctx, in.Key)
+	person, key = in.UserID, in.Key
 	if !a.administers(principalOf(ctx).claims.UserID, person) {
 		return "", "", newProblem(http.StatusNotFound, "there is no such person")
 	}
@@ -123,17 +122,4 @@ func (a *API) administers(userID, person string) bool {
 	return userID == person || slices.ContainsFunc(a.Live.TenantsOf(userID), func(tenantID string) bool {
 		return a.Live.RoleIn(tenantID, userID) == events.AdminRole && a.Live.RoleIn(tenantID, person) != ""
 	})
-}
-
-// pathValue is a parameter of a request's path as it was meant: where the path has escapes that it could do without, such as %40 for @, the router
-// leaves all of them.
-func pathValue(ctx context.Context, parameter string) string {
-	if requestOf(ctx).url.RawPath == "" {
-		return parameter
-	}
-	text, err := url.PathUnescape(parameter)
-	if err != nil {
-		return parameter
-	}
-	return text
 }

@@ -32,6 +32,7 @@ func TestProductTours(t *testing.T) {
 		"a key is one, escaped or not, and each person has their own": func(t *testing.T, me *nodetest.Client) {
 			me.Call("PUT", tourPath(me.UserID, "a%40b:c"), `{"completed":true}`).Want(200)
 			me.Call("GET", tourPath(me.UserID, "a@b%3Ac"), nil).Want(200).Shows(map[string]any{"completed": true})
+			me.Call("GET", tourPath(me.UserID, "a%2540b%3Ac"), nil).Refused(422, "tourKey") // which is the key a%40b:c
 			nodetest.Same(t, "a key with an escape in it", string(me.Call("GET", tourPath(me.UserID, "a@b"), nil).Want(200).Body), fresh)
 			other := me.Join("viewer")
 			nodetest.Same(t, "somebody else's", string(other.Call("GET", tourPath(other.UserID, "a@b:c"), nil).Want(200).Body), fresh)
