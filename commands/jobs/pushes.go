@@ -50,8 +50,8 @@ func (devicePush) InsertOpts() river.InsertOpts {
 
 func (devicePush) tenant() string { return "" }
 
-// PushTx has what waits for some devices pushed, once tx is committed.
-func (c *Client) PushTx(ctx context.Context, tx pgx.Tx, deviceIDs []string) error {
+// EnqueuePushesTx has what waits for some devices pushed, once tx is committed.
+func (c *Client) EnqueuePushesTx(ctx context.Context, tx pgx.Tx, deviceIDs []string) error {
 	list := make([]Job, len(deviceIDs))
 	for i, id := range deviceIDs {
 		list[i] = devicePush{id}
@@ -91,12 +91,12 @@ func (w pushWorker) Work(ctx context.Context, job *river.Job[devicePush]) error 
 		noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		switch {
 		case errors.Is(err, commands.ErrDeviceGone):
-			err = w.Inbox.RemoveGone(noted, device)
+			err = w.Inbox.RemoveUnregistered(noted, device)
 		case errors.Is(err, commands.ErrPushRefused):
 			w.log.WarnContext(ctx, "a notification cannot be pushed to a device", "notification", next.ID, "device", device, "err", err)
-			err = w.Inbox.Pushed(noted, device, next.ID)
+			err = w.Inbox.RemovePush(noted, device, next.ID)
 		case err == nil:
-			err = w.Inbox.Pushed(noted, device, next.ID)
+			err = w.Inbox.RemovePush(noted, device, next.ID)
 		}
 		cancel()
 		if err != nil {
@@ -118,7 +118,7 @@ func (w pushWorker) push(ctx context.Context, p inbox.Push) error {
 // end completes a job in the transaction that finds whether something waits for its device: what is added later gets a job of its own.
 func (w pushWorker) end(ctx context.Context, job *river.Job[devicePush]) error {
 	return pgx.BeginFunc(ctx, w.client.pool, func(tx pgx.Tx) error {
-		waiting, err := w.Inbox.PausePushesTx(ctx, tx, job.Args.DeviceID)
+		waiting, err := w.Inbox.DropStalePushesTx(ctx, tx, job.Args.DeviceID)
 		if err != nil {
 			return err
 		}

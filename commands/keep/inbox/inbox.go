@@ -29,8 +29,8 @@ type Inbox struct {
 
 // Pushes has what waits for devices pushed.
 type Pushes interface {
-	// PushTx has what waits for some devices pushed, once tx is committed.
-	PushTx(ctx context.Context, tx pgx.Tx, deviceIDs []string) error
+	// EnqueuePushesTx has what waits for some devices pushed, once tx is committed.
+	EnqueuePushesTx(ctx context.Context, tx pgx.Tx, deviceIDs []string) error
 }
 
 // New returns the inboxes in a database. now tells the time.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // noPushes has nothing pushed.
 type noPushes struct{}
 
-func (noPushes) PushTx(context.Context, pgx.Tx, []string) error { return nil }
+func (noPushes) EnqueuePushesTx(context.Context, pgx.Tx, []string) error { return nil }
 
 // world is the inboxes at a time that the test sets.
 type world struct {

@@ -23,7 +23,7 @@ func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) er
 	if err != nil || len(devices) == 0 {
 		return err
 	}
-	return b.pushes.PushTx(ctx, tx, devices)
+	return b.pushes.EnqueuePushesTx(ctx, tx, devices)
 }
 
 // Push is a notification that is to be pushed to a device.
@@ -50,20 +50,21 @@ func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool,
 	return p, err == nil, databaseError(err)
 }
 
-// Pushed notes that a notification is not to be pushed to a device any more.
-func (b *Inbox) Pushed(ctx context.Context, deviceID, notificationID string) error {
+// RemovePush removes what waits for a device of a notification: it was pushed, or cannot be.
+func (b *Inbox) RemovePush(ctx context.Context, deviceID, notificationID string) error {
 	_, err := b.db.Exec(ctx, `delete from keep.pushes where device_id = $1 and notification_id = $2`, deviceID, notificationID)
 	return databaseError(err)
 }
 
-// RemoveGone removes a device whose token stands for none any more.
-func (b *Inbox) RemoveGone(ctx context.Context, deviceID string) error {
+// RemoveUnregistered removes a device whose token is not registered any more.
+func (b *Inbox) RemoveUnregistered(ctx context.Context, deviceID string) error {
 	_, err := b.db.Exec(ctx, `delete from keep.devices where id = $1`, deviceID)
 	return databaseError(err)
 }
 
-// PausePushesTx reports whether something is still to be pushed to a device. Until tx ends, nothing is added.
-func (b *Inbox) PausePushesTx(ctx context.Context, tx pgx.Tx, deviceID string) (waiting bool, err error) {
+// DropStalePushesTx drops the pushes of a device that have been read or are older than twelve hours, and reports whether others wait. Until tx ends,
+// nothing is added.
+func (b *Inbox) DropStalePushesTx(ctx context.Context, tx pgx.Tx, deviceID string) (waiting bool, err error) {
 	if _, err := tx.Exec(ctx, `select from keep.devices where id = $1 for update`, deviceID); err != nil { // adding a push locks its device for key share
 		return false, databaseError(err)
 	}

@@ -19,14 +19,14 @@ func (b *Inbox) Erase(ctx context.Context, userID string) error {
 	return databaseError(err)
 }
 
-// removed is how many notifications one statement removes at most, so that none takes long.
-const removed = 5000
+// removeBatch is how many notifications one statement removes at most, so that none takes long.
+const removeBatch = 5000
 
 // RemoveOld removes the notifications that are older than 90 days.
 func (b *Inbox) RemoveOld(ctx context.Context) error {
 	for {
-		done, err := b.db.Exec(ctx, `delete from keep.notifications where id in (select id from keep.notifications where created_at <= $1 limit $2)`, b.now().Add(-kept), removed)
-		if err != nil || done.RowsAffected() < removed {
+		done, err := b.db.Exec(ctx, `delete from keep.notifications where id in (select id from keep.notifications where created_at <= $1 limit $2)`, b.now().Add(-kept), removeBatch)
+		if err != nil || done.RowsAffected() < removeBatch {
 			return databaseError(err)
 		}
 	}
