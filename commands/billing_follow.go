@@ -8,7 +8,7 @@ import (
 )
 
 // Receive takes in what the payment provider tells of a change, and has it followed later. It may be repeated. ErrSignature says that the message is not the
-// provider's; other errors are *Error.
+// provider's, ErrUnreadableEvent that it is and cannot be read; other errors are *Error.
 func (b *Billing) Receive(ctx context.Context, payload []byte, signature string) error {
 	if b.Payments == nil {
 		return refuse(Unavailable, "payments are not configured")

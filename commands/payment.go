@@ -28,12 +28,16 @@ type Payments interface {
 	Checkout(ctx context.Context, key string, c CheckoutPage) (url string, err error)
 	// Portal makes a page on which a customer manages what they pay for. Conflict says that the provider's settings do not allow it.
 	Portal(ctx context.Context, key string, p PortalPage) (url string, err error)
-	// Event reads what the provider tells of a change. ErrSignature says that the provider has not signed it, or more than five minutes before or after now.
+	// Event reads what the provider tells of a change. ErrSignature says that the provider has not signed it, or more than five minutes before or after now;
+	// ErrUnreadableEvent that it is signed and cannot be read.
 	Event(payload []byte, signature string, now time.Time) (PaymentEvent, error)
 }
 
 // ErrSignature says that a message is not the payment provider's.
 var ErrSignature = errors.New("the message does not bear a signature of the payment provider that holds now")
+
+// ErrUnreadableEvent says that a message bears the payment provider's signature, and is no event that can be read.
+var ErrUnreadableEvent = errors.New("the message is no event of the payment provider that can be read")
 
 // PaymentCustomer is a customer at the payment provider.
 type PaymentCustomer struct {

@@ -18,17 +18,30 @@ const (
 	maxWebhook      = 256 << 10 // bytes; events of Stripe have a few thousand
 )
 
+// Why an event is not read. Nobody knows then whether Stripe has signed it.
+var (
+	errLargeEvent  = errors.New("the body is larger than 256 KiB")
+	errUnreadEvent = errors.New(unreadBody)
+)
+
 // webhook takes in what Stripe tells of a change. It is no huma operation: the signature is over the body's bytes. What Stripe has signed is not limited;
 // all else counts for the address that it came from, and is refused without a trace in the log.
 func (a *API) webhook(w http.ResponseWriter, r *http.Request) {
 	err := a.receive(r)
-	if errors.Is(err, commands.ErrSignature) {
+	for _, unsigned := range []error{commands.ErrSignature, errLargeEvent, errUnreadEvent} {
+		if !errors.Is(err, unsigned) {
+			continue
+		}
 		left := a.limiter.Address(r)
 		left.Show(requestOf(r.Context()).answer)
-		err = newProblem(http.StatusBadRequest, commands.ErrSignature.Error())
+		err = newProblem(http.StatusBadRequest, unsigned.Error())
 		if left.Exceeded {
 			err = tooManyRequests(left)
 		}
+		break
+	}
+	if errors.Is(err, commands.ErrUnreadableEvent) {
+		err = newProblem(http.StatusBadRequest, commands.ErrUnreadableEvent.Error())
 	}
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
@@ -47,8 +60,11 @@ func (a *API) receive(r *http.Request) error {
 		return newProblem(http.StatusServiceUnavailable, "payments are not configured")
 	}
 	payload, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxWebhook))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return errLargeEvent
+	}
 	if err != nil {
-		return commands.ErrSignature
+		return errUnreadEvent
 	}
 	return a.Billing.Receive(r.Context(), payload, signature)
 }

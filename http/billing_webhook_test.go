@@ -115,8 +115,13 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	for _, signature := range []string{"", "x", "t=1,v1=00", paymenttest.Sign(body, now.Add(-6*time.Minute)), paymenttest.Sign(body, now.Add(6*time.Minute)), paymenttest.Sign([]byte("{}"), now)} {
 		nobody.Call("POST", webhookPath, body, "Stripe-Signature", signature).Refused(400)
 	}
+	unreadable := []byte(`{"id":""}`)
+	nodetest.Same(t, "what is wrong with an event that is signed and is none",
+		nobody.Call("POST", webhookPath, unreadable, "Stripe-Signature", paymenttest.Sign(unreadable, now)).Refused(400).Object()["detail"],
+		"the message is no event of the payment provider that can be read")
 	large := []byte(`{"id":"evt_large","pad":"` + strings.Repeat("x", 256<<10) + `"}`)
-	nobody.Call("POST", webhookPath, large, "Stripe-Signature", paymenttest.Sign(large, now)).Refused(400)
+	nodetest.Same(t, "what is wrong with a large event",
+		nobody.Call("POST", webhookPath, large, "Stripe-Signature", paymenttest.Sign(large, now)).Refused(400).Object()["detail"], "the body is larger than 256 KiB")
 	refused := 0
 	for range 100 {
 		if nobody.Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign([]byte("{}"), now)).Status == 429 {

@@ -49,7 +49,7 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	}
 	var e event
 	if err := json.Unmarshal(payload, &e); err != nil || e.ID == "" {
-		return commands.PaymentEvent{}, fmt.Errorf("%w: it is no event", commands.ErrSignature)
+		return commands.PaymentEvent{}, commands.ErrUnreadableEvent
 	}
 	found := commands.PaymentEvent{ID: e.ID}
 	about := func(prefix string) bool { return e.Account == "" && strings.HasPrefix(e.Type, prefix) }
@@ -58,7 +58,7 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	}
 	var o object
 	if err := json.Unmarshal(e.Data.Object, &o); err != nil {
-		return commands.PaymentEvent{}, fmt.Errorf("%w: its object cannot be read", commands.ErrSignature)
+		return commands.PaymentEvent{}, fmt.Errorf("%w: its object is none", commands.ErrUnreadableEvent)
 	}
 	found.CustomerID, found.TenantID = o.Customer, o.Metadata[tenantKey]
 	if about("customer.deleted") {
