@@ -141,6 +141,13 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		events.MemberRoleChanged{UserID: people[1].UserID, From: events.AdminRole, To: people[1].Role},
 	)
 	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
+	end := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
+	paid := append(filled, events.SubscriptionChanged{To: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: end, CancelAtPeriodEnd: true}})
+	clean.Now = end.Add(-1)
+	when[Tenant](t, paid, clean).refused(Conflict)
+	when[Tenant](t, append(filled, events.SubscriptionChanged{To: events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}}), clean).refused(Conflict)
+	clean.Now = end
+	when[Tenant](t, paid, clean).then()
 	when[Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
 }
 

@@ -52,10 +52,10 @@ func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 const cleanupTimeout = 30 * time.Second
 
 // Cleanup is Reset by somebody who waits for it. Where the node dies or Reset takes too long, a job makes an end of it a minute later. Its errors are
-// *Error, Conflict for a tenant that is no sandbox.
+// *Error, Conflict for a tenant that is no sandbox or is paid for.
 func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
-	if _, err := Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}}); err != nil {
+	if err := s.checkCleanup(ctx, by, tenantID); err != nil {
 		return err
 	}
 	drop, err := s.Jobs.Cleanup(ctx, by, tenantID)
@@ -81,7 +81,16 @@ func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, a
 	if clean, err := s.Meter.RestartedSince(ctx, tenantID, asked); err != nil || clean {
 		return err
 	}
+	if err := s.checkCleanup(ctx, by, tenantID); err != nil {
+		return err
+	}
 	return s.Reset(ctx, by, tenantID)
+}
+
+// checkCleanup refuses a cleanup before anything is deleted.
+func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) error {
+	_, err := Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}, Now: s.Now()})
+	return err
 }
 
 // Reset brings a sandbox back to its demo data, whatever was done before: other flags, projects and environments are deleted. Members, clients and the end
@@ -125,7 +134,7 @@ func (s *Sandboxes) Reset(ctx context.Context, by By, tenantID string) error {
 // addDemo makes the demo data, or with onlyNew what of it has never been there. The names and addresses of demo people come first, so that none is without.
 // It returns the ids of the demo projects.
 func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, onlyNew bool) (projects []string, err error) {
-	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: onlyNew}
+	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: onlyNew, Now: s.Now()}
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {
 		return nil, err
 	}

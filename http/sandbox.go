@@ -40,7 +40,9 @@ const subscribeRoute = "/api/v1/sandbox/subscribe"
 func (a *API) addSandbox() {
 	const tag, path = "Sandbox", "/api/v1/sandbox"
 	status := operation("GET", path+"/status", "get-sandbox-status", tag, "Whether the tenant is a sandbox that takes changes, and until when")
-	status.Description = "A sandbox that has ended is still read and evaluated. It is deleted 30 days later, of which its admins are told three days before. One that has a subscription or another plan does not end."
+	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed twice: three days before it ends, " +
+		"and at least three days before it is deleted. It is deleted 30 days after its end, or later if that second notice went out late. " +
+		"One that has a subscription or another plan does not end."
 	register(a, access{who: viewer, requireTenant: true}, status, func(ctx context.Context, _ *TenantInput) (*sandboxStatusOutput, error) {
 		tenant, now := principalOf(ctx).tenant, a.Now()
 		out := &sandboxStatusOutput{}
@@ -77,7 +79,7 @@ func (a *API) addSandbox() {
 	})
 	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Bring a sandbox back to its demo data")
 	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. Members, OAuth clients and the end of the sandbox stay. " +
-		"A cleanup that takes over 30 seconds answers 503, and goes on by itself."
+		"A cleanup that takes over 30 seconds answers 503, and goes on by itself. A tenant with a subscription or another plan is not cleaned up: it answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, cleanup, func(ctx context.Context, _ *struct {
 		TenantInput
