@@ -9,12 +9,20 @@ import (
 )
 
 const (
-	maxInvitations   = 5 // to an address within invitationWindow, by all nodes
+	maxInvitations   = 5 // of one purpose, to an address within invitationWindow, by all nodes
 	invitationWindow = time.Hour
 	placeRetry       = 5 * time.Minute // of a job that waits for a place
 )
 
-// InvitationLimit bounds how many invitations are mailed to an address. It owns the table mailed_invitations: each row is a place, of a mail that went out
+// purpose is what a mail is for. It is stored, and stays as it is.
+type purpose string
+
+const (
+	forInvitation purpose = "invitation"
+	forSandbox    purpose = "sandbox" // anybody can have one mailed to any address, so it takes no place of an invitation
+)
+
+// InvitationLimit bounds how many invitations are mailed to an address, and how many links to sandboxes. It owns the table mailed_invitations: each row is a place, of a mail that went out
 // or is going out now.
 type InvitationLimit struct{ pool *pgxpool.Pool }
 
@@ -30,8 +38,8 @@ const (
 	noPlaceForNow       // some are not sent yet, and give up their place if they fail
 )
 
-// take takes a place of an address for a job that mails an invitation to it now. A job whose node died has its place already.
-func (l *InvitationLimit) take(ctx context.Context, jobID int64, email string, now time.Time) (found place, err error) {
+// take takes a place of an address for a job that mails to it now. A job whose node died has its place already.
+func (l *InvitationLimit) take(ctx context.Context, jobID int64, why purpose, email string, now time.Time) (found place, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		// Jobs with the same address take turns, so that each counts those before it.
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1), 0))`, email); err != nil {
@@ -39,13 +47,14 @@ func (l *InvitationLimit) take(ctx context.Context, jobID int64, email string, n
 		}
 		var taken, unsent bool
 		err := tx.QueryRow(ctx, `with others as (
-				select state from keep.mailed_invitations left join jobs.river_job on id = job where lower(email) = lower($2) and mailed_at > $4 and job <> $1
+				select state from keep.mailed_invitations left join jobs.river_job on id = job
+				where lower(email) = lower($2) and purpose = $6 and mailed_at > $4 and job <> $1
 			), taken as (
-				insert into keep.mailed_invitations (job, email, mailed_at) select $1, $2, $3 where (select count(*) from others) < $5
+				insert into keep.mailed_invitations (job, email, mailed_at, purpose) select $1, $2, $3, $6 where (select count(*) from others) < $5
 				on conflict (job) do update set email = excluded.email, mailed_at = excluded.mailed_at returning job
 			)
 			select exists (select from taken), exists (select from others where state in ('available', 'retryable', 'running', 'scheduled'))`,
-			jobID, email, now, now.Add(-invitationWindow), maxInvitations).Scan(&taken, &unsent)
+			jobID, email, now, now.Add(-invitationWindow), maxInvitations, why).Scan(&taken, &unsent)
 		switch {
 		case taken:
 			found = placeTaken

@@ -120,7 +120,7 @@ func TestPlacesOfMailsUnderWay(t *testing.T) {
 	const email = "me@example.com"
 	take := func(job int64, email string, want place) {
 		t.Helper()
-		found, err := limit.take(t.Context(), job, email, time.Now())
+		found, err := limit.take(t.Context(), job, forInvitation, email, time.Now())
 		if err != nil || found != want {
 			t.Errorf("job %d found %v, want %v: %v", job, found, want, err)
 		}
@@ -159,6 +159,24 @@ func TestPlacesOfMailsUnderWay(t *testing.T) {
 	take(30, "new@example.com", noPlace)
 }
 
+// Whoever asks for sandboxes with somebody's address keeps no invitation from it, nor the other way round.
+func TestEachPurposeHasItsOwnPlaces(t *testing.T) {
+	t.Parallel()
+	limit := NewInvitationLimit(newOffice(t).pool)
+	for i, why := range []purpose{forSandbox, forInvitation} {
+		for n := range int64(maxInvitations + 1) {
+			want := placeTaken
+			if n == maxInvitations {
+				want = noPlace
+			}
+			found, err := limit.take(t.Context(), int64(100*i)+n, why, "me@example.com", time.Now())
+			if err != nil || found != want {
+				t.Errorf("mail %d for %s found %v, want %v: %v", n+1, why, found, want, err)
+			}
+		}
+	}
+}
+
 // Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of another's.
 func TestJobsThatInviteAtOnce(t *testing.T) {
 	t.Parallel()
@@ -168,7 +186,7 @@ func TestJobsThatInviteAtOnce(t *testing.T) {
 	var places []int64
 	for job := range int64(40) {
 		running.Go(func() {
-			found, err := limit.take(t.Context(), job, "me@example.com", time.Now())
+			found, err := limit.take(t.Context(), job, forInvitation, "me@example.com", time.Now())
 			if err != nil {
 				t.Error(err)
 			}
@@ -184,7 +202,7 @@ func TestJobsThatInviteAtOnce(t *testing.T) {
 		t.Fatalf("%d jobs may invite", len(places))
 	}
 	for _, job := range places {
-		if found, err := limit.take(t.Context(), job, "me@example.com", time.Now()); found != placeTaken || err != nil {
+		if found, err := limit.take(t.Context(), job, forInvitation, "me@example.com", time.Now()); found != placeTaken || err != nil {
 			t.Errorf("the next attempt of a job: %v, %v", found, err)
 		}
 	}

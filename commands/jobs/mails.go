@@ -65,7 +65,7 @@ func (m *Mails) inviteMember(ctx context.Context, job *rivertype.JobRow, args Me
 	if err != nil || profile.Email == "" {
 		return err
 	}
-	return m.invite(ctx, job, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
+	return m.invite(ctx, job, forInvitation, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
 }
 
 // inviteToPlatform does nothing for an invitation that was accepted or revoked, has expired or has been erased meanwhile.
@@ -81,20 +81,20 @@ func (m *Mails) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, arg
 	if err != nil || email == "" {
 		return err
 	}
-	return m.invite(ctx, job, mail.PlatformInvitation(email, m.PublicURL, invitation))
+	return m.invite(ctx, job, forInvitation, mail.PlatformInvitation(email, m.PublicURL, invitation))
 }
 
-// invite sends an invitation, unless its address has got too many of late. One that failed before is not left out then: it waits for a place, so that no
+// invite sends an invitation or a link to a sandbox, unless its address has got too many of late. One that failed before is not left out then: it waits for a place, so that no
 // mail is lost to those of others.
-func (m *Mails) invite(ctx context.Context, job *rivertype.JobRow, message commands.Mail) error {
-	found, err := m.limit.take(ctx, job.ID, message.To, m.Now())
+func (m *Mails) invite(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
+	found, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
 	switch {
 	case err != nil:
 		return err
 	case found == noPlaceForNow, found == noPlace && job.Attempt > 1:
 		return river.JobSnooze(placeRetry)
 	case found == noPlace:
-		m.log.WarnContext(ctx, "an invitation is not mailed: its address has got too many within the hour", "job", job.ID)
+		m.log.WarnContext(ctx, "a mail is not sent: its address has got too many of the kind within the hour", "job", job.ID, "for", why)
 		return nil
 	}
 	if err := m.Mailer.Send(ctx, message); err != nil {

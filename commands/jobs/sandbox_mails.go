@@ -91,7 +91,7 @@ func (m *Mails) mailSandboxLink(ctx context.Context, request string, job *rivert
 	if err != nil {
 		return databaseError(err)
 	}
-	return m.invite(ctx, job, mail.SandboxLink(email, m.PublicURL, token))
+	return m.invite(ctx, job, forSandbox, mail.SandboxLink(email, m.PublicURL, token))
 }
 
 // mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for somebody who is no admin any more or has been erased.
