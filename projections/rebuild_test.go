@@ -292,3 +292,21 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	want = append(want, "flag-t.30@1")
 	w.eventually("the new version follows", func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) })
 }
+
+// A checkpoint past the end of the log, as another log may leave, gives way to what a rebuild puts in its place.
+func TestAProjectorLeavesACheckpointPastTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.carryOn()
+	w.append("flag-t.a", 0, newFlag("a"))
+	w.settle()
+	stop()
+	w.exec(`update read.checkpoints set commit = commit + 1000000, prepare = prepare + 1000000`)
+	w.carryOn()
+	w.eventually("projectors are at work", func() bool {
+		return column[int](w, `select count(*)::int from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)[0] > 0
+	})
+	w.exec(`update read.checkpoints set commit = commit - 1000000, prepare = prepare - 1000000`)
+	w.append("flag-t.b", 0, newFlag("b"))
+	w.settle()
+}

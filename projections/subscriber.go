@@ -138,6 +138,11 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		if err != nil {
 			return err
 		}
+		if s.build == nil && page.Next == p.reached && !page.Live {
+			if err := s.confirm(ctx, p.checkpoint); err != nil {
+				return err
+			}
+		}
 		if err := s.apply(ctx, messages, page, &p, parked); err != nil {
 			return err
 		}
@@ -171,6 +176,16 @@ func (s *subscriber) resume(ctx context.Context) (c checkpoint, parked map[strin
 		return err
 	})
 	return c, parked, err
+}
+
+// confirm returns errMoved where the checkpoint is not the given one. It is asked when nothing has come for a while although the end of the log is not
+// reached: a checkpoint that was found past the end may have been replaced by a rebuild.
+func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
+	now, _, err := s.resume(ctx)
+	if err == nil && now != c {
+		err = errMoved
+	}
+	return err
 }
 
 // place is where a projection stands in the log.
