@@ -79,6 +79,7 @@ var contractRows = []contractRow{
 	{"POST /api/v1/billing/checkout", "X-Tenant-ID", `{"type":"payment","productId":"prod_1","amount":4900,"successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no","promoCode":"SPRING"}`, 200, shape{"checkoutUrl": "string", "type": "string"}},
 	{"POST /api/v1/billing/portal", "", `{"returnUrl":"https://app.example.com/billing"}`, 200, shape{"portalUrl": "string"}},
 	{"GET /api/v1/billing/subscription", "", "", 200, shape{"id": "string or null", "plan": "string", "status": "string", "currentPeriodStart": "time or null", "currentPeriodEnd": "time or null", "cancelAtPeriodEnd": "boolean"}},
+	{"GET /api/v1/billing/subscription", "", "", 200, shape{"id": "string", "plan": "string", "status": "string", "currentPeriodStart": "time", "currentPeriodEnd": "time", "cancelAtPeriodEnd": "boolean"}},
 	{"GET /api/v1/billing/features/analytics", "", "", 200, shape{"hasAccess": "boolean"}},
 	{"GET /api/v1/billing/features/experiments/check", "", "", 200, shape{"hasAccess": "boolean"}},
 	{"GET /api/v1/billing/features/multivariate/check", "", "", 200, shape{"hasAccess": "boolean"}},

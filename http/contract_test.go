@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 )
 
 // Each row of the interface is called once as it should be, and once as nobody may: the path and the method, the headers, what is sent, the status, each
@@ -95,6 +97,14 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 		w.me = w.root.Service.SignUp(w.thing("newEmail"))
 		w.thing("id")
 		w.thing("token")
+	case strings.HasSuffix(w.path, "/subscription"):
+		w.me = as(owner).NewTenant("Contract")
+		if row.answer.(shape)["id"] == "string" { //nolint:errcheck // the rows of a subscription state a shape
+			now := time.Now()
+			w.me.Subscribe(events.Subscription{
+				ID: "sub_" + w.me.Tenant, CustomerID: "cus_" + w.me.Tenant, Plan: events.StandardPlan, Status: events.Active, PeriodStart: now, PeriodEnd: now.AddDate(0, 1, 0),
+			})
+		}
 	default:
 		w.me = as(owner).NewTenant("Contract")
 		if w.thing("projectId"); strings.Contains(w.path, "/flags") {
@@ -261,11 +271,33 @@ func (w *world) checkAnswer() {
 			w.t.Errorf("the answer has no %s", name)
 		}
 	}
+	w.checkHeaders(a)
 	if w.answer == nil {
 		nodetest.Same(w.t, "the body", string(a.Body), "")
 		return
 	}
 	hasShape(w.t, "the body", a.JSON(), w.answer)
+}
+
+// checkHeaders checks where what was made is, the version of a single flag, and what an old path says of itself. A sign-up makes nothing that has a path.
+func (w *world) checkHeaders(a *nodetest.Answer) {
+	w.t.Helper()
+	if location := a.Header.Get("Location"); w.status == 201 && !strings.HasSuffix(w.path, "/signup") && !strings.HasPrefix(location, "/api/v1/") {
+		w.t.Errorf("Location is %q", location)
+	}
+	if single, ok := w.answer.(shape); ok && single["defaultValue"] != nil && a.Header.Get("ETag") == "" {
+		w.t.Error("the answer has no ETag")
+	}
+	old := !strings.HasPrefix(w.path, "/api/v1/") && w.path != "/health" && w.path != "/"
+	if since := a.Header.Get("Deprecation"); deprecation.MatchString(since) != old {
+		w.t.Errorf("Deprecation is %q", since)
+	}
+	named := slices.ContainsFunc(a.Header.Values("Link"), func(link string) bool {
+		return strings.HasPrefix(link, "</api/v1/") && strings.HasSuffix(link, `>; rel="successor-version"`)
+	})
+	if named != old {
+		w.t.Errorf("Link is %q", a.Header.Values("Link"))
+	}
 }
 
 // checkRefusal checks what somebody without a token gets, and of a call that needs none what the wrong method gets.
