@@ -62,7 +62,7 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	}
 	if !tenant.Exists {
 		for _, s := range list {
-			if s.Status.Manageable() {
+			if s.Status != events.Canceled && s.Status != events.IncompleteExpired { // unpaid and paused ones may be billed again
 				b.Log.InfoContext(ctx, "the subscription of a tenant that was deleted is cancelled", "tenant", tenantID, "subscription", s.ID)
 				if err := b.Payments.CancelSubscription(ctx, s.ID); err != nil {
 					return false, err

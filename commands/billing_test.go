@@ -144,6 +144,37 @@ type ended struct{}
 
 func (ended) SandboxEnd(_ string, now time.Time) time.Time { return now }
 
+// Whatever could still be billed is cancelled for a tenant that was deleted.
+func TestFollowingADeletedTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	tenant := w.newTenant(t)
+	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
+	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant}); err != nil {
+		t.Fatal(err)
+	}
+	status := map[string]string{}
+	for _, s := range []string{"active", "past_due", "unpaid", "paused", "incomplete", "trialing", "incomplete_expired"} {
+		id := server.Subscribe(customer, "price_1")
+		server.Change(id, func(sub *paymenttest.Subscription) { sub.Status = s })
+		status[id] = s
+	}
+	if err := b.Follow(t.Context(), "", customer); err != nil {
+		t.Fatal(err)
+	}
+	for id, before := range status {
+		want := "canceled"
+		if before == "incomplete_expired" {
+			want = before
+		}
+		if got := server.Status(id); got != want {
+			t.Errorf("a subscription that was %s is %s, want %s", before, got, want)
+		}
+	}
+}
+
 // Somebody who has read the subscription long ago and writes it last leaves what Stripe has, also where others had nothing to write meanwhile.
 func TestFollowingWithOldNews(t *testing.T) {
 	t.Parallel()
