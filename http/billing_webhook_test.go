@@ -214,6 +214,31 @@ func TestTheSubscriptionOfADeletedTenantIsCancelled(t *testing.T) {
 	s.deliver()
 }
 
+// The daily comparison also cancels what a deleted tenant was subscribed to later, or could not be cancelled at once.
+func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	database, stripe := nodetest.Database(t), paymenttest.New(t, time.Now)
+	s := shopOn(t, database, stripe)
+	me, subscription := s.subscriber()
+	customer := stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")
+	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
+	s.Eventually("the subscription is cancelled", func() bool { return stripe.Status(subscription) == "canceled" })
+	left := stripe.Subscribe(customer, "price_standard")
+	stripe.Events() // which never come
+	s.Node.Stop()
+	pool, err := node.OpenPool(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), `delete from jobs.river_job`); err != nil { // as on another day
+		t.Fatal(err)
+	}
+	later := shopOn(t, database, stripe)
+	later.Eventually("the subscription that was left is cancelled", func() bool { return stripe.Status(left) == "canceled" })
+}
+
 // A customer that was deleted at Stripe makes room for another one.
 func TestADeletedCustomer(t *testing.T) {
 	t.Parallel()

@@ -42,9 +42,10 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 	return ids, classify(err)
 }
 
-// Customers lists the ids of the tenants that are customers of the payment provider.
+// Customers lists the ids of the tenants that are customers of the payment provider, and of those that were when they were deleted in the last 90 days.
 func (q *Queries) Customers(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, `select id from read.tenants where deleted_at is null and subscription ->> 'customerId' <> '' order by id`)
+	rows, err := q.db.Query(ctx, `select id from read.tenants where (deleted_at is null or deleted_at > now() - interval '90 days')
+		and subscription ->> 'customerId' <> '' order by id`)
 	if err != nil {
 		return nil, classify(err)
 	}
