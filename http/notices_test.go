@@ -61,8 +61,12 @@ func TestNotices(t *testing.T) {
 			}
 			unpaid := events.SubscriptionChanged{To: events.Subscription{Plan: "standard", Status: events.PastDue, PastDueSince: time.Now()}}
 			still := events.SubscriptionChanged{From: unpaid.To, To: unpaid.To}
+			active, over := unpaid.To, unpaid.To
+			active.Status, over.Status = events.Active, events.Unpaid
+			givenUp := events.SubscriptionChanged{From: unpaid.To, To: over} // which they were told of before
+			paid, atOnce := events.SubscriptionChanged{From: over, To: active}, events.SubscriptionChanged{From: active, To: over}
 			var facts []events.Event
-			for _, fact := range []events.Fact{unpaid, still} {
+			for _, fact := range []events.Fact{unpaid, still, givenUp, paid, atOnce} {
 				facts = append(facts, events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}}, Fact: fact})
 			}
 			if _, err := store.Append(t.Context(), stream, last, facts); err != nil {
@@ -73,7 +77,7 @@ func TestNotices(t *testing.T) {
 			}
 			me.Service.JobsDone()
 			list, _ := inboxOf(me, "")
-			nodetest.Same(t, "how often", len(list), 1)
+			nodetest.Same(t, "how often", len(list), 2)
 			list, _ = inboxOf(dev, "")
 			nodetest.Same(t, "others", nodetest.Column(list, "type"), []string{"tenant.member_added"})
 		},

@@ -80,7 +80,8 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	case events.MemberRoleChanged:
 		return byAnother(e, fact.UserID, jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID})
 	case events.SubscriptionChanged:
-		if fact.To.Status == events.PastDue && fact.From.Status != events.PastDue {
+		from, to := fact.From.Status, fact.To.Status
+		if from != events.PastDue && (to == events.PastDue || to == events.Unpaid && from.Manageable()) { // Stripe may skip past_due
 			return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PaymentFailed, TenantID: tenantID}}
 		}
 	case events.TenantCreated:
