@@ -159,7 +159,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 	}
 	if known || c.CustomerID != "" {
 		if c.Type == SubscriptionCheckout {
-			list, err := b.Payments.Subscriptions(ctx, page.CustomerID)
+			list, err := b.subscriptions(ctx, page.CustomerID)
 			if err != nil {
 				return "", "", err
 			}
@@ -235,6 +235,15 @@ func (b *Billing) discount(ctx context.Context, c Checkout) (d Discount, err err
 	return d, err
 }
 
+// subscriptions lists the subscriptions of the customer that is noted of a tenant. Conflict says that the provider does not know them.
+func (b *Billing) subscriptions(ctx context.Context, customerID string) ([]PaymentSubscription, error) {
+	list, err := b.Payments.Subscriptions(ctx, customerID)
+	if KindOf(err) == NotFound {
+		err = &Error{Kind: Conflict, Detail: "the payment provider does not know the tenant's customer", Err: err}
+	}
+	return list, err
+}
+
 // manageable is the subscription of a customer that can be managed, the newest of several.
 func manageable(list []PaymentSubscription) *PaymentSubscription {
 	if i := slices.IndexFunc(list, func(s PaymentSubscription) bool { return s.Status.Manageable() }); i >= 0 {
@@ -272,7 +281,7 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	if customer == "" {
 		return c.SuccessURL, SubscriptionCheckout, nil
 	}
-	list, err := b.Payments.Subscriptions(ctx, customer)
+	list, err := b.subscriptions(ctx, customer)
 	if err != nil {
 		return "", "", err
 	}

@@ -102,12 +102,15 @@ func (b *Billing) news(ctx context.Context, tenantID string, current *PaymentSub
 	return set, err
 }
 
-// customerDeleted reports whether a customer was deleted at the provider.
+// customerDeleted reports whether a customer was deleted at the provider, or is not known there.
 func (b *Billing) customerDeleted(ctx context.Context, id string) (bool, error) {
 	if id == "" {
 		return false, nil
 	}
 	found, err := b.Payments.Customer(ctx, id)
+	if KindOf(err) == NotFound {
+		return true, nil
+	}
 	return err == nil && found.Deleted, err
 }
 

@@ -247,6 +247,29 @@ func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
+// A customer that Stripe does not know is a conflict for a checkout, and makes room for another one once that is followed.
+func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant := w.newTenant(t)
+	if _, _, err := w.billing(t, paymenttest.New(t, time.Now)).Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+		t.Fatal(err)
+	}
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	for _, plan := range []events.Plan{events.StandardPlan, events.EnhancedPlan} {
+		if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, plan)); commands.KindOf(err) != commands.Conflict {
+			t.Errorf("a checkout of %s: %v", plan, err)
+		}
+	}
+	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+		t.Error(err)
+	}
+}
+
 // Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan away.
 func TestFollowingSeveralSubscriptions(t *testing.T) {
 	t.Parallel()
