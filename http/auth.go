@@ -25,7 +25,7 @@ type bootstrapData struct {
 		Plan         planName             `json:"plan" example:"free"`
 		Status       string               `json:"status" example:"active"`
 		BillingCycle *events.BillingCycle `json:"billingCycle" nullable:"true" enum:"monthly,yearly" doc:"null where nothing is paid" example:"monthly"`
-	} `json:"subscription" doc:"Of the active tenant"`
+	} `json:"subscription" doc:"Of the active tenant; without one the plan free with the status none"`
 	Tenants           []membershipBody `json:"tenants"`
 	ActiveTenantID    string           `json:"active_tenant_id" doc:"The tenant that the person used last" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	ActiveTenantRole  string           `json:"active_tenant_role" example:"admin"`

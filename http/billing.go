@@ -67,7 +67,7 @@ type featureOutput struct{ Body featureBody }
 func (a *API) addBilling() {
 	const tag, path = "Billing", "/api/v1/billing"
 	read := operation("GET", path+"/subscription", "get-subscription", tag, "The subscription of a tenant")
-	read.Description = "A plan ends with its paid period; the tenant then has the plan free, a sandbox the plan sandbox. While a payment is missing, the plan stays for seven days."
+	read.Description = "A plan ends with its paid period; the tenant then has the plan free, a sandbox the plan sandbox. While a payment is missing, the plan stays for seven days; so it does while the renewal of a subscription has not been heard of from Stripe."
 	register(a, access{who: viewer}, read, func(ctx context.Context, _ *TenantInput) (*subscriptionOutput, error) {
 		tenant := principalOf(ctx).tenant
 		s := tenant.Subscription()

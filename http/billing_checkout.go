@@ -24,7 +24,7 @@ type CheckoutFields struct {
 	CustomerID        string       `json:"customerId,omitempty" maxLength:"255" doc:"The tenant's customer at Stripe; another tenant's is refused. Without it the tenant's own is used, or made" example:"cus_Q7jKd2n5mE1c"`
 	PromoCode         string       `json:"promoCode,omitempty" maxLength:"100" doc:"A promotion code as customers type it; not beside discounts" example:"SPRING"`
 	Discounts         []couponBody `json:"discounts,omitempty" maxItems:"1"`
-	ReferralID        string       `json:"referralId,omitempty" maxLength:"200" doc:"The partner's value, which is noted at Stripe" example:"partner-7"`
+	ReferralID        string       `json:"referralId,omitempty" maxLength:"200" doc:"The partner's value, which is noted at Stripe with a new subscription or a payment; a change of plan does not note it" example:"partner-7"`
 	AffiliateReferral string       `json:"affiliate_referral,omitempty" maxLength:"200" doc:"The old name of referralId; if both are sent they must be the same" example:"partner-7"`
 }
 
@@ -115,7 +115,7 @@ var checkoutExample = map[string]string{
 func (a *API) addCheckout() {
 	checkout := operation("POST", checkoutRoute, "create-checkout", "Billing", "Begin to pay for a plan or a product")
 	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, usually within seconds. " +
-		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow. Without Stripe it answers 503."
+		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and a tenant whose customer Stripe does not know. Without Stripe it answers 503."
 	checkout.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, requireTenant: true}, showing(checkout, checkoutExample, nil), func(ctx context.Context, in *struct {
 		TenantInput
