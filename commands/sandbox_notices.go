@@ -21,6 +21,8 @@ type EndOfSandboxes struct {
 		Given(ctx context.Context) ([]SandboxNoticeGiven, error)
 		// Give notes a notice, and has it mailed to some people. One that was given before is left as it is.
 		Give(ctx context.Context, n SandboxNoticeGiven, userIDs []string) error
+		// Drop drops a notice.
+		Drop(ctx context.Context, n SandboxNoticeGiven) error
 		// Forget drops the notices of a tenant.
 		Forget(ctx context.Context, tenantID string) error
 	}
@@ -28,6 +30,9 @@ type EndOfSandboxes struct {
 	Tenancies     *Tenancies
 	Now           func() time.Time
 }
+
+// maxSettled is how many notices one run settles. The next one goes on.
+const maxSettled = 500
 
 // Run does what is due. Where one sandbox fails, the others are done all the same; it may be repeated. No sandbox is deleted unless its admins were told
 // three days before, however late that was.
@@ -43,12 +48,17 @@ func (e *EndOfSandboxes) Run(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("sandbox %s: %w", tenantID, err))
 		}
 	}
-	told := map[SandboxNoticeGiven]bool{}
+	ends := e.Sandboxes.Sandboxes(now)
+	told, settled := map[SandboxNoticeGiven]bool{}, 0
 	for _, n := range given {
 		told[SandboxNoticeGiven{TenantID: n.TenantID, Notice: n.Notice, EndsAt: n.EndsAt.UTC()}] = true
-		note(n.TenantID, e.delete(ctx, n, now))
+		// The tenants of all other notices need not be read.
+		if (n.due(now) || !ends[n.TenantID].Equal(n.EndsAt)) && settled < maxSettled {
+			settled++
+			note(n.TenantID, e.settle(ctx, n, now))
+		}
 	}
-	for tenantID, end := range e.Sandboxes.Sandboxes(now) {
+	for tenantID, end := range ends {
 		n := SandboxNoticeGiven{TenantID: tenantID, EndsAt: end.UTC()}
 		switch {
 		case !now.Before(end.Add(SandboxTTL - sandboxNotice)):
@@ -66,17 +76,29 @@ func (e *EndOfSandboxes) Run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// delete deletes a sandbox whose admins have been told so, and drops what is kept of it. Of one that has been deleted before it drops what is left.
-func (e *EndOfSandboxes) delete(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
+// due reports whether the admins of a sandbox have been told long enough that it is deleted.
+func (n SandboxNoticeGiven) due(now time.Time) bool {
+	return n.Notice == SandboxDeletion && !now.Before(n.GivenAt.Add(sandboxNotice))
+}
+
+// settle deletes a sandbox whose admins have been told so, and drops what is kept of it. Of one that has been deleted before it drops what is left, and of
+// one that ends at another time now, or not at all, the notice.
+func (e *EndOfSandboxes) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
 	var tenant Tenant
 	var err error
-	if n.Notice == SandboxDeletion && !now.Before(n.GivenAt.Add(sandboxNotice)) {
+	if n.due(now) {
 		tenant, _, err = Do(ctx, e.Writer, system(), DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now})
 	} else {
 		tenant, err = ReadTenant(ctx, e.Writer, n.TenantID)
 	}
-	if err != nil || tenant.Exists {
+	if err != nil {
 		return err
+	}
+	if tenant.Exists {
+		if tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt, now).Equal(n.EndsAt) {
+			return nil
+		}
+		return e.Notices.Drop(ctx, n)
 	}
 	if err := e.Tenancies.Forget(ctx, n.TenantID); err != nil {
 		return err

@@ -375,9 +375,26 @@ func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	second.Token = me.Token
 	nodetest.Same(t, "it is there three days later", exists(second), false)
 	nodetest.Same(t, "the mails", len(server.Mails()), 3)
+
 	var left int
 	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_notices) + (select count(*) from keep.people where user_id <> $1)`, me.UserID).Scan(&left)
 	if err != nil || left != 0 {
 		t.Errorf("%d rows are left of them: %v", left, err)
 	}
+
+	third := newSandbox(me)
+	notices := func() (n int) {
+		t.Helper()
+		if err := db.QueryRow(t.Context(), `select count(*) from keep.sandbox_notices`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	at(215)
+	nodetest.Same(t, "the notices given", notices(), 1)
+	third.Token = me.Token
+	third.Subscribe(events.Subscription{ID: "sub_" + third.Tenant, Plan: events.StandardPlan, Status: events.Active})
+	third.Call("POST", sandboxPath+"/cleanup/tenant", nil).Refused(409)
+	at(216)
+	nodetest.Same(t, "those of one that is paid for", notices(), 0)
 }

@@ -133,6 +133,12 @@ func (s *Sandboxes) Give(ctx context.Context, n commands.SandboxNoticeGiven, use
 	}))
 }
 
+// Drop implements the port of commands.EndOfSandboxes.
+func (s *Sandboxes) Drop(ctx context.Context, n commands.SandboxNoticeGiven) error {
+	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`, n.TenantID, n.Notice, n.EndsAt)
+	return databaseError(err)
+}
+
 // Forget implements the port of commands.EndOfSandboxes.
 func (s *Sandboxes) Forget(ctx context.Context, tenantID string) error {
 	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1`, tenantID)
