@@ -9,8 +9,8 @@ import (
 const (
 	// SandboxTTL is how long a sandbox that has ended is kept before it is deleted.
 	SandboxTTL = 30 * 24 * time.Hour
-	// sandboxNotice is how long before they happen its admins are told of both.
-	sandboxNotice = 3 * 24 * time.Hour
+	// sandboxWarningPeriod is how long before they happen its admins are told of both.
+	sandboxWarningPeriod = 3 * 24 * time.Hour
 )
 
 // SandboxEnds tells when sandboxes end. The snapshot implements it.

@@ -61,9 +61,9 @@ func (e *EndOfSandboxes) Run(ctx context.Context) error {
 	for tenantID, end := range ends {
 		n := SandboxNoticeGiven{TenantID: tenantID, EndsAt: end.UTC()}
 		switch {
-		case !now.Before(end.Add(SandboxTTL - sandboxNotice)):
+		case !now.Before(end.Add(SandboxTTL - sandboxWarningPeriod)):
 			n.Notice = SandboxDeletion
-		case !now.Before(end.Add(-sandboxNotice)) && now.Before(end):
+		case !now.Before(end.Add(-sandboxWarningPeriod)) && now.Before(end):
 			n.Notice = SandboxEnding
 		default:
 			continue
@@ -78,7 +78,7 @@ func (e *EndOfSandboxes) Run(ctx context.Context) error {
 
 // due reports whether the admins of a sandbox have been told long enough that it is deleted.
 func (n SandboxNoticeGiven) due(now time.Time) bool {
-	return n.Notice == SandboxDeletion && !now.Before(n.GivenAt.Add(sandboxNotice))
+	return n.Notice == SandboxDeletion && !now.Before(n.GivenAt.Add(sandboxWarningPeriod))
 }
 
 // settle deletes a sandbox whose admins have been told so, and drops what is kept of it. Of one that has been deleted before it drops what is left, and of
