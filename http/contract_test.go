@@ -99,7 +99,7 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 		w.thing("token")
 	case strings.HasSuffix(w.path, "/subscription"):
 		w.me = as(owner).NewTenant("Contract")
-		if row.answer.(shape)["id"] == "string" { //nolint:errcheck // the rows of a subscription state a shape
+		if row.answer.(shape)["id"] == "string" {
 			now := time.Now()
 			w.me.Subscribe(events.Subscription{
 				ID: "sub_" + w.me.Tenant, CustomerID: "cus_" + w.me.Tenant, Plan: events.StandardPlan, Status: events.Active, PeriodStart: now, PeriodEnd: now.AddDate(0, 1, 0),
