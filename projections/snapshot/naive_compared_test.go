@@ -91,6 +91,10 @@ func TestEvaluationIsAsWritten(t *testing.T) {
 				seen[fmt.Sprint("unit missing: ", err != nil)]++
 			}
 		}
+		// Few draws end with an archived flag, and a run may have none.
+		b.apply(events.FlagStatusChanged{To: events.ArchivedFlag})
+		got, _ := b.check(t, theEnvironments[0].ID, "k", "{}")
+		seen[string(got.Reason)]++
 	})
 	for _, c := range []string{
 		string(Archived), string(Off), string(RuleMatch), string(Fallthrough), "split: true", "split: false", "unit missing: true", "unit missing: false", "faults",
