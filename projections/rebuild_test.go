@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -302,9 +303,11 @@ func TestAProjectorLeavesACheckpointPastTheEnd(t *testing.T) {
 	w.settle()
 	stop()
 	w.exec(`update read.checkpoints set commit = commit + 1000000, prepare = prepare + 1000000`)
+	moved := column[time.Time](w, `select clock_timestamp()`)[0]
 	w.carryOn()
-	w.eventually("projectors are at work", func() bool {
-		return column[int](w, `select count(*)::int from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)[0] > 0
+	w.eventually("a projector has read its checkpoint", func() bool { // and after it the streams that are parked
+		return column[int](w, `select count(*)::int from pg_stat_activity
+			where datname = current_database() and pid <> pg_backend_pid() and query like 'select stream from keep.parked%' and query_start > $1`, moved)[0] > 0
 	})
 	w.exec(`update read.checkpoints set commit = commit - 1000000, prepare = prepare - 1000000`)
 	w.append("flag-t.b", 0, newFlag("b"))
