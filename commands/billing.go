@@ -163,7 +163,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 			if err != nil {
 				return "", "", err
 			}
-			if current := manageable(list); current != nil {
+			if current := manageable(list, tenant.Subscription.ID); current != nil {
 				return b.changePlan(ctx, c, page, *current)
 			}
 		}
@@ -244,12 +244,15 @@ func (b *Billing) subscriptions(ctx context.Context, customerID string) ([]Payme
 	return list, err
 }
 
-// manageable is the subscription of a customer that can be managed, the newest of several.
-func manageable(list []PaymentSubscription) *PaymentSubscription {
-	if i := slices.IndexFunc(list, func(s PaymentSubscription) bool { return s.Status.Manageable() }); i >= 0 {
-		return &list[i]
+// manageable is the subscription of a customer that can be managed: of several the noted one, which counts, and else the newest.
+func manageable(list []PaymentSubscription, notedID string) *PaymentSubscription {
+	var found *PaymentSubscription
+	for i := range list {
+		if s := &list[i]; s.Status.Manageable() && (found == nil || s.ID == notedID) {
+			found = s
+		}
 	}
-	return nil
+	return found
 }
 
 // changePlan makes a page that asks to confirm the change of a subscription to the price of another plan.
@@ -285,7 +288,7 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	if err != nil {
 		return "", "", err
 	}
-	current := manageable(list)
+	current := manageable(list, tenant.Subscription.ID)
 	if current == nil {
 		return c.SuccessURL, SubscriptionCheckout, nil
 	}

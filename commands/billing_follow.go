@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"flagledger/events"
 )
@@ -132,30 +133,23 @@ func (b *Billing) subscriptionsOf(ctx context.Context, noted events.Subscription
 // current is the subscription that counts: one that can be managed, the noted one rather than another, and else the noted one, which has ended. It is nil
 // where the provider has none that the tenant was ever on.
 func (b *Billing) current(ctx context.Context, tenantID string, noted events.Subscription, list []PaymentSubscription) (*PaymentSubscription, error) {
-	var same, other *PaymentSubscription
 	live := 0
-	for i := range list {
-		s := &list[i]
+	for _, s := range list {
 		if s.Status.Manageable() {
 			live++
-		}
-		switch {
-		case s.ID == noted.ID:
-			same = s
-		case s.Status.Manageable() && other == nil:
-			other = s
 		}
 	}
 	if live > 1 {
 		b.Log.WarnContext(ctx, "a tenant pays for several subscriptions; one counts", "tenant", tenantID, "subscriptions", live)
 	}
-	switch {
-	case same != nil && same.Status.Manageable(), other == nil && same != nil:
-		return same, nil
-	case other != nil:
-		return other, nil
-	case noted.ID == "":
+	if s := manageable(list, noted.ID); s != nil {
+		return s, nil
+	}
+	if noted.ID == "" {
 		return nil, nil
+	}
+	if i := slices.IndexFunc(list, func(s PaymentSubscription) bool { return s.ID == noted.ID }); i >= 0 {
+		return &list[i], nil
 	}
 	// That the provider does not list it is no proof that it has ended: the settings may name another account.
 	found, err := b.Payments.Subscription(ctx, noted.ID)

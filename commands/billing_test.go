@@ -270,7 +270,8 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan away.
+// Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan away. A checkout changes the one
+// that counts.
 func TestFollowingSeveralSubscriptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -292,6 +293,14 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 	has(events.StandardPlan, events.Active)
 	second := server.Subscribe(customer, "price_2")
 	has(events.StandardPlan, events.Active)
+	if _, kind, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.EnhancedPlan)); err != nil || kind != commands.PlanChangeCheckout {
+		t.Errorf("a checkout is a %s, %v", kind, err)
+	}
+	for _, call := range server.Calls("POST", "/v1/billing_portal/sessions") {
+		if changed := call.Form.Get("flow_data[subscription_update_confirm][subscription]"); changed != first {
+			t.Errorf("a checkout changes %s, want %s, which counts", changed, first)
+		}
+	}
 	server.End(first)
 	has(events.EnhancedPlan, events.Active)
 	server.FailPayment(second)
