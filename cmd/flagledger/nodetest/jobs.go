@@ -35,3 +35,16 @@ func (s *Service) JobsDone() {
 		return reached.Compare(head) >= 0 && waiting == 0
 	})
 }
+
+// RetryJobs has jobs that failed done now.
+func (s *Service) RetryJobs() {
+	s.T.Helper()
+	db, err := pgx.Connect(s.T.Context(), s.DatabaseURL)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer func() { _ = db.Close(context.Background()) }()
+	if _, err := db.Exec(s.T.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where state = 'retryable'`); err != nil {
+		s.T.Fatal(err)
+	}
+}

@@ -38,6 +38,28 @@ func wrongSignUp(t *testing.T, s Subject) {
 	refused(t, err, commands.Invalid, "password")
 }
 
+func verifiedSignUp(t *testing.T, s Subject) {
+	email := address()
+	up := must(s.SignUpVerified(t.Context(), " "+email+" ", secret, "Ada Løvelace"))(t)
+	if up.UserID == "" || up.Email != email || !up.EmailVerified || up.DisplayName != "Ada Løvelace" || up.Provider != "password" || up.ExpiresIn != time.Hour {
+		t.Errorf("got %+v", up)
+	}
+	if got := must(s.Admit(t.Context(), up.IDToken))(t); got.UserID != up.UserID || got.SessionID != up.SessionID {
+		t.Errorf("the token is that of %+v, want %+v", got, up.Claims)
+	}
+	for what, session := range map[string]commands.Session{
+		"refreshed": must(s.refresh(t.Context(), up.RefreshToken))(t), "signed in": must(s.SignIn(t.Context(), email, secret))(t),
+	} {
+		if session.UserID != up.UserID || !session.EmailVerified || !must(s.Verify(t.Context(), session.IDToken))(t).EmailVerified {
+			t.Errorf("%s: got %+v", what, session.Claims)
+		}
+	}
+	_, err := s.SignUpVerified(t.Context(), strings.ToUpper(email), another, "")
+	refused(t, err, commands.Conflict)
+	_, err = s.SignUpVerified(t.Context(), "nobody", "short", strings.Repeat("x", 201))
+	refused(t, err, commands.Invalid, "email", "password", "displayName")
+}
+
 func oneAddressIsOnePerson(t *testing.T, s Subject) {
 	email := address()
 	errs := make([]error, 4)

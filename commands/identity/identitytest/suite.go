@@ -82,6 +82,7 @@ func refused(t testing.TB, err error, kind commands.Kind, fields ...string) stri
 func Run(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*testing.T, Subject){
 		"sign-up signs in": signUpSignsIn,
+		"somebody whose address is known to be theirs signs up":                       verifiedSignUp,
 		"what is wrong with a sign-up is told at once":                                wrongSignUp,
 		"an address makes one person, also when two sign up at once":                  oneAddressIsOnePerson,
 		"sign-in takes the address in any case":                                       signInInAnyCase,

@@ -38,6 +38,7 @@ type Answer struct {
 	Body   string          // sent instead of an answer that can be read, with Status
 	Drop   bool            // the connection is closed without an answer
 	Hang   <-chan struct{} // nothing is answered until it is closed or the caller gives up
+	Lost   bool            // the message is taken, and its answer hangs
 }
 
 // New starts a server, which ends with the test.
@@ -99,6 +100,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.Drop {
 		panic(http.ErrAbortHandler)
 	}
+	if a.Lost {
+		s.take(body.Message)
+		<-r.Context().Done()
+		return
+	}
 	if a.Hang != nil {
 		select {
 		case <-a.Hang:
@@ -118,10 +124,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"error":{"code":%d,"message":"refused %s","status":%q,"details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":%q}]}}`,
 			a.Status, body.Message.Token, a.Code, a.Code)
 	default:
-		s.mu.Lock()
-		s.taken = append(s.taken, body.Message)
-		n := len(s.taken)
-		s.mu.Unlock()
-		fmt.Fprintf(w, `{"name":"projects/test/messages/%d"}`, n)
+		fmt.Fprintf(w, `{"name":"projects/test/messages/%d"}`, s.take(body.Message))
 	}
+}
+
+func (s *Server) take(m Message) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = append(s.taken, m)
+	return len(s.taken)
 }

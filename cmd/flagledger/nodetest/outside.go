@@ -1,0 +1,199 @@
+package nodetest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Outside stands between a node and a provider outside, such as Stripe, and fails in the ways that such a provider may.
+type Outside struct {
+	URL  string // of an HTTP proxy
+	Addr string
+
+	mu     sync.Mutex
+	fault  Fault
+	mended chan struct{} // closed when the fault is over
+	failed atomic.Int64
+}
+
+// Fault is a way to fail.
+type Fault string
+
+// The ways to fail.
+const (
+	Down    Fault = "down"        // connections break off
+	Hanging Fault = "hanging"     // nothing is answered for 30 s
+	Garbage Fault = "garbage"     // the answer is a page
+	Busy    Fault = "busy"        // 429, or 421 of SMTP
+	Unheard Fault = "answer lost" // what is asked is done, and the connection breaks off before the answer
+)
+
+// Faults are all ways to fail.
+var Faults = []Fault{Down, Hanging, Garbage, Busy, Unheard}
+
+const (
+	hangsFor    = 30 * time.Second
+	garbagePage = "<html>somebody@example.com is at lunch</html>"
+)
+
+// Break makes all further calls fail in a way, until Mend.
+func (o *Outside) Break(f Fault) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fault, o.mended = f, make(chan struct{})
+	o.failed.Store(0)
+}
+
+// Mend ends the fault, and the calls that hang.
+func (o *Outside) Mend() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fault != "" {
+		close(o.mended)
+	}
+	o.fault = ""
+}
+
+// Failed counts the calls that have failed since Break.
+func (o *Outside) Failed() int64 { return o.failed.Load() }
+
+// take counts a call that is to fail, and returns how; empty where there is no fault.
+func (o *Outside) take() (f Fault, mended <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fault != "" {
+		o.failed.Add(1)
+	}
+	return o.fault, o.mended
+}
+
+// FaultyHTTP starts a proxy of a provider over HTTP that works until it is broken. It ends with the test.
+func FaultyHTTP(t testing.TB, provider string) *Outside {
+	t.Helper()
+	target, err := url.Parse(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Outside{}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as where the caller has given up
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fault, mended := o.take()
+		if fault == "" {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(r.Body) // after which it is noticed when the caller gives up
+		if err != nil {
+			return
+		}
+		switch fault {
+		case Hanging:
+			select {
+			case <-mended:
+			case <-r.Context().Done():
+			case <-time.After(hangsFor):
+			}
+		case Garbage:
+			_, _ = io.WriteString(w, garbagePage)
+			return
+		case Busy:
+			http.Error(w, "too many requests", http.StatusTooManyRequests)
+			return
+		case Unheard:
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+		case Down:
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	o.URL, o.Addr = server.URL, server.Listener.Addr().String()
+	t.Cleanup(func() {
+		o.Mend()
+		server.Close()
+	})
+	return o
+}
+
+// FaultySMTP is FaultyHTTP for a mail server.
+func FaultySMTP(t testing.TB, server string) *Outside {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Outside{Addr: listener.Addr().String()}
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		for {
+			caller, err := listener.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				calls.Go(func() {
+					defer caller.Close()
+					o.serveSMTP(caller, server)
+				})
+			}
+		}
+	})
+	t.Cleanup(func() {
+		o.Mend()
+		_ = listener.Close()
+		calls.Wait()
+	})
+	return o
+}
+
+func (o *Outside) serveSMTP(caller net.Conn, server string) {
+	fault, mended := o.take()
+	switch fault {
+	case Down:
+	case Hanging:
+		select {
+		case <-mended:
+		case <-time.After(hangsFor):
+		}
+	case Garbage:
+		_, _ = io.WriteString(caller, garbagePage+"\r\n")
+		_, _ = bufio.NewReader(caller).ReadString('\n') // until the caller is heard or gives up
+	case Busy:
+		_, _ = io.WriteString(caller, "421 4.7.0 too many connections\r\n")
+	default:
+		provider, err := net.Dial("tcp", server)
+		if err != nil {
+			return
+		}
+		defer provider.Close()
+		go func() {
+			_, _ = io.Copy(provider, caller)
+			_ = provider.(*net.TCPConn).CloseWrite()
+		}()
+		answers, data := bufio.NewReader(provider), false
+		for {
+			line, err := answers.ReadString('\n')
+			if err != nil || data && fault == Unheard {
+				return
+			}
+			data = strings.HasPrefix(line, "354") // the mail follows
+			if _, err := io.WriteString(caller, line); err != nil {
+				return
+			}
+		}
+	}
+}
