@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-
-	"flagledger/events"
 )
 
 // PersonalData is a keeping that holds personal data, and can erase that of one person.
@@ -53,7 +51,8 @@ func (e *Eraser) Erase(ctx context.Context, userID string) error {
 		}
 		known = known || here
 	}
-	by := By{Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}, RequestID: uuid.NewString()}
+	by := ByService()
+	by.RequestID = uuid.NewString()
 	if _, _, err := Do(ctx, e.Writer, by, EraseUser{UserRef: UserRef{userID}, Known: known}); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (r ReturnURLs) check(text string) error {
 	if err != nil || u.Host == "" || u.User != nil || u.Opaque != "" || strings.Contains(u.Host, "@") {
 		return errors.New("must be a whole URL without a user, such as https://app.example.com/billing")
 	}
-	if near := r.http && u.Scheme == "http" && loopback(u.Hostname()); u.Scheme != "https" && !near {
+	if near := r.http && u.Scheme == "http" && Loopback(u.Hostname()); u.Scheme != "https" && !near {
 		return errors.New("must begin with https://")
 	}
 	if !slices.Contains(r.origins, origin(u)) {
@@ -67,7 +67,8 @@ func (r ReturnURLs) check(text string) error {
 	return nil
 }
 
-func loopback(host string) bool {
+// Loopback reports whether the host of a URL is this machine.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

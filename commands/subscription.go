@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strings"
 	"time"
 
 	"flagledger/events"
@@ -74,5 +75,5 @@ func changeSubscription(from, to events.Subscription) []events.Fact {
 }
 
 func checkPlan(wrong fields, plan events.Plan) {
-	wrong.check(plan.Known(), "plan", "%q is no plan; there are %s", plan, events.PlanNames())
+	wrong.check(plan.Known(), "plan", "%q is no plan; there are %s", plan, strings.Join(events.PlanNames(events.AnyPlan), ", "))
 }

@@ -78,6 +78,14 @@ type By struct {
 	Once          *Once // nil where the request is not repeated
 }
 
+// BySystem is what no person and no machine has asked for. part names what does it.
+func BySystem(part string) By {
+	return By{Actor: events.Actor{Kind: events.SystemActor, ID: part}}
+}
+
+// ByService is what the service does by itself.
+func ByService() By { return BySystem("flagledger") }
+
 // Done tells what became of a command.
 type Done struct {
 	Position events.Position // of its last event; zero where there was nothing to do

@@ -1,7 +1,5 @@
 package events
 
-import "strings"
-
 // Plan is the plan that a tenant is on.
 type Plan string
 
@@ -50,14 +48,18 @@ func FeaturePlans() map[Feature]Plan {
 	return map[Feature]Plan{Analytics: StandardPlan, Experiments: EnhancedPlan, Multivariate: EnhancedPlan}
 }
 
-// PlanNames lists the plans for messages: "free, sandbox, ...".
-func PlanNames() string {
-	names := make([]string, len(Plans))
-	for i, terms := range Plans {
-		names[i] = string(terms.Plan)
+// PlanNames lists the plans that are chosen by their terms, in order.
+func PlanNames(chosen func(PlanTerms) bool) (names []string) {
+	for _, terms := range Plans {
+		if chosen(terms) {
+			names = append(names, string(terms.Plan))
+		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
+
+// AnyPlan chooses all plans.
+func AnyPlan(PlanTerms) bool { return true }
 
 func (p Plan) rank() int {
 	for i := range Plans {

@@ -150,6 +150,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addMembers()
 	a.addUsage()
 	a.addBilling()
+	a.addFeatures()
 	a.addCheckout()
 	a.addPlatform()
 	a.addInvitations()

@@ -43,7 +43,7 @@ type planID events.Plan
 
 // Schema implements huma.SchemaProvider.
 func (planID) Schema(huma.Registry) *huma.Schema {
-	return planSchema(func(terms events.PlanTerms) bool { return terms.Checkout })
+	return planSchema(planIDText, func(terms events.PlanTerms) bool { return terms.Checkout })
 }
 
 // legacyPlanID is the same in the old interface.
@@ -51,18 +51,10 @@ type legacyPlanID events.Plan
 
 // Schema implements huma.SchemaProvider.
 func (legacyPlanID) Schema(huma.Registry) *huma.Schema {
-	return planSchema(func(terms events.PlanTerms) bool { return terms.LegacyCheckout })
+	return planSchema(planIDText, func(terms events.PlanTerms) bool { return terms.LegacyCheckout })
 }
 
-func planSchema(chosen func(events.PlanTerms) bool) *huma.Schema {
-	s := &huma.Schema{Type: huma.TypeString, Description: "For a subscription, where it is required"}
-	for _, terms := range events.Plans {
-		if chosen(terms) {
-			s.Enum = append(s.Enum, string(terms.Plan))
-		}
-	}
-	return s
-}
+const planIDText = "For a subscription, where it is required"
 
 // checkout is what a body asks for.
 func (b CheckoutFields) checkout(ctx context.Context, plan events.Plan) commands.Checkout {

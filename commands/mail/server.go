@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	netmail "net/mail"
 	"net/textproto"
 	"net/url"
@@ -152,7 +151,7 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 	switch {
 	case s.implicit:
 		options = append(options, mail.WithSSL())
-	case s.near():
+	case commands.Loopback(s.host):
 		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic))
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
@@ -165,10 +164,4 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 		return err
 	}
 	return client.DialAndSendWithContext(ctx, message)
-}
-
-// near reports whether the server is on this machine.
-func (s *Server) near() bool {
-	ip := net.ParseIP(s.host)
-	return s.host == "localhost" || ip != nil && ip.IsLoopback()
 }

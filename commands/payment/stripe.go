@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -50,15 +49,10 @@ func (s Settings) Check() error {
 		return nil
 	}
 	u, err := url.Parse(s.Base)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !commands.Loopback(u.Hostname())) {
 		return errors.New("STRIPE_API_BASE must be a URL that begins with https://; http:// is for this machine alone")
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Stripe is an account at Stripe. It may be used by many goroutines at once.

@@ -13,7 +13,8 @@ import (
 // SetPlan gives a tenant a plan in the name of the operator. It changes nothing where the tenant has the plan already.
 func SetPlan(ctx context.Context, c Config, store events.Store, tenantID string, plan events.Plan) error {
 	w := commands.NewWriter(store, commands.NoWait, c.Now)
-	by := commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "operator"}, RequestID: uuid.NewString()}
+	by := commands.BySystem("operator")
+	by.RequestID = uuid.NewString()
 	_, _, err := commands.Do(ctx, w, by, commands.SetPlan{TenantRef: commands.TenantRef{TenantID: tenantID}, Plan: plan})
 	if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Fields["plan"] != "" {
 		return errors.New(refusal.Fields["plan"])

@@ -9,7 +9,7 @@ import (
 func (c *Client) Subscribe(s events.Subscription) {
 	c.Service.T.Helper()
 	set := commands.SetSubscription{TenantRef: commands.TenantRef{TenantID: c.Tenant}, Subscription: s, Now: c.Service.Config.Now()}
-	by := commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "test"}}
+	by := commands.BySystem("test")
 	_, done, err := commands.Do(c.Service.T.Context(), c.Service.Node.API.Writer, by, set)
 	if err != nil || done.Async {
 		c.Service.T.Fatalf("set a subscription: %+v, %v", done, err)

@@ -1,0 +1,54 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"flagledger/events"
+)
+
+// Features is the lowest plan that includes each feature.
+type Features map[events.Feature]events.Plan
+
+// ParseFeatures reads features such as "analytics=standard,experiments=enhanced". Those that it does not name keep their defaults.
+func ParseFeatures(text string) (Features, error) {
+	features := Features(events.FeaturePlans())
+	for entry := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, plan, _ := strings.Cut(entry, "=")
+		feature, required := events.Feature(strings.TrimSpace(name)), events.Plan(strings.TrimSpace(plan))
+		if _, known := features[feature]; !known {
+			return nil, fmt.Errorf("%q is none of the features %s, %s, %s", feature, events.Analytics, events.Experiments, events.Multivariate)
+		}
+		if !required.Known() {
+			return nil, fmt.Errorf("%q must name a plan for %s: %s", entry, feature, strings.Join(events.PlanNames(events.AnyPlan), ", "))
+		}
+		features[feature] = required
+	}
+	return features, nil
+}
+
+type featureBody struct {
+	HasAccess    bool     `json:"hasAccess" example:"true"`
+	Plan         planName `json:"plan" doc:"The plan in force" example:"standard"`
+	RequiredPlan planName `json:"requiredPlan" doc:"The lowest plan that includes the feature" example:"standard"`
+}
+
+type featureOutput struct{ Body featureBody }
+
+// addFeatures adds the checks of what a plan includes.
+func (a *API) addFeatures() {
+	check := func(feature events.Feature, tail, summary string) {
+		op := operation("GET", "/api/v1/billing/features/"+tail, "check-"+string(feature), "Billing", summary)
+		register(a, access{who: viewer}, op, func(ctx context.Context, _ *TenantInput) (*featureOutput, error) {
+			plan, required := principalOf(ctx).tenant.Plan(a.Now()), a.Features[feature]
+			return &featureOutput{featureBody{HasAccess: plan.Includes(required), Plan: planName(plan), RequiredPlan: planName(required)}}, nil
+		})
+	}
+	check(events.Analytics, "analytics", "Whether the plan of a tenant includes analytics")
+	check(events.Experiments, "experiments/check", "Whether the plan of a tenant includes A/B tests")
+	check(events.Multivariate, "multivariate/check", "Whether the plan of a tenant includes multivariate tests")
+}
