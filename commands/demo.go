@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -128,15 +127,14 @@ type ResetDemoPeople struct {
 	Environments []events.EnvironmentRef // for those that are missing; with new ids
 	// New adds what the sandbox has never had, and leaves alone what was changed since.
 	New bool
-	Now time.Time
 }
 
 func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 	if err := c.admitSandbox(t); err != nil {
 		return nil, err
 	}
-	if !c.New && t.Subscription.KeepsSandbox(c.Now) {
-		return nil, refuse(Conflict, "the tenant has the plan %s: a sandbox is not cleaned up while a subscription or another plan is in force", t.Subscription.Plan)
+	if !c.New && t.Subscription.KeepsSandbox() {
+		return nil, refuse(Conflict, "a sandbox is not cleaned up while it has a subscription or another plan; it has the plan %s", t.Subscription.Plan)
 	}
 	var facts []events.Fact
 	named := func(name string) bool {

@@ -141,13 +141,13 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		events.MemberRoleChanged{UserID: people[1].UserID, From: events.AdminRole, To: people[1].Role},
 	)
 	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
-	end := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
-	paid := append(filled, events.SubscriptionChanged{To: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: end, CancelAtPeriodEnd: true}})
-	clean.Now = end.Add(-1)
-	when[Tenant](t, paid, clean).refused(Conflict)
-	when[Tenant](t, append(filled, events.SubscriptionChanged{To: events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}}), clean).refused(Conflict)
-	clean.Now = end
-	when[Tenant](t, paid, clean).then()
+	has := func(s events.Subscription) []events.Fact {
+		return append(slices.Clip(filled), events.SubscriptionChanged{To: s})
+	}
+	when[Tenant](t, has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}), clean).refused(Conflict)
+	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Canceled}), clean).then()
+	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) // ago: a renewal that was not heard of
+	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}), clean).refused(Conflict)
 	when[Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
 }
 
@@ -166,6 +166,9 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	unpaid := over
 	unpaid.To.Status = events.Unpaid
 	when[Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxTTL))).then(events.TenantDeleted{})
+	unknown := paid
+	unknown.To.Plan = events.SandboxPlan // at a price that is no plan's
+	when[Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxTTL))).then()
 	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxTTL))).then()
 	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxTTL))).then()
 }

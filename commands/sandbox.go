@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"flagledger/events"
 )
 
 // Sandboxes are the tenants that people try the service in: they have demo data, and end by themselves.
@@ -31,7 +29,8 @@ type Sandboxes struct {
 	}
 	// Jobs finish what this node does not.
 	Jobs interface {
-		// Cleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted for it before. drop takes back all that is noted for it.
+		// Cleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted for it before. While a job cleans it up, it waits. drop
+		// takes back all that is noted for it.
 		Cleanup(ctx context.Context, by By, tenantID string) (drop func(context.Context) error, err error)
 	}
 	Active time.Duration // how long a new sandbox takes changes
@@ -58,12 +57,13 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	if err := s.checkCleanup(ctx, by, tenantID); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	// No job cleans it up while this does: what is done after this answers would be undone.
 	drop, err := s.Jobs.Cleanup(ctx, by, tenantID)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
-	defer cancel()
 	if err := s.Reset(ctx, by, tenantID); err != nil {
 		if ctx.Err() != nil {
 			return &Error{Kind: Unavailable, Detail: "the cleanup takes longer, and goes on by itself in a minute", Err: err}
@@ -89,7 +89,7 @@ func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, a
 
 // checkCleanup refuses a cleanup before anything is deleted.
 func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) error {
-	_, err := Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}, Now: s.Now()})
+	_, err := Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}})
 	return err
 }
 
@@ -134,7 +134,7 @@ func (s *Sandboxes) Reset(ctx context.Context, by By, tenantID string) error {
 // addDemo makes the demo data, or with onlyNew what of it has never been there. The names and addresses of demo people come first, so that none is without.
 // It returns the ids of the demo projects.
 func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, onlyNew bool) (projects []string, err error) {
-	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: onlyNew, Now: s.Now()}
+	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: onlyNew}
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {
 		return nil, err
 	}
@@ -192,6 +192,3 @@ func eachAtOnce[T any](list []T, do func(T) error) (err error) {
 	running.Wait()
 	return err
 }
-
-// system is who does what nobody has asked for.
-func system() By { return By{Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}} }

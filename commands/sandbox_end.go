@@ -16,15 +16,14 @@ const (
 // SandboxEnds tells when sandboxes end. The snapshot implements it.
 type SandboxEnds interface {
 	// SandboxEnd is when a tenant takes no more changes; the zero time for one that does not end.
-	SandboxEnd(tenantID string, now time.Time) time.Time
+	SandboxEnd(tenantID string) time.Time
 }
 
 // SandboxGuard is the Guard of a Writer: it refuses changes of a sandbox that has ended.
 func SandboxGuard(ends SandboxEnds, now func() time.Time) func(tenantID string) error {
 	return func(tenantID string) error {
-		at := now()
-		end := ends.SandboxEnd(tenantID, at)
-		if end.IsZero() || at.Before(end) {
+		end := ends.SandboxEnd(tenantID)
+		if end.IsZero() || now().Before(end) {
 			return nil
 		}
 		return refuse(Forbidden, "the sandbox ended at %s and takes no more changes: its flags are still read and evaluated, and it is deleted %d days after its end",
@@ -40,8 +39,7 @@ func (SetSubscription) exempt()    {}
 func (SetPlan) exempt()            {}
 func (NoteCustomer) exempt()       {}
 
-// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is, and so does one whose subscription
-// is still paid for as far as is known: news of its renewal may be missing.
+// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is.
 type DeleteEndedSandbox struct {
 	TenantRef
 	EndsAt time.Time
@@ -49,8 +47,8 @@ type DeleteEndedSandbox struct {
 }
 
 func (c DeleteEndedSandbox) decide(t Tenant) ([]events.Fact, error) {
-	end := t.Subscription.SandboxEnd(t.SandboxEndsAt, c.Now)
-	if !t.Exists || t.Subscription.Status.Manageable() || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxTTL)) {
+	end := t.Subscription.SandboxEnd(t.SandboxEndsAt)
+	if !t.Exists || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxTTL)) {
 		return nil, nil
 	}
 	return []events.Fact{events.TenantDeleted{}}, nil

@@ -14,7 +14,7 @@ type EndOfSandboxes struct {
 	Writer *Writer
 	// Sandboxes lists the sandboxes that end, with their ends. It may miss one that was created just now.
 	Sandboxes interface {
-		Sandboxes(now time.Time) map[string]time.Time
+		Sandboxes() map[string]time.Time
 	}
 	Notices interface {
 		// Given lists the notices that were given.
@@ -48,7 +48,7 @@ func (e *EndOfSandboxes) Run(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("sandbox %s: %w", tenantID, err))
 		}
 	}
-	ends := e.Sandboxes.Sandboxes(now)
+	ends := e.Sandboxes.Sandboxes()
 	told, settled := map[SandboxNoticeGiven]bool{}, 0
 	for _, n := range given {
 		told[SandboxNoticeGiven{TenantID: n.TenantID, Notice: n.Notice, EndsAt: n.EndsAt.UTC()}] = true
@@ -87,7 +87,7 @@ func (e *EndOfSandboxes) settle(ctx context.Context, n SandboxNoticeGiven, now t
 	var tenant Tenant
 	var err error
 	if n.due(now) {
-		tenant, _, err = Do(ctx, e.Writer, system(), DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now})
+		tenant, _, err = Do(ctx, e.Writer, ByService(), DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now})
 	} else {
 		tenant, err = ReadTenant(ctx, e.Writer, n.TenantID)
 	}
@@ -95,7 +95,7 @@ func (e *EndOfSandboxes) settle(ctx context.Context, n SandboxNoticeGiven, now t
 		return err
 	}
 	if tenant.Exists {
-		if tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt, now).Equal(n.EndsAt) {
+		if tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt).Equal(n.EndsAt) {
 			return nil
 		}
 		return e.Notices.Drop(ctx, n)

@@ -2,16 +2,17 @@ package events
 
 import "time"
 
-// KeepsSandbox reports whether a subscription, or a plan other than that of sandboxes, is in force: a sandbox does not end then.
-func (s Subscription) KeepsSandbox(now time.Time) bool {
-	return (s.Status != NoSubscription || s.Plan != SandboxPlan) && s.inForce(now)
+// KeepsSandbox reports whether a sandbox is kept: while it has a subscription that can be managed, also where news of its renewal is missing, or was given
+// another plan than that of sandboxes. A sandbox that is kept does not end, is not cleaned up and not deleted.
+func (s Subscription) KeepsSandbox() bool {
+	return s.Status.Manageable() || s.Status == NoSubscription && s.Plan != SandboxPlan
 }
 
-// SandboxEnd is when a sandbox stops taking changes, zero if it does not end now: while a subscription or another plan is in force. Otherwise it is recorded,
-// or the end of the last billed period if that is later. recorded is the end that it was created with, zero for those from before ends were recorded.
-func (s Subscription) SandboxEnd(recorded, now time.Time) time.Time {
+// SandboxEnd is when a sandbox stops taking changes; zero while it is kept. Otherwise it is recorded, or the end of the last billed period if that is later.
+// recorded is the end that it was created with, zero for those from before ends were recorded.
+func (s Subscription) SandboxEnd(recorded time.Time) time.Time {
 	switch {
-	case recorded.IsZero() || s.KeepsSandbox(now):
+	case recorded.IsZero() || s.KeepsSandbox():
 		return time.Time{}
 	case s.PeriodEnd.After(recorded):
 		return s.PeriodEnd

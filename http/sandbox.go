@@ -42,15 +42,15 @@ func (a *API) addSandbox() {
 	status := operation("GET", path+"/status", "get-sandbox-status", tag, "Whether the tenant is a sandbox that takes changes, and until when")
 	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed twice: three days before it ends, " +
 		"and at least three days before it is deleted. It is deleted 30 days after its end, or later if that second notice went out late. " +
-		"One that has a subscription or another plan does not end."
+		"One that has a subscription which can be managed, or was given another plan, does not end."
 	register(a, access{who: viewer, requireTenant: true}, status, func(ctx context.Context, _ *TenantInput) (*sandboxStatusOutput, error) {
-		tenant, now := principalOf(ctx).tenant, a.Now()
+		tenant := principalOf(ctx).tenant
 		out := &sandboxStatusOutput{}
 		if !tenant.Sandbox() {
 			return out, nil
 		}
-		end := tenant.SandboxEnd(now)
-		out.Body.Active = end.IsZero() || now.Before(end)
+		end := tenant.SandboxEnd()
+		out.Body.Active = end.IsZero() || a.Now().Before(end)
 		if !end.IsZero() {
 			out.Body.ExpiresAt = (*timestamp)(&end)
 		}

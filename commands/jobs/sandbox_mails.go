@@ -100,7 +100,7 @@ func (m *Mails) mailSandboxNotice(ctx context.Context, job sandboxNotice) error 
 	if err != nil {
 		return err
 	}
-	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt, m.Now())
+	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt)
 	if !tenant.Exists || !ends.Equal(job.EndsAt) || tenant.Members[job.UserID].Role != events.AdminRole {
 		return nil
 	}

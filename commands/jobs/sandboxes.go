@@ -30,6 +30,7 @@ const (
 	sandboxWorkers  = 1 // on each node
 	sandboxAttempts = 8 // an hour and a quarter
 	cleanupDelay    = time.Minute
+	cleanupPoll     = 100 * time.Millisecond
 	cleanupPriority = 2 // after the filling of new sandboxes
 )
 
@@ -59,22 +60,45 @@ func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
 // Cleanup implements the port of commands.Sandboxes.
 func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string) (drop func(context.Context) error, err error) {
-	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
-		if err := dropCleanups(ctx, tx, tenantID); err != nil {
-			return err
+	job := sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID}
+	for {
+		noted, err := s.noteCleanup(ctx, job)
+		if err != nil && ctx.Err() == nil {
+			return nil, databaseError(err)
 		}
-		_, err := s.client.river.InsertTx(ctx, tx, sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID},
-			&river.InsertOpts{ScheduledAt: time.Now().Add(cleanupDelay)})
-		return err
-	})
-	if err != nil {
-		return nil, databaseError(err)
+		if noted {
+			break
+		}
+		select {
+		case <-time.After(cleanupPoll):
+		case <-ctx.Done():
+			return nil, &commands.Error{Kind: commands.Unavailable, Detail: "another cleanup of the sandbox is under way", Err: ctx.Err()}
+		}
 	}
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
 		return databaseError(dropCleanups(ctx, s.client.pool, tenantID))
 	}, nil
+}
+
+// noteCleanup notes a cleanup in place of those that are not under way, unless there is one that is.
+func (s *Sandboxes) noteCleanup(ctx context.Context, job sandboxCleanup) (noted bool, err error) {
+	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
+		if err := dropCleanups(ctx, tx, job.TenantID); err != nil {
+			return err
+		}
+		var running bool
+		err := tx.QueryRow(ctx, `select exists (select from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = 'running')`,
+			job.Kind(), job.TenantID).Scan(&running)
+		if err != nil || running {
+			return err
+		}
+		_, err = s.client.river.InsertTx(ctx, tx, job, &river.InsertOpts{ScheduledAt: time.Now().Add(cleanupDelay)})
+		noted = err == nil
+		return err
+	})
+	return noted && err == nil, err
 }
 
 // dropCleanups deletes the cleanups of a sandbox that are not under way.
@@ -89,7 +113,8 @@ func dropCleanups(ctx context.Context, db interface {
 // addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been deleted, is not tried again.
 func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[SandboxFilling]) error {
-		by := commands.By{Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}, RequestID: job.Args.EventID}
+		by := commands.ByService()
+		by.RequestID = job.Args.EventID
 		return unlessRefused(sandboxes.Fill(ctx, by, job.Args.TenantID))
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxCleanup]) error {

@@ -3,20 +3,20 @@ package snapshot
 import "time"
 
 // SandboxEnd is when a tenant takes no more changes; the zero time for one that does not end.
-func (s *Snapshot) SandboxEnd(tenantID string, now time.Time) time.Time {
+func (s *Snapshot) SandboxEnd(tenantID string) time.Time {
 	t, ok := s.Tenant(tenantID)
 	if !ok {
 		return time.Time{}
 	}
-	return t.SandboxEnd(now)
+	return t.SandboxEnd()
 }
 
 // Sandboxes lists the sandboxes that end, with their ends.
-func (s *Snapshot) Sandboxes(now time.Time) map[string]time.Time {
+func (s *Snapshot) Sandboxes() map[string]time.Time {
 	ends := map[string]time.Time{}
 	s.tenants.Range(func(id string, t *Tenant) bool {
 		if state := t.state.Load(); state.exists && state.sandbox {
-			if end := t.SandboxEnd(now); !end.IsZero() {
+			if end := t.SandboxEnd(); !end.IsZero() {
 				ends[id] = end
 			}
 		}

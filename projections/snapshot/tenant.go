@@ -87,9 +87,9 @@ func (t *Tenant) Plan(now time.Time) events.Plan {
 func (t *Tenant) Sandbox() bool { return t.state.Load().sandbox }
 
 // SandboxEnd is when a sandbox takes no more changes; the zero time for one that does not end, and for a tenant that is no sandbox.
-func (t *Tenant) SandboxEnd(now time.Time) time.Time {
+func (t *Tenant) SandboxEnd() time.Time {
 	state := t.state.Load()
-	return state.subscription.SandboxEnd(state.sandboxEnd, now)
+	return state.subscription.SandboxEnd(state.sandboxEnd)
 }
 
 // Subscription is the tenant's subscription.
