@@ -74,7 +74,7 @@ func (b *Billing) CheckCheckout(c Checkout) error {
 	b.checkReturn(wrong, "cancelUrl", c.CancelURL)
 	switch c.Type {
 	case SubscriptionCheckout:
-		names := sellable(c.Legacy)
+		names := events.PlanNames(func(t events.PlanTerms) bool { return t.Checkout && !c.Legacy || t.LegacyCheckout && c.Legacy })
 		wrong.check(c.Plan != "", "planId", "is required for a subscription")
 		wrong.check(slices.Contains(names, string(c.Plan)), "planId", "must be one of %s", strings.Join(names, ", "))
 	case PaymentCheckout:
@@ -99,16 +99,6 @@ func (b *Billing) CheckCheckout(c Checkout) error {
 	checkText(wrong, "affiliate_referral", c.AffiliateReferral, 0, maxReferral)
 	wrong.check(c.ReferralID == "" || c.AffiliateReferral == "" || c.ReferralID == c.AffiliateReferral, "affiliate_referral", "must not differ from referralId, whose old name it is")
 	return wrong.err()
-}
-
-// sellable are the names of the plans that a checkout may ask for.
-func sellable(legacy bool) (names []string) {
-	for _, terms := range events.Plans {
-		if terms.Checkout && !legacy || terms.LegacyCheckout && legacy {
-			names = append(names, string(terms.Plan))
-		}
-	}
-	return names
 }
 
 func (b *Billing) checkReturn(wrong fields, field, text string) {
@@ -159,7 +149,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 	}
 	if known || c.CustomerID != "" {
 		if c.Type == SubscriptionCheckout {
-			list, err := b.subscriptions(ctx, page.CustomerID)
+			list, err := b.subscriptions(ctx, page.CustomerID, tenant.Subscription.ID)
 			if err != nil {
 				return "", "", err
 			}
@@ -168,7 +158,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 			}
 		}
 	}
-	url, err = b.Payments.Checkout(ctx, c.Key, page)
+	url, err = b.Payments.Checkout(ctx, b.providerKey(c.Key), page)
 	return url, c.Type, err
 }
 
@@ -204,7 +194,8 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 		return known, err
 	}
 	if named == "" {
-		id, err = b.Payments.NewCustomer(ctx, tenant.ID)
+		// The key is the same for all checkouts at about one time, and another one for the customer after one that was deleted.
+		id, err = b.Payments.NewCustomer(ctx, b.providerKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)), tenant.ID)
 	} else {
 		var found PaymentCustomer
 		found, err = b.Payments.Customer(ctx, named)
@@ -218,7 +209,20 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 		return "", err
 	}
 	_, _, err = Do(ctx, b.Writer, by, NoteCustomer{TenantRef: TenantRef{tenant.ID}, CustomerID: id})
+	if KindOf(err) == Conflict && named == "" { // another checkout has made one
+		if now, err := ReadTenant(ctx, b.Writer, tenant.ID); err == nil && now.Subscription.CustomerID != "" {
+			return now.Subscription.CustomerID, nil
+		}
+	}
 	return id, err
+}
+
+// providerKeyTTL is how long a key is used at the payment provider, at most.
+const providerKeyTTL = 10 * time.Minute
+
+// providerKey is a key for a while. For one key the payment provider repeats a failure of its own for a day, although it has got over it.
+func (b *Billing) providerKey(key string) string {
+	return fmt.Sprintf("%s-%d", key, b.Now().Truncate(providerKeyTTL).Unix())
 }
 
 func (b *Billing) discount(ctx context.Context, c Checkout) (d Discount, err error) {
@@ -235,13 +239,22 @@ func (b *Billing) discount(ctx context.Context, c Checkout) (d Discount, err err
 	return d, err
 }
 
-// subscriptions lists the subscriptions of the customer that is noted of a tenant. Conflict says that the provider does not know them.
-func (b *Billing) subscriptions(ctx context.Context, customerID string) ([]PaymentSubscription, error) {
+// subscriptions lists the subscriptions to plans of the customer that is noted of a tenant. Conflict says that the provider does not know the customer.
+func (b *Billing) subscriptions(ctx context.Context, customerID, notedID string) ([]PaymentSubscription, error) {
 	list, err := b.Payments.Subscriptions(ctx, customerID)
 	if KindOf(err) == NotFound {
 		err = &Error{Kind: Conflict, Detail: "the payment provider does not know the tenant's customer", Err: err}
 	}
-	return list, err
+	return b.toPlans(list, notedID), err
+}
+
+// toPlans leaves out the subscriptions to something else that the operator sells to the same customer: those that are at no known price, were not bought
+// on a page of the service and are not the noted one.
+func (b *Billing) toPlans(list []PaymentSubscription, notedID string) []PaymentSubscription {
+	return slices.DeleteFunc(list, func(s PaymentSubscription) bool {
+		_, _, known := b.Prices.planItem(s)
+		return !known && s.TenantID == "" && s.ID != notedID
+	})
 }
 
 // manageable is the subscription of a customer that can be managed: of several the noted one, which counts, and else the newest.
@@ -266,7 +279,7 @@ func (b *Billing) changePlan(ctx context.Context, c Checkout, page CheckoutPage,
 	case plan == c.Plan:
 		return "", "", refuse(Conflict, "the tenant has a subscription to the plan %s already", plan)
 	}
-	url, err = b.Payments.Portal(ctx, c.Key, PortalPage{
+	url, err = b.Payments.Portal(ctx, b.providerKey(c.Key), PortalPage{
 		CustomerID: page.CustomerID, ReturnURL: c.CancelURL,
 		Change: &PlanChange{SubscriptionID: s.ID, ItemID: item.ID, PriceID: page.PriceID, Discount: page.Discount, DoneURL: c.SuccessURL},
 	})
@@ -284,7 +297,7 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	if customer == "" {
 		return c.SuccessURL, SubscriptionCheckout, nil
 	}
-	list, err := b.subscriptions(ctx, customer)
+	list, err := b.subscriptions(ctx, customer, tenant.Subscription.ID)
 	if err != nil {
 		return "", "", err
 	}
@@ -292,7 +305,7 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	if current == nil {
 		return c.SuccessURL, SubscriptionCheckout, nil
 	}
-	url, err = b.Payments.Portal(ctx, c.Key, PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID})
+	url, err = b.Payments.Portal(ctx, b.providerKey(c.Key), PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID})
 	return url, PlanChangeCheckout, err
 }
 
@@ -318,5 +331,5 @@ func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (
 	if tenant.Subscription.CustomerID == "" {
 		return "", refuse(Conflict, "the tenant is no customer yet: it has never checked out")
 	}
-	return b.Payments.Portal(ctx, key, PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})
+	return b.Payments.Portal(ctx, b.providerKey(key), PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})
 }

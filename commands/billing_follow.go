@@ -26,8 +26,9 @@ const maxFollow = 5
 
 // Follow makes the subscription of a tenant what the payment provider says it is now. Either the tenant or a customer may be empty: a customer without a
 // tenant is asked for the tenant that the service noted on it, and is left alone where there is none. It may be repeated and done by several at once:
-// whoever changes the subscription reads it again afterwards, so the last one to change it leaves what the provider says. Of a tenant that is deleted
-// it cancels the subscriptions. Without a payment provider there is nothing to follow.
+// whoever changes the subscription reads it again afterwards, so the last one to change it leaves what the provider says. One at a price that is not known
+// is noted, keeps the plan that the tenant has, and is an error, so that the operator is told. Of a tenant that is deleted
+// it ends what can be paid for. Without a payment provider there is nothing to follow.
 func (b *Billing) Follow(ctx context.Context, tenantID, customerID string) error {
 	if b.Payments == nil {
 		return nil
@@ -56,49 +57,80 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	if err != nil || tenant.ID == "" { // another service's, which has the same account at the provider
 		return false, err
 	}
+	if !tenant.Exists {
+		return false, b.endPayments(ctx, tenant, customerID)
+	}
 	noted := tenant.Subscription
 	list, err := b.subscriptionsOf(ctx, noted, customerID)
 	if err != nil {
 		return false, err
 	}
-	if !tenant.Exists {
-		for _, s := range list {
-			if s.Status != events.Canceled && s.Status != events.IncompleteExpired { // unpaid and paused ones may be billed again
-				b.Log.InfoContext(ctx, "the subscription of a tenant that was deleted is cancelled", "tenant", tenantID, "subscription", s.ID)
-				if err := b.Payments.CancelSubscription(ctx, s.ID); err != nil {
-					return false, err
-				}
-			}
-		}
-		return false, nil
-	}
 	current, err := b.current(ctx, tenantID, noted, list)
 	if err != nil {
 		return false, err
 	}
-	cmd, err := b.news(ctx, tenantID, current, noted)
+	cmd, err := b.news(ctx, tenant, current)
 	if err != nil || cmd == nil {
 		return false, err
 	}
-	_, done, err := Do(ctx, b.Writer, By{Actor: events.Actor{Kind: events.SystemActor, ID: "payment provider"}}, cmd)
-	return done.Position != (events.Position{}), err
+	_, done, err := Do(ctx, b.Writer, BySystem("payment provider"), cmd)
+	if err != nil || done.Position != (events.Position{}) {
+		return true, err
+	}
+	if current != nil && current.Status.Manageable() {
+		if _, _, known := b.Prices.planItem(*current); !known {
+			err = fmt.Errorf("the subscription %s is at no price that STRIPE_PRICES names", current.ID)
+		}
+	}
+	return false, err
+}
+
+// endPayments has nobody pay for a tenant that was deleted any more. What was bought in the moment of the deletion is cancelled too, and the log warns of it:
+// giving the money back is left to the operator.
+func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID string) error {
+	// The pages come first: what is paid for on one before it is closed is listed afterwards.
+	for _, id := range customersOf(tenant.Subscription, customerID) {
+		if err := b.Payments.CloseCheckouts(ctx, id); err != nil {
+			return err
+		}
+	}
+	list, err := b.subscriptionsOf(ctx, tenant.Subscription, customerID)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.Status == events.Canceled || s.Status == events.IncompleteExpired { // unpaid and paused ones may be billed again
+			continue
+		}
+		if err := b.Payments.CancelSubscription(ctx, s.ID); err != nil {
+			return err
+		}
+		if s.ID == tenant.Subscription.ID {
+			b.Log.InfoContext(ctx, "the subscription of a tenant that was deleted is cancelled", "tenant", tenant.ID, "subscription", s.ID)
+		} else {
+			b.Log.WarnContext(ctx, "a subscription that a deleted tenant did not have is cancelled; what was paid is not given back", "tenant", tenant.ID, "subscription", s.ID)
+		}
+	}
+	return nil
 }
 
 // news is the command that notes what the provider has; nil where there is nothing to note. A customer that was deleted is noted no longer.
-func (b *Billing) news(ctx context.Context, tenantID string, current *PaymentSubscription, noted events.Subscription) (Command[Tenant], error) {
+func (b *Billing) news(ctx context.Context, tenant Tenant, current *PaymentSubscription) (Command[Tenant], error) {
+	noted := tenant.Subscription.CustomerID
 	if current == nil {
-		gone, err := b.customerDeleted(ctx, noted.CustomerID)
+		gone, err := b.customerDeleted(ctx, noted)
 		if err != nil || !gone {
 			return nil, err
 		}
-		return NoteCustomer{TenantRef: TenantRef{tenantID}, Replaces: noted.CustomerID}, nil
+		return NoteCustomer{TenantRef: TenantRef{tenant.ID}, Replaces: noted}, nil
 	}
-	set, err := b.setSubscription(tenantID, *current, noted)
-	if err == nil && !current.Status.Manageable() {
-		var gone bool
-		if gone, err = b.customerDeleted(ctx, current.CustomerID); gone {
-			set.Subscription.CustomerID = ""
-		}
+	set := b.setSubscription(tenant, *current)
+	if current.Status.Manageable() {
+		return set, nil
+	}
+	gone, err := b.customerDeleted(ctx, current.CustomerID)
+	if gone {
+		set.Subscription.CustomerID = ""
 	}
 	return set, err
 }
@@ -115,19 +147,22 @@ func (b *Billing) customerDeleted(ctx context.Context, id string) (bool, error) 
 	return err == nil && found.Deleted, err
 }
 
-// subscriptionsOf lists the subscriptions of the customer that is noted of a tenant, and of another one that is the tenant's as well.
+// customersOf are the customer that is noted of a tenant, and another one that is the tenant's as well.
+func customersOf(noted events.Subscription, customerID string) []string {
+	list := slices.Compact([]string{noted.CustomerID, customerID})
+	return slices.DeleteFunc(list, func(id string) bool { return id == "" })
+}
+
+// subscriptionsOf lists the subscriptions to plans of both.
 func (b *Billing) subscriptionsOf(ctx context.Context, noted events.Subscription, customerID string) (list []PaymentSubscription, err error) {
-	for i, id := range []string{noted.CustomerID, customerID} {
-		if id == "" || i > 0 && id == noted.CustomerID {
-			continue
-		}
+	for _, id := range customersOf(noted, customerID) {
 		found, err := b.Payments.Subscriptions(ctx, id)
 		if err != nil && KindOf(err) != NotFound { // a customer that was deleted may not be found, its subscriptions are
 			return nil, err
 		}
 		list = append(list, found...)
 	}
-	return list, nil
+	return b.toPlans(list, noted.ID), nil
 }
 
 // current is the subscription that counts: one that can be managed, the noted one rather than another, and else the noted one, which has ended. It is nil
@@ -156,22 +191,22 @@ func (b *Billing) current(ctx context.Context, tenantID string, noted events.Sub
 	return &found, err
 }
 
-// setSubscription makes a subscription of the provider the tenant's.
-func (b *Billing) setSubscription(tenantID string, s PaymentSubscription, noted events.Subscription) (SetSubscription, error) {
-	item, plan, found := b.Prices.planItem(s)
-	if !found && s.Status.Manageable() {
-		return SetSubscription{}, fmt.Errorf("the subscription %s is at no price that STRIPE_PRICES names", s.ID)
-	}
-	if !found {
-		plan = noted.Plan
+// setSubscription makes a subscription of the provider the tenant's. One at a price that is not known changes no plan.
+func (b *Billing) setSubscription(tenant Tenant, s PaymentSubscription) SetSubscription {
+	item, plan, known := b.Prices.planItem(s)
+	if !known {
+		plan = tenant.Subscription.Plan
+		if s.ID != tenant.Subscription.ID { // whose plan may be over
+			plan = tenant.Subscription.PlanAt(b.Now(), tenant.Sandbox)
+		}
 	}
 	return SetSubscription{
-		TenantRef: TenantRef{tenantID}, Now: b.Now(),
+		TenantRef: TenantRef{tenant.ID}, Now: b.Now(),
 		Subscription: events.Subscription{
 			ID: s.ID, CustomerID: s.CustomerID, Plan: plan, Status: s.Status, BillingCycle: item.BillingCycle,
 			PeriodStart: s.PeriodStart, PeriodEnd: s.PeriodEnd, CancelAtPeriodEnd: s.CancelAtPeriodEnd,
 		},
-	}, nil
+	}
 }
 
 // NoteCustomer notes which customer of the payment provider a tenant is.

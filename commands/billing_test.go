@@ -23,11 +23,11 @@ type till struct {
 	read func() // is called once the subscriptions have been read
 }
 
-func (p till) NewCustomer(ctx context.Context, tenantID string) (string, error) {
+func (p till) NewCustomer(ctx context.Context, key, tenantID string) (string, error) {
 	if err := p.take("customer"); err != nil {
 		return "", err
 	}
-	return p.Payments.NewCustomer(ctx, tenantID)
+	return p.Payments.NewCustomer(ctx, key, tenantID)
 }
 
 func (p till) Checkout(ctx context.Context, key string, c commands.CheckoutPage) (string, error) {
@@ -142,110 +142,7 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 // ended has every tenant end at once.
 type ended struct{}
 
-func (ended) SandboxEnd(_ string, now time.Time) time.Time { return now }
-
-// Whatever could still be billed is cancelled for a tenant that was deleted.
-func TestFollowingADeletedTenant(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
-	b := w.billing(t, server)
-	tenant := w.newTenant(t)
-	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant}); err != nil {
-		t.Fatal(err)
-	}
-	status := map[string]string{}
-	for _, s := range []string{"active", "past_due", "unpaid", "paused", "incomplete", "trialing", "incomplete_expired"} {
-		id := server.Subscribe(customer, "price_1")
-		server.Change(id, func(sub *paymenttest.Subscription) { sub.Status = s })
-		status[id] = s
-	}
-	if err := b.Follow(t.Context(), "", customer); err != nil {
-		t.Fatal(err)
-	}
-	for id, before := range status {
-		want := "canceled"
-		if before == "incomplete_expired" {
-			want = before
-		}
-		if got := server.Status(id); got != want {
-			t.Errorf("a subscription that was %s is %s, want %s", before, got, want)
-		}
-	}
-}
-
-// Somebody who has read the subscription long ago and writes it last leaves what Stripe has, also where others had nothing to write meanwhile.
-func TestFollowingWithOldNews(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
-	b := w.billing(t, server)
-	tenant := w.newTenant(t)
-	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := server.Pay(url)
-	follow := func(b *commands.Billing) {
-		t.Helper()
-		if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
-			t.Error(err)
-		}
-	}
-	follow(b)
-	for _, last := range []string{"price_2", "price_1"} { // another plan than before, and the same
-		before := "price_2"
-		server.Change(id, func(s *paymenttest.Subscription) { s.Price = before })
-		late, once := *b, false
-		late.Payments = till{b.Payments.(till).Payments, w.steps, func() {
-			if once {
-				return
-			}
-			once = true
-			server.Change(id, func(s *paymenttest.Subscription) { s.Price, s.CancelAtEnd = last, true })
-			follow(b)
-		}}
-		follow(&late)
-		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
-		want := map[string]events.Plan{"price_1": events.StandardPlan, "price_2": events.EnhancedPlan}[last]
-		if err != nil || state.Subscription.Plan != want || !state.Subscription.CancelAtPeriodEnd {
-			t.Errorf("the tenant has %+v, want %s: %v", state.Subscription, want, err)
-		}
-		server.Change(id, func(s *paymenttest.Subscription) { s.Price, s.CancelAtEnd = "price_1", false })
-		follow(b)
-	}
-}
-
-// A subscription that Stripe does not know, as where the settings name another account, ends nothing; nor does one at a price that is not known.
-func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
-	b := w.billing(t, server)
-	tenant := w.newTenant(t)
-	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := server.Pay(url)
-	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
-		t.Fatal(err)
-	}
-	elsewhere := w.billing(t, paymenttest.New(t, time.Now))
-	if err := elsewhere.Follow(t.Context(), tenant.TenantID, ""); commands.KindOf(err) != commands.NotFound {
-		t.Errorf("got %v", err)
-	}
-	server.AddPrice("price_3", "month")
-	server.Change(id, func(s *paymenttest.Subscription) { s.Price = "price_3" })
-	if err := b.Follow(t.Context(), tenant.TenantID, ""); err == nil {
-		t.Error("a price that is not known is followed")
-	}
-	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
-	if err != nil || state.Subscription.Plan != events.StandardPlan || state.Subscription.Status != events.Active {
-		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
-	}
-}
+func (ended) SandboxEnd(string) time.Time { return time.Now().Add(-time.Hour) }
 
 // A customer that Stripe does not know is a conflict for a checkout, and makes room for another one once that is followed.
 func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
@@ -270,41 +167,77 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan away. A checkout changes the one
-// that counts.
-func TestFollowingSeveralSubscriptions(t *testing.T) {
+// A failure that Stripe repeats for a key stands in the way for some minutes alone, whether a customer or a page was to be made.
+func TestAFailureOfStripePasses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	now := time.Now()
+	b.Now = func() time.Time { return now }
+	customer, page := checkoutOf(w.newTenant(t), events.StandardPlan), checkoutOf(w.newTenant(t), events.StandardPlan)
+	first := page
+	first.Key = "first"
+	if _, _, err := b.Checkout(t.Context(), commands.By{}, first); err != nil {
+		t.Fatal(err)
+	}
+	// The tenant of page is a customer by now.
+	for what, c := range map[string]commands.Checkout{"a customer": customer, "a page": page} {
+		server.Break(paymenttest.Recorded)
+		if _, _, err := b.Checkout(t.Context(), commands.By{}, c); commands.KindOf(err) != commands.Unavailable {
+			t.Errorf("%s, while Stripe fails: %v", what, err)
+		}
+		server.Break(paymenttest.Working)
+		now = now.Add(10 * time.Minute)
+		if _, _, err := b.Checkout(t.Context(), commands.By{}, c); err != nil {
+			t.Errorf("%s, later: %v", what, err)
+		}
+	}
+}
+
+// Two checkouts that make a customer each, with different keys, have the one that is noted first.
+func TestCheckoutsAtOnceHaveOneCustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	server := paymenttest.New(t, time.Now)
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
-	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
-	first := server.Subscribe(customer, "price_1")
-	has := func(plan events.Plan, status events.SubscriptionStatus) {
-		t.Helper()
-		if err := b.Follow(t.Context(), "", customer); err != nil {
+	late := *b
+	late.Payments = rival{b.Payments, func() {
+		earlier := *b
+		earlier.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+		if _, _, err := earlier.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
 			t.Error(err)
 		}
-		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
-		if err != nil || state.Subscription.Plan != plan || state.Subscription.Status != status {
-			t.Errorf("the tenant has %+v, want %s %s: %v", state.Subscription, plan, status, err)
+	}}
+	checkout := checkoutOf(tenant, events.StandardPlan)
+	checkout.Key = "late"
+	if _, _, err := late.Checkout(t.Context(), commands.By{}, checkout); err != nil {
+		t.Fatal(err)
+	}
+	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := server.Calls("POST", "/v1/checkout/sessions")
+	for _, page := range pages {
+		if customer := page.Form.Get("customer"); customer != state.Subscription.CustomerID {
+			t.Errorf("a page is of %s, the tenant is %s", customer, state.Subscription.CustomerID)
 		}
 	}
-	has(events.StandardPlan, events.Active)
-	second := server.Subscribe(customer, "price_2")
-	has(events.StandardPlan, events.Active)
-	if _, kind, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.EnhancedPlan)); err != nil || kind != commands.PlanChangeCheckout {
-		t.Errorf("a checkout is a %s, %v", kind, err)
+	if len(pages) != 2 {
+		t.Errorf("there are %d pages", len(pages))
 	}
-	for _, call := range server.Calls("POST", "/v1/billing_portal/sessions") {
-		if changed := call.Form.Get("flow_data[subscription_update_confirm][subscription]"); changed != first {
-			t.Errorf("a checkout changes %s, want %s, which counts", changed, first)
-		}
-	}
-	server.End(first)
-	has(events.EnhancedPlan, events.Active)
-	server.FailPayment(second)
-	has(events.EnhancedPlan, events.PastDue)
-	server.End(second)
-	has(events.EnhancedPlan, events.Canceled)
+}
+
+// rival is Stripe where something else happens once a customer was made.
+type rival struct {
+	commands.Payments
+	then func()
+}
+
+func (r rival) NewCustomer(ctx context.Context, key, tenantID string) (string, error) {
+	id, err := r.Payments.NewCustomer(ctx, key, tenantID)
+	r.then()
+	return id, err
 }

@@ -11,8 +11,8 @@ import (
 // Payments is the payment provider. Errors of its calls are *Error: Unavailable where it cannot be reached, answers something that cannot be read or is too
 // busy; they hold no secret and no address. A call that has an effect is repeated with the same key, which has the effect once.
 type Payments interface {
-	// NewCustomer makes the customer of a tenant, the same one for a day.
-	NewCustomer(ctx context.Context, tenantID string) (customerID string, err error)
+	// NewCustomer makes a customer of a tenant.
+	NewCustomer(ctx context.Context, key, tenantID string) (customerID string, err error)
 	// Customer finds a customer, NotFound where there is none.
 	Customer(ctx context.Context, customerID string) (PaymentCustomer, error)
 	// Subscriptions lists the newest 100 subscriptions of a customer, also those that have ended, the newest first. NotFound says that there is no such
@@ -26,6 +26,8 @@ type Payments interface {
 	PromotionCode(ctx context.Context, code string) (id string, err error)
 	// Checkout makes a page on which something is paid for. Invalid names the fields of the request that the provider refuses.
 	Checkout(ctx context.Context, key string, c CheckoutPage) (url string, err error)
+	// CloseCheckouts has nobody pay any more on the pages that Checkout made for a customer. It may be repeated.
+	CloseCheckouts(ctx context.Context, customerID string) error
 	// Portal makes a page on which a customer manages what they pay for. Conflict says that the provider's settings do not allow it.
 	Portal(ctx context.Context, key string, p PortalPage) (url string, err error)
 	// Event reads what the provider tells of a change. ErrSignature says that the provider has not signed it, or more than five minutes before or after now;
@@ -50,6 +52,7 @@ type PaymentCustomer struct {
 type PaymentSubscription struct {
 	ID                string
 	CustomerID        string
+	TenantID          string // that the service noted on it; empty for one that was not bought on a page of the service
 	Status            events.SubscriptionStatus
 	Items             []PaymentItem
 	PeriodStart       time.Time

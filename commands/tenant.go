@@ -18,6 +18,7 @@ type Tenant struct {
 	Members      map[string]Member      // by user id, those who are pending by an id of their own
 	Subscription events.Subscription
 	CreatedAt    time.Time
+	customers    int             // how often the customer at the payment provider has changed
 	taken        bool            // by a tenant, deleted or not
 	left         map[string]bool // ids of those who were members, or pending
 }
@@ -66,6 +67,9 @@ func (t *Tenant) evolve(r events.Recorded) {
 		delete(t.Members, fact.UserID)
 		t.left[fact.UserID] = true
 	case events.SubscriptionChanged:
+		if fact.To.CustomerID != t.Subscription.CustomerID {
+			t.customers++
+		}
 		t.Subscription = fact.To
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		t.evolveClients(r)

@@ -177,6 +177,36 @@ func TestCheckoutTellsStripe(t *testing.T) {
 	}
 }
 
+// A change of plan asks for the price of the plan, with what takes something off it.
+func TestAPlanChangeTellsStripe(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	s.stripe.AddCoupon("LAUNCH25")
+	promotion := s.stripe.AddPromotion("SPRING")
+	me, subscription := s.subscriber()
+	const confirm = "flow_data[subscription_update_confirm]"
+	for _, c := range []struct {
+		body map[string]any
+		want map[string]string
+	}{
+		{purchase("enhanced", "promoCode", "spring"), map[string]string{"[items][0][price]": "price_enhanced", "[discounts][0][promotion_code]": promotion, "[discounts][0][coupon]": ""}},
+		{purchase("enterprise", "discounts", []any{map[string]any{"coupon": "LAUNCH25"}}), map[string]string{"[items][0][price]": "price_enterprise", "[discounts][0][promotion_code]": "", "[discounts][0][coupon]": "LAUNCH25"}},
+	} {
+		if _, kind := checkout(me, c.body); kind != "plan_change" {
+			t.Errorf("%v has the type %s", c.body, kind)
+		}
+		calls := s.stripe.Calls("POST", "/v1/billing_portal/sessions")
+		form := calls[len(calls)-1].Form
+		c.want["[subscription]"] = subscription
+		for name, value := range c.want {
+			if form.Get(confirm+name) != value {
+				t.Errorf("%v tells Stripe %s = %q, want %q", c.body, name, form.Get(confirm+name), value)
+			}
+		}
+	}
+}
+
 // A tenant names its own customer alone, whatever metadata another one bears that is not ours.
 func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	t.Parallel()

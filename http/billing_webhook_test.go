@@ -76,6 +76,28 @@ func TestEventsComeInAnyOrder(t *testing.T) {
 	}
 }
 
+// An event that comes again is answered, and nothing is done for it.
+func TestAnEventIsFollowedOnce(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	_, subscription := s.subscriber()
+	s.stripe.FailPayment(subscription)
+	list := s.stripe.Events()
+	deliver := func() int {
+		t.Helper()
+		for _, e := range list {
+			if status := s.stripe.Deliver(s.URL+webhookPath, e); status != 200 {
+				t.Errorf("%s is answered with %d", e.Type, status)
+			}
+		}
+		s.JobsDone()
+		return len(s.stripe.Calls("GET", "/v1/subscriptions"))
+	}
+	first := deliver()
+	nodetest.Same(t, "how often Stripe was asked when all came again", deliver(), first)
+}
+
 // While a subscription changes without pause, those who follow it end with what it is in the end.
 func TestTheLastStateIsKept(t *testing.T) {
 	t.Parallel()
@@ -204,14 +226,25 @@ func TestTheComparisonMends(t *testing.T) {
 	subscribed(me, "free", "canceled")
 }
 
-// A tenant that is deleted pays no longer.
-func TestTheSubscriptionOfADeletedTenantIsCancelled(t *testing.T) {
+// A tenant that is deleted pays no longer, and nobody can pay for it on a page that is still open.
+func TestADeletedTenantPaysNoLonger(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
+	s.stripe.AddProduct("prod_1")
 	me, subscription := s.subscriber()
-	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
+	product, _ := checkout(me, purchase("", "planId", nil, "type", "payment", "productId", "prod_1", "amount", 4900))
+	other := s.SignUp(nodetest.Address())
+	plan, _ := checkout(other, purchase("standard"))
+	theirs, _ := checkout(s.SignUp(nodetest.Address()), purchase("standard"))
+	for _, c := range []*nodetest.Client{me, other} {
+		c.Call("DELETE", "/api/v1/tenants/"+c.Tenant, nil).Want(204)
+	}
 	s.Eventually("the subscription is cancelled", func() bool { return s.stripe.Status(subscription) == "canceled" })
+	s.Eventually("the pages are closed", func() bool { return !s.stripe.Payable(product) && !s.stripe.Payable(plan) })
 	s.deliver()
+	if !s.stripe.Payable(theirs) {
+		t.Error("the page of another tenant is closed")
+	}
 }
 
 // The daily comparison also cancels what a deleted tenant was subscribed to later, or could not be cancelled at once.
@@ -250,4 +283,8 @@ func TestADeletedCustomer(t *testing.T) {
 	s.deliver()
 	subscribed(me, "free", "canceled")
 	me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(409)
+	url, _ := checkout(me, purchase("standard"))
+	s.stripe.Pay(url)
+	s.deliver()
+	subscribed(me, "standard", "active")
 }

@@ -79,7 +79,7 @@ func TestCallsKeepToStripesDescription(t *testing.T) {
 			t.Errorf("%s: %v, %v", what, ok, err)
 		}
 	}
-	customer, err := s.NewCustomer(ctx, "tenant")
+	customer, err := s.NewCustomer(ctx, "customer-key", "tenant")
 	check("NewCustomer", customer != "", err)
 	found, err := s.Customer(ctx, "cus_1")
 	check("Customer", found.ID == "cus_1", err)
@@ -96,6 +96,7 @@ func TestCallsKeepToStripesDescription(t *testing.T) {
 	}
 	url, err := s.Checkout(ctx, "key", page)
 	check("Checkout of a subscription", url != "", err)
+	check("CloseCheckouts", true, s.CloseCheckouts(ctx, "cus_1"))
 	page.PriceID, page.Product, page.Discount = "", commands.Product{ID: "prod_1", Amount: 4900}, commands.Discount{Coupon: "LAUNCH25"}
 	url, err = s.Checkout(ctx, "", page)
 	check("Checkout of a product", url != "", err)

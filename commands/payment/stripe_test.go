@@ -56,7 +56,8 @@ func TestSettings(t *testing.T) {
 // everyCall calls each method once.
 func everyCall(ctx context.Context, s *payment.Stripe) map[string]error {
 	failed := map[string]error{}
-	_, failed["NewCustomer"] = s.NewCustomer(ctx, "tenant")
+	_, failed["NewCustomer"] = s.NewCustomer(ctx, "customer", "tenant")
+	failed["CloseCheckouts"] = s.CloseCheckouts(ctx, "cus_1")
 	_, failed["Customer"] = s.Customer(ctx, "cus_1")
 	_, failed["Subscriptions"] = s.Subscriptions(ctx, "cus_1")
 	_, failed["Subscription"] = s.Subscription(ctx, "sub_1")
@@ -97,7 +98,7 @@ func TestAHangingStripeIsGivenUp(t *testing.T) {
 	server.Break(paymenttest.Hanging)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := open(server.URL()).NewCustomer(ctx, "tenant"); commands.KindOf(err) != commands.Unavailable {
+	if _, err := open(server.URL()).NewCustomer(ctx, "customer", "tenant"); commands.KindOf(err) != commands.Unavailable {
 		t.Errorf("got %v", err)
 	}
 	if calls := server.Calls("POST", "/v1/customers"); len(calls) > 1 {
@@ -151,11 +152,11 @@ func TestRefusals(t *testing.T) {
 	s := open(server.URL())
 	server.AddPrice("price_1", "month")
 	server.AddPrice("price_2", "year")
-	customer, err := s.NewCustomer(t.Context(), "tenant")
+	customer, err := s.NewCustomer(t.Context(), "customer", "tenant")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := s.NewCustomer(t.Context(), "tenant"); err != nil || again != customer {
+	if again, err := s.NewCustomer(t.Context(), "customer", "tenant"); err != nil || again != customer {
 		t.Errorf("the tenant is the customers %s and %s: %v", customer, again, err)
 	}
 	page := commands.CheckoutPage{TenantID: "tenant", CustomerID: customer, PriceID: "price_1", SuccessURL: "https://a.example", CancelURL: "https://a.example"}
@@ -195,6 +196,10 @@ func TestRefusals(t *testing.T) {
 	list, err := s.Subscriptions(t.Context(), customer)
 	if err != nil || len(list) != 1 || list[0].ID != id || list[0].Status != events.Active || list[0].Items[0].BillingCycle != events.Yearly || list[0].PeriodEnd.IsZero() {
 		t.Errorf("got %+v, %v", list, err)
+	}
+	monthly, err := s.Subscription(t.Context(), server.Subscribe(customer, "price_1"))
+	if err != nil || monthly.Items[0].BillingCycle != events.Monthly || monthly.TenantID != "" {
+		t.Errorf("got %+v, %v", monthly, err)
 	}
 	change := &commands.PlanChange{SubscriptionID: id, ItemID: list[0].Items[0].ID, PriceID: "price_1", DoneURL: "https://a.example"}
 	server.ForbidSwitch("price_1")

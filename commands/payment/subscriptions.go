@@ -21,10 +21,10 @@ const tenantKey = "flagledger_tenant"
 // maxListed is how many objects Stripe lists at once.
 const maxListed = 100
 
-// NewCustomer implements commands.Payments. Stripe keeps the key, which is the tenant's, for a day.
-func (s *Stripe) NewCustomer(ctx context.Context, tenantID string) (string, error) {
+// NewCustomer implements commands.Payments.
+func (s *Stripe) NewCustomer(ctx context.Context, key, tenantID string) (string, error) {
 	p := &stripe.CustomerParams{
-		Params: params(ctx, "flagledger-customer-"+tenantID), Description: stripe.String("flagledger tenant " + tenantID),
+		Params: params(ctx, key), Description: stripe.String("flagledger tenant " + tenantID),
 		Metadata: map[string]string{tenantKey: tenantID},
 	}
 	made, err := customer.Client{B: s.backend, Key: s.settings.SecretKey}.New(p)
@@ -64,7 +64,7 @@ func (s *Stripe) Subscriptions(ctx context.Context, customerID string) ([]comman
 		list = append(list, one)
 	}
 	if err := page.Err(); err != nil {
-		if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.Code == stripe.ErrorCodeResourceMissing && refusal.Param == "customer" {
+		if unknownCustomer(err) {
 			return nil, &commands.Error{Kind: commands.NotFound, Detail: "the payment provider does not know the customer", Err: nameless(err)}
 		}
 		return nil, unavailable(err)
@@ -73,6 +73,12 @@ func (s *Stripe) Subscriptions(ctx context.Context, customerID string) ([]comman
 		return nil, unavailable(errUnreadable)
 	}
 	return list, nil
+}
+
+// unknownCustomer reports whether Stripe has refused to list what a customer has because it does not know them.
+func unknownCustomer(err error) bool {
+	refusal, ok := errors.AsType[*stripe.Error](err)
+	return ok && refusal.Code == stripe.ErrorCodeResourceMissing && refusal.Param == "customer"
 }
 
 // Subscription implements commands.Payments.
@@ -102,7 +108,7 @@ func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
 		return commands.PaymentSubscription{}, unavailable(errUnreadable)
 	}
 	found := commands.PaymentSubscription{
-		ID: s.ID, CustomerID: s.Customer.ID, Status: events.SubscriptionStatus(s.Status), CancelAtPeriodEnd: s.CancelAtPeriodEnd,
+		ID: s.ID, CustomerID: s.Customer.ID, TenantID: s.Metadata[tenantKey], Status: events.SubscriptionStatus(s.Status), CancelAtPeriodEnd: s.CancelAtPeriodEnd,
 		PeriodStart: instant(s.CurrentPeriodStart), PeriodEnd: instant(s.CurrentPeriodEnd),
 	}
 	for _, item := range s.Items.Data {

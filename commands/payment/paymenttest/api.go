@@ -26,6 +26,7 @@ type page struct {
 	ID, URL string
 	Form    url.Values
 	Portal  bool
+	Closed  bool // paid or expired
 }
 
 func (s *Server) route(method, path string, form url.Values) (int, map[string]any) {
@@ -60,6 +61,10 @@ func (s *Server) route(method, path string, form url.Values) (int, map[string]an
 		return http.StatusOK, map[string]any{"object": "list", "url": "/v1/promotion_codes", "data": data}
 	case method == http.MethodPost && path == "/v1/checkout/sessions":
 		return s.checkout(form)
+	case method == http.MethodGet && path == "/v1/checkout/sessions":
+		return s.checkouts(form.Get("customer"))
+	case method == http.MethodPost && strings.HasPrefix(path, "/v1/checkout/sessions/") && id == "expire":
+		return s.expire(strings.TrimSuffix(strings.TrimPrefix(path, "/v1/checkout/sessions/"), "/expire"))
 	case method == http.MethodPost && path == "/v1/billing_portal/sessions":
 		return s.portal(form)
 	}
@@ -135,6 +140,34 @@ func (s *Server) checkout(form url.Values) (int, map[string]any) {
 		return missing(http.StatusBadRequest, discount+"[promotion_code]")
 	}
 	return http.StatusOK, s.newPage("cs", "/c/pay/", "checkout.session", form, false)
+}
+
+// checkouts lists the pages that a customer can pay on.
+func (s *Server) checkouts(customerID string) (int, map[string]any) {
+	if s.customers[customerID] == nil {
+		return missing(http.StatusBadRequest, "customer")
+	}
+	data := []any{}
+	for _, p := range s.pages {
+		if !p.Portal && !p.Closed && p.Form.Get("customer") == customerID {
+			data = append(data, map[string]any{"id": p.ID, "object": "checkout.session", "status": "open"})
+		}
+	}
+	return http.StatusOK, map[string]any{"object": "list", "url": "/v1/checkout/sessions", "data": data, "has_more": false}
+}
+
+func (s *Server) expire(id string) (int, map[string]any) {
+	for _, p := range s.pages {
+		if p.ID != id || p.Portal {
+			continue
+		}
+		if p.Closed {
+			return http.StatusBadRequest, problem("invalid_request_error", "", "")
+		}
+		p.Closed = true
+		return http.StatusOK, map[string]any{"id": p.ID, "object": "checkout.session", "status": "expired"}
+	}
+	return missing(http.StatusNotFound, "session")
 }
 
 func (s *Server) hasPromotion(id string) bool {

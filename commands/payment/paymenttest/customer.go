@@ -19,6 +19,7 @@ func (s *Server) Pay(checkoutURL string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.open(checkoutURL, false)
+	p.Closed = true
 	metadata := map[string]string{"flagledger_tenant": p.Form.Get("metadata[flagledger_tenant]")}
 	session := map[string]any{"id": p.ID, "object": "checkout.session", "customer": p.Form.Get("customer"), "metadata": metadata}
 	if p.Form.Get("mode") == "payment" {
@@ -124,6 +125,14 @@ func (s *Server) DeleteCustomer(id string) {
 	c.Deleted = true
 }
 
+// Payable reports whether a customer can pay on a page.
+func (s *Server) Payable(checkoutURL string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pages[checkoutURL]
+	return p != nil && !p.Portal && !p.Closed
+}
+
 // Status is the state of a subscription.
 func (s *Server) Status(id string) string {
 	s.mu.Lock()
@@ -134,8 +143,8 @@ func (s *Server) Status(id string) string {
 func (s *Server) open(url string, portal bool) *page {
 	s.t.Helper()
 	p := s.pages[url]
-	if p == nil || p.Portal != portal {
-		s.t.Fatalf("there is no such page: %s", url)
+	if p == nil || p.Portal != portal || p.Closed {
+		s.t.Fatalf("there is no such page, or it is closed: %s", url)
 	}
 	return p
 }

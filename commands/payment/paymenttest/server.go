@@ -64,6 +64,7 @@ const (
 	Strange   Failure = "strange"      // 200 with lists of null
 	Busy      Failure = "busy"         // 429
 	Failing   Failure = "failing"      // 500
+	Recorded  Failure = "recorded"     // 500, which is repeated for the Idempotency-Key later
 	Forbidden Failure = "unauthorized" // 401
 )
 
@@ -168,6 +169,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	broken := s.broken
 	s.calls = append(s.calls, Call{r.Method, r.URL.Path, form, r.Header.Get("Idempotency-Key")})
 	s.mu.Unlock()
+	if broken == Recorded && r.Method == http.MethodPost {
+		s.mu.Lock()
+		s.answers[r.Header.Get("Idempotency-Key")] = answer{http.StatusInternalServerError, problem("api_error", "", ""), identity(r, string(body))}
+		s.mu.Unlock()
+	}
 	if broken != Working {
 		s.fail(w, r, broken)
 		return
@@ -184,7 +190,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // answer answers a call, as before where its Idempotency-Key is known.
 func (s *Server) answer(r *http.Request, form url.Values, body string) answer {
-	key, request := r.Header.Get("Idempotency-Key"), r.Method+r.URL.Path+"?"+body
+	key, request := r.Header.Get("Idempotency-Key"), identity(r, body)
 	if r.Method != http.MethodPost {
 		key = ""
 	}
@@ -201,6 +207,9 @@ func (s *Server) answer(r *http.Request, form url.Values, body string) answer {
 	}
 	return a
 }
+
+// identity is what must be the same of calls with one Idempotency-Key.
+func identity(r *http.Request, body string) string { return r.Method + r.URL.Path + "?" + body }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, how Failure) {
 	switch how {
@@ -221,7 +230,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, how Failure) {
 		_, _ = io.WriteString(w, `{"object":"list","data":[null],"id":null,"url":"javascript:alert(1)","items":{"data":[null]},"customer":null}`)
 	case Busy:
 		write(w, http.StatusTooManyRequests, problem("invalid_request_error", "rate_limit", ""))
-	case Failing:
+	case Failing, Recorded:
 		write(w, http.StatusInternalServerError, problem("api_error", "", ""))
 	case Forbidden:
 		write(w, http.StatusUnauthorized, problem("invalid_request_error", "", ""))

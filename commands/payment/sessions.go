@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,6 +50,45 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 		return "", refusedPage(err)
 	}
 	return pageURL(made.URL)
+}
+
+// CloseCheckouts implements commands.Payments. Stripe itself closes a page after a day.
+func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string) error {
+	sessions := checkout.Client{B: s.backend, Key: s.settings.SecretKey}
+	list := sessions.List(&stripe.CheckoutSessionListParams{
+		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(maxListed), Single: true},
+		Customer:   stripe.String(customerID), Status: stripe.String(string(stripe.CheckoutSessionStatusOpen)),
+	})
+	var open []string
+	for list.Next() {
+		session := list.CheckoutSession()
+		if session == nil || session.ID == "" {
+			return unavailable(errUnreadable)
+		}
+		open = append(open, session.ID)
+	}
+	if err := list.Err(); err != nil {
+		if unknownCustomer(err) {
+			return nil
+		}
+		return unavailable(err)
+	}
+	if list.CheckoutSessionList().URL == "" {
+		return unavailable(errUnreadable)
+	}
+	for _, id := range open {
+		_, err := sessions.Expire(id, &stripe.CheckoutSessionExpireParams{Params: params(ctx, "")})
+		if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusBadRequest { // it has been paid or has expired
+			continue
+		}
+		if err != nil {
+			return unavailable(err)
+		}
+	}
+	if list.CheckoutSessionList().HasMore { // which the next call closes
+		return &commands.Error{Kind: commands.Unavailable, Detail: fmt.Sprintf("the customer had more than %d open pages", maxListed)}
+	}
+	return nil
 }
 
 // Portal implements commands.Payments.

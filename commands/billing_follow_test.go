@@ -1,0 +1,232 @@
+package commands_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/commands"
+	"flagledger/commands/payment/paymenttest"
+	"flagledger/events"
+)
+
+// Whatever could still be billed is cancelled for a tenant that was deleted.
+func TestFollowingADeletedTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	tenant := w.newTenant(t)
+	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
+	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant}); err != nil {
+		t.Fatal(err)
+	}
+	status := map[string]string{}
+	for _, s := range []string{"active", "past_due", "unpaid", "paused", "incomplete", "trialing", "incomplete_expired"} {
+		id := server.Subscribe(customer, "price_1")
+		server.Change(id, func(sub *paymenttest.Subscription) { sub.Status = s })
+		status[id] = s
+	}
+	if err := b.Follow(t.Context(), "", customer); err != nil {
+		t.Fatal(err)
+	}
+	for id, before := range status {
+		want := "canceled"
+		if before == "incomplete_expired" {
+			want = before
+		}
+		if got := server.Status(id); got != want {
+			t.Errorf("a subscription that was %s is %s, want %s", before, got, want)
+		}
+	}
+}
+
+// Somebody who has read the subscription long ago and writes it last leaves what Stripe has, also where others had nothing to write meanwhile.
+func TestFollowingWithOldNews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	tenant := w.newTenant(t)
+	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := server.Pay(url)
+	follow := func(b *commands.Billing) {
+		t.Helper()
+		if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	follow(b)
+	for _, last := range []string{"price_2", "price_1"} { // another plan than before, and the same
+		before := "price_2"
+		server.Change(id, func(s *paymenttest.Subscription) { s.Price = before })
+		late, once := *b, false
+		late.Payments = till{b.Payments.(till).Payments, w.steps, func() {
+			if once {
+				return
+			}
+			once = true
+			server.Change(id, func(s *paymenttest.Subscription) { s.Price, s.CancelAtEnd = last, true })
+			follow(b)
+		}}
+		follow(&late)
+		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		want := map[string]events.Plan{"price_1": events.StandardPlan, "price_2": events.EnhancedPlan}[last]
+		if err != nil || state.Subscription.Plan != want || !state.Subscription.CancelAtPeriodEnd {
+			t.Errorf("the tenant has %+v, want %s: %v", state.Subscription, want, err)
+		}
+		server.Change(id, func(s *paymenttest.Subscription) { s.Price, s.CancelAtEnd = "price_1", false })
+		follow(b)
+	}
+}
+
+// A subscription that Stripe does not know, as where the settings name another account, ends nothing; nor does one at a price that is not known.
+func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	tenant := w.newTenant(t)
+	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := server.Pay(url)
+	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := w.billing(t, paymenttest.New(t, time.Now))
+	if err := elsewhere.Follow(t.Context(), tenant.TenantID, ""); commands.KindOf(err) != commands.NotFound {
+		t.Errorf("got %v", err)
+	}
+	server.AddPrice("price_3", "month")
+	server.Change(id, func(s *paymenttest.Subscription) { s.Price = "price_3" })
+	if err := b.Follow(t.Context(), tenant.TenantID, ""); err == nil {
+		t.Error("a price that is not known is followed")
+	}
+	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	if err != nil || state.Subscription.Plan != events.StandardPlan || state.Subscription.Status != events.Active {
+		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
+	}
+}
+
+// Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan away. A checkout changes the one
+// that counts.
+func TestFollowingSeveralSubscriptions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	tenant := w.newTenant(t)
+	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
+	first := server.Subscribe(customer, "price_1")
+	has := func(plan events.Plan, status events.SubscriptionStatus) {
+		t.Helper()
+		if err := b.Follow(t.Context(), "", customer); err != nil {
+			t.Error(err)
+		}
+		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		if err != nil || state.Subscription.Plan != plan || state.Subscription.Status != status {
+			t.Errorf("the tenant has %+v, want %s %s: %v", state.Subscription, plan, status, err)
+		}
+	}
+	has(events.StandardPlan, events.Active)
+	second := server.Subscribe(customer, "price_2")
+	has(events.StandardPlan, events.Active)
+	if _, kind, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.EnhancedPlan)); err != nil || kind != commands.PlanChangeCheckout {
+		t.Errorf("a checkout is a %s, %v", kind, err)
+	}
+	for _, call := range server.Calls("POST", "/v1/billing_portal/sessions") {
+		if changed := call.Form.Get("flow_data[subscription_update_confirm][subscription]"); changed != first {
+			t.Errorf("a checkout changes %s, want %s, which counts", changed, first)
+		}
+	}
+	server.End(first)
+	has(events.EnhancedPlan, events.Active)
+	server.FailPayment(second)
+	has(events.EnhancedPlan, events.PastDue)
+	server.End(second)
+	has(events.EnhancedPlan, events.Canceled)
+}
+
+// What the operator sells to the same customer besides plans is none of the service's business: it fails nothing, is not changed by a checkout, and goes on
+// when the tenant is deleted.
+func TestWhatIsSoldBesidePlans(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	server.AddPrice("price_support", "month")
+	tenant := w.newTenant(t)
+	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
+	support := server.Subscribe(customer, "price_support")
+	if err := b.Follow(t.Context(), "", customer); err != nil {
+		t.Error(err)
+	}
+	checkout := checkoutOf(tenant, events.StandardPlan)
+	checkout.CustomerID = customer
+	url, kind, err := b.Checkout(t.Context(), commands.By{}, checkout)
+	if err != nil || kind != commands.SubscriptionCheckout {
+		t.Fatalf("a checkout is a %s: %v", kind, err)
+	}
+	plan := server.Pay(url)
+	server.Subscribe(customer, "price_support") // which is newer
+	if err := b.Follow(t.Context(), "", customer); err != nil {
+		t.Error(err)
+	}
+	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	if err != nil || state.Subscription.ID != plan || state.Subscription.Plan != events.StandardPlan {
+		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
+	}
+	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
+		t.Error(err)
+	}
+	if server.Status(plan) != "canceled" || server.Status(support) != "active" {
+		t.Errorf("the plan is %s, the support %s", server.Status(plan), server.Status(support))
+	}
+}
+
+// A sandbox that pays, although at a price that is not known, is not deleted: the operator is told, and it has its plan once the price is known.
+func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	tenant, end := commands.TenantRef{TenantID: uuid.NewString()}, time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	create := commands.CreateTenant{ID: tenant.TenantID, Name: "sandbox", Creator: "owner", SandboxEndsAt: end}
+	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, create); err != nil {
+		t.Fatal(err)
+	}
+	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prices := b.Prices
+	if b.Prices, err = commands.ParsePlanPrices("enhanced=price_2"); err != nil {
+		t.Fatal(err)
+	}
+	server.Pay(url)
+	if err := b.Follow(t.Context(), tenant.TenantID, ""); err == nil {
+		t.Error("a price that is not known is no error")
+	}
+	remove := commands.DeleteEndedSandbox{TenantRef: tenant, EndsAt: end, Now: end.Add(2 * commands.SandboxTTL)}
+	state, _, err := commands.Do(t.Context(), w.writer, commands.ByService(), remove)
+	if err != nil || !state.Exists || state.Subscription.PlanAt(time.Now(), true) != events.SandboxPlan {
+		t.Errorf("the sandbox has %+v, and is there: %v; %v", state.Subscription, state.Exists, err)
+	}
+	b.Prices = prices
+	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
+		t.Error(err)
+	}
+	state, err = commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	if err != nil || state.Subscription.PlanAt(time.Now(), true) != events.StandardPlan {
+		t.Errorf("once the price is known the sandbox has %+v: %v", state.Subscription, err)
+	}
+}
