@@ -83,6 +83,13 @@ func (m *memory) Read(_ context.Context, stream string, from events.Revision) it
 	}
 }
 
+// Log implements events.Store.
+func (m *memory) Log(context.Context) (events.Log, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return events.Log{End: m.position()}, nil
+}
+
 // Head implements events.Store.
 func (m *memory) Head(context.Context) (events.Position, error) {
 	m.mu.Lock()

@@ -32,6 +32,9 @@ type Store interface {
 	// Head returns the position of the last event, or the zero Position if there is none.
 	Head(ctx context.Context) (Position, error)
 
+	// Log identifies the log. It reads a few events of it at most, but for the first time, when an engine may have to look for the first event.
+	Log(ctx context.Context) (Log, error)
+
 	// Engine returns the name of the engine. Positions of different engines cannot be compared.
 	Engine() string
 }

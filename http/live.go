@@ -27,7 +27,7 @@ type Changes interface {
 	Await(ctx context.Context, t *snapshot.Tenant, position events.Position)
 	// Position is how far the log is known.
 	Position() events.Position
-	// FormatPosition and ParsePosition write and read positions with the name of the event store's engine.
+	// FormatPosition and ParsePosition write and read positions with what tells the log apart from others.
 	FormatPosition(p events.Position) string
 	ParsePosition(text string) (events.Position, bool)
 }

@@ -45,7 +45,7 @@ const (
 type streamEvent struct {
 	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
 	Environment  string        `json:"environment" example:"production"`
-	ETag         string        `json:"etag,omitempty" doc:"As id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"postgres:1042/1042"`
+	ETag         string        `json:"etag,omitempty" doc:"As id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"postgres-5c2f1e9a7b30:1042/1042"`
 	LastModified int64         `json:"lastModified,omitzero" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
 	Flags        []changedFlag `json:"flags,omitempty" doc:"What changed. Without it anything may have: fetch all"`
 }
@@ -210,7 +210,7 @@ func (a *API) documentStream() {
 	op.Parameters = []*huma.Param{
 		tenantParam(false), environmentParam(),
 		{Name: ticketParameter, In: "query", Schema: text, Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: part of the URLs in `eventStreams` of OFREP's answers"},
-		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "postgres:1042/1042"},
+		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "postgres-5c2f1e9a7b30:1042/1042"},
 	}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "The stream, until it ends", Content: map[string]*huma.MediaType{"text/event-stream": {
@@ -245,8 +245,8 @@ const streamExample = `retry: 1840
 id: postgres:1041/1041
 data: {"type":"connected","environment":"production"}
 
-id: postgres:1042/1042
-data: {"type":"refetchEvaluation","environment":"production","etag":"postgres:1042/1042","lastModified":1771622898,"flags":[{"key":"new-checkout","version":7}]}
+id: postgres-5c2f1e9a7b30:1042/1042
+data: {"type":"refetchEvaluation","environment":"production","etag":"postgres-5c2f1e9a7b30:1042/1042","lastModified":1771622898,"flags":[{"key":"new-checkout","version":7}]}
 
 : heartbeat
 

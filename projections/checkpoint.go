@@ -19,14 +19,17 @@ const (
 
 // checkpoint is how far a read model has followed the log. It stands in the schema of its tables and commits with their rows.
 type checkpoint struct {
-	version  int
-	engine   string
-	position events.Position
-	table    uint32 // the oid of the first of the tables: another one after a rebuild
+	events.Checkpoint
+	version int
+	table   uint32 // the oid of the first of the tables: another one after a rebuild
 }
 
-// errNoReadModel says that a projection's tables do not stand, or not in the shape that this program reads.
-var errNoReadModel = errors.New("the read model does not exist in this version")
+var (
+	// errNoReadModel says that a projection's tables do not stand, or not in the shape that this program reads.
+	errNoReadModel = errors.New("the read model does not exist in this version")
+	// errAnotherLog says that a read model was made from another log than that of the store.
+	errAnotherLog = errors.New("the read model was made from another log")
+)
 
 // createSchema makes room for read models. It is safe to call at any time.
 func createSchema(ctx context.Context, db execer, schema string) error {
@@ -39,8 +42,14 @@ func createSchema(ctx context.Context, db execer, schema string) error {
 			engine     text        not null,
 			commit     bigint      not null,
 			prepare    bigint      not null,
-			updated_at timestamptz not null
-		)`, schema))
+			updated_at timestamptz not null,
+			log        text        not null default ''
+		);
+		do $$ begin -- a release that did not know of it has made the table; to alter it locks it, so that is done once
+			if not exists (select from pg_attribute where attrelid = '%[1]s.checkpoints'::regclass and attname = 'log') then
+				alter table %[1]s.checkpoints add column log text not null default '';
+			end if;
+		end $$`, schema))
 	return err
 }
 
@@ -52,8 +61,8 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// readCheckpoint finds where a read model stands: errNoReadModel where there is none that this program can go on with.
-func (p Projection) readCheckpoint(ctx context.Context, db querier, schema, engine string) (c checkpoint, err error) {
+// readCheckpoint finds where a read model stands, in whichever log: errNoReadModel where there is none of this version.
+func (p Projection) readCheckpoint(ctx context.Context, db querier, schema string) (c checkpoint, err error) {
 	var tables int
 	err = db.QueryRow(ctx, `select count(*) from pg_tables where schemaname = $1 and tablename = any($2)`, schema, append(p.Tables, "checkpoints")).Scan(&tables)
 	if err != nil {
@@ -62,10 +71,32 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema, engi
 	if tables <= len(p.Tables) {
 		return c, errNoReadModel
 	}
-	err = db.QueryRow(ctx, `select version, engine, commit, prepare, to_regclass($2)::oid from `+schema+`.checkpoints where projection = $1`,
-		p.Name, schema+"."+p.Tables[0]).Scan(&c.version, &c.engine, &c.position.Commit, &c.position.Prepare, &c.table)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && (c.version != p.Version || c.engine != engine) {
+	// The column is read as a member of the row: it may not stand yet.
+	err = db.QueryRow(ctx, `select version, engine, coalesce(to_jsonb(c) ->> 'log', ''), commit, prepare, to_regclass($2)::oid
+		from `+schema+`.checkpoints c where projection = $1`,
+		p.Name, schema+"."+p.Tables[0]).Scan(&c.version, &c.Engine, &c.LogID, &c.Position.Commit, &c.Position.Prepare, &c.table)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && c.version != p.Version {
 		return c, errNoReadModel
+	}
+	return c, err
+}
+
+// resume finds where a read model stands in the log of a store: errAnotherLog where it was made from another one. It writes the log's id into a checkpoint
+// that has none.
+func (p Projection) resume(ctx context.Context, conn *pgx.Conn, schema string, store events.Store) (c checkpoint, err error) {
+	if c, err = p.readCheckpoint(ctx, conn, schema); err != nil {
+		return c, err
+	}
+	log, err := store.Log(ctx)
+	if err != nil {
+		return c, err
+	}
+	if !log.Holds(c.Checkpoint) {
+		return c, errAnotherLog
+	}
+	if c.LogID == "" && log.ID != "" {
+		c.LogID = log.ID
+		_, err = conn.Exec(ctx, `update `+schema+`.checkpoints set log = $2 where projection = $1 and log = ''`, p.Name, c.LogID)
 	}
 	return c, err
 }

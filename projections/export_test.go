@@ -23,14 +23,17 @@ var (
 )
 
 // Reached tells Progress of a position.
-func (p *Progress) Reached(name string, position events.Position) { p.reached(name, position) }
+func (p *Progress) Reached(name string, position events.Position) { p.reached(name, "", position) }
+
+// Notified tells Progress what another process has sent.
+func (p *Progress) Notified(payload string) { p.notified(payload) }
 
 // Resumed tells Progress of a position that a read model was found at.
-func (p *Progress) Resumed(name string, position events.Position) { p.resumed(name, position) }
+func (p *Progress) Resumed(name string, position events.Position) { p.resumed(name, "", position) }
 
 // HasReadModel tells, by its error, whether the read model stands in this version.
-func (p Projection) HasReadModel(ctx context.Context, db querier, engine string) error {
-	_, err := p.readCheckpoint(ctx, db, liveSchema, engine)
+func (p Projection) HasReadModel(ctx context.Context, db querier) error {
+	_, err := p.readCheckpoint(ctx, db, liveSchema)
 	return err
 }
 
@@ -40,7 +43,8 @@ func CarryOn(ctx context.Context, p Projection, url string, store events.Store, 
 	if err != nil {
 		return err
 	}
-	return process.route(ctx, &subscriber{process: process, projection: p, schema: liveSchema, committed: committed, resumed: committed})
+	reached := func(c events.Checkpoint) { committed(c.Position) }
+	return process.route(ctx, &subscriber{process: process, projection: p, schema: liveSchema, committed: reached, resumed: reached})
 }
 
 // Build is a rebuild that is about to switch.
@@ -60,7 +64,7 @@ func NewBuild(ctx context.Context, p Projection, url string, store events.Store,
 		if err := p.create(ctx, conn, buildingSchema, store.Engine()); err != nil {
 			return err
 		}
-		b.built, err = p.readCheckpoint(ctx, conn, buildingSchema, store.Engine())
+		b.built, err = p.readCheckpoint(ctx, conn, buildingSchema)
 		return err
 	})
 }
@@ -71,7 +75,7 @@ func (b *Build) LockLive(ctx context.Context) error {
 	if err := b.b.lockLive(ctx); err != nil {
 		return err
 	}
-	b.built.position = b.b.live
+	b.built.Position = b.b.live
 	return b.b.writers.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, `update checkpoints set commit = $2, prepare = $3 where projection = $1`, b.b.projection.Name, b.b.live.Commit, b.b.live.Prepare)
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ const progressChannel = "flagledger_projections"
 type Progress struct {
 	mu       sync.Mutex
 	models   map[string]*model
+	logID    string          // of the log that the snapshot holds; empty until it has an event
 	snapshot events.Position // up to where the snapshot holds the log
 	changed  chan struct{}   // closed and replaced when something moves
 }
@@ -28,6 +30,7 @@ type Progress struct {
 // model is what Progress knows of a read model.
 type model struct {
 	prefixes []string
+	logID    string          // of the log that its checkpoint is of; empty where nothing tells
 	reached  events.Position // its checkpoint, which stands still while nothing happens that it follows
 	last     events.Position // of the last event that it follows, among those that the snapshot holds
 }
@@ -45,6 +48,9 @@ func NewProgress(list []Projection) *Progress {
 func (p *Progress) SnapshotReached(page events.Page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.logID == "" && len(page.Events) > 0 {
+		p.logID = events.LogID(page.Events[0])
+	}
 	for _, e := range page.Events {
 		for _, m := range p.models {
 			if followed(m.prefixes, e.Name) {
@@ -84,8 +90,12 @@ func (p *Progress) held(position events.Position, names []string) bool {
 		return false
 	}
 	for _, m := range p.models {
+		reached := m.reached
+		if m.logID != "" && m.logID != p.logID { // positions of another log say nothing of this one
+			reached = events.Position{}
+		}
 		// A checkpoint before the position will do where nothing of the read model's has happened since.
-		complete := m.reached.Compare(position) >= 0 || m.reached.Compare(m.last) >= 0
+		complete := reached.Compare(position) >= 0 || reached.Compare(m.last) >= 0
 		if !complete && affected(m.prefixes, names) {
 			return false
 		}
@@ -104,22 +114,22 @@ func affected(prefixes, names []string) bool {
 }
 
 // reached notes a position that a read model has come to. What comes late changes nothing.
-func (p *Progress) reached(name string, position events.Position) {
+func (p *Progress) reached(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m, ok := p.models[name]; ok && m.reached.Compare(position) < 0 {
-		m.reached = position
+	if m, ok := p.models[name]; ok && (m.logID != logID || m.reached.Compare(position) < 0) {
+		m.logID, m.reached = logID, position
 		p.wake()
 	}
 }
 
 // resumed notes a position that a read model was found at. It may be before the one that was known: a crash of Postgres takes back the last moments,
 // which were not yet on disk.
-func (p *Progress) resumed(name string, position events.Position) {
+func (p *Progress) resumed(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m, ok := p.models[name]; ok {
-		m.reached = position
+		m.logID, m.reached = logID, position
 		p.wake()
 	}
 }
@@ -138,48 +148,69 @@ func (p *Progress) wake() {
 	p.changed = make(chan struct{})
 }
 
-func formatProgress(projection string, position events.Position) string {
-	return fmt.Sprintf("%s %d %d", projection, position.Commit, position.Prepare)
+func formatProgress(projection, logID string, position events.Position) string {
+	return fmt.Sprintf("%s %d %d %s", projection, position.Commit, position.Prepare, logID)
 }
 
 // Listen keeps Progress current with the checkpoints that other processes move, until ctx ends; Run does so by itself. It ignores checkpoints of another
-// engine than the named one.
-func (p *Progress) Listen(ctx context.Context, url, engine string, log *slog.Logger) {
+// log than the store's.
+func (p *Progress) Listen(ctx context.Context, url string, store events.Store, log *slog.Logger) {
 	s := &session{
 		url: url, log: log, claims: map[*claim]struct{}{},
-		listen:   func(ctx context.Context, conn *pgx.Conn) error { return p.subscribe(ctx, conn, engine) },
+		listen:   func(ctx context.Context, conn *pgx.Conn) error { return p.subscribe(ctx, conn, store) },
 		notified: p.notified,
 		broken:   p.lost,
 	}
 	s.run(ctx)
 }
 
-// subscribe makes a connection hear of progress, and reads how far all are.
-func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, engine string) error {
+// subscribe makes a connection hear of progress, and reads how far all are in the log of a store.
+func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.Store) error {
 	if _, err := conn.Exec(ctx, "listen "+progressChannel); err != nil {
 		return err
 	}
 	if err := createSchema(ctx, conn, liveSchema); err != nil {
 		return err
 	}
-	rows, err := conn.Query(ctx, `select projection, commit, prepare from `+liveSchema+`.checkpoints where engine = $1`, engine)
+	rows, err := conn.Query(ctx, `select projection, engine, log, commit, prepare from `+liveSchema+`.checkpoints`)
 	if err != nil {
 		return err
 	}
+	found := map[string]events.Checkpoint{}
 	var name string
-	var position events.Position
-	_, err = pgx.ForEachRow(rows, []any{&name, &position.Commit, &position.Prepare}, func() error {
-		p.resumed(name, position)
+	var c events.Checkpoint
+	if _, err = pgx.ForEachRow(rows, []any{&name, &c.Engine, &c.LogID, &c.Position.Commit, &c.Position.Prepare}, func() error {
+		found[name] = c
 		return nil
-	})
-	return err
+	}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	log, err := store.Log(ctx)
+	if err != nil {
+		return err
+	}
+	for name, c := range found {
+		if !log.Holds(c) {
+			c = events.Checkpoint{}
+		}
+		p.resumed(name, c.LogID, c.Position)
+	}
+	return nil
 }
 
-// notified takes in what formatProgress wrote.
+// notified takes in what formatProgress wrote. An earlier release leaves out the log's id.
 func (p *Progress) notified(payload string) {
-	var name string
+	fields := append(strings.SplitN(payload, " ", 4), "")
+	if len(fields) < 4 {
+		return
+	}
 	var position events.Position
-	if _, err := fmt.Sscanf(payload, "%s %d %d", &name, &position.Commit, &position.Prepare); err == nil {
-		p.reached(name, position)
+	var commitErr, prepareErr error
+	position.Commit, commitErr = strconv.ParseUint(fields[1], 10, 64)
+	position.Prepare, prepareErr = strconv.ParseUint(fields[2], 10, 64)
+	if commitErr == nil && prepareErr == nil {
+		p.reached(fields[0], fields[3], position)
 	}
 }

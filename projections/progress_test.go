@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -185,16 +187,41 @@ func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T)
 	})
 }
 
+// The positions of another log say nothing of what is shown of this one.
+func TestAReadModelOfAnotherLogIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := projections.NewProgress(models.All())
+		first := events.Recorded{Event: events.Event{ID: uuid.New()}, Name: "user.registered", Position: at(1)}
+		p.SnapshotReached(events.Page{Next: at(7), Events: []events.Recorded{first}})
+		ofUsers := []string{"user."}
+		for _, step := range []struct {
+			heard string
+			want  bool
+		}{
+			{"users 9 9 another log", false},
+			{"users 7 7 " + events.LogID(first), true},
+			{"users 9 9 another log", false},
+			{"users 7 7", true}, // from a node of an earlier release
+		} {
+			p.Notified(step.heard)
+			if got := p.Wait(t.Context(), at(7), ofUsers); got != step.want {
+				t.Errorf("after %q it says %v, want %v", step.heard, got, step.want)
+			}
+		}
+	})
+}
+
 // A node that carries on nothing itself answers writes as well.
 func TestProgressHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	other := projections.NewProgress(models.All())
-	snapshotReached(other, at(1<<60))
+	w.readAsSnapshot(w.store, other)
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOn()
 	w.settle()
-	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.store.Engine(), w.log) })
+	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.store, w.log) })
 	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1), ofFlags) })
 	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b")), ofFlags) {
 		t.Error("it did not hear of a commit")

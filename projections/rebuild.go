@@ -50,7 +50,7 @@ func Rebuild(ctx context.Context, url string, store events.Store, list []Project
 func (s *subscriber) builder(f *follower) *subscriber {
 	b := *s
 	b.schema = buildingSchema
-	b.committed, b.resumed = func(events.Position) {}, func(events.Position) {}
+	b.committed, b.resumed = func(events.Checkpoint) {}, func(events.Checkpoint) {}
 	b.follower = f
 	b.follower.building = true
 	b.build = &build{process: s.process, projection: s.projection, report: func(events.Position) {}}
@@ -71,7 +71,7 @@ type build struct {
 // finish is called when the new tables have caught up with the log. It stops the live projector by locking its checkpoint, and
 // switches as soon as the new tables are as far as that. done is false where they have to follow some more first.
 func (s *subscriber) finish(ctx context.Context, p *place) (done bool, err error) {
-	if p.position != p.reached {
+	if p.Position != p.reached {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
 			return false, err
 		}
@@ -118,10 +118,10 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 			return false, err
 		}
 	}
-	if built.position.Compare(b.live) < 0 {
+	if built.Position.Compare(b.live) < 0 {
 		// The live checkpoint may be after events of other projections. At the head of the log none of this one is missing.
 		head, err := b.store.Head(ctx)
-		if err != nil || built.position.Compare(head) < 0 {
+		if err != nil || built.Position.Compare(head) < 0 {
 			return false, err
 		}
 	}
@@ -160,7 +160,7 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	// Another process that took the lock over, which this one may not have heard of yet, has begun to build anew.
 	own, err := b.tx.Exec(ctx, `select from `+buildingSchema+`.checkpoints
 		where projection = $1 and commit = $2 and prepare = $3 and to_regclass($4)::oid = $5 for update`,
-		name, built.position.Commit, built.position.Prepare, buildingSchema+"."+b.projection.Tables[0], built.table)
+		name, built.Position.Commit, built.Position.Prepare, buildingSchema+"."+b.projection.Tables[0], built.table)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 		}
 	}
 	// The new tables may be further than the old ones were, and nobody else will tell those who wait for that.
-	_, err = b.tx.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(name, built.position))
+	_, err = b.tx.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(name, built.LogID, built.Position))
 	return err
 }
 

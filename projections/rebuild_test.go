@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -179,7 +178,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOnOne(p, nil)
 	w.eventually("the table stands", func() bool {
-		err := p.HasReadModel(t.Context(), w.pool, "postgres")
+		err := p.HasReadModel(t.Context(), w.pool)
 		return err == nil
 	})
 	stop()
@@ -216,7 +215,7 @@ func TestARebuildSwitchesToItsOwnTablesAlone(t *testing.T) {
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOnOne(p, nil)
 	w.eventually("the event is applied", func() bool {
-		return p.HasReadModel(t.Context(), w.pool, "postgres") == nil && len(column[string](w, `select event from read.tally`)) == 1
+		return p.HasReadModel(t.Context(), w.pool) == nil && len(column[string](w, `select event from read.tally`)) == 1
 	})
 	stop()
 	var builds [2]*projections.Build
@@ -260,7 +259,7 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 		want = append(want, fmt.Sprintf("flag-t.%d@1", i))
 	}
 	rowsOf := func(p projections.Projection, named string) ([]string, error) {
-		if err := p.HasReadModel(t.Context(), w.pool, w.store.Engine()); err != nil {
+		if err := p.HasReadModel(t.Context(), w.pool); err != nil {
 			return nil, err
 		}
 		return column[string](w, `select `+named+` from read.tally order by n`), nil
@@ -292,24 +291,4 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	w.append("flag-t.30", 0, newFlag("f"))
 	want = append(want, "flag-t.30@1")
 	w.eventually("the new version follows", func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) })
-}
-
-// A checkpoint past the end of the log, as another log may leave, gives way to what a rebuild puts in its place.
-func TestAProjectorLeavesACheckpointPastTheEnd(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	stop := w.carryOn()
-	w.append("flag-t.a", 0, newFlag("a"))
-	w.settle()
-	stop()
-	w.exec(`update read.checkpoints set commit = commit + 1000000, prepare = prepare + 1000000`)
-	moved := column[time.Time](w, `select clock_timestamp()`)[0]
-	w.carryOn()
-	w.eventually("a projector has read its checkpoint", func() bool { // and after it the streams that are parked
-		return column[int](w, `select count(*)::int from pg_stat_activity
-			where datname = current_database() and pid <> pg_backend_pid() and query like 'select stream from keep.parked%' and query_start > $1`, moved)[0] > 0
-	})
-	w.exec(`update read.checkpoints set commit = commit - 1000000, prepare = prepare - 1000000`)
-	w.append("flag-t.b", 0, newFlag("b"))
-	w.settle()
 }

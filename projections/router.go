@@ -33,7 +33,7 @@ func Run(ctx context.Context, url string, store events.Store, list []Projection,
 	if err != nil {
 		return err
 	}
-	p.session.listen = func(ctx context.Context, conn *pgx.Conn) error { return progress.subscribe(ctx, conn, store.Engine()) }
+	p.session.listen = func(ctx context.Context, conn *pgx.Conn) error { return progress.subscribe(ctx, conn, store) }
 	p.session.notified = progress.notified
 	p.session.broken = func() {
 		progress.lost()
@@ -43,8 +43,8 @@ func Run(ctx context.Context, url string, store events.Store, list []Projection,
 	for _, projection := range list {
 		subscribers = append(subscribers, &subscriber{
 			process: p, projection: projection, schema: liveSchema,
-			committed: func(position events.Position) { progress.reached(projection.Name, position) },
-			resumed:   func(position events.Position) { progress.resumed(projection.Name, position) },
+			committed: func(c events.Checkpoint) { progress.reached(projection.Name, c.LogID, c.Position) },
+			resumed:   func(c events.Checkpoint) { progress.resumed(projection.Name, c.LogID, c.Position) },
 		})
 	}
 	return p.route(ctx, subscribers...)

@@ -16,7 +16,7 @@ import (
 type Status struct {
 	Name     string
 	Version  int
-	Built    bool // false while no tables of this version are read
+	Built    bool // false while no tables of this version, made from this log, are read
 	Position events.Position
 	Lag      int           // events that it follows and has not taken in yet, counted among the next 10,000 of the log
 	Behind   time.Duration // since the first of them happened; 0 when it is current
@@ -34,17 +34,15 @@ type Parked struct {
 // Statuses tells how read models stand.
 func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, store events.Store) ([]Status, error) {
 	var list []Status
+	var found []checkpoint
 	for _, p := range projections {
 		s := Status{Name: p.Name, Version: p.Version}
-		c, err := p.readCheckpoint(ctx, db, liveSchema, store.Engine())
+		c, err := p.readCheckpoint(ctx, db, liveSchema)
 		if err != nil && !errors.Is(err, errNoReadModel) {
 			return nil, err
 		}
 		s.Built = err == nil
-		s.Position = c.position
-		if !s.Built {
-			s.Position = events.Position{}
-		}
+		found = append(found, c)
 		rows, err := db.Query(ctx, `select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)
 		if err != nil {
 			return nil, err
@@ -53,6 +51,17 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 			return nil, err
 		}
 		list = append(list, s)
+	}
+	log, err := store.Log(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range found {
+		if s := &list[i]; s.Built {
+			if s.Built = log.Holds(c.Checkpoint); s.Built {
+				s.Position = c.Position
+			}
+		}
 	}
 	return list, measure(ctx, list, projections, store)
 }

@@ -30,8 +30,8 @@ type subscriber struct {
 	*process
 	projection Projection
 	schema     string
-	// committed is told each position that the checkpoint has been moved to, resumed each that it was found at.
-	committed, resumed func(events.Position)
+	// committed is told each checkpoint that is written, resumed each that is found.
+	committed, resumed func(events.Checkpoint)
 	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
 	build    *build
 	follower *follower
@@ -119,8 +119,12 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		}
 	}
 	c, parked, err := s.resume(ctx)
-	if errors.Is(err, errNoReadModel) {
-		// Nothing can be read yet, or no longer: what is built now is switched to when it is whole.
+	if errors.Is(err, errAnotherLog) {
+		s.log.Warn("the event store holds another log than the read model was made from: it is rebuilt", "projection", s.projection.Name,
+			"engine", s.store.Engine(), "engine before", c.Engine, "position before", c.Position)
+	}
+	if errors.Is(err, errNoReadModel) || errors.Is(err, errAnotherLog) {
+		// What is built now is switched to when it is whole.
 		s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.Version)
 		if err := s.builder(s.follower).run(ctx, messages); err != nil {
 			return err
@@ -131,8 +135,8 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 	if err != nil {
 		return err
 	}
-	s.resumed(c.position)
-	p := place{checkpoint: c, reached: c.position, written: time.Now()}
+	s.resumed(c.Checkpoint)
+	p := place{checkpoint: c, reached: c.Position, written: time.Now()}
 	for {
 		page, err := s.follower.next(ctx, p.reached, s.interval())
 		if err != nil {
@@ -169,7 +173,7 @@ func (s *subscriber) interval() time.Duration {
 // resume finds where the read model stands, and the streams that it no longer follows.
 func (s *subscriber) resume(ctx context.Context) (c checkpoint, parked map[string]bool, err error) {
 	err = s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
-		if c, err = s.projection.readCheckpoint(ctx, conn, s.schema, s.store.Engine()); err != nil {
+		if c, err = s.projection.resume(ctx, conn, s.schema, s.store); err != nil {
 			return err
 		}
 		parked, err = s.projection.parked(ctx, conn, s.schema)
@@ -209,9 +213,12 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 			}
 		}
 	}
+	if p.LogID == "" && len(page.Events) > 0 { // the log was empty
+		p.LogID = events.LogID(page.Events[0])
+	}
 	p.reached = page.Next
 	p.passed += len(page.Events)
-	if !own && (p.reached == p.position || p.passed < idleEvents && time.Since(p.written) < idleInterval) {
+	if !own && (p.reached == p.Position || p.passed < idleEvents && time.Since(p.written) < idleInterval) {
 		return nil
 	}
 	err := s.commit(ctx, messages, list, page.Next, p)
@@ -249,11 +256,11 @@ func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Messag
 // moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
 // it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked.
 func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Position, p *place) {
-	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now()
+	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8`,
-		s.projection.Name, next.Commit, next.Prepare, p.version, p.position.Commit, p.position.Prepare, s.schema+"."+s.projection.Tables[0], p.table)
+		s.projection.Name, next.Commit, next.Prepare, p.version, p.Position.Commit, p.Position.Prepare, s.schema+"."+s.projection.Tables[0], p.table, p.LogID)
 	if s.schema == liveSchema {
-		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next))
+		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, p.LogID, next))
 	}
 }
 
@@ -273,8 +280,8 @@ func (s *subscriber) flush(ctx context.Context, batch *pgx.Batch, next events.Po
 	if err != nil {
 		return err
 	}
-	p.position, p.passed, p.written = next, 0, time.Now()
-	s.committed(next)
+	p.Position, p.passed, p.written = next, 0, time.Now()
+	s.committed(p.Checkpoint)
 	return nil
 }
 

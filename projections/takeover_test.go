@@ -158,7 +158,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	const breaks = 12
 	w := newWorld(t)
 	w.carryOn()
-	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.store.Engine(), w.log) })
+	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.store, w.log) })
 	// A second node, which takes over now and then.
 	w.background(func(ctx context.Context) {
 		_ = projections.Run(ctx, w.url, w.store, models.All(), projections.NewProgress(models.All()), w.log)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"strings"
 	"sync"
@@ -57,7 +56,6 @@ func (l *logbook) has(text string) bool {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, url: pgtest.Migrated(t), progress: projections.NewProgress(models.All())}
-	snapshotReached(w.progress, at(math.MaxUint64)) // there is none to wait for
 	w.log = slog.New(slog.NewTextHandler(&w.logged, nil))
 	if os.Getenv("FLAGLEDGER_TEST_LOG") != "" {
 		w.log = slog.New(slog.NewTextHandler(io.MultiWriter(&w.logged, t.Output()), nil))
@@ -76,6 +74,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.pool.Close)
+	w.readAsSnapshot(w.store, w.progress)
 	return w
 }
 
@@ -90,6 +89,18 @@ func (w *world) background(run func(ctx context.Context)) (stop func()) {
 	}
 	w.t.Cleanup(stop)
 	return stop
+}
+
+// readAsSnapshot reads the log for a Progress in place of a snapshot.
+func (w *world) readAsSnapshot(store events.Store, p *projections.Progress) (stop func()) {
+	return w.background(func(ctx context.Context) {
+		for page, err := range store.Subscribe(ctx, events.Position{}) {
+			if err != nil {
+				return
+			}
+			p.SnapshotReached(page)
+		}
+	})
 }
 
 // carryOn keeps all read models current, as a server does.

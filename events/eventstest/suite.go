@@ -49,6 +49,7 @@ func Run(t *testing.T, engine Engine) {
 		{"many writers, one subscriber, nothing lost", testManyWriters},
 		{"broken connections lose and repeat nothing", testDisruption},
 		{"a position from another log is refused", testForeignPosition},
+		{"a log is told apart from others", testLog},
 		{"cancellation ends calls", testCancellation},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -363,6 +364,43 @@ func testForeignPosition(t *testing.T, engine Engine) {
 			t.Errorf("a position past the end gives %+v, %v; want ErrPastEnd", page, err)
 		}
 		return
+	}
+}
+
+func testLog(t *testing.T, engine Engine) {
+	s, other := engine.Open(t), engine.Open(t)
+	identify := func(s events.Store) events.Log {
+		t.Helper()
+		log, err := s.Log(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return log
+	}
+	if log := identify(s); log.Engine != s.Engine() || log.ID != "" {
+		t.Errorf("a log without events is identified as %+v", log)
+	}
+	var last events.Position
+	for i := range 3 {
+		last = mustAppend(t, s, fmt.Sprintf("project-%d", i), 0, renamed("a"))
+		mustAppend(t, other, fmt.Sprintf("project-%d", i), 0, renamed("a"))
+	}
+	all := subscribed(t, s, events.Position{})
+	var first events.Recorded
+	for e := range all {
+		first = e
+		break
+	}
+	log := identify(s)
+	if log.ID != events.LogID(first) || log.End.Compare(last) < 0 {
+		t.Errorf("the log from %v to %v is identified as %+v", events.LogID(first), last, log)
+	}
+	mustAppend(t, s, "project-0", 1, renamed("b"))
+	if later := identify(s); later.ID != log.ID || later.End.Compare(log.End) <= 0 {
+		t.Errorf("the log is identified as %+v, and later as %+v", log, later)
+	}
+	if log := identify(other); log.ID == events.LogID(first) {
+		t.Errorf("another log is identified as %+v, too", log)
 	}
 }
 

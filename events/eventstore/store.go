@@ -25,6 +25,7 @@ type Store struct {
 	pageWait time.Duration
 	patience time.Duration
 	end      end
+	first    first
 
 	mu            sync.Mutex // guards what follows
 	current       *connection

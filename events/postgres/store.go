@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -101,6 +102,26 @@ func (s *Store) Engine() string { return "postgres" }
 func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	position, err := head(ctx, s.pool)
 	return at(position), err
+}
+
+// Log implements events.Store.
+func (s *Store) Log(ctx context.Context) (events.Log, error) {
+	log := events.Log{Engine: s.Engine()}
+	var end uint64
+	var first struct {
+		id       *uuid.UUID
+		position *uint64
+	}
+	err := s.pool.QueryRow(ctx, `select h.position, e.id, e.position from events.head h
+		left join (select id, position from events.event order by position limit 1) e on true`).Scan(&end, &first.id, &first.position)
+	if err != nil {
+		return events.Log{}, classify(err)
+	}
+	log.End = at(end)
+	if first.id != nil {
+		log.ID = events.LogID(events.Recorded{Event: events.Event{ID: *first.id}, Position: at(*first.position)})
+	}
+	return log, nil
 }
 
 type querier interface {

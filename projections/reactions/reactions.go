@@ -162,8 +162,8 @@ func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{r, conn.Conn(), c.logID, c.position, c.position}
-	pages, stop := r.subscribe(ctx, c.position)
+	f := &follower{r, conn.Conn(), c.LogID, c.Position, c.Position}
+	pages, stop := r.subscribe(ctx, c.Position)
 	defer stop()
 	idle := time.NewTicker(idleInterval)
 	defer idle.Stop()
@@ -226,7 +226,7 @@ func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages
 type follower struct {
 	*Reactions
 	conn  *pgx.Conn
-	logID string          // as in checkpoint
+	logID string          // as in events.Checkpoint
 	noted events.Position // the checkpoint
 	seen  events.Position // up to here all jobs are noted
 }
@@ -234,7 +234,7 @@ type follower struct {
 // take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is refused is passed over.
 func (f *follower) take(ctx context.Context, p events.Page) error {
 	if f.logID == "" && len(p.Events) > 0 { // the log was empty
-		f.logID = logIDOf(p.Events[0])
+		f.logID = events.LogID(p.Events[0])
 	}
 	var list []jobs.Job
 	for _, e := range p.Events {

@@ -15,6 +15,8 @@ import (
 
 	"flagledger/commands/jobs"
 	"flagledger/events"
+	"flagledger/events/eventstore"
+	"flagledger/events/eventstore/esdbtest"
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections/reactions"
@@ -143,6 +145,12 @@ func TestAnotherNodeTakesOver(t *testing.T) {
 type engine struct{ events.Store }
 
 func (engine) Engine() string { return "another" }
+
+func (e engine) Log(ctx context.Context) (events.Log, error) {
+	log, err := e.Store.Log(ctx)
+	log.Engine = e.Engine()
+	return log, err
+}
 
 func TestAnotherEngineBeginsAtItsHead(t *testing.T) {
 	t.Parallel()
@@ -295,4 +303,34 @@ func TestEachFactMakesOneJob(t *testing.T) {
 		w.invite(want[i])
 	}
 	w.wantJobs(want...)
+}
+
+// A node that takes over begins at the checkpoint. It has read the first event of the log at its start, and reads no more of what is before.
+func TestATakeoverDoesNotReadTheLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := esdbtest.New(t)
+	open := func() events.Store {
+		store, err := eventstore.Open(t.Context(), server.URL(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		return store
+	}
+	w.store = open()
+	for i := range 300 {
+		w.invite(fmt.Sprint("before ", i))
+	}
+	_, stop := w.follow(w.store)
+	w.follow(open())
+	w.invite("1")
+	w.wantJobs("1")
+	before := server.Sent()
+	stop()
+	w.invite("2")
+	w.wantJobs("1", "2")
+	if sent := server.Sent() - before; sent > 20 {
+		t.Errorf("%d events of the log were read", sent)
+	}
 }

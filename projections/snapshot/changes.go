@@ -244,15 +244,17 @@ func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Positio
 }
 
 // FormatPosition writes a position for ParsePosition, of this or another node. It may be used after Ready.
-func (s *Snapshot) FormatPosition(p events.Position) string { return s.engine + ":" + p.String() }
+func (s *Snapshot) FormatPosition(p events.Position) string {
+	return s.engine + *s.logMark.Load() + ":" + p.String()
+}
 
-// ParsePosition reads what FormatPosition wrote. It returns false for any other text, and for a position of another engine.
+// ParsePosition reads what FormatPosition wrote. It returns false for any other text, and for a position of another log.
 func (s *Snapshot) ParsePosition(text string) (events.Position, bool) {
-	engine, numbers, _ := strings.Cut(text, ":")
+	log, numbers, _ := strings.Cut(text, ":")
 	commit, prepare, _ := strings.Cut(numbers, "/")
 	var p events.Position
 	var commitErr, prepareErr error
 	p.Commit, commitErr = strconv.ParseUint(commit, 10, 64)
 	p.Prepare, prepareErr = strconv.ParseUint(prepare, 10, 64)
-	return p, engine == s.engine && commitErr == nil && prepareErr == nil
+	return p, log == s.engine+*s.logMark.Load() && commitErr == nil && prepareErr == nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"flagledger/events"
@@ -220,11 +221,16 @@ func TestResume(t *testing.T) {
 func TestPositionsAsText(t *testing.T) {
 	s := New()
 	s.engine = "postgres"
+	s.apply(events.Page{Events: []events.Recorded{{Event: events.Event{ID: uuid.MustParse("0198c0de-0000-7000-8000-5c2f1e9a7b30")}}}}, slog.New(slog.DiscardHandler))
 	p := events.Position{Commit: 12, Prepare: 1<<64 - 1}
 	if got, ok := s.ParsePosition(s.FormatPosition(p)); !ok || got != p {
 		t.Errorf("%s is read as %v, %v", s.FormatPosition(p), got, ok)
 	}
-	for _, text := range []string{"", "postgres", "postgres:", "postgres:1", "postgres:1/", "postgres:/1", "postgres:1/x", "postgres:-1/1", "postgres:1/1/1", "eventstore:1/1", "1/1", "postgres:18446744073709551616/0"} {
+	const mark = "postgres-5c2f1e9a7b30"
+	for _, text := range []string{
+		"", mark, mark + ":", mark + ":1", mark + ":1/", mark + ":/1", mark + ":1/x", mark + ":-1/1", mark + ":1/1/1", mark + ":18446744073709551616/0",
+		"1/1", "postgres:1/1", "postgres-5c2f1e9a7b31:1/1", "eventstore-5c2f1e9a7b30:1/1",
+	} {
 		if _, ok := s.ParsePosition(text); ok {
 			t.Errorf("%q is taken", text)
 		}

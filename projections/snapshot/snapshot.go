@@ -29,7 +29,8 @@ type Snapshot struct {
 	position atomic.Pointer[events.Position]
 	faults   atomic.Int64
 	changes  changes
-	engine   string // of the store, once Run has begun
+	engine   string                 // of the store, once Run has begun
+	logMark  atomic.Pointer[string] // is part of positions as text, so that those of another log are not taken
 	ready    chan struct{}
 	live     bool
 
@@ -48,6 +49,7 @@ func New() *Snapshot {
 		ready:    make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
+	s.logMark.Store(new(string))
 	return s
 }
 
@@ -121,6 +123,10 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 			s.faults.Add(1)
 			log.Error("the snapshot could not apply an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
 		}
+	}
+	if len(page.Events) > 0 && *s.logMark.Load() == "" {
+		id := page.Events[0].ID.String()
+		s.logMark.Store(new("-" + id[len(id)-12:]))
 	}
 	s.position.Store(&page.Next)
 	s.announce(s.changes.take(page.Next))

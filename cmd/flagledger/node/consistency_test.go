@@ -48,7 +48,7 @@ func newViews(t *testing.T) views {
 	v.read = queries.New(pool)
 	v.writer = commands.NewWriter(v.store, commands.NoWait, time.Now) // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
-	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store.Engine(), log) })
+	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store, log) })
 	create := commands.CreateTenant{ID: "t", Name: "Tenant", Creator: api.UserID, Environments: environments}
 	_, done, err := commands.Do(t.Context(), v.writer, tester, create)
 	if err != nil {

@@ -137,6 +137,9 @@ func (s *Server) Inject(stream, eventType string, n int) {
 	}
 }
 
+// Empty gives the server a new log.
+func (s *Server) Empty() { s.log.empty() }
+
 // Tombstone deletes a stream for good.
 func (s *Server) Tombstone(stream string) { s.log.delete(stream, true) }
 

@@ -58,10 +58,18 @@ type stream struct {
 }
 
 func newLog() *log {
-	l := &log{changed: make(chan struct{}), streams: map[string]*stream{}, end: 1000}
+	l := &log{changed: make(chan struct{})}
+	l.empty()
+	return l
+}
+
+// empty begins the log anew.
+func (l *log) empty() {
+	l.mu.Lock()
+	l.records, l.streams, l.end = nil, map[string]*stream{}, 1000
+	l.mu.Unlock()
 	// No real log is empty: the server's own events come first.
 	l.append("$settings", expectation{kind: anything}, []proposed{{id: uuid.New(), metadata: meta("$UpdateSettings"), data: []byte("{}")}})
-	return l
 }
 
 func meta(eventType string) map[string]string {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type Server struct {
 	log     *log
 	cluster *cluster
 	faults  faults
+	sent    atomic.Int64 // events
 
 	mu             sync.Mutex // guards what follows
 	version        string
@@ -138,6 +140,9 @@ func (s *Server) Connections() (open, ever int) {
 	defer s.mu.Unlock()
 	return len(s.conns), s.dials
 }
+
+// Sent returns how many events the server has sent to clients, in answers and over subscriptions.
+func (s *Server) Sent() int { return int(s.sent.Load()) }
 
 // SetVersion lets the server say that it is another release.
 func (s *Server) SetVersion(version string) {

@@ -321,6 +321,7 @@ func filter(o *streams.ReadReq_Options_FilterOptions) (wanted func(*record) bool
 }
 
 func (v streamsService) event(r *record) *streams.ReadResp {
+	v.s.sent.Add(1)
 	v.s.faults.mu.Lock()
 	omit := v.s.faults.omitCreated
 	v.s.faults.mu.Unlock()
