@@ -242,6 +242,7 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 // A request that is made again with its key is answered alike, and Stripe is told the same key, which is not ours. So is one of many at once.
 func TestACheckoutIsMadeOnce(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, key := s.SignUp(nodetest.Address()), uuid.NewString()
 	s.stripe.Break(paymenttest.Failing)

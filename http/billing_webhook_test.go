@@ -46,6 +46,7 @@ func (s shop) subscriber() (me *nodetest.Client, subscription string) {
 // Events that come late, repeatedly, in any order and at once leave what Stripe says, with a fact for a change and none for a repetition.
 func TestEventsComeInAnyOrder(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := newShop(t)
 	second := shop{s.SecondNode(), s.stripe}
 	me, subscription := s.subscriber()

@@ -252,6 +252,7 @@ func TestAKeyOutlivesARestart(t *testing.T) {
 
 func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	sql(s, `create function keep.disk_full() returns trigger language plpgsql as $$ begin raise 'no space is left' using errcode = 'disk_full'; end $$`)

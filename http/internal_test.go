@@ -12,6 +12,7 @@ import (
 // A fault of the service is told as such: where to find it, and nothing of what it is.
 func TestAFaultOfTheService(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	book := &nodetest.LogBook{}
 	s := nodetest.WithLog(t, nodetest.Database(t), book.Logger())
 	me := s.SignUp("me@example.com")

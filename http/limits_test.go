@@ -131,6 +131,7 @@ func TestTheLimitOfATenant(t *testing.T) {
 
 func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development",
 		Limits: limit.Limits{

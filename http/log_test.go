@@ -13,6 +13,7 @@ import (
 
 func TestTheLog(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	book := &nodetest.LogBook{}
 	s := nodetest.WithLog(t, nodetest.Database(t), book.Logger())
 

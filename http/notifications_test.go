@@ -153,6 +153,7 @@ func TestNotifications(t *testing.T) {
 }
 
 func TestPagesOfNotifications(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"what arrives meanwhile is neither skipped nor repeated": func(t *testing.T, me *nodetest.Client) {
 			dev := welcomed(me)

@@ -44,6 +44,7 @@ func accessToken(a *nodetest.Answer) string {
 }
 
 func TestTokenEndpoint(t *testing.T) {
+	nodetest.RunOnce(t)
 	const path, form = "/api/v1/oauth/token", "application/x-www-form-urlencoded"
 	nodetest.Cases{
 		"credentials are traded for a token for all scopes, or those asked for": func(t *testing.T, me *nodetest.Client) {
@@ -195,6 +196,7 @@ func (c *clock) add(d time.Duration) {
 
 func TestOAuthInTime(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Now: c.now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")

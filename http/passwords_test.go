@@ -65,6 +65,7 @@ func postForm(s *nodetest.Service, link string, fields url.Values, want int) str
 
 func TestPasswords(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s, server := mailed(t, "development")
 	second := s.SecondNode()
 	const next = "another horse"
@@ -290,6 +291,7 @@ func verified(t *testing.T, token string) bool {
 
 func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	owner := s.SignUp(nodetest.Address())
 	account := newAccount(owner)

@@ -97,6 +97,7 @@ func TestListsOfThePlatform(t *testing.T) {
 
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},

@@ -59,6 +59,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestAnswersToAnyone(t *testing.T) {
+	nodetest.RunOnce(t)
 	const flags = "/api/v1/flags"
 	nodetest.Cases{
 		"every problem has a type that explains itself": func(t *testing.T, me *nodetest.Client) {

@@ -213,6 +213,7 @@ func TestSandbox(t *testing.T) {
 
 func TestASandboxEnds(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	var later atomic.Int64
 	database := nodetest.Database(t)
 	c := node.Config{
@@ -266,6 +267,7 @@ func TestASandboxEnds(t *testing.T) {
 
 func TestSubscribing(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	subscribe := func(email string) *nodetest.Answer {
 		t.Helper()
@@ -315,6 +317,7 @@ func TestSubscribing(t *testing.T) {
 // The admins of a sandbox are told that it ends, and that it is deleted, once each and in time; also when the service was down at that time.
 func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	var later atomic.Int64
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{

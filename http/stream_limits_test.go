@@ -50,6 +50,7 @@ func openStreams(s *nodetest.Service) string {
 }
 
 func TestASilentStreamHasAHeartbeat(t *testing.T) {
+	nodetest.RunOnce(t)
 	me := streaming(t, flagledgerhttp.StreamLimits{Heartbeat: 20 * time.Millisecond}).SignUp("me@example.com")
 	other := me.NewTenant("other")
 	l := listen(me)

@@ -29,6 +29,7 @@ func streamURL(c *nodetest.Client, headers ...string) string {
 }
 
 func TestStreamURL(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"it opens the stream without a header": func(_ *testing.T, me *nodetest.Client) {
 			machine := me.Machine("flags:evaluate")
@@ -144,6 +145,7 @@ func TestStreamURL(t *testing.T) {
 
 func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	book := &nodetest.LogBook{}
 	var later atomic.Int64
 	c := node.Config{

@@ -63,6 +63,7 @@ func TestUsage(t *testing.T) {
 
 func TestUsageOfSeveralNodes(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	first := nodetest.New(t)
 	me := first.SignUp("me@example.com")
 	me.CreateFlag("f", nil)
@@ -94,6 +95,7 @@ func TestUsageOfSeveralNodes(t *testing.T) {
 
 func TestUsageDuringAnOutage(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
 	me := s.SignUp("me@example.com")
