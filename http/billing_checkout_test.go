@@ -1,8 +1,14 @@
 package http_test
 
 import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -399,5 +405,46 @@ func TestStripeBreaks(t *testing.T) {
 			me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(503)
 		}
 		s.stripe.Break(paymenttest.Working)
+	}
+}
+
+// A call that Stripe has kept waiting leaves its connection as it was, for the next call that comes over it.
+func TestAConnectionOutlivesASlowCall(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	me := s.SignUp(nodetest.Address())
+	s.stripe.Break(paymenttest.Hanging)
+	var connections atomic.Int32
+	one := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		connections.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}}
+	defer one.CloseIdleConnections()
+	call := func(method, path, body string) int {
+		r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + me.Token}, "X-Tenant-Id": {me.Tenant}, "Content-Type": {"application/json"}}
+		answer, err := one.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode
+	}
+	body, err := json.Marshal(purchase("standard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := call("POST", checkoutPath, string(body)); got != 503 {
+		t.Errorf("the checkout is answered %d", got)
+	}
+	if got := call("GET", "/api/v1/flags", ""); got != 200 || connections.Load() != 1 {
+		t.Errorf("the next call is answered %d, over %d connections", got, connections.Load())
 	}
 }

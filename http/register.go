@@ -23,6 +23,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
 	}
 	op.MaxBodyBytes, op.SkipValidateBody = maxBody, true
+	op.BodyReadTimeout = -1 // the guard has read the body: a deadline would end the contexts of this call and of later ones on its connection
 	op.Errors = append(slices.Clone(op.Errors), http.StatusUnprocessableEntity)
 	if need.who != anyone {
 		op.Security = need.security()
