@@ -125,15 +125,20 @@ func (t *Tenant) member(userID string) (Member, error) {
 
 // lastAdmin reports whether a member is an admin and no other admin can sign in.
 func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
-	if m := t.Members[userID]; m.Role != events.AdminRole || m.Pending {
-		return false
-	}
+	admins := t.admins()
+	another := func(id string) bool { return id != userID && !slices.Contains(shutOut, id) }
+	return slices.Contains(admins, userID) && !slices.ContainsFunc(admins, another)
+}
+
+// admins are the ids of the admins who have joined.
+func (t *Tenant) admins() []string {
+	var ids []string
 	for id, m := range t.Members {
-		if id != userID && m.Role == events.AdminRole && !m.Pending && !slices.Contains(shutOut, id) {
-			return false
+		if m.Role == events.AdminRole && !m.Pending {
+			ids = append(ids, id)
 		}
 	}
-	return true
+	return ids
 }
 
 // PendingMember names a pending member of a tenant. The directory finds them by address.

@@ -2,8 +2,6 @@ package commands
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"flagledger/events"
 )
@@ -76,20 +74,6 @@ func (s *Notifications) PaymentFailed(ctx context.Context, cause, tenantID strin
 	return s.NotifyAdmins(ctx, cause, ofTenant(tenant, Notification{
 		Type: PaymentFailedNotice, Title: "A payment for " + tenant.Name + " failed", Body: "Check the way of payment: the plan ends soon if it stays unpaid.",
 	}))
-}
-
-// SandboxEnds tells the admins of a sandbox that it ends soon, or that it will be deleted.
-func (s *Notifications) SandboxEnds(ctx context.Context, tenant Tenant, n SandboxNoticeGiven) error {
-	cause := strings.Join([]string{"sandbox", string(n.Notice), n.TenantID, n.EndsAt.UTC().Format(time.RFC3339Nano)}, "\x00")
-	message := Notification{
-		Type: SandboxEndingNotice, Title: "Your sandbox " + tenant.Name + " ends soon",
-		Body: "From " + n.EndsAt.UTC().Format(time.RFC3339) + " on it takes no more changes. To keep it, choose a plan.",
-	}
-	if n.Notice == SandboxDeletion {
-		message.Type, message.Title = SandboxDeletionNotice, "Your sandbox "+tenant.Name+" will be deleted"
-		message.Body = "It ended at " + n.EndsAt.UTC().Format(time.RFC3339) + ", and is deleted with all that is in it in three days at the earliest. To keep it, choose a plan."
-	}
-	return s.NotifyAdmins(ctx, cause, ofTenant(tenant, message))
 }
 
 // ofTenant fills in what the notifications about a tenant have in common.

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"flagledger/events"
 )
 
 // Notification is a message in a person's inbox. Its words may be personal: they are erased with the person.
@@ -67,11 +65,7 @@ func (s *Notifications) NotifyAdmins(ctx context.Context, cause string, n Notifi
 	if err != nil {
 		return err
 	}
-	for id, m := range tenant.Members {
-		if m.Role != events.AdminRole || m.Pending {
-			continue
-		}
-		n.UserID = id
+	for _, n.UserID = range tenant.admins() {
 		if err := s.Notify(ctx, cause, n); err != nil {
 			return err
 		}
@@ -143,17 +137,4 @@ func CheckNotification(n Notification) error {
 // reservedForPushes reports whether FCM takes no data of a name: https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message.
 func reservedForPushes(name string) bool {
 	return name == "" || name == "from" || name == "message_type" || strings.HasPrefix(name, "google") || strings.HasPrefix(name, "gcm")
-}
-
-const maxDeviceToken = 1024 // characters
-
-// CheckDevice tells all that is wrong with a device that notifications are to be pushed to, nil where nothing is.
-func CheckDevice(token, name, kind string) error {
-	wrong := fields{}
-	checkText(wrong, "deviceToken", token, 1, maxDeviceToken)
-	wrong.check(len(token) <= maxDeviceToken && !strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }), "deviceToken", "must be printable ASCII without spaces")
-	checkText(wrong, "deviceName", name, 0, maxNotificationWord)
-	wrong.check(kind != "", "deviceType", "is required")
-	wrong.check(kind == "ios" || kind == "android" || kind == "web", "deviceType", "must be one of ios, android, web")
-	return wrong.err()
 }

@@ -52,8 +52,8 @@ type Options struct {
 	Tenancies *commands.Tenancies
 	Billing   *commands.Billing
 	Sandboxes *commands.Sandboxes
-	// Subscriptions makes sandboxes for people who ask for one, and Links mails them the links.
-	Subscriptions *commands.Subscriptions
+	// SandboxSignUp makes sandboxes for people who ask for one, and Links mails them the links.
+	SandboxSignUp *commands.SandboxSignUp
 	Links         *jobs.Links
 	Keys          *keys.Keys // that access tokens are signed with
 	Now           func() time.Time

@@ -134,7 +134,7 @@ func (a *API) fillSandbox(ctx context.Context, tenantID string) {
 // openSandbox makes the account and the sandbox of whoever has a link, unless too many wrong passwords were tried with it.
 func (a *API) openSandbox(ctx context.Context, token, password string) error {
 	err := a.limitGuesses(ctx, "link "+token, func() error {
-		return a.Subscriptions.Open(ctx, requestBy(ctx), token, password)
+		return a.SandboxSignUp.Open(ctx, requestBy(ctx), token, password)
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
 		return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{"password": "is not that of the account with this address"}}

@@ -52,7 +52,7 @@ func (sandboxCleanup) InsertOpts() river.InsertOpts {
 
 func (j SandboxFilling) tenant() string { return j.TenantID }
 
-// Sandboxes inserts the jobs of sandboxes. It owns the table sandbox_notices.
+// Sandboxes inserts the jobs of sandboxes.
 type Sandboxes struct{ client *Client }
 
 // NewSandboxes returns the jobs of sandboxes as jobs of a client.
@@ -130,42 +130,4 @@ func unlessRefused(err error) error {
 	default:
 		return err
 	}
-}
-
-// Given implements the port of commands.EndOfSandboxes.
-func (s *Sandboxes) Given(ctx context.Context) ([]commands.SandboxNoticeGiven, error) {
-	rows, err := s.client.pool.Query(ctx, `select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`)
-	if err != nil {
-		return nil, databaseError(err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.SandboxNoticeGiven])
-	return list, databaseError(err)
-}
-
-// Give implements the port of commands.EndOfSandboxes.
-func (s *Sandboxes) Give(ctx context.Context, n commands.SandboxNoticeGiven, userIDs []string) error {
-	return databaseError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
-		noted, err := tx.Exec(ctx, `insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4) on conflict do nothing`,
-			n.TenantID, n.Notice, n.EndsAt, n.GivenAt)
-		if err != nil || noted.RowsAffected() == 0 {
-			return err
-		}
-		list := make([]Job, len(userIDs))
-		for i, id := range userIDs {
-			list[i] = sandboxNotice{TenantID: n.TenantID, UserID: id, Notice: n.Notice, EndsAt: n.EndsAt}
-		}
-		return s.client.Add(ctx, tx, list...)
-	}))
-}
-
-// Drop implements the port of commands.EndOfSandboxes.
-func (s *Sandboxes) Drop(ctx context.Context, n commands.SandboxNoticeGiven) error {
-	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`, n.TenantID, n.Notice, n.EndsAt)
-	return databaseError(err)
-}
-
-// Forget implements the port of commands.EndOfSandboxes.
-func (s *Sandboxes) Forget(ctx context.Context, tenantID string) error {
-	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1`, tenantID)
-	return databaseError(err)
 }

@@ -12,8 +12,8 @@ import (
 // upkeep is what one node does at regular times for all.
 func (p *parts) upkeep() []jobs.Task {
 	invitations := jobs.NewInvitationLimit(p.pool)
-	ends := &commands.EndOfSandboxes{
-		Writer: p.writer, Sandboxes: p.live, Notices: jobs.NewSandboxes(p.queue), Notifications: p.notify,
+	expiry := &commands.SandboxExpiry{
+		Writer: p.writer, Sandboxes: p.live, Notices: jobs.NewSandboxNotices(p.queue), Notifications: p.notify,
 		Tenancies: &commands.Tenancies{Directory: p.people, Inbox: p.inbox}, Now: p.Now,
 	}
 	return []jobs.Task{
@@ -24,7 +24,7 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUp},
-		{Name: "end sandboxes", Every: time.Hour, Do: ends.Run},
+		{Name: "end sandboxes", Every: time.Hour, Do: expiry.Run},
 		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
 }

@@ -206,7 +206,7 @@ func (p *parts) api() *http.API {
 		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
 		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people, Inbox: p.inbox},
 		Sandboxes: p.sandboxes, Links: p.links,
-		Subscriptions: &commands.Subscriptions{Links: p.links, Identity: p.identity, SignIn: signIn, Sandboxes: p.sandboxes},
+		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, SignIn: signIn, Sandboxes: p.sandboxes},
 		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,

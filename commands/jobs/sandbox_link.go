@@ -14,7 +14,6 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/mail"
-	"flagledger/events"
 )
 
 // sandboxLink mails a link that makes an account and a sandbox to whoever asked for it.
@@ -22,28 +21,13 @@ type sandboxLink struct {
 	RequestID string `json:"requestId" river:"unique"`
 }
 
-// sandboxNotice mails an admin of a sandbox that it ends, or is deleted.
-type sandboxNotice struct {
-	TenantID string                 `json:"tenantId" river:"unique"`
-	UserID   string                 `json:"userId" river:"unique"`
-	Notice   commands.SandboxNotice `json:"notice" river:"unique"`
-	EndsAt   time.Time              `json:"endsAt" river:"unique"`
-}
-
 // Kind implements river.JobArgs.
 func (sandboxLink) Kind() string { return "mail.sandbox_link" }
-
-// Kind implements river.JobArgs.
-func (sandboxNotice) Kind() string { return "mail.sandbox_notice" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (sandboxLink) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
 
-// InsertOpts implements river.JobArgsWithInsertOpts.
-func (sandboxNotice) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
-
-func (sandboxLink) tenant() string     { return "" }
-func (j sandboxNotice) tenant() string { return j.TenantID }
+func (sandboxLink) tenant() string { return "" }
 
 // sandboxLinkTTL is how long a link to a sandbox is good, and the address is kept that it was asked for with.
 const sandboxLinkTTL = 3 * 24 * time.Hour
@@ -92,21 +76,4 @@ func (m *Mails) mailSandboxLink(ctx context.Context, request string, job *rivert
 		return databaseError(err)
 	}
 	return m.invite(ctx, job, forSandbox, mail.SandboxLink(email, m.PublicURL, token))
-}
-
-// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for somebody who is no admin any more or has been erased.
-func (m *Mails) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
-	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
-	if err != nil {
-		return err
-	}
-	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt)
-	if !tenant.Exists || !ends.Equal(job.EndsAt) || tenant.Members[job.UserID].Role != events.AdminRole {
-		return nil
-	}
-	email, err := m.Directory.Email(ctx, job.UserID)
-	if err != nil || email == "" {
-		return err
-	}
-	return cancelRefused(m.Mailer.Send(ctx, mail.SandboxNotice(email, m.PublicURL, tenant.Name, job.Notice, job.EndsAt)))
 }

@@ -9,15 +9,15 @@ import (
 	"flagledger/events"
 )
 
-// SandboxRequest is somebody's wish for a sandbox of their own.
+// SandboxRequest is a request for a sandbox, whose link was mailed.
 type SandboxRequest struct {
 	ID    string
 	Email string
 	Name  string
 }
 
-// Subscriptions makes sandboxes for people who have asked for one with their address, and have shown by a mailed link that it is theirs.
-type Subscriptions struct {
+// SandboxSignUp makes an account and a sandbox for people who have asked for one, and have shown by a mailed link that the address is theirs.
+type SandboxSignUp struct {
 	Links interface {
 		// FindSandbox finds a request by the token of its link. The error is Invalid in the field token where the link is not good.
 		FindSandbox(ctx context.Context, token string, now time.Time) (SandboxRequest, error)
@@ -43,9 +43,9 @@ func CheckSandboxRequest(email, name string) error {
 
 var requestedSandboxes = uuid.MustParse("a3f6d4c9-3e0b-5c2d-9b7a-51e0c8f2d714")
 
-// Open makes the account and the sandbox of whoever has a link. Where there is an account with the address already, the password must be its own:
-// Unauthenticated says that it is not. Where a step fails, those before it stay done, and the call is made again with the same link and password.
-func (s *Subscriptions) Open(ctx context.Context, by By, token, password string) error {
+// Open makes the account and the sandbox; an account that has the address already is used, with its own password, or the error is Unauthenticated.
+// Where a step fails, those before it stay done, and the call is made again with the same link and password.
+func (s *SandboxSignUp) Open(ctx context.Context, by By, token, password string) error {
 	request, err := s.Links.FindSandbox(ctx, token, s.Sandboxes.Now())
 	if err != nil {
 		return err

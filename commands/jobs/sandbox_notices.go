@@ -1,0 +1,90 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"flagledger/commands"
+	"flagledger/commands/mail"
+	"flagledger/events"
+)
+
+// sandboxNotice mails an admin of a sandbox that it ends, or is deleted.
+type sandboxNotice struct {
+	TenantID string                 `json:"tenantId" river:"unique"`
+	UserID   string                 `json:"userId" river:"unique"`
+	Notice   commands.SandboxNotice `json:"notice" river:"unique"`
+	EndsAt   time.Time              `json:"endsAt" river:"unique"`
+}
+
+// Kind implements river.JobArgs.
+func (sandboxNotice) Kind() string { return "mail.sandbox_notice" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (sandboxNotice) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+func (j sandboxNotice) tenant() string { return j.TenantID }
+
+// SandboxNotices owns the table sandbox_notices. It stands here because a notice is noted in the transaction that has it mailed.
+type SandboxNotices struct{ client *Client }
+
+// NewSandboxNotices returns the notices over the database of a client, which mails them.
+func NewSandboxNotices(c *Client) *SandboxNotices { return &SandboxNotices{c} }
+
+// Given implements commands.SandboxNotices.
+func (s *SandboxNotices) Given(ctx context.Context) ([]commands.SandboxNoticeGiven, error) {
+	rows, err := s.client.pool.Query(ctx, `select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`)
+	if err != nil {
+		return nil, databaseError(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.SandboxNoticeGiven])
+	return list, databaseError(err)
+}
+
+// Give implements commands.SandboxNotices.
+func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven, userIDs []string) error {
+	return databaseError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
+		noted, err := tx.Exec(ctx, `insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4) on conflict do nothing`,
+			n.TenantID, n.Notice, n.EndsAt, n.GivenAt)
+		if err != nil || noted.RowsAffected() == 0 {
+			return err
+		}
+		list := make([]Job, len(userIDs))
+		for i, id := range userIDs {
+			list[i] = sandboxNotice{TenantID: n.TenantID, UserID: id, Notice: n.Notice, EndsAt: n.EndsAt}
+		}
+		return s.client.Add(ctx, tx, list...)
+	}))
+}
+
+// Drop implements commands.SandboxNotices.
+func (s *SandboxNotices) Drop(ctx context.Context, n commands.SandboxNoticeGiven) error {
+	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`, n.TenantID, n.Notice, n.EndsAt)
+	return databaseError(err)
+}
+
+// Forget implements commands.SandboxNotices.
+func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
+	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1`, tenantID)
+	return databaseError(err)
+}
+
+// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for somebody who is no admin any more or has been erased.
+func (m *Mails) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
+	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
+	if err != nil {
+		return err
+	}
+	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt)
+	if !tenant.Exists || !ends.Equal(job.EndsAt) || tenant.Members[job.UserID].Role != events.AdminRole {
+		return nil
+	}
+	email, err := m.Directory.Email(ctx, job.UserID)
+	if err != nil || email == "" {
+		return err
+	}
+	return cancelRefused(m.Mailer.Send(ctx, mail.SandboxNotice(email, m.PublicURL, tenant.Name, job.Notice, job.EndsAt)))
+}

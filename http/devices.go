@@ -1,0 +1,84 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/commands"
+	"flagledger/commands/keep/inbox"
+)
+
+type deviceBody struct {
+	DeviceToken string    `json:"deviceToken" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`
+	DeviceName  string    `json:"deviceName" example:"Ada's phone"`
+	DeviceType  string    `json:"deviceType" enum:"ios,android,web" example:"android"`
+	CreatedAt   timestamp `json:"createdAt"`
+	LastSeenAt  timestamp `json:"lastSeenAt" doc:"When the token was last registered"`
+}
+
+func showDevice(d inbox.Device) deviceBody {
+	return deviceBody{DeviceToken: d.Token, DeviceName: d.Name, DeviceType: d.Type, CreatedAt: timestamp(d.CreatedAt), LastSeenAt: timestamp(d.LastSeenAt)}
+}
+
+type newDeviceBody struct {
+	DeviceToken string `json:"deviceToken" minLength:"1" maxLength:"1024" doc:"FCM's registration token" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`
+	DeviceName  string `json:"deviceName,omitempty" maxLength:"200" example:"Ada's phone"`
+	DeviceType  string `json:"deviceType" enum:"ios,android,web" example:"android"`
+}
+
+const devicesRoute = "/api/v1/notifications/device-tokens"
+
+func (a *API) addDevices(tag string) {
+	const path = devicesRoute
+	register(a, access{who: person}, operation("GET", path, "list-device-tokens", tag, "The devices that the caller's notifications are pushed to"),
+		func(ctx context.Context, in *PageInput) (*listOutput[deviceBody], error) {
+			devices, err := a.Inbox.Devices(ctx, principalOf(ctx).claims.UserID)
+			if err != nil {
+				return nil, err
+			}
+			rest := devices[min(in.Offset, len(devices)):]
+			if in.Limit > 0 {
+				rest = rest[:min(in.Limit, len(rest))]
+			}
+			return listed(ctx, *in, rest, len(devices), showDevice), nil
+		})
+	add := operation("POST", path, "register-device-token", tag, "Have the caller's notifications pushed to a device")
+	add.Description = "A token that the caller has registered before is updated (200); one of another person passes to the caller. Of more than 20 devices the one goes that was not seen for longest."
+	add.DefaultStatus = http.StatusCreated
+	known := &huma.Response{Description: "The caller had registered the token before"}
+	add.Responses = map[string]*huma.Response{"200": known} // of the old path as well
+	register(a, access{who: person}, add, a.registerDevice)
+	known.Content = add.Responses["201"].Content
+	remove := operation("DELETE", path+"/{token}", "remove-device-token", tag, "Have nothing pushed to a device any more")
+	remove.DefaultStatus = http.StatusNoContent
+	register(a, access{who: person}, remove, func(ctx context.Context, in *struct {
+		Token string `path:"token" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`
+	}) (*noContent, error) {
+		return &noContent{}, a.Inbox.RemoveDevice(ctx, principalOf(ctx).claims.UserID, in.Token)
+	})
+}
+
+type deviceOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     deviceBody
+}
+
+func (a *API) registerDevice(ctx context.Context, in *struct{ Body newDeviceBody }) (*deviceOutput, error) {
+	d := inbox.Device{Token: in.Body.DeviceToken, Name: in.Body.DeviceName, Type: in.Body.DeviceType}
+	if err := withBodyErrors(ctx, commands.CheckDevice(d.Token, d.Name, d.Type)); err != nil {
+		return nil, err
+	}
+	d, isNew, err := a.Inbox.Register(ctx, principalOf(ctx).claims.UserID, d)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+	}
+	return &deviceOutput{status, devicesRoute + "/" + url.PathEscape(d.Token), showDevice(d)}, nil
+}
