@@ -25,7 +25,7 @@ build: ## Build bin/flagledger
 .PHONY: check
 check: ## Vet, run the tests that need no server, and one story through the API: for daily work
 	$(GO) vet ./...
-	$(GO) test -short $$($(GO) list ./... | grep -v -e /embedded -e /pgtest -e /firebase -e /npmtest -e /events/eventstore)
+	$(GO) test -short $$($(GO) list ./... | grep -v -e /embedded -e /pgtest -e /firebase -e /tooltest -e /events/eventstore)
 	$(GO) test -run '^TestAStory$$' ./http
 
 # Many tests wait for servers: more run at once than there are cores. Programs without debug symbols link sooner, `make lint` vets, and the race detector

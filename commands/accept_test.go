@@ -64,11 +64,11 @@ func TestAcceptingAnInvitation(t *testing.T) {
 		for appends := range 3 { // before the node dies
 			t.Run(name, func(t *testing.T) {
 				a := newAccepting(t, once)
-				a.store.lives = appends
+				a.store.appendsLeft = appends
 				if err := a.accept(); errors.Is(err, errDied) != (appends < 2) {
 					t.Fatal(err)
 				}
-				a.store.lives = 1_000
+				a.store.appendsLeft = 1_000
 				if appends == 0 {
 					if a.role() != "" {
 						t.Error("there is a role without an accepted invitation")
@@ -86,11 +86,11 @@ func TestAcceptingAnInvitation(t *testing.T) {
 	for appends := range 2 {
 		t.Run("an invitation that can be revoked after the node died gives no role", func(t *testing.T) {
 			a := newAccepting(t, false)
-			a.store.lives = appends
+			a.store.appendsLeft = appends
 			if err := a.accept(); !errors.Is(err, errDied) {
 				t.Fatal(err)
 			}
-			a.store.lives = 1_000
+			a.store.appendsLeft = 1_000
 			revoke := RevokeInvitation{InvitationRef{"i", time.Now()}}
 			_, _, err := Do(t.Context(), a.w, By{}, revoke)
 			revoked := err == nil

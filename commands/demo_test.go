@@ -32,8 +32,8 @@ func TestDemoFlags(t *testing.T) {
 		if slices.ContainsFunc(f.Variations, func(v events.Variation) bool { return v.Weight > 0 }) {
 			split++
 		}
-		again := when[Flag](t, facts, resetDemo(key, false))
-		again.then()
+		second := when[Flag](t, facts, resetDemo(key, false))
+		second.then()
 		when[Flag](t, facts, resetDemo(key, true)).then()
 	}
 	if len(DemoFlags()) != 10 || len(types) != 4 || rules < 5 || rollouts < 2 || split < 2 || len(demoProjects("t")) != 2 || len(DemoPeople("t")) != 3 {

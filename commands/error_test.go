@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatIsWrongIsToldTogether(t *testing.T) {
+func TestMergeFieldErrors(t *testing.T) {
 	shape := map[string]string{"rules[0]": "expected object", "x": "unexpected property"}
 	ofRules := &Error{Kind: Invalid, Detail: "validation failed", Fields: map[string]string{
 		"rules[0].serve": "is required", "rules[0]": "is empty", "rules[01].serve": "is required", "rulesets": "is required", "x.y": "is bad", "y": "is bad", "y.z": "is bad",

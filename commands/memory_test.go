@@ -14,20 +14,20 @@ import (
 // memory is a store in memory that dies after so many appends.
 type memory struct {
 	events.Store
-	mu      sync.Mutex
-	streams map[string][]events.Recorded
-	lives   int
-	commit  uint64
-	read    int // events
-	reads   int
-	failing error // of appends
+	mu          sync.Mutex
+	streams     map[string][]events.Recorded
+	appendsLeft int
+	commit      uint64
+	read        int // events
+	reads       int
+	failing     error // of appends
 }
 
 var errDied = errors.New("the node died")
 
 // newMemory returns a store and a writer on it.
 func newMemory() (*memory, *Writer) {
-	store := &memory{streams: map[string][]events.Recorded{}, lives: 1_000_000}
+	store := &memory{streams: map[string][]events.Recorded{}, appendsLeft: 1_000_000}
 	return store, store.writer()
 }
 
@@ -40,7 +40,7 @@ func (m *memory) writer() *Writer {
 func (m *memory) Append(_ context.Context, stream string, expected events.Revision, list []events.Event) (events.Position, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lives--; m.lives < 0 {
+	if m.appendsLeft--; m.appendsLeft < 0 {
 		return events.Position{}, errDied
 	}
 	if m.failing != nil {

@@ -172,20 +172,20 @@ func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
 		defer w.streams.mu.Unlock()
 		return w.streams.keys[stream].users == 2
 	}
-	turn := time.Now().Truncate(time.Millisecond)
+	decided := time.Now().Truncate(time.Millisecond)
 	for !waits() {
-		turn = time.Now().Truncate(time.Millisecond)
+		decided = time.Now().Truncate(time.Millisecond)
 	}
-	for began := turn; !turn.After(began); { // times of facts are whole milliseconds
-		turn = time.Now().Truncate(time.Millisecond)
+	for began := decided; !decided.After(began); { // times of facts are whole milliseconds
+		decided = time.Now().Truncate(time.Millisecond)
 	}
 	leave()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	list := store.streams[stream]
-	if at := list[len(list)-1].Time; at.Before(turn) {
-		t.Errorf("the fact is of %v, and was decided on %v later", at, turn.Sub(at))
+	if at := list[len(list)-1].Time; at.Before(decided) {
+		t.Errorf("the fact is of %v, and was decided on %v later", at, decided.Sub(at))
 	}
 }
 

@@ -149,9 +149,7 @@ func TestInvitedOnce(t *testing.T) {
 	}
 	t.Run("only noted", func(t *testing.T) {
 		s := s.In(t)
-		if s.Config.EventStoreURL != "" {
-			t.Skip("it takes the log of the Postgres engine away")
-		}
+		nodetest.RunOnce(t) // it takes the log of the Postgres engine away
 		email := nodetest.Address()
 		sql(s, `alter table events.head rename to away`)
 		failed := invite(s, "key", email)

@@ -15,7 +15,7 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/commands/npmtest"
+	"flagledger/commands/tooltest"
 	flagledgerhttp "flagledger/http"
 )
 
@@ -158,8 +158,8 @@ func TestOpenFeatureForGo(t *testing.T) {
 func TestOpenFeatureForJavaScript(t *testing.T) {
 	nodetest.RunOnce(t)
 	poor := limited(t, 20, 1_000_000, 1_000_000).SignUp("poor@example.com")
-	folder, err := npmtest.Install("openfeature", os.DirFS("testdata/openfeature"))
-	npmtest.Check(t, err)
+	folder, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
+	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
 	}, nodetest.Log(t)).SignUp("me@example.com").NewTenant("stage")

@@ -41,8 +41,8 @@ func TestProductTours(t *testing.T) {
 			path, key := tourPath(me.UserID, "once"), uuid.NewString()
 			first := me.Call("PUT", path, `{"completed":true}`, "Idempotency-Key", key).Want(200)
 			me.Call("DELETE", path, nil).Want(204)
-			again := me.Call("PUT", path, `{"completed":true}`, "Idempotency-Key", key).Want(200)
-			nodetest.Same(t, "the answer", []string{string(again.Body), again.Header.Get("Idempotent-Replayed")}, []string{string(first.Body), "true"})
+			replayed := me.Call("PUT", path, `{"completed":true}`, "Idempotency-Key", key).Want(200)
+			nodetest.Same(t, "the answer", []string{string(replayed.Body), replayed.Header.Get("Idempotent-Replayed")}, []string{string(first.Body), "true"})
 			nodetest.Same(t, "the tour", string(me.Call("GET", path, nil).Want(200).Body), fresh)
 			me.Call("PUT", path, `{"completed":false}`, "Idempotency-Key", key).Refused(422, "Idempotency-Key")
 		},

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
-	flagledgerhttp "flagledger/http"
 )
 
 const streamPath = "/api/v1/flags/stream"
@@ -347,99 +346,4 @@ func TestStream(t *testing.T) {
 			t.Logf("the last one heard %v after the change was asked for", last.Sub(began))
 		},
 	}.Run(t)
-}
-
-// The other node of this test is one that knows the position of a change before there is one.
-func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
-	me := streaming(t, flagledgerhttp.StreamLimits{}).SignUp("me@example.com")
-	me.CreateFlag("k", nil)
-	l := listen(me)
-	enable(me, "k", "production")
-	var commit uint64
-	if _, err := fmt.Sscanf(l.next().ID[strings.Index(l.last, ":")+1:], "%d/", &commit); err != nil {
-		t.Fatal(err)
-	}
-	engine, _, _ := strings.Cut(l.last, ":")
-	next := fmt.Sprintf("%s?flagConfigLastModified=1771622898&flagConfigEtag=%s:%d/%d", ofrepPath, engine, commit+1, commit+1)
-	var fetched sync.WaitGroup
-	fetched.Go(func() {
-		if flag := me.Call("POST", next, `{"context":{}}`).Object()["flags"].([]any)[0].(map[string]any); flag["reason"] != "DISABLED" {
-			t.Errorf("the answer is from before the change: %v", flag)
-		}
-	})
-	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
-	fetched.Wait()
-	me.Call("POST", ofrepPath+"?flagConfigEtag="+engine+":99999999999/99999999999", `{"context":{}}`).Want(200)
-	me.Call("POST", ofrepPath+"?flagConfigEtag=%22abc%22", `{"context":{}}`).Want(200)
-}
-
-func TestAStreamHearsOfOtherNodes(t *testing.T) {
-	t.Parallel()
-	first := nodetest.New(t)
-	second := first.SecondNode()
-	me := first.SignUp("me@example.com")
-	there := *me
-	there.Service = second
-	second.Eventually("the other node knows the tenant", func() bool { return there.Call("HEAD", streamPath, nil).Status == 200 })
-	l := listen(&there)
-	for i := range 5 {
-		began := time.Now()
-		me.CreateFlag(fmt.Sprintf("k%d", i), nil)
-		e := l.next()
-		nodetest.Same(t, "what changed", e.flags(), fmt.Sprintf("k%d 1", i))
-		t.Logf("heard on the other node %v after the change was asked for", e.at.Sub(began))
-	}
-	// A client goes on at the node that it reaches next.
-	l.hangUp()
-	enable(me, "k0", "production")
-	resumed := openStream(me, streamPath, "Last-Event-ID", l.last)
-	resumed.hears("k0 2")
-	resumed.next()
-	// A node that starts anew has not forgotten.
-	third := first.SecondNode()
-	there.Service = third
-	openStream(&there, streamPath, "Last-Event-ID", l.last).hears("k0 2")
-	me.Call("POST", "/api/v1/auth/logout", nil).Want(200)
-	resumed.ends()
-}
-
-// Whoever hears of a change and reads at once finds it, on the node that told of it.
-func TestAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
-	t.Parallel()
-	const changes = 100
-	first := nodetest.New(t)
-	second := first.SecondNode()
-	me := first.SignUp("me@example.com")
-	there := *me
-	there.Service = second
-	second.Eventually("the other node knows the tenant", func() bool { return there.Call("HEAD", streamPath, nil).Status == 200 })
-	streams := map[*nodetest.Client]*listening{me: listen(me), &there: listen(&there)}
-	me.CreateFlag("k", nil)
-	for c, l := range streams {
-		l.hears("k 1")
-		c.Call("GET", nodetest.FlagPath("k"), nil).Want(200)
-	}
-	late := 0
-	for version := 2; version < changes+2; version++ {
-		changed := make(chan struct{})
-		began := time.Now()
-		go func() {
-			defer close(changed)
-			enableOrDisable := map[bool]string{true: "/enable", false: "/disable"}[version%2 == 0]
-			me.Call("POST", nodetest.FlagPath("k", enableOrDisable), nil).Want(200)
-		}()
-		for c, l := range streams {
-			e := l.next()
-			row := c.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]
-			history := c.History("k", "")
-			if row["version"] == float64(version) && len(history) == version {
-				continue
-			}
-			if late++; e.at.Sub(began) < time.Second {
-				t.Errorf("version %d was heard of after %v, and the lists show version %v and %d entries", version, e.at.Sub(began), row["version"], len(history))
-			}
-		}
-		<-changed
-	}
-	t.Logf("%d of %d reads were too early because the read models lagged for a second", late, 2*changes)
 }

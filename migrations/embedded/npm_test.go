@@ -6,12 +6,15 @@ import (
 	"compress/gzip"
 	"crypto/sha512"
 	"encoding/base64"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"flagledger/commands/tooltest"
 )
 
 type entry struct {
@@ -202,12 +205,14 @@ func TestWithoutNPM(t *testing.T) {
 func realNPM(t *testing.T) npmSource {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("NOT TESTED: -short")
+		t.Skip("it installs from npm, and -short is set")
 	}
 	npm := systemNPM()
+	var missing error
 	if npm.program == "" {
-		t.Skip("NOT TESTED: there is no npm")
+		missing = errors.New("there is no npm")
 	}
+	tooltest.Require(t, "npm", missing)
 	return npm
 }
 
@@ -228,9 +233,8 @@ func TestRegistryThatIsNotThere(t *testing.T) {
 func TestDownloadForReal(t *testing.T) {
 	t.Parallel()
 	s := sources{npm: realNPM(t)}
-	if out, err := exec.CommandContext(t.Context(), s.npm.program, "view", "npm", "version", "--prefer-online", "--fetch-retries=0").CombinedOutput(); err != nil {
-		t.Skipf("NOT TESTED: npm reaches no registry: %s", out)
-	}
+	_, err := exec.CommandContext(t.Context(), s.npm.program, "view", "npm", "version", "--prefer-online", "--fetch-retries=0").Output()
+	tooltest.Require(t, "npm-registry", err)
 	dir := folder(t)
 	began := time.Now()
 	p, err := start(t.Context(), Options{Dir: dir, Log: testLog(t)}, s)

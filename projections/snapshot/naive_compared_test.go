@@ -172,7 +172,7 @@ func FuzzContext(f *testing.F) {
 	huge := regexp.MustCompile(`[eE][+-]?\d{4}`)
 	f.Fuzz(func(t *testing.T, key, sent string) {
 		if !json.Valid([]byte(sent)) || sent[0] != '{' {
-			t.Skip("not the attributes of a context")
+			return // not the attributes of a context
 		}
 		for _, b := range all {
 			if huge.MatchString(sent) { // more than the naive evaluator can write down

@@ -31,85 +31,14 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
 	c.CreateFlag("split", map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
 	c.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
-
-	// Evaluation and health go on all the while, before, during and after.
-	ctx, cancel := context.WithCancel(t.Context())
-	var evaluations latencies
-	var callersAtWork sync.WaitGroup
-	for key, want := range map[string]string{nodetest.FlagPath("on"): `"value":true`, nodetest.FlagPath("split"): `"value":"A"`} {
-		callersAtWork.Go(func() {
-			for ctx.Err() == nil {
-				r := c.Attempt("POST", key+"/evaluate", `{"targetingKey":"u1"}`)
-				evaluations.add(r.Took)
-				if r.Status != 200 || !strings.Contains(r.Body, want) {
-					t.Errorf("evaluation of %s: %v", key, r)
-					return
-				}
-				if r := c.Attempt("GET", "/health", ""); r.Status != 200 {
-					t.Errorf("health: %v", r)
-					return
-				}
-			}
-		})
-	}
-	stop := func() {
-		cancel()
-		callersAtWork.Wait()
-	}
+	stop := keepEvaluating(t, c, map[string]string{"on": `"value":true`, "split": `"value":"A"`})
 	defer stop()
 
 	end := nodetest.Outage(t, dir)
 	defer end()
 	s.Eventually("lists fail", func() bool { return c.Attempt("GET", "/api/v1/flags", "").Status == 503 })
-
-	calls := map[string][]func(i int) nodetest.Reply{
-		"writes": {
-			func(i int) nodetest.Reply {
-				return c.Attempt("POST", "/api/v1/flags", fmt.Sprintf(`{"key":"lost-%d","type":"boolean"}`, i))
-			},
-			func(i int) nodetest.Reply {
-				return c.Attempt("PATCH", nodetest.FlagPath("on"), fmt.Sprintf(`{"description":"%d"}`, i))
-			},
-			func(int) nodetest.Reply { return c.Attempt("POST", nodetest.FlagPath("on", "/disable"), "") },
-			func(int) nodetest.Reply { return c.Attempt("DELETE", nodetest.FlagPath("split"), "") },
-			func(i int) nodetest.Reply {
-				return c.Attempt("POST", "/api/v1/projects", fmt.Sprintf(`{"name":"%d"}`, i))
-			},
-		},
-		"reads": {
-			func(int) nodetest.Reply { return c.Attempt("GET", "/api/v1/flags", "") },
-			func(int) nodetest.Reply { return c.Attempt("GET", nodetest.FlagPath("on"), "") },
-			func(int) nodetest.Reply { return c.Attempt("GET", nodetest.FlagPath("on", "/history"), "") },
-			func(int) nodetest.Reply { return c.Attempt("GET", "/api/v1/projects", "") },
-			func(int) nodetest.Reply { return c.Attempt("GET", "/api/v1/tenants", "") },
-		},
-		"sign-ins": {
-			func(int) nodetest.Reply {
-				return c.Attempt("POST", "/auth/signin", fmt.Sprintf(`{"email":"me@example.com","password":%q}`, nodetest.Password))
-			},
-		},
-	}
-	took := map[string]*latencies{}
-	var calling sync.WaitGroup
-	for kind, list := range calls {
-		took[kind] = &latencies{}
-		for _, call := range list {
-			calling.Go(func() {
-				for i := range 4 {
-					r := call(i)
-					took[kind].add(r.Took)
-					if r.Status != 503 || r.Header.Get("Retry-After") == "" {
-						t.Errorf("one of the %s: %v", kind, r)
-					}
-				}
-			})
-		}
-	}
-	calling.Wait()
+	allUnavailable(t, c)
 	s.Eventually("health tells of it", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"degraded"`) })
-	for kind, l := range took {
-		t.Logf("%s: %v", kind, l)
-	}
 
 	began := time.Now()
 	end()
@@ -123,8 +52,85 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	c.CreateFlag("after", nil)
 	c.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
 	stop()
-	t.Logf("evaluations: %v", &evaluations)
 	c.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u1"}`).Want(200)
+}
+
+// keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer what is wanted of its flag.
+func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var took latencies
+	var callers sync.WaitGroup
+	for key, value := range want {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				r := c.Attempt("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u1"}`)
+				took.add(r.Took)
+				if r.Status != 200 || !strings.Contains(r.Body, value) {
+					t.Errorf("evaluation of %s: %v", key, r)
+					return
+				}
+				if r := c.Attempt("GET", "/health", ""); r.Status != 200 {
+					t.Errorf("health: %v", r)
+					return
+				}
+			}
+		})
+	}
+	return sync.OnceFunc(func() {
+		cancel()
+		callers.Wait()
+		t.Logf("evaluations: %v", &took)
+	})
+}
+
+// allUnavailable makes all kinds of calls that need Postgres, four times each. They must answer 503 with Retry-After.
+func allUnavailable(t *testing.T, c *nodetest.Client) {
+	t.Helper()
+	call := func(method, path, body string) func(int) nodetest.Reply {
+		return func(int) nodetest.Reply { return c.Attempt(method, path, body) }
+	}
+	numbered := func(method, path, format string) func(int) nodetest.Reply {
+		return func(i int) nodetest.Reply { return c.Attempt(method, path, fmt.Sprintf(format, i)) }
+	}
+	calls := map[string][]func(i int) nodetest.Reply{
+		"writes": {
+			numbered("POST", "/api/v1/flags", `{"key":"lost-%d","type":"boolean"}`),
+			numbered("PATCH", nodetest.FlagPath("on"), `{"description":"%d"}`),
+			call("POST", nodetest.FlagPath("on", "/disable"), ""),
+			call("DELETE", nodetest.FlagPath("split"), ""),
+			numbered("POST", "/api/v1/projects", `{"name":"%d"}`),
+		},
+		"reads": {
+			call("GET", "/api/v1/flags", ""),
+			call("GET", nodetest.FlagPath("on"), ""),
+			call("GET", nodetest.FlagPath("on", "/history"), ""),
+			call("GET", "/api/v1/projects", ""),
+			call("GET", "/api/v1/tenants", ""),
+		},
+		"sign-ins": {call("POST", "/auth/signin", fmt.Sprintf(`{"email":"me@example.com","password":%q}`, nodetest.Password))},
+	}
+	took := map[string]*latencies{}
+	var calling sync.WaitGroup
+	for kind, list := range calls {
+		l := &latencies{}
+		took[kind] = l
+		for _, call := range list {
+			calling.Go(func() {
+				for i := range 4 {
+					r := call(i)
+					l.add(r.Took)
+					if r.Status != 503 || r.Header.Get("Retry-After") == "" {
+						t.Errorf("one of the %s: %v", kind, r)
+					}
+				}
+			})
+		}
+	}
+	calling.Wait()
+	for kind, l := range took {
+		t.Logf("%s: %v", kind, l)
+	}
 }
 
 // recordCommits has the database keep an id of each commit of a read model, in the transaction of that commit.

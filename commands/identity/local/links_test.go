@@ -138,9 +138,9 @@ func TestResetPassword(t *testing.T) {
 	if c := must(m.Verify(ctx, in.IDToken))(t); !c.AuthTime.Equal(in.AuthTime) {
 		t.Errorf("the token says %v", c.AuthTime)
 	}
-	again := must(m.refresh(ctx, in.RefreshToken))(t)
-	if !again.AuthTime.Equal(in.AuthTime) {
-		t.Errorf("refreshed, the session began at %v", again.AuthTime)
+	refreshed := must(m.refresh(ctx, in.RefreshToken))(t)
+	if !refreshed.AuthTime.Equal(in.AuthTime) {
+		t.Errorf("refreshed, the session began at %v", refreshed.AuthTime)
 	}
 	_, err = m.resetPassword(ctx, token, secret)
 	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 1 || got["token"] == "" {

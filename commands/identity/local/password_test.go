@@ -132,7 +132,7 @@ func TestHashersHonourTheContext(t *testing.T) {
 	})
 }
 
-func TestHashersGiveBackTheTurnOfAPanic(t *testing.T) {
+func TestAPanicFreesItsHasher(t *testing.T) {
 	h := make(semaphore, 1)
 	func() {
 		defer func() { _ = recover() }()

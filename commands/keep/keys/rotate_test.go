@@ -40,7 +40,7 @@ func TestNodesThatStartAtOnceShareOneKey(t *testing.T) {
 }
 
 // Two nodes look after the keys for three months, each in its own rhythm, and a third does nothing but verify.
-func TestKeysTakeTurns(t *testing.T) {
+func TestKeysAreRotated(t *testing.T) {
 	c := newClock()
 	pool := pgtest.Pool(t)
 	nodes := []*Keys{open(t, pool, c), open(t, pool, c)}
@@ -100,7 +100,7 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	pool := pgtest.Pool(t)
 	k := open(t, pool, c)
 	first := published(k)
-	turn := func(after time.Duration) []string {
+	rotated := func(after time.Duration) []string {
 		t.Helper()
 		c.add(after)
 		if err := k.Rotate(t.Context()); err != nil {
@@ -108,8 +108,8 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 		}
 		return published(k)
 	}
-	same(t, "before the next is due", turn(signsFor-publishedBefore-time.Second), first)
-	both := turn(time.Second)
+	same(t, "before the next is due", rotated(signsFor-publishedBefore-time.Second), first)
+	both := rotated(time.Second)
 	if len(both) != 2 || both[1] != first[0] {
 		t.Fatalf("%v are published, want another before %v", both, first)
 	}
@@ -120,8 +120,8 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	same(t, "the first token of the next key", signedBy(t, sign(t, k)), both[0])
 	c.add(TTL - 2*time.Second)
 	accepts(t, k, last)
-	same(t, "while the first may be needed", turn(keptFor-TTL+time.Second), both)
-	same(t, "when it has served", turn(time.Second), both[:1])
+	same(t, "while the first may be needed", rotated(keptFor-TTL+time.Second), both)
+	same(t, "when it has served", rotated(time.Second), both[:1])
 	wantDetail(t, verify(t.Context(), k, last), "the token is signed with an unknown key")
 }
 
@@ -161,7 +161,7 @@ func TestNodesThatPublishAtOncePublishOneKey(t *testing.T) {
 	}
 }
 
-func TestTheLogTellsOfEachTurnAndOfNoKey(t *testing.T) {
+func TestTheLogTellsOfEachRotationAndOfNoKey(t *testing.T) {
 	var log bytes.Buffer
 	c := newClock()
 	pool := pgtest.Pool(t)

@@ -33,7 +33,7 @@ func TestWhatOneNodeSealsAllRead(t *testing.T) {
 	same(t, "what it says", []any{private, claims.Subject, claims.Expiry.Time().UTC()}, []any{sealed{"t"}, "u1", expires})
 }
 
-func TestWhatIsSealedOutlivesItsKeysTurn(t *testing.T) {
+func TestWhatIsSealedIsReadAfterItsKeyWasRotated(t *testing.T) {
 	c := newClock()
 	pool := pgtest.Pool(t)
 	k := open(t, pool, c)

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/commands/npmtest"
+	"flagledger/commands/tooltest"
 )
 
 //go:embed testdata/package.json testdata/package-lock.json testdata/serve.js
@@ -39,12 +39,14 @@ type Emulator struct {
 	input io.Closer // with which it ends
 }
 
+const name = "firebase-emulator"
+
 var start = sync.OnceValues(func() (*Emulator, error) {
 	tools, err := fs.Sub(files, "testdata")
 	if err != nil {
 		return nil, err
 	}
-	folder, err := npmtest.Install("firebase-emulator", tools)
+	folder, err := tooltest.Install(name, tools)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +76,12 @@ var start = sync.OnceValues(func() (*Emulator, error) {
 	return nil, fmt.Errorf("the emulator did not start: %w", errors.Join(lines.Err(), command.Wait()))
 })
 
-// Start gives the emulator of this process, and installs it first where it is missing. The environment names it to the Admin SDK from then on. Where npm cannot be reached the test is skipped, which `make test` tells at its end, and fails in CI.
+// Start gives the emulator of this process, which is installed where it is missing and named to the Admin SDK by the environment. Where npm cannot be
+// reached the test is skipped, which `make test` tells at its end, and fails in CI.
 func Start(t testing.TB) *Emulator {
 	t.Helper()
 	e, err := start()
-	npmtest.Check(t, err)
+	tooltest.Check(t, name, err)
 	return e
 }
 

@@ -1,5 +1,4 @@
-// Package npmtest installs npm packages that tests need.
-package npmtest
+package tooltest
 
 import (
 	"bytes"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +25,7 @@ var ErrUnreachable = errors.New("npm cannot be reached")
 func Install(name string, files fs.FS) (folder string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), installTakes)
 	defer cancel()
-	root, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	tools, err := Folder(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -35,7 +33,6 @@ func Install(name string, files fs.FS) (folder string, err error) {
 	if err != nil {
 		return "", err
 	}
-	tools := filepath.Join(filepath.Dir(strings.TrimSpace(string(root))), ".tools")
 	folder = filepath.Join(tools, fmt.Sprintf("%s-%.8x", name, sha256.Sum256(lockfile)))
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return "", err
@@ -55,28 +52,19 @@ func Install(name string, files fs.FS) (folder string, err error) {
 	if _, err := os.Stat(installed); err == nil {
 		return folder, nil
 	}
-	warning := filepath.Join(tools, "not-tested-"+name) // a file, for go test does not show what tests say that do not fail
 	if err := ci(ctx, folder); err != nil {
-		if errors.Is(err, ErrUnreachable) {
-			err = errors.Join(err, os.WriteFile(warning, fmt.Appendf(nil, "NOT TESTED WITH %s: %v\n", strings.ToUpper(name), err), 0o600))
-		}
-		return "", err
-	}
-	if err := os.Remove(warning); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
 	return folder, os.WriteFile(installed, nil, 0o600)
 }
 
-// Check skips a test where Install could not reach npm, which `make test` tells at its end, and fails it in CI and for any other error.
-func Check(t testing.TB, err error) {
+// Check is Require for the error of Install. Any other than ErrUnreachable fails the test.
+func Check(t testing.TB, name string, err error) {
 	t.Helper()
-	switch {
-	case errors.Is(err, ErrUnreachable) && os.Getenv("CI") == "":
-		t.Skipf("NOT TESTED: %v", err)
-	case err != nil:
+	if err != nil && !errors.Is(err, ErrUnreachable) {
 		t.Fatal(err)
 	}
+	Require(t, name, err)
 }
 
 func write(folder string, files fs.FS) error {

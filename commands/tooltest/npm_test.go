@@ -1,4 +1,4 @@
-package npmtest
+package tooltest
 
 import (
 	"errors"
