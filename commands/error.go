@@ -104,5 +104,17 @@ func (f fields) err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return &Error{Kind: Invalid, Detail: "validation failed", Fields: f}
+	return invalid(f)
+}
+
+func invalid(wrong map[string]string) *Error {
+	return &Error{Kind: Invalid, Detail: "validation failed", Fields: wrong}
+}
+
+// InvalidField refuses an input of which one field is wrong.
+func InvalidField(field, text string) *Error { return invalid(map[string]string{field: text}) }
+
+// InvalidLink refuses the token of a mailed link.
+func InvalidLink() *Error {
+	return InvalidField("token", "is not valid: it has been used, has expired, or never was")
 }

@@ -137,7 +137,7 @@ func (a *API) openSandbox(ctx context.Context, token, password string) error {
 		return a.SandboxSignUp.Open(ctx, requestBy(ctx), token, password)
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
-		return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{"password": "is not that of the account with this address"}}
+		return commands.InvalidField("password", "is not that of the account with this address")
 	}
 	return err
 }

@@ -67,7 +67,7 @@ type Work struct {
 // Outcome is how an attempt at a job went.
 type Outcome string
 
-// The outcomes of an attempt. One that failed is made once more, as long as the kind of job allows. Those that are postponed or interrupted count as none.
+// The outcomes of an attempt. Those that are postponed or interrupted do not count towards the attempts that a kind of job may have.
 const (
 	Completed   Outcome = "completed"
 	Failed      Outcome = "failed"
@@ -114,22 +114,18 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
-	retry := backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
-	for ctx.Err() == nil {
-		if err := node.Start(ctx); err != nil {
-			wait := retry.NextBackOff()
-			w.Log.Warn("jobs are not worked yet", "again in", wait, "err", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(wait):
-			}
-			continue
-		}
-		<-ctx.Done()
-		select {
-		case <-node.Stopped():
-		case <-time.After(2 * stopTimeout): // the database is gone: what became of the last jobs cannot be written down
-		}
+	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
+	start := func() (struct{}, error) { return struct{}{}, node.Start(ctx) }
+	_, err = backoff.Retry(ctx, start, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
+		w.Log.Warn("jobs are not worked yet", "again in", delay, "err", err)
+	}))
+	if err != nil {
+		return nil //nolint:nilerr // ctx has ended
+	}
+	<-ctx.Done()
+	select {
+	case <-node.Stopped():
+	case <-time.After(2 * stopTimeout): // the database is gone: what became of the last jobs cannot be written down
 	}
 	return nil
 }

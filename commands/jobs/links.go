@@ -40,8 +40,8 @@ func (l *Links) Verify(ctx context.Context, userID, cause string) error {
 // requestsKept is how long an address is kept that a link was asked for: longer than all attempts to mail it take.
 const requestsKept = 2 * time.Hour
 
-// Reset has a link mailed that sets a new password, once for each address and minute. It does the same for every address: whether one has an account is
-// looked up by the job. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// Reset has a link mailed that sets a new password, once for each address and minute, and does the same for every address: the job looks up whether
+// one has an account. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string

@@ -32,7 +32,7 @@ func (sandboxLink) tenant() string { return "" }
 // sandboxLinkTTL is how long a link to a sandbox is good, and the address is kept that it was asked for with.
 const sandboxLinkTTL = 3 * 24 * time.Hour
 
-// Sandbox has a link to a sandbox mailed, once for each address and minute. It does the same for every address. Its errors are *commands.Error,
+// Sandbox has a link to a sandbox mailed, once for each address and minute, and does the same for every address. Its errors are *commands.Error,
 // Unavailable while the database cannot be reached.
 func (l *Links) Sandbox(ctx context.Context, email, name string, now time.Time) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
@@ -52,7 +52,7 @@ func (l *Links) FindSandbox(ctx context.Context, token string, now time.Time) (r
 	hash := sha256.Sum256([]byte(token))
 	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hash = $1 and expires_at > $2`, hash[:], now).Scan(&r.ID, &r.Email, &r.Name)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return r, &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{"token": "is not valid: it has been used, has expired, or never was"}}
+		return r, commands.InvalidLink()
 	}
 	return r, databaseError(err)
 }

@@ -47,7 +47,7 @@ const (
 )
 
 var (
-	errElsewhere = errors.New("another node follows the log")
+	errElsewhere = &backoff.RetryAfterError{Duration: lockInterval} // another node follows the log
 	errMoved     = errors.New("the checkpoint was moved by another node")
 )
 
@@ -124,19 +124,13 @@ var reactedTo = map[string]bool{
 
 // Run follows the log until ctx ends, as far as no other node does.
 func (r *Reactions) Run(ctx context.Context) {
-	retry := backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
-	for ctx.Err() == nil {
-		err := r.follow(ctx, retry.Reset)
-		wait := lockInterval
-		if !errors.Is(err, errElsewhere) && ctx.Err() == nil {
-			wait = retry.NextBackOff()
-			r.log.Error("reactions stopped; they try again", "in", wait, "err", err)
+	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
+	follow := func() (struct{}, error) { return struct{}{}, r.follow(ctx, delays.Reset) }
+	_, _ = backoff.Retry(ctx, follow, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
+		if !errors.Is(err, errElsewhere) {
+			r.log.Error("reactions stopped; they try again", "in", delay, "err", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-	}
+	}))
 }
 
 // follow follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node dies it is free.

@@ -61,7 +61,7 @@ func refusal(err error, when doing) error {
 		if when == signingIn {
 			return wrongCredentials()
 		}
-		return invalid("email", "must be an e-mail address")
+		return commands.InvalidField("email", "must be an e-mail address")
 	case "USER_DISABLED":
 		if when == signingIn {
 			return wrongCredentials() // Firebase answers so before it checks the password
@@ -77,13 +77,13 @@ func refusal(err error, when doing) error {
 		if text == "" {
 			text = "is too weak"
 		}
-		return invalid(field, text)
+		return commands.InvalidField(field, text)
 	case "INVALID_OOB_CODE", "EXPIRED_OOB_CODE", "MISSING_OOB_CODE":
-		return badLink()
+		return commands.InvalidLink()
 	case "TOKEN_EXPIRED", "INVALID_REFRESH_TOKEN", "MISSING_REFRESH_TOKEN", "INVALID_GRANT_TYPE", "USER_NOT_FOUND", "INVALID_ID_TOKEN", "CREDENTIAL_TOO_OLD_LOGIN_AGAIN":
 		switch when {
 		case following:
-			return badLink()
+			return commands.InvalidLink()
 		case refreshing:
 			return unauthenticated("the refresh token is not valid")
 		}
@@ -127,11 +127,3 @@ func unauthenticated(detail string) error {
 func wrongCredentials() error { return unauthenticated("the e-mail address or the password is wrong") }
 
 func accountDisabled() error { return unauthenticated("the account is disabled") }
-
-func invalid(field, text string) error {
-	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{field: text}}
-}
-
-func badLink() error {
-	return invalid("token", "is not valid: it has been used, has expired, or never was")
-}

@@ -254,14 +254,14 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 		return commands.PasswordChange{}, err
 	}
 	if token == "" {
-		return commands.PasswordChange{}, badLink()
+		return commands.PasswordChange{}, commands.InvalidLink()
 	}
 	link, err := p.readLink(ctx, token)
 	if err != nil {
 		return commands.PasswordChange{}, err
 	}
 	if link.RequestType != "PASSWORD_RESET" {
-		return commands.PasswordChange{}, badLink()
+		return commands.PasswordChange{}, commands.InvalidLink()
 	}
 	user, err := p.userByEmail(ctx, link.Email)
 	if err != nil {
@@ -346,17 +346,17 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 		return err
 	}
 	if token == "" {
-		return badLink()
+		return commands.InvalidLink()
 	}
 	link, err := p.readLink(ctx, token)
 	if err != nil {
 		return err
 	}
 	if password == "" {
-		return invalid("password", "is required")
+		return commands.InvalidField("password", "is required")
 	}
 	if _, err := p.signIn(ctx, link.Email, password); commands.KindOf(err) == commands.Unauthenticated {
-		return invalid("password", "is wrong")
+		return commands.InvalidField("password", "is wrong")
 	} else if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ type privateClaims struct {
 	} `json:"firebase"`
 }
 
-// Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does, but takes the keys from googleKeys, which fetches them in
-// the background and keeps the old ones while Google cannot be reached. The emulator's tokens are not signed: the SDK asks the emulator about them.
+// Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does with keys that are fetched in the background and kept
+// while Google cannot be reached; the emulator's tokens are not signed, so the SDK asks the emulator about them.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
 	var private privateClaims
 	var subject string

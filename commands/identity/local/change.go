@@ -11,13 +11,10 @@ import (
 	"flagledger/commands/keep/directory"
 )
 
-// A password is changed in two short transactions, so that nothing is locked while the event store is told which sessions end:
-//
-//   - prepareChange notes from when on sessions are those of the new password. One that begins in between with the old password is dated before
-//     that by SignIn, and so ends too.
-//   - setPassword sets the password within changeTime. A change that is not set in time changes nothing.
+// A password is changed in two short transactions, so that nothing is locked while the event store is told which sessions end: prepareChange notes
+// from when on sessions are those of the new password, and setPassword sets it. SignIn dates those that begin in between so that they end too.
 
-// changeTime is how long a new password may be set after it was prepared, by the clock of the database.
+// changeTime is how long a new password may be set after it was prepared, by the clock of the database. Later, nothing changes.
 const changeTime = 10 * time.Second
 
 // PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Setting the password also verifies the address:
@@ -30,14 +27,12 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 			return commands.PasswordChange{}, databaseError("look up a link", err)
 		}
 	}
-	if err := commands.CheckNewPassword(password); err != nil {
-		if refusal, ok := errors.AsType[*commands.Error](err); ok && userID == "" {
-			refusal.Fields["token"] = badLink["token"]
-		}
-		return commands.PasswordChange{}, err
-	}
+	var wrong map[string]string
 	if userID == "" {
-		return commands.PasswordChange{}, invalid(badLink)
+		wrong = commands.InvalidLink().Fields
+	}
+	if err := commands.MergeFieldErrors(wrong, commands.CheckNewPassword(password)); err != nil {
+		return commands.PasswordChange{}, err
 	}
 	var kept string
 	if err := p.hashers.run(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
@@ -45,13 +40,13 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	}
 	ends, err := p.prepareChange(ctx, userID, "", "")
 	if errors.Is(err, pgx.ErrNoRows) {
-		return commands.PasswordChange{}, invalid(badLink)
+		return commands.PasswordChange{}, commands.InvalidLink()
 	}
 	return commands.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
 		err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
 			used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
 			if err == nil && used.RowsAffected() == 0 {
-				err = invalid(badLink)
+				err = commands.InvalidLink()
 			}
 			if err != nil {
 				return err
@@ -60,7 +55,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 			return err
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
-			return invalid(badLink)
+			return commands.InvalidLink()
 		}
 		return databaseError("reset a password", err)
 	}}, databaseError("prepare a password", err)
@@ -110,8 +105,8 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	}}, databaseError("prepare a password", err)
 }
 
-// prepareChange prepares a change of a person's password and returns the sessions that end with it: all but one. It replaces a change that was
-// prepared earlier. The error is pgx.ErrNoRows where the person has no password, or another than before, unless before is empty.
+// prepareChange prepares a change of a person's password, in place of an earlier one, and returns the sessions that end with it: all but one. The error
+// is pgx.ErrNoRows where the person has no password, or another than before, unless before is empty.
 func (p *Provider) prepareChange(ctx context.Context, userID, before, except string) (commands.EndSessions, error) {
 	ends := commands.EndSessions{UserID: userID, Except: except}
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -129,8 +124,8 @@ func (p *Provider) prepareChange(ctx context.Context, userID, before, except str
 	return ends, err
 }
 
-// setPassword sets the password of a prepared change, and drops the refresh tokens of the sessions that end and all links to a new password. use, if
-// not nil, is called first in the same transaction. The error is pgx.ErrNoRows where the account is gone.
+// setPassword calls use, if not nil, and sets the password, in one transaction. It drops the refresh tokens of the sessions that end, and all links to a
+// new password; the error is pgx.ErrNoRows where the account is gone.
 func (p *Provider) setPassword(ctx context.Context, ends commands.EndSessions, hash string, use func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		// The time is read after the row is locked, so that a session that began after the change expired is seen.

@@ -71,8 +71,8 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, job 
 	return p.o.Mailer.Send(ctx, mail.VerificationLink(email, p.o.Issuer, token))
 }
 
-// issueLink makes the token of a link, in place of one that an earlier attempt of the same job made. Only its SHA-256 is kept. The token is empty where
-// another job mailed a link within the last minute.
+// issueLink makes the token of a link, in place of that of an earlier attempt of the job, and keeps its SHA-256 alone. The token is empty where another
+// job mailed a link within the last minute.
 func (p *Provider) issueLink(ctx context.Context, to purpose, ttl time.Duration, userID string, job int64) (token string, err error) {
 	now := p.now()
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -95,10 +95,4 @@ func (p *Provider) issueLink(ctx context.Context, to purpose, ttl time.Duration,
 		return err
 	})
 	return token, err
-}
-
-var badLink = map[string]string{"token": "is not valid: it has been used, has expired, or never was"}
-
-func invalid(fields map[string]string) error {
-	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: fields}
 }

@@ -13,20 +13,20 @@ import (
 // VerifyEmail marks the address that a link was mailed to as verified, for whoever has the link and knows the password.
 func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
 	if !hasTokenLength(token) {
-		return invalid(badLink)
+		return commands.InvalidLink()
 	}
 	var userID, kept string
 	err := p.pool.QueryRow(ctx, `
 		select user_id, passwords.hash from keep.mailed_tokens t join keep.passwords using (user_id)
 		where t.hash = $1 and purpose = $2 and expires_at > $3`, sum(token), verify, p.now()).Scan(&userID, &kept)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return invalid(badLink)
+		return commands.InvalidLink()
 	}
 	if err != nil {
 		return databaseError("look up a link", err)
 	}
 	if password == "" {
-		return invalid(map[string]string{"password": "is required"})
+		return commands.InvalidField("password", "is required")
 	}
 	against, err := parse(kept)
 	if err != nil {
@@ -39,7 +39,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 		}
 	}
 	if !right {
-		return invalid(map[string]string{"password": "is wrong"})
+		return commands.InvalidField("password", "is wrong")
 	}
 	verified := false
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -50,7 +50,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 		return err
 	})
 	if err == nil && !verified {
-		err = invalid(badLink)
+		err = commands.InvalidLink()
 	}
 	return databaseError("verify an address", err)
 }

@@ -140,9 +140,7 @@ func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, foun
 	case err != nil:
 		return nil, false, databaseError(err)
 	case !bytes.Equal(content, r.content()):
-		return nil, true, &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{
-			"Idempotency-Key": "has been used for another request: a key is good for one request, which may be repeated as it was",
-		}}
+		return nil, true, commands.InvalidField("Idempotency-Key", "has been used for another request: a key is good for one request, which may be repeated as it was")
 	case sealed == nil:
 		return nil, true, &commands.Error{Kind: commands.Conflict, Detail: "a request with this Idempotency-Key is still being carried out"}
 	}
