@@ -9,15 +9,9 @@ import (
 // countMargin is how far below a bound exact counting begins. A snapshot that lacks more than that might miss the bound.
 const countMargin = 1000
 
-// Count counts what a bound limits and other streams hold, such as the flags of a tenant. count counts it in the snapshot of this node, which may lack
-// what is being made:
-//
-//   - Far from the bound that will do.
-//   - Near it, Count waits until no other command of this node is between Count and release for the same things, and until the snapshot holds all that
-//     was appended before. So a node never passes the bound by itself, and each further node passes it by one at most.
-//
-// release must be called once the command is done. Its errors are *Error: TooMany where the turn did not come in 5 s, Unavailable where the snapshot is
-// behind.
+// Count counts what a bound limits and other streams hold, such as the flags of a tenant, in the snapshot of this node. Near the bound it waits for
+// its turn until release, and for the snapshot to hold all that was appended: so a node never passes the bound by itself, and each further node by
+// one at most. Errors are *Error: TooMany where the turn did not come in 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
 	if n = count(); n < bound-countMargin {
 		return n, func() {}, nil

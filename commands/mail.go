@@ -14,8 +14,8 @@ type Mail struct {
 
 // Mailer sends mails.
 type Mailer interface {
-	// Send hands a mail over to whoever delivers it. It may take half a minute: nobody should wait for it. Its errors name no address. ErrRecipientRefused
-	// and ErrRecipientDeferred say that the recipient seems to be the reason; with any other error, mails to others fail too.
+	// Send hands a mail over to whoever delivers it, which may take half a minute; its errors name no address. ErrRecipientRefused and
+	// ErrRecipientDeferred say that the recipient seems to be the reason: with any other error, mails to others fail too.
 	Send(ctx context.Context, m Mail) error
 }
 

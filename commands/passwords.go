@@ -22,8 +22,8 @@ type PasswordChange struct {
 	// Ends are the sessions that end with the old password: all, or all but the one that changes it. One that begins with the old password before
 	// Set is among them, or is told of by the provider later.
 	Ends EndSessions
-	// Set sets the password and ends the refresh tokens of those sessions. Unavailable says that it came too late, or that another change was prepared
-	// since; Invalid, that the provider finds the password too weak. Either way nothing is set.
+	// Set sets the password and ends the refresh tokens of those sessions, or sets nothing: Unavailable says that it came too late or that another
+	// change was prepared since, Invalid that the provider finds the password too weak.
 	Set func(context.Context) error
 }
 
@@ -45,8 +45,8 @@ func UpdatePassword(ctx context.Context, w *Writer, provider Passwords, by By, c
 	return setPassword(ctx, w, by, change)
 }
 
-// setPassword ends the sessions and then sets the password. If the first step fails, nothing has changed. If the second fails, the sessions have ended
-// and the old password stays. Either way the request may be made again.
+// setPassword ends the sessions and then sets the password, so that where the second step fails the old password stays. The request may be made again
+// after either.
 func setPassword(ctx context.Context, w *Writer, by By, change PasswordChange) (Done, error) {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: change.Ends.UserID}
 	_, done, err := Do(ctx, w, by, change.Ends)

@@ -7,8 +7,8 @@ import (
 
 // Pusher pushes notifications to devices.
 type Pusher interface {
-	// Push pushes a notification to the devices with some tokens, and returns an error for each in their order, nil where it was taken. It may take some
-	// ten seconds. The errors name neither tokens nor words. With any but ErrDeviceGone and ErrPushRefused it may be tried again.
+	// Push pushes a notification to the devices with some tokens, which may take some ten seconds, and returns an error for each in their order, nil
+	// where it was taken. The errors name neither tokens nor words; all but ErrDeviceGone and ErrPushRefused may be tried again.
 	Push(ctx context.Context, n Notification, tokens []string) []error
 }
 

@@ -50,8 +50,8 @@ func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup is Reset by somebody who waits for it. Where the node dies or Reset takes too long, a job makes an end of it a minute later. Its errors are
-// *Error, Conflict for a tenant that is no sandbox or is paid for.
+// Cleanup is Reset by somebody who waits for it; where the node dies or Reset takes too long, a job finishes it a minute later. Its errors are *Error,
+// Conflict for a tenant that is no sandbox or is paid for.
 func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
 	if err := s.checkCleanup(ctx, by, tenantID); err != nil {
@@ -93,8 +93,8 @@ func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) er
 	return err
 }
 
-// Reset brings a sandbox back to its demo data, whatever was done before: other flags, projects and environments are deleted. Members, clients and the end
-// of the sandbox stay. Where it fails, the same call makes an end of it.
+// Reset brings a sandbox back to its demo data, whatever was done before: other flags, projects and environments are deleted, while members, clients
+// and the end of the sandbox stay. It may be repeated.
 func (s *Sandboxes) Reset(ctx context.Context, by By, tenantID string) error {
 	keys, err := s.Contents.FlagKeys(ctx, tenantID)
 	if err != nil {
@@ -131,8 +131,8 @@ func (s *Sandboxes) Reset(ctx context.Context, by By, tenantID string) error {
 	return s.Meter.Restart(ctx, tenantID)
 }
 
-// addDemo makes the demo data, or with onlyNew what of it has never been there. The names and addresses of demo people come first, so that none is without.
-// It returns the ids of the demo projects.
+// addDemo makes the demo data, or with onlyNew what of it has never been there, and returns the ids of the demo projects. The names and addresses of
+// demo people come first, so that none is without.
 func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, onlyNew bool) (projects []string, err error) {
 	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: onlyNew}
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {

@@ -64,11 +64,9 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 	return s, k.last, ok
 }
 
-// load is the state of a stream as it is now; its errors are *Error.
-//
-//   - It reads on from the last event of the state that is kept. Where the log has another event there, or none, it is another log, and the stream is
-//     folded from its beginning.
-//   - Where reading breaks off, what was read is kept. So a stream that takes longer to fold than one command may take is folded by several.
+// load is the state of a stream as it is now, read on from the state that is kept, or from the beginning where the log has another event there; its
+// errors are *Error. Where reading breaks off, what was read is kept: a stream that takes longer to fold than one command may take is folded by
+// several.
 func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string) (s S, last mark, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream)
@@ -121,8 +119,8 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream string) (
 	return s, last, nil
 }
 
-// search is load for a request that may have been made before; its errors are *Error. It folds the stream from its beginning. Where that holds events with
-// the ids of the request, it stops after the last of these, and found is true.
+// search is load for a request that may have been made before, from the stream's beginning. Where the stream holds events with the ids of the
+// request, it stops after the last of these, and found is true.
 func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
 	for {
 		s, last, found, err = fold[S, P](ctx, w, stream, ids)

@@ -32,8 +32,8 @@ func Administered(p People, userID string) (n int) {
 	return n
 }
 
-// Create creates a tenant. It saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be appended, the
-// contact belongs to no tenant until the request is made again with its key.
+// Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be
+// appended, the contact belongs to no tenant until the request is made again with its key.
 func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
 	if sent && create.Administered < MaxAdministered {

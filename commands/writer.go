@@ -50,8 +50,8 @@ type Writer struct {
 	counts  *gate
 }
 
-// Await waits until the snapshot of this node, and the read models that show facts of the given stored names, hold a position. A name may be a prefix
-// such as "flag."; without names it waits for the snapshot alone. It returns false where that takes too long.
+// Await waits until the snapshot of this node, and the read models that show facts of the given stored names or prefixes such as "flag.", hold a
+// position. It returns false where that takes too long.
 type Await func(ctx context.Context, position events.Position, names []string) bool
 
 // NoWait is the Await of a writer whose changes nobody reads at once.
@@ -251,8 +251,8 @@ func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Met
 	return batch
 }
 
-// Check decides a command as Do would, and appends nothing: it returns the state as it is, and why the command would be refused. What the request has
-// done before is not refused. A refusal waits as that of Do does; errors are *Error.
+// Check decides a command as Do would and appends nothing: it returns the state as it is, and why the command would be refused, as an *Error. What
+// the request has done before is not refused.
 func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

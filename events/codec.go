@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stored is an event as engines keep it: JSON, the permanent name of its fact, and the version of that fact's shape. As the fact of an Event it is appended
-// unchanged. So all facts can be copied to another engine, even those that this program does not know.
+// Stored is an event as engines keep it: JSON, the permanent name of its fact, and the version of that fact's shape. As the fact of an Event it is
+// appended unchanged, so that facts which this program does not know can be copied to another engine.
 type Stored struct {
 	ID       uuid.UUID
 	Name     string
@@ -79,8 +79,8 @@ func decode[F Fact](data []byte) (Fact, error) {
 // StoredName implements Fact.
 func (s Stored) StoredName() string { return s.Name }
 
-// Encode turns an event into its stored form. It returns an error for a fact that is not in kinds, and ErrTooLarge for an event over MaxEventBytes.
-// JSON values in facts are kept as they are written, except for white space.
+// Encode turns an event into its stored form; JSON values in facts are kept as they are written, except for white space. It returns an error for a
+// fact that is not in kinds, and ErrTooLarge for an event over MaxEventBytes.
 func Encode(e Event) (Stored, error) {
 	stored, copied := e.Fact.(Stored)
 	if !copied {
@@ -127,7 +127,7 @@ func StoredEqual[T any](a, b T) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Decode turns a stored event into a fact. An older version is converted to today's, step by step. It returns an error for a name or a version that this
+// Decode turns a stored event into a fact, step by step where its version is an older one. It returns an error for a name or a version that this
 // program does not know.
 func Decode(s Stored) (Event, error) {
 	e := Event{ID: s.ID}

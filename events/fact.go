@@ -15,8 +15,8 @@ type Change[T any] struct {
 // DefaultEnvironment is the environment that every tenant has. Calls that name no environment use it.
 const DefaultEnvironment = "production"
 
-// EnvironmentRef names an environment of a tenant. No two environments ever have the same id: one that is added under the name of a deleted one starts
-// empty. Name is the name at the time of the fact.
+// EnvironmentRef names an environment of a tenant by an id that no other ever has: one that is added under the name of a deleted one starts empty.
+// Name is the name at the time of the fact.
 type EnvironmentRef struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

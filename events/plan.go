@@ -23,7 +23,7 @@ type PlanTerms struct {
 	LegacyCheckout    bool // a checkout of the old interface may
 }
 
-// Plans lists the plans with what they give. A later one includes the features of those before it. No other place says what a plan is worth.
+// Plans lists the plans with what they give, each with the features of those before it. No other place says what a plan is worth.
 var Plans = []PlanTerms{
 	{Plan: FreePlan, RequestsPerMinute: 1_200, FlagBytes: 16 << 20, InvitationsPerDay: 25, LegacyCheckout: true},
 	{Plan: SandboxPlan, RequestsPerMinute: 1_200, FlagBytes: 16 << 20, InvitationsPerDay: 25, Checkout: true},

@@ -75,7 +75,7 @@ func (s Serve) Variations() []string {
 	return ids
 }
 
-// RulesChanged says what changed in the rules of an environment. ApplyRules applies it to a list. Version 1 held both lists whole.
+// RulesChanged says what changed in the rules of an environment; ApplyRules applies it. Version 1 held both lists whole.
 type RulesChanged struct {
 	Environment EnvironmentRef `json:"environment"`
 	Added       []Rule         `json:"added,omitempty"`
@@ -112,8 +112,8 @@ func (c RulesChanged) Empty() bool {
 	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && c.Order == nil
 }
 
-// ApplyRules returns the list after a change. Each element stands for a rule, whose id is id(element). Elements of rules that did not change are kept; those
-// of new and changed rules are made by entry. An id that is neither in the list nor in the change is skipped.
+// ApplyRules returns the list after a change: elements of rules that did not change are kept, those of new and changed rules are made by entry. Each
+// element stands for the rule whose id is id(element); an id that is neither in the list nor in the change is skipped.
 func ApplyRules[T any](before []T, c RulesChanged, id func(T) string, entry func(Rule) T) []T {
 	sent := rulesByID(c.Added)
 	for _, changed := range c.Changed {

@@ -5,8 +5,8 @@ import "strings"
 // PerStream holds a value for each kind of stream. EachStream makes one.
 type PerStream[T any] struct{ values []T }
 
-// EachStream makes a PerStream. It has a parameter for each kind of stream. So when a kind is added, code that forgets it does not compile; code that has
-// nothing to do with it passes an empty value.
+// EachStream makes a PerStream, with a parameter for each kind of stream: when a kind is added, code that forgets it does not compile. Code that has
+// nothing to do with a kind passes an empty value.
 func EachStream[T any](flag, project, tenant, user, invitation T) PerStream[T] {
 	return PerStream[T]{[]T{flag, project, tenant, user, invitation}}
 }

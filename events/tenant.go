@@ -25,7 +25,7 @@ type TenantFact interface {
 	tenantFact()
 }
 
-// TenantCreated creates a tenant. The directory holds its contact. Version 1 had no plan, and version 2 no end of a sandbox.
+// TenantCreated creates a tenant, whose contact the directory holds. Version 1 had no plan, and version 2 no end of a sandbox.
 type TenantCreated struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`

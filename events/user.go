@@ -13,7 +13,7 @@ func UserStream(id string) string { return userStreams + id }
 // PlatformRole is what a person may do on the whole platform, beside their roles in tenants.
 type PlatformRole string
 
-// The platform roles. Each includes the next one. People without one have the empty role.
+// The platform roles, each of which includes the next one. People without one have the empty role.
 const (
 	SuperUser      PlatformRole = "super_user"
 	PlatformAdmin  PlatformRole = "admin"
@@ -43,7 +43,7 @@ type UserRegistered struct {
 	Provider string `json:"provider"` // as the identity provider names it: password, google.com, ...
 }
 
-// SessionEnded says that a person signed out of one session. Its tokens are refused from now on. The last of them expires at Until.
+// SessionEnded says that a person signed out of one session, whose tokens are refused from now on. The last of them expires at Until.
 type SessionEnded struct {
 	UserID    string    `json:"userId"`
 	SessionID string    `json:"sessionId"`

@@ -180,7 +180,7 @@ var setUpHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 })
 
-// Server returns a server of the interface with its limits. Its caller starts and stops it. When it is shut down, all streams end.
+// Server returns a server of the interface with its limits, which its caller starts and stops. When it is shut down, all streams end.
 func (a *API) Server() *http.Server {
 	server := &http.Server{
 		Handler:           a,

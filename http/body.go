@@ -13,8 +13,8 @@ import (
 	"flagledger/http/strictjson"
 )
 
-// A body is checked in two places, and all that is wrong with it is told at once. Members and types are checked here against the schema: what does not
-// fit is noted and removed. Commands check the values of the rest, and their refusal names both.
+// A body is checked in two places, and all that is wrong with it is told at once: members and types here against the schema, which removes what does
+// not fit, and the values of the rest by commands.
 
 // wholeBody reads a body of at most 1 MiB. Its error is a problem.
 func wholeBody(r *http.Request) ([]byte, error) {

@@ -22,7 +22,7 @@ const about = `Every change of a flag is a fact in an event store: it is never e
 a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
 over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names every field at fault in ` + "`errors`" + `.
 
-**Again.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within 24 hours, it is answered as it was the first time, with
+**Repeated requests.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within 24 hours, it is answered as it was the first time, with
 ` + "`Idempotent-Replayed: true`" + `, and not made twice, whatever died in between. The key is the caller's own in a tenant, for one path. With another body it is refused with
 422, while the first call is under way with 409. An answer of 429 or of 500 and above is not kept: then the call is carried out again.
 

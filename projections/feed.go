@@ -128,8 +128,8 @@ func (d *feed) catchUp(ctx context.Context) {
 	}
 }
 
-// begin waits until somebody is behind and all that are expected have come, and starts a window where the one that is furthest behind stands. Those that
-// are being built wait for those that are read. The context that it returns ends when the reading is no longer needed.
+// begin waits until somebody is behind and all that are expected have come, and starts a window where the one that is furthest behind stands; those
+// that are read go before those that are being built. The context that it returns ends when the reading is no longer needed.
 func (d *feed) begin(ctx context.Context) (context.Context, *window) {
 	var expire <-chan time.Time
 	expired := false

@@ -16,8 +16,8 @@ import (
 // rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
 const rebuildConnections = 3
 
-// Rebuild builds new tables of read models from the log, which it reads once for all of them, and switches to each as soon as it has caught up. Servers may
-// run meanwhile: readers see the old rows or the new ones, never none. report, if not nil, is called after each page, from several goroutines.
+// Rebuild builds new tables of read models from the log, which it reads once for all of them, and switches to each as soon as it has caught up:
+// readers see the old rows or the new ones, never none. report, if not nil, is called after each page, from several goroutines.
 func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, report func(projection string, reached events.Position), log *slog.Logger) error {
 	p, err := newProcess(url, store, rebuildConnections, log)
 	if err != nil {
@@ -68,8 +68,8 @@ type build struct {
 	err        error // that the subscriber ended with
 }
 
-// finish is called when the new tables have caught up with the log. It stops the live projector by locking its checkpoint, and
-// switches as soon as the new tables are as far as that. done is false where they have to follow some more first.
+// finish is called when the new tables have caught up with the log: it locks the live projector's checkpoint, and switches as soon as the new tables
+// are as far as that. done is false where they have to follow some more first.
 func (s *subscriber) finish(ctx context.Context, p *place) (done bool, err error) {
 	if p.Position != p.reached {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
@@ -94,8 +94,8 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 	}
 }
 
-// Error codes of Postgres. Deadlocks are possible because the live projector may lock its tables, by preparing statements on them, before its checkpoint.
-// Postgres ends one of the two, which begins again at once.
+// Error codes of Postgres. The live projector may lock its tables, by preparing statements on them, before its checkpoint: then Postgres ends one of
+// the two, which begins again at once.
 const (
 	lockTimeout = "55P03"
 	deadlock    = "40P01"

@@ -45,7 +45,7 @@ type claim struct {
 
 var errLost = errors.New("the connection that holds the projections' locks broke")
 
-// hold waits until no other process holds a lock, and takes it. The context that it returns ends when the lock is lost, with errLost as its cause.
+// hold waits until no other process holds a lock, and takes it; the context that it returns ends when the lock is lost, with errLost as its cause.
 // granted is called as soon as the lock is held: of several that can be had at once, before any hold returns.
 func (s *session) hold(ctx context.Context, name string, granted func()) (held context.Context, release func(), err error) {
 	held, lose := context.WithCancelCause(ctx)

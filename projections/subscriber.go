@@ -24,8 +24,8 @@ type process struct {
 	switching sync.Mutex // held by a rebuild that is about to switch: it keeps one of the few connections
 }
 
-// subscriber is a Watermill subscriber over the feed, for one projection. It sends a message for each event and waits for its Ack before the next. What
-// the handler queued for the events of a page is committed with the checkpoint in one transaction.
+// subscriber is a Watermill subscriber over the feed, for one projection: it sends a message for each event and waits for its Ack before the next.
+// What the handler queued for the events of a page is committed with the checkpoint in one transaction.
 type subscriber struct {
 	*process
 	projection Projection

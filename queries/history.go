@@ -23,7 +23,7 @@ type HistoryEntry struct {
 	Timestamp   time.Time
 }
 
-// HistoryFilter narrows a history. Fields that are empty do not. From is included, To is not.
+// HistoryFilter narrows a history; fields that are empty do not. From is included, To is not.
 type HistoryFilter struct {
 	Action      string
 	UserID      string
@@ -31,7 +31,7 @@ type HistoryFilter struct {
 	From, To    time.Time
 }
 
-// History lists the events of all flags that have had a key, the newest first, and how many there are in all pages. It is kept when a flag is
+// History lists the events of all flags that have had a key, the newest first, and how many there are in all pages; it is kept when a flag is
 // deleted. It returns ErrNotFound for a key that no flag ever had.
 func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) ([]HistoryEntry, int, error) {
 	from := `from read.history h left join keep.people p on h.actor_kind = 'user' and p.user_id = h.actor_id

@@ -5,7 +5,7 @@ import "runtime"
 const reservedHeap = 64 << 20
 
 // reserveHeap makes the garbage collector wait for 64 MiB of garbage at least: without it, a small node under load would collect dozens of times a
-// second. The reserve is never touched, so it takes no memory itself. Call release in the end.
+// second. The reserve is never touched, so it takes no memory itself; release gives it back.
 func reserveHeap() (release func()) {
 	reserve := make([]byte, reservedHeap)
 	return func() { runtime.KeepAlive(reserve) }

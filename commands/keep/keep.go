@@ -9,8 +9,8 @@ import (
 	"flagledger/commands"
 )
 
-// DatabaseError makes an error of the database a *commands.Error. Where the database cannot be reached or cannot work now, it is Unavailable with
-// the detail; a statement that it refuses is a fault of the service. nil stays nil, and an error that has a *commands.Error stays as it is.
+// DatabaseError makes an error of the database a *commands.Error, with the kind Unavailable where the database cannot be reached or cannot work now.
+// nil and an error that has a *commands.Error stay as they are.
 func DatabaseError(detail string, err error) error {
 	if err == nil {
 		return nil

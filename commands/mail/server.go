@@ -35,9 +35,8 @@ type Server struct {
 
 var _ commands.Mailer = (*Server)(nil)
 
-// Open returns the server that a URL names: smtp://user:password@host:587?from=flags@example.com with STARTTLS, smtps:// with TLS from the
-// start. Without a port they are 587 and 465; without from the user must be an address. A server on this machine may do without TLS. The
-// error tells what is wrong, and never repeats the URL, which may hold a password.
+// Open returns the server that a URL names: smtp://user:password@host:587?from=flags@example.com with STARTTLS, smtps:// with TLS from the start. A
+// server on this machine may do without TLS; no error repeats the URL, which may hold a password.
 func Open(text string) (*Server, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -82,7 +81,7 @@ func Open(text string) (*Server, error) {
 	return s, nil
 }
 
-// Send implements commands.Mailer. It tries once. Its errors leave out the server's text, which often repeats the address.
+// Send implements commands.Mailer. It tries once, and its errors leave out the server's text, which often repeats the address.
 func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
@@ -136,8 +135,8 @@ func ofRecipient(e *mail.SendError) bool {
 	}
 }
 
-// forGood reports whether a status says that the address or mailbox takes no mail at all. Others, such as that of a server that may not relay, may be
-// mended by their operators. 5.4.1 is what Microsoft's servers say of an address that there is not, 5.6.7 one in letters that a server does not know.
+// forGood reports whether a status says that the address or mailbox takes no mail at all; others may be mended by their operators. 5.4.1 is what
+// Microsoft's servers say of an address that there is not, 5.6.7 one in letters that a server does not know.
 func forGood(e *mail.SendError) bool {
 	status := e.EnhancedStatusCode()
 	return strings.HasPrefix(status, "5.1.") || strings.HasPrefix(status, "5.2.") || status == "5.4.1" || status == "5.6.7"

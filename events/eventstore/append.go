@@ -49,8 +49,8 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 	return position, nil
 }
 
-// send makes an append. A node that does not answer for some time may hang: then the append is made once more on a new connection, which looks
-// for the leader anew, and the first answer counts. Ids and expected revision are the same, so it is applied once.
+// send makes an append; where a node does not answer for some time, it makes it once more on a new connection, which looks for the leader anew, and
+// the first answer counts. Ids and expected revision are the same, so it is applied once.
 func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevision, list []esdb.EventData) (*esdb.WriteResult, error) {
 	type answer struct {
 		result *esdb.WriteResult

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// connection is a client and the number of its users. The client would reconnect by itself, but it leaves a connection behind each time, ignores
-// the context of callers meanwhile, and panics when it is closed then. So a broken client is replaced, and the last of its users closes it.
+// connection is a client and the number of its users. A broken client is replaced, and the last of its users closes it: by itself it would leave a
+// connection behind at each reconnection, ignore its callers' contexts meanwhile, and panic when closed then.
 type connection struct {
 	client    *esdb.Client
 	found     chan struct{}       // closed when the client has found a node, or never will
@@ -33,8 +33,8 @@ type connection struct {
 var errClosed = errors.New("closed")
 
 const (
-	// findTimeout is how long a call waits for a node to be found. The search goes on for later calls: callers are told early that there is no
-	// server, and decide how long to try. After a server that did not answer, and may just be slow, calls wait for patience instead.
+	// findTimeout is how long a call waits for a node to be found, while the search goes on for later calls. After a server that did not answer, and
+	// may just be slow, calls wait for patience instead.
 	findTimeout = 100 * time.Millisecond
 	// patience is how long a call waits for an answer. Then it treats the node as hung and looks for another one, which may be the new leader.
 	patience = 1500 * time.Millisecond

@@ -47,8 +47,8 @@ func (e *end) known() (last, seen events.Position) {
 	return e.last, e.seen
 }
 
-// Head implements events.Store. The client cannot filter reads, so it reads the log back from its end to the last event of ours. It stops at
-// what appends and subscriptions have seen already: with a subscription it reads few events of others, without one it may read many.
+// Head implements events.Store. The client cannot filter reads, so it reads the log back from its end to the last event of ours, or to what appends
+// and subscriptions have seen already.
 func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	last, seen := s.end.known()
 	through := seen

@@ -48,8 +48,8 @@ func allBackwards(count uint64) opener {
 	}
 }
 
-// read yields the events of a read, none if the stream does not exist. It ends when ctx ends. If the first event does not come for some time, the
-// read starts again on a new connection; if a later one does not come, it ends with events.ErrUnavailable.
+// read yields the events of a read, none if the stream does not exist, until ctx ends. If the first event does not come for some time, it starts
+// again on a new connection; if a later one does not come, it ends with events.ErrUnavailable.
 func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedEvent, error] {
 	return func(yield func(*esdb.RecordedEvent, error) bool) {
 		c, err := s.acquireSoon(ctx)

@@ -16,8 +16,8 @@ import (
 	"flagledger/events"
 )
 
-// Store is an events.Store over the streams of an EventStoreDB database whose names begin with one of events.StreamPrefixes. Nobody else may
-// write to these streams. An event's stored name is its type; its version stands in its metadata. A Store is safe for concurrent use.
+// Store is an events.Store over the streams of an EventStoreDB database whose names begin with one of events.StreamPrefixes, to which nobody else may
+// write. It is safe for concurrent use.
 type Store struct {
 	config   esdb.Configuration
 	log      *slog.Logger
@@ -113,7 +113,7 @@ func parse(connectionString string) (esdb.Configuration, error) {
 	return *config, nil
 }
 
-// Close disconnects once the calls under way have ended. The Store must not be used afterwards. A client that is looking for a server cannot be
+// Close disconnects once the calls under way have ended; the Store must not be used afterwards. A client that is looking for a server cannot be
 // stopped: it goes on until it finds one or the process ends.
 func (s *Store) Close() {
 	s.mu.Lock()

@@ -29,7 +29,7 @@ type delivery struct {
 	err  error
 }
 
-// Subscribe implements events.Store. It reads the next page while the caller works on the last one. Where others append to the same log, pages
+// Subscribe implements events.Store, and reads the next page while the caller works on the last one. Where others append to the same log, pages
 // without events move Next on from time to time.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {

@@ -2,9 +2,8 @@ package rules
 
 import "regexp/syntax"
 
-// RegexpSize returns an upper bound for the size of a compiled regular expression (RE2 syntax): its instructions, plus a tenth of the bounds of its
-// character ranges. Memory grows with the size, and matching time with the size and the length of the text. The expression is only parsed, not compiled. The
-// error says why it would not compile.
+// RegexpSize returns an upper bound for the size of a compiled regular expression (RE2 syntax), with which memory and matching time grow: its
+// instructions, plus a tenth of the bounds of its character ranges. The expression is parsed, not compiled; the error says why it would not compile.
 func RegexpSize(pattern string) (int, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fit checks a body's members and their types against a schema. fitting is the body without the members that the schema does not have and with null
-// for values of another type; wrong says by field what those are. The error is a FieldError if the whole body is of another type; any other error says
-// that the JSON is malformed.
+// Fit checks a body's members and their types against a schema: fitting is the body without what does not fit, and wrong says by field what that is.
+// The error is a FieldError if the whole body is of another type; any other error says that the JSON is malformed.
 func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byte, wrong map[string]string, err error) {
 	if err := checkText(body); err != nil {
 		return nil, nil, err

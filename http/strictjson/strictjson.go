@@ -24,7 +24,7 @@ type FieldError struct{ Field, Text string }
 
 func (e FieldError) Error() string { return e.Field + ": " + e.Text }
 
-// Read decodes JSON into v. If the JSON is well-formed and does not fit v, the error is a FieldError. Its signature is that of huma.Format.
+// Read decodes JSON into v, with the signature of huma.Format. If the JSON is well-formed and does not fit v, the error is a FieldError.
 func Read(data []byte, v any) error {
 	if err := checkText(data); err != nil {
 		return err

@@ -21,9 +21,8 @@ type account struct {
 	caps     []uintptr // capabilities that it needs to enter the data folder
 }
 
-// chooseAccount finds the user to run as. For root that is the owner of the
-// cluster; for a new cluster it is postgres or else nobody. Other users must own
-// the cluster and run it themselves.
+// chooseAccount finds the user to run as: for root the owner of the cluster, or for a new cluster postgres or else nobody. Other users must own the
+// cluster and run it themselves.
 func chooseAccount(cluster string) (*account, error) {
 	owner, exists := uint32(0), false
 	if info, err := os.Stat(cluster); err == nil {

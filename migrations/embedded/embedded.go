@@ -152,9 +152,8 @@ func (p *Postgres) PID() int {
 	return p.cur.pid
 }
 
-// Stop disconnects clients, shuts the server down and releases the folder. It
-// takes about ten seconds at most, and may be called more than once. An error
-// says that the server had to be killed, which loses nothing committed.
+// Stop disconnects clients, shuts the server down and releases the folder, in ten seconds at most; it may be called more than once. An error says
+// that the server had to be killed, which loses nothing committed.
 func (p *Postgres) Stop() error {
 	p.quit()
 	<-p.done

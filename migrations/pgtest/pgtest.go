@@ -104,9 +104,8 @@ func URL(t testing.TB) string {
 	return u.String()
 }
 
-// Filled is URL for a database that fill has filled. fill runs once in a test
-// process for each name, on a database of its own; the rest are copies, which
-// take a fraction of the time. fill must end all that it connects.
+// Filled is URL for a database that fill has filled, once in a test process for each name: the rest are copies, which take a fraction of the time.
+// fill must end all that it connects.
 func Filled(t testing.TB, name string, fill func(ctx context.Context, url string) error) string {
 	t.Helper()
 	base := serverURL(t)

@@ -152,7 +152,7 @@ func (f *tenantFeed) wake() {
 	}
 }
 
-// Listener follows the changes in one environment of a tenant. It must be closed, once. A listener that is too slow, so that changes have been dropped
+// Listener follows the changes in one environment of a tenant, until it is closed, once. One that is too slow, so that changes have been dropped
 // meanwhile, is told of a gap.
 type Listener struct {
 	changes     *changes
@@ -196,8 +196,8 @@ type Update struct {
 	More     <-chan struct{} // closed at the next change, or when who may listen may have changed
 }
 
-// Next returns what has changed since the last call. There is a gap if the position that was resumed from is too old, or if the snapshot has not reached it: it may
-// be another log's. What was resumed from may be further than what is told here: another node's lists showed it sooner. It is not told once more.
+// Next returns what has changed since the last call, once, with a gap if the position that was resumed from is too old or is another log's. That
+// position may be further than what is told here: another node's lists showed it sooner.
 func (l *Listener) Next() Update {
 	c := l.changes
 	c.mu.RLock()

@@ -56,7 +56,7 @@ var (
 	errNoTargetingKey = &NoUnitError{events.TargetingKey}
 )
 
-// Evaluate returns what the flag serves in an environment. It does not allocate. The error is a *NoUnitError or ErrTooLarge.
+// Evaluate returns what the flag serves in an environment, without allocating. The error is a *NoUnitError or ErrTooLarge.
 func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	e := f.environment(environmentID)

@@ -9,7 +9,7 @@ import (
 	"flagledger/events"
 )
 
-// Flag is a flag compiled for evaluation. It is immutable: each event makes a new one. There may be millions in memory, so it is small.
+// Flag is a flag compiled for evaluation, and immutable: each event makes a new one. There may be millions in memory, so it is small.
 type Flag struct {
 	version      events.Revision
 	defaultValue json.RawMessage

@@ -60,8 +60,8 @@ type pendingRule struct {
 	sent *events.Rule // nil if the compiled rule of this id is current
 }
 
-// changeRules compiles new and changed rules and keeps the others. If one cannot be compiled, the rules serve as before. The list stays pending until a later
-// change repairs it.
+// changeRules compiles new and changed rules and keeps the others. If one cannot be compiled, the rules serve as before until a later change repairs
+// the pending list.
 func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	if t.pending == nil {
 		for _, r := range t.rules {

@@ -18,7 +18,7 @@ import (
 	"flagledger/events"
 )
 
-// Snapshot is the state of all tenants at a position of the log. Its methods may be used while Run runs. Before Ready it is not complete.
+// Snapshot is the state of all tenants at a position of the log; before Ready it is not complete. Its methods may be used while Run runs.
 type Snapshot struct {
 	tenants  *xsync.Map[string, *Tenant]
 	users    *xsync.Map[string, *User]
@@ -53,8 +53,8 @@ func New() *Snapshot {
 	return s
 }
 
-// Run keeps the snapshot current until ctx ends. It tells applied each page once the snapshot holds it. When the store fails, what
-// has been read stays, and Run subscribes again from there.
+// Run keeps the snapshot current until ctx ends, and tells applied each page once the snapshot holds it. When the store fails, what has been read
+// stays, and Run subscribes again from there.
 func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
 	s.engine = store.Engine()
 	if s.announcer != nil {

@@ -93,8 +93,8 @@ func Address() string { return strings.ToLower(rand.Text()) + "@example.com" }
 // caller gives up after a time that no call takes, so that no test hangs.
 var caller = &http.Client{Timeout: 2 * time.Minute}
 
-// Call makes a call, and checks that the OpenAPI document tells of its answer. A body that is a string or bytes is sent as it is, anything else as JSON. headers are pairs of name and value; an empty
-// value leaves out a header that would be sent otherwise.
+// Call makes a call, and checks that the OpenAPI document tells of its answer. A body that is a string or bytes is sent as it is, anything else as
+// JSON; headers are pairs of name and value, of which an empty value leaves the header out.
 func (c *Client) Call(method, path string, body any, headers ...string) *Answer {
 	c.Service.T.Helper()
 	var reader io.Reader

@@ -127,9 +127,8 @@ func OwnEngineURL(t testing.TB) string {
 // Generous are rate limits that no test reaches.
 var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
-// Start starts a service with its settings, over a database and an event store that may have been used before. Limits that are not set are
-// Generous. It returns when the service is healthy and
-// has built its read models.
+// Start starts a service over a database and an event store that may have been used before, and returns when it is healthy and has built its read
+// models. Limits that are not set are Generous.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
 	if err := node.Migrate(t.Context(), databaseURL, log); err != nil {

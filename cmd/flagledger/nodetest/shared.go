@@ -20,8 +20,8 @@ var shared struct {
 // atEnd has the cleanups that wait for the end of the process.
 var atEnd process
 
-// Shared is one service for all tests of the process that ask for it. They have people and tenants of their own, change nothing of the whole
-// service, and take nothing for granted that others may do. The package's TestMain must call Main.
+// Shared is one service for all tests of the process that ask for it: each works with people and tenants of its own, and changes nothing of the whole
+// service. The package's TestMain must call Main.
 func Shared(t testing.TB) *Service {
 	t.Helper()
 	if testing.Short() {

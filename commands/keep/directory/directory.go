@@ -33,8 +33,8 @@ func databaseError(err error) error {
 	return keep.DatabaseError("the directory cannot be reached", err)
 }
 
-// SetContact notes whom to write to about a tenant. nil changes nothing, and an empty text clears. Without an email, that of the tenant's creator
-// is shown.
+// SetContact notes whom to write to about a tenant: nil changes nothing, and an empty text clears. Without an email, that of the tenant's creator is
+// shown.
 func (d *Directory) SetContact(ctx context.Context, tenantID string, email, name *string) error {
 	_, err := d.db.Exec(ctx, `insert into keep.tenant_contacts as c values ($1, nullif($2, ''), nullif($3, ''))
 		on conflict (tenant_id) do update set

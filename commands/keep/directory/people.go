@@ -33,8 +33,8 @@ func (d *Directory) Email(ctx context.Context, userID string) (email string, err
 	return email, databaseError(err)
 }
 
-// SaveProfile notes a person's name and address as the identity provider tells them. A verified address stays verified, whatever an older
-// token says, and is taken from anybody else who has it; one that is not verified is not. It reports whether the person was not known before.
+// SaveProfile notes a person's name and address as the identity provider tells them, and reports whether the person was not known before. A verified
+// address stays verified, whatever an older token says, and is taken from anybody else who has it.
 func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
 	note := func(email string) error {
 		err := d.db.QueryRow(ctx, `
@@ -65,7 +65,8 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 	return isNew, nil
 }
 
-// SaveDemoPeople notes the names and addresses of people who have no account. The addresses are nobody's, and do not count as verified. It may be repeated.
+// SaveDemoPeople notes the names and addresses of people who have no account; it may be repeated. The addresses are nobody's, and do not count as
+// verified.
 func (d *Directory) SaveDemoPeople(ctx context.Context, people []commands.DemoPerson) error {
 	var ids, emails, names []string
 	for _, p := range people {

@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Requests and answers may hold secrets, such as a password. Of a request only a MAC is kept, and answers are encrypted. The keys of both are derived
-// from the Idempotency-Key, which is not kept, so that the database alone shows neither, as long as Idempotency-Keys are hard to guess.
+// Requests and answers may hold secrets, such as a password: of a request only a MAC is kept, and answers are encrypted. The keys of both are derived
+// from the Idempotency-Key, which is not kept, so the database alone shows neither.
 
 const saltBytes = 16
 

@@ -21,8 +21,8 @@ type Device struct {
 
 const deviceColumns = `token, name, type, created_at, last_seen_at`
 
-// Register adds a device to a person's or, if its token is known, updates it. It reports whether the device is new to the person. One of another person
-// passes to this one, and takes along nothing that waited for it. Of more than 20 devices the one goes that was not seen for longest.
+// Register adds a device to a person's, or updates one that they have, and reports whether it is new to them. One of another person passes to this
+// one without what waited for it; of more than 20 the one goes that was not seen for longest.
 func (b *Inbox) Register(ctx context.Context, userID string, d Device) (registered Device, isNew bool, err error) {
 	err = pgx.BeginFunc(ctx, b.db, func(tx pgx.Tx) error {
 		if err := lockPerson(ctx, tx, userID); err != nil {

@@ -70,8 +70,8 @@ func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 	return err
 }
 
-// Add adds a notification and has it pushed to the person's devices, in one transaction. If there is one with its id, that is returned and nothing is added.
-// Beyond 200 notifications of its tenant, and beyond 1,000 in all, the oldest that have been read go, and else the oldest. The error is NotFound for a person who is not known.
+// Add adds a notification and has it pushed, in one transaction; if there is one with its id, that is returned and nothing is added. Beyond 200 of
+// its tenant and 1,000 in all, the oldest that have been read go, and else the oldest; the error is NotFound for a person who is not known.
 func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added commands.Notification, err error) {
 	if n.Data == nil {
 		n.Data = map[string]string{}

@@ -52,8 +52,7 @@ type key struct {
 	sealing   []byte // derived from it
 }
 
-// Open reads the keys, and makes the first one where there is none. now tells the time. Nodes that start at once make one key
-// between them.
+// Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. now tells the time.
 func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *slog.Logger) (*Keys, error) {
 	k := &Keys{pool: pool, now: now, log: log}
 	k.load = k.fetch

@@ -54,8 +54,8 @@ func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, ex
 	return text, expires, nil
 }
 
-// Verify reads a token of a kind into private, and returns the claims that every token has; exactly one text passes for each token. A token
-// that is not valid, for whatever reason, is Unauthenticated. Tokens are signed with RS256 (RFC 7518); clocks may differ by 10 s.
+// Verify reads a token of a kind into private, and returns the claims that every token has; exactly one text passes for each token, and any that is
+// not valid is Unauthenticated. Tokens are signed with RS256 (RFC 7518), and clocks may differ by 10 s.
 func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
 	return Verify(ctx, kind, func(ctx context.Context, id string) (*rsa.PublicKey, error) {
 		by, err := k.find(ctx, id)

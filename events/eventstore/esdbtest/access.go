@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// RequireCredentials lets only one user read and append. As with a real server, anyone may still ask for gossip and the server's version. It
-// may be called again, with other credentials; subscriptions that have begun go on.
+// RequireCredentials lets only one user read and append, while anyone may still ask for gossip and the version, as with a real server. Called once
+// more with other credentials, it lets subscriptions that have begun go on.
 func (s *Server) RequireCredentials(user, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

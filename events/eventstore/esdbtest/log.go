@@ -40,8 +40,8 @@ const (
 	anything
 )
 
-// log is all events in order. Positions grow like offsets in a file. The events of one append share a commit position after the last of them, as
-// in an explicit transaction, so that a test fails which confuses the two halves of a position.
+// log is all events in order, with positions that grow like offsets in a file. The events of one append share a commit position after the last of
+// them, so that a test fails which confuses the two halves of a position.
 type log struct {
 	mu      sync.Mutex
 	end     uint64
