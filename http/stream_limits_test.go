@@ -179,12 +179,9 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 	return c, err
 }
 
-func TestASlowReaderIsDropped(t *testing.T) {
-	nodetest.RunOnce(t)
-	s := streaming(t, flagledgerhttp.StreamLimits{Write: time.Second, Heartbeat: time.Millisecond})
-	me := s.SignUp("me@example.com")
-	server := httptest.NewUnstartedServer(nil)
-	server.Config = s.Node.API.Server()
+// dialUnread starts a server and returns a connection to it that holds little of what is not read.
+func dialUnread(t *testing.T, server *httptest.Server) net.Conn {
+	t.Helper()
 	server.Listener = smallBuffers{server.Listener}
 	server.Start()
 	t.Cleanup(server.Close)
@@ -196,6 +193,16 @@ func TestASlowReaderIsDropped(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(1); err != nil {
 		t.Fatal(err)
 	}
+	return conn
+}
+
+func TestASlowReaderIsDropped(t *testing.T) {
+	nodetest.RunOnce(t)
+	s := streaming(t, flagledgerhttp.StreamLimits{Write: time.Second, Heartbeat: time.Millisecond})
+	me := s.SignUp("me@example.com")
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = s.Node.API.Server()
+	conn := dialUnread(t, server)
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\n\r\n", streamPath, me.Token, me.Tenant)
 	other := listen(me)
 	s.Eventually("the streams are open", func() bool { return openStreams(s) == "2" })
@@ -220,17 +227,7 @@ func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
 			close(closed)
 		}
 	}
-	server.Listener = smallBuffers{server.Listener}
-	server.Start()
-	t.Cleanup(server.Close)
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.(*net.TCPConn).SetReadBuffer(1); err != nil {
-		t.Fatal(err)
-	}
+	conn := dialUnread(t, server)
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", "/openapi.json")
 	select {
 	case <-closed:

@@ -105,6 +105,19 @@ func (w *world) wantJobs(members ...string) {
 	}
 }
 
+// followed is a world whose log a node has followed that has stopped since, over the invitations of some members.
+func followed(t *testing.T, members ...string) *world {
+	t.Helper()
+	w := newWorld(t)
+	_, stop := w.follow(w.store)
+	for _, m := range members {
+		w.invite(m)
+	}
+	w.wantJobs(members...)
+	stop()
+	return w
+}
+
 // What had happened before the first start has no consequences any more, and what happens while no node runs has them later.
 func TestReactionsBeginAtTheHeadOfTheLog(t *testing.T) {
 	t.Parallel()
@@ -154,11 +167,7 @@ func (e engine) Log(ctx context.Context) (events.Log, error) {
 
 func TestAnotherEngineBeginsAtItsHead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	_, stop := w.follow(w.store)
-	w.invite("1")
-	w.wantJobs("1")
-	stop()
+	w := followed(t, "1")
 	w.invite("missed")
 	w.follow(engine{w.store})
 	w.invite("2")
@@ -203,12 +212,7 @@ func TestAnotherLogOfTheSameEngineBeginsAtItsHead(t *testing.T) {
 // A log that was restored from an older copy ends before the checkpoint.
 func TestARestoredLogBeginsAtItsHead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	_, stop := w.follow(w.store)
-	w.invite("1")
-	w.invite("2")
-	w.wantJobs("1", "2")
-	stop()
+	w := followed(t, "1", "2")
 	for _, sql := range []string{
 		`alter table events.event disable trigger all`, `delete from events.event where position > 1`, `update events.head set position = 1`,
 	} {
@@ -238,11 +242,7 @@ func (h hooked) Head(ctx context.Context) (events.Position, error) {
 // Of two nodes that find another log at once, the one that replaces the checkpoint tells of it.
 func TestOneNodeTellsOfAnotherLog(t *testing.T) {
 	t.Parallel()
-	w, other := newWorld(t), newWorld(t)
-	_, stop := w.follow(w.store)
-	w.invite("1")
-	w.wantJobs("1")
-	stop()
+	w, other := followed(t, "1"), newWorld(t)
 	other.invite("of the other log")
 	log := slog.New(slog.DiscardHandler)
 	quick := reactions.New(w.pool, other.store, w.jobs, log)
@@ -262,11 +262,7 @@ func TestOneNodeTellsOfAnotherLog(t *testing.T) {
 // A fact that nothing can be made of does not keep others from being handled.
 func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	_, stop := w.follow(w.store)
-	w.invite("1")
-	w.wantJobs("1")
-	stop()
+	w := followed(t, "1")
 	w.invite("2")
 	w.invite("\x00") // Postgres takes no such text in a job
 	w.invite("3")

@@ -3,7 +3,6 @@ package node_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,33 +35,6 @@ func unavailable(t *testing.T, me *nodetest.Client, key string) {
 	t.Logf("503 after %v", time.Since(began).Round(time.Millisecond))
 }
 
-// evaluating evaluates a flag until the returned function is called, which tells how often, and fails the test if one was refused.
-func evaluating(t *testing.T, me *nodetest.Client, key string) (stop func()) {
-	t.Helper()
-	end := make(chan struct{})
-	var done sync.WaitGroup
-	var n atomic.Int64
-	done.Go(func() {
-		for {
-			select {
-			case <-end:
-				return
-			default:
-			}
-			if a := me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`); a.Status != http.StatusOK || a.Object()["value"] != true {
-				t.Errorf("an evaluation was refused: %d %s", a.Status, a.Body)
-				return
-			}
-			n.Add(1)
-		}
-	})
-	return func() {
-		close(end)
-		done.Wait()
-		t.Logf("%d evaluations meanwhile", n.Load())
-	}
-}
-
 func TestAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
@@ -70,7 +42,7 @@ func TestAnOutageOfTheEventStore(t *testing.T) {
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
 	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
-	stop := evaluating(t, me, "on")
+	stop := keepEvaluating(t, me, map[string]string{"on": `"value":true`})
 	server.Stop()
 	for i := range 3 {
 		unavailable(t, me, fmt.Sprintf("lost-%d", i))
@@ -116,7 +88,7 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
 	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
-	stop := evaluating(t, me, "on")
+	stop := keepEvaluating(t, me, map[string]string{"on": `"value":true`})
 	defer stop()
 	servers[0].Freeze()
 	servers[1].Elect()
@@ -162,7 +134,7 @@ func TestASlowEventStore(t *testing.T) {
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
 	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
-	stop := evaluating(t, me, "on")
+	stop := keepEvaluating(t, me, map[string]string{"on": `"value":true`})
 	server.SetDelay(10 * time.Second)
 	unavailable(t, me, "slow") // the deadline of a write is 5 s
 	server.SetDelay(0)

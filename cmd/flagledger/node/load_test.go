@@ -3,37 +3,42 @@ package node_test
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// latencies collects how long calls took, from several goroutines.
-type latencies struct {
-	mu   sync.Mutex
-	list []time.Duration
-}
-
-func (l *latencies) add(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, d)
-}
-
-func (l *latencies) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	slices.Sort(l.list)
-	at := func(percent int) time.Duration {
-		return l.list[min(len(l.list)*percent/100, len(l.list)-1)].Round(100 * time.Microsecond)
+// keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer what is wanted of its flag.
+func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var took nodetest.Samples
+	var callers sync.WaitGroup
+	for key, value := range want {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				r := c.Attempt("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u1"}`)
+				took.Add(r.Took)
+				if r.Status != 200 || !strings.Contains(r.Body, value) {
+					t.Errorf("evaluation of %s: %v", key, r)
+					return
+				}
+				if r := c.Attempt("GET", "/health", ""); r.Status != 200 {
+					t.Errorf("health: %v", r)
+					return
+				}
+			}
+		})
 	}
-	if len(l.list) == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d calls, p50 %v, p99 %v, worst %v", len(l.list), at(50), at(99), at(100))
+	return sync.OnceFunc(func() {
+		cancel()
+		callers.Wait()
+		t.Logf("evaluations: %v", &took)
+	})
 }
 
 // load is writers that write without pause and remember what came of each write: each is acknowledged, or nobody knows. Odd ones create a flag, even ones

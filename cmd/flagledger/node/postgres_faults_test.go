@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -55,35 +54,6 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	c.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u1"}`).Want(200)
 }
 
-// keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer what is wanted of its flag.
-func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var took latencies
-	var callers sync.WaitGroup
-	for key, value := range want {
-		callers.Go(func() {
-			for ctx.Err() == nil {
-				r := c.Attempt("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u1"}`)
-				took.add(r.Took)
-				if r.Status != 200 || !strings.Contains(r.Body, value) {
-					t.Errorf("evaluation of %s: %v", key, r)
-					return
-				}
-				if r := c.Attempt("GET", "/health", ""); r.Status != 200 {
-					t.Errorf("health: %v", r)
-					return
-				}
-			}
-		})
-	}
-	return sync.OnceFunc(func() {
-		cancel()
-		callers.Wait()
-		t.Logf("evaluations: %v", &took)
-	})
-}
-
 // allUnavailable makes all kinds of calls that need Postgres, four times each. They must answer 503 with Retry-After.
 func allUnavailable(t *testing.T, c *nodetest.Client) {
 	t.Helper()
@@ -110,16 +80,16 @@ func allUnavailable(t *testing.T, c *nodetest.Client) {
 		},
 		"sign-ins": {call("POST", "/auth/signin", fmt.Sprintf(`{"email":"me@example.com","password":%q}`, nodetest.Password))},
 	}
-	took := map[string]*latencies{}
+	took := map[string]*nodetest.Samples{}
 	var calling sync.WaitGroup
 	for kind, list := range calls {
-		l := &latencies{}
+		l := &nodetest.Samples{}
 		took[kind] = l
 		for _, call := range list {
 			calling.Go(func() {
 				for i := range 4 {
 					r := call(i)
-					l.add(r.Took)
+					l.Add(r.Took)
 					if r.Status != 503 || r.Header.Get("Retry-After") == "" {
 						t.Errorf("one of the %s: %v", kind, r)
 					}
@@ -195,7 +165,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 	l := startLoad(c, 6)
 	l.more(20)
 	recordCommits(t, connect(t, p.URL()))
-	var back latencies
+	var back nodetest.Samples
 	// kill reports whether commits of read models were taken back. Those of the last writes are, as a rule, where no later fact brings them to the disk.
 	started := time.Now()
 	kill := func(afterWrites bool) (undone bool) {
@@ -219,7 +189,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 		after := recordedCommits(t, connect(t, p.URL()))
 		release()
 		l.more(20)
-		back.add(time.Since(began))
+		back.Add(time.Since(began))
 		return slices.ContainsFunc(before, func(id string) bool { return !slices.Contains(after, id) })
 	}
 	killed, undone := 0, 0

@@ -2,8 +2,6 @@ package nodetest
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,30 +15,6 @@ import (
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
 )
-
-// Samples collects durations from several goroutines.
-type Samples struct {
-	mu   sync.Mutex
-	List []time.Duration
-}
-
-// Add adds a duration.
-func (s *Samples) Add(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.List = append(s.List, d)
-}
-
-// Percentile is the duration that so many percent do not exceed.
-func (s *Samples) Percentile(percent int) time.Duration {
-	slices.Sort(s.List)
-	return s.List[min(len(s.List)*percent/100, len(s.List)-1)]
-}
-
-// Report adds a percentile to a benchmark's figures, in milliseconds.
-func (s *Samples) Report(b *testing.B, percent int) {
-	b.ReportMetric(float64(s.Percentile(percent).Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
-}
 
 // BenchStore opens an event store with an empty log.
 func BenchStore(b *testing.B) (string, *postgres.Store) {
