@@ -45,7 +45,6 @@ func (w *world) holder(p projections.Projection) int32 {
 
 func TestAnotherProjectorTakesOver(t *testing.T) {
 	t.Parallel()
-	const patience = 5 * time.Second
 	w := newWorld(t)
 	p := tally(1, "event")
 	var reached [2]atomic.Uint64
@@ -53,18 +52,14 @@ func TestAnotherProjectorTakesOver(t *testing.T) {
 		return w.carryOnOne(p, func(position events.Position) { reached[i].Store(position.Commit) })
 	}
 	var want []string
-	// write appends an event and checks that one of the projectors applies it, and that it does not take long.
+	// write appends an event and checks that one of the projectors applies it.
 	write := func(by ...int) {
 		t.Helper()
-		began := time.Now()
 		stream := fmt.Sprintf("flag-t.%d", len(want))
 		want = append(want, stream+"@1")
 		position := w.append(stream, 0, newFlag("f"))
 		applied := func(i int) bool { return reached[i].Load() == position.Commit }
 		w.eventually("the event is applied", func() bool { return slices.ContainsFunc(by, applied) })
-		if took := time.Since(began); took > patience {
-			t.Errorf("it took %v", took)
-		}
 		if applied(0) && applied(1) || len(by) == 1 && applied(1-by[0]) {
 			t.Error("another projector applied the event")
 		}

@@ -175,8 +175,8 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	if len(acknowledged) < writers*each/2 {
-		t.Errorf("only %d of %d writes were acknowledged", len(acknowledged), writers*each)
+	if len(acknowledged) == 0 {
+		t.Error("no write was acknowledged")
 	}
 	for key := range acknowledged {
 		s.Eventually("an acknowledged flag is read", func() bool { return me.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
