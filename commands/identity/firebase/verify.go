@@ -32,6 +32,8 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	var subject string
 	var expires time.Time
 	if p.o.Emulator != "" {
+		ctx, cancel := context.WithTimeout(ctx, callTakes)
+		defer cancel()
 		token, err := p.auth.VerifyIDToken(ctx, text)
 		if err != nil {
 			return commands.Claims{}, notAdmitted(err)
