@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/puzpuzpuz/xsync/v4"
 )
@@ -31,7 +30,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 			// An answer without a body, such as that to HEAD, is written once the handler has returned.
 			status, route := cmp.Or(req.writer.status, http.StatusOK), req.route.RoutePattern()
 			if route == "" || status == http.StatusNotFound && route == "/*" {
-				route = unknownRoute
+				route = "unknown"
 			}
 			took := time.Since(began)
 			if route != streamRoute || status != http.StatusOK { // a stream takes as long as it is wanted
@@ -41,33 +40,22 @@ func (a *API) observe(next http.Handler) http.Handler {
 			if status < 400 && evaluates(route) {
 				level = slog.LevelDebug // thousands a second
 			}
-			if status == http.StatusTooManyRequests || preflight(r) || req.unsigned {
+			if status == http.StatusTooManyRequests || preflight(r) || route == webhookRoute && status == http.StatusBadRequest {
 				level = slog.LevelDebug // as many as somebody sends
 			}
 			if a.Log.Enabled(r.Context(), level) {
 				req.log().Log(r.Context(), level, "request",
-					"method", r.Method, "path", a.loggedPath(r, route), "status", status, "took", took, "bytes", req.writer.bytes)
+					"method", r.Method, "path", loggedPath(r.URL.Path), "status", status, "took", took, "bytes", req.writer.bytes)
 			}
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// unknownRoute stands for the paths that no route takes.
-const unknownRoute = "unknown"
-
-// loggedPath is the path of a request, or its route alone where the path can hold what nobody may see: the token of a device, which whoever has it can send
-// to, an address, or whatever stands in a path that no route takes.
-func (a *API) loggedPath(r *http.Request, route string) string {
-	path := r.URL.EscapedPath()
-	if route == unknownRoute { // or refused before it got to its route
-		return cmp.Or(a.router.Find(chi.NewRouteContext(), r.Method, path), unknownRoute)
-	}
-	special := func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("/._-", c)
-	}
-	if strings.HasSuffix(route, "/{token}") || strings.HasSuffix(route, "*") || strings.ContainsFunc(path, special) {
-		return route
+// loggedPath is a path without the device token that it may end with: whoever has one can send to the device.
+func loggedPath(path string) string {
+	if strings.HasPrefix(path, devicesRoute+"/") {
+		return devicesRoute + "/{token}"
 	}
 	return path
 }

@@ -44,7 +44,7 @@ func NewProgress(list []Projection) *Progress {
 	return p
 }
 
-// SnapshotReached notes a page that the snapshot of this node holds. Pages come in order, from the beginning of the log.
+// SnapshotReached notes a page that the snapshot of this node holds. Pages come in order, from the beginning of the log or where the snapshot began.
 func (p *Progress) SnapshotReached(page events.Page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,6 +59,18 @@ func (p *Progress) SnapshotReached(page events.Page) {
 		}
 	}
 	p.snapshot = page.Next
+	p.wake()
+}
+
+// SnapshotBegan notes that the snapshot of this node begins at a checkpoint, with all that is before it. Nothing tells which read models follow that, so all count as if
+// they followed the last event of it.
+func (p *Progress) SnapshotBegan(c events.Checkpoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.logID, p.snapshot = c.LogID, c.Position
+	for _, m := range p.models {
+		m.last = c.Position
+	}
 	p.wake()
 }
 

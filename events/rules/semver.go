@@ -27,6 +27,15 @@ func ParseSemanticVersion(text string) (v SemanticVersion, ok bool) {
 	return v, true
 }
 
+// String returns the version as ParseSemanticVersion reads it, without build metadata.
+func (v SemanticVersion) String() string {
+	text := v.major + "." + v.minor + "." + v.patch
+	if v.prerelease != "" {
+		text += "-" + v.prerelease
+	}
+	return text
+}
+
 // Compare returns -1, 0 or 1 if v is before, equal to or after other.
 func (v SemanticVersion) Compare(other SemanticVersion) int {
 	if c := cmp.Or(compareNumbers(v.major, other.major), compareNumbers(v.minor, other.minor), compareNumbers(v.patch, other.patch)); c != 0 {

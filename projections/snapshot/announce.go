@@ -33,7 +33,7 @@ func (s *Snapshot) AnnounceWhenShown(shown func(ctx context.Context, position ev
 
 // announce tells listeners of a page, now or when lists show it.
 func (s *Snapshot) announce(a announcement) {
-	if s.announcer == nil || !s.live {
+	if s.announcer == nil || !s.live.Load() {
 		s.changes.publish(a)
 		return
 	}

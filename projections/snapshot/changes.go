@@ -33,6 +33,7 @@ type changes struct {
 	count           uint64          // of all changes so far: the number of the last one
 	evictedPosition events.Position // of the last change that is no longer in ring
 	position        events.Position // listeners have been told of all changes up to it
+	start           events.Position // changes up to it were never here: the snapshot began with its copy on disk
 	held            events.Position // the snapshot holds all changes up to it, of which the last may not have been told yet
 
 	// The changes of the page that is being applied. Only Run uses them.
@@ -202,7 +203,7 @@ func (l *Listener) Next() Update {
 	c := l.changes
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	update := Update{Position: c.position, More: l.tenant.feed.more, Gap: l.position.Compare(c.held) > 0}
+	update := Update{Position: c.position, More: l.tenant.feed.more, Gap: l.position.Compare(c.held) > 0 || l.position.Compare(c.start) < 0}
 	if !update.Gap && l.position.Compare(c.position) > 0 {
 		update.Position = l.position
 		return update

@@ -104,7 +104,7 @@ func compileTest(name events.Operator, values []json.RawMessage, known patterns)
 		texts, err := operands(values, rules.ReadText)
 		return affix{relation: relation, values: texts}, err
 	case rules.Pattern:
-		compiled, err := operands(values, known.compile)
+		compiled, err := operands(values, known.read)
 		return matches{patterns: compiled}, err
 	case rules.Number:
 		numbers, err := operands(values, readNumber)

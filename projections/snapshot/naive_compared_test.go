@@ -20,6 +20,7 @@ type both struct {
 	naive    naive
 	facts    events.Revision
 	rules    map[string][]events.Rule // by environment id, as they are written
+	applied  []events.Recorded
 }
 
 func newBoth() *both { return &both{snapshot: of()} }
@@ -42,6 +43,7 @@ func (b *both) apply(fact events.Fact) {
 		b.rules[fact.Environment.ID] = events.ApplyRules(b.rules[fact.Environment.ID], fact, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
 	}
 	e := events.Recorded{Event: event, Stream: events.FlagStream("t", "k"), Revision: b.facts, Name: stored.Name}
+	b.applied = append(b.applied, e)
 	b.snapshot.apply(events.Page{Events: []events.Recorded{e}}, slog.New(slog.DiscardHandler))
 	b.naive.apply(int(b.facts), stored.Name, parse(stored.Data))
 }

@@ -30,11 +30,15 @@ type pattern struct {
 // patterns are the regular expressions that a flag already has. Compiling is slow, and most expressions of a rule that changes stay the same.
 type patterns map[string]*pattern
 
-func (known patterns) compile(value json.RawMessage) (*pattern, error) {
+func (known patterns) read(value json.RawMessage) (*pattern, error) {
 	text, err := rules.ReadText(value)
 	if err != nil {
 		return nil, err
 	}
+	return known.compile(text)
+}
+
+func (known patterns) compile(text string) (*pattern, error) {
 	if known[text] == nil {
 		size, err := rules.RegexpSize(text)
 		if err != nil {

@@ -32,9 +32,14 @@ type Snapshot struct {
 	engine   string                 // of the store, once Run has begun
 	logMark  atomic.Pointer[string] // is part of positions as text, so that those of another log are not taken
 	ready    chan struct{}
-	live     bool
+	isReady  sync.Once
+	live     atomic.Bool // all of the log was in the snapshot at some time
+
+	applying sync.Mutex // held while a page is applied
+	logID    string     // of the log that the snapshot holds, as in events.Checkpoint
 
 	announcer *announcer // nil where listeners are told at once
+	copy      *diskCopy  // nil without one
 }
 
 // New returns an empty snapshot.
@@ -57,22 +62,30 @@ func New() *Snapshot {
 // stays, and Run subscribes again from there.
 func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
 	s.engine = store.Engine()
+	var beside sync.WaitGroup
 	if s.announcer != nil {
-		var announcing sync.WaitGroup
-		defer announcing.Wait()
-		announcing.Go(func() { s.announcer.run(ctx, s.changes.publish) })
+		beside.Go(func() { s.announcer.run(ctx, s.changes.publish) })
 	}
+	if s.copy != nil {
+		s.begin(ctx, store, log)
+		beside.Go(func() { s.serveWithout(ctx, store, log) })
+		beside.Go(func() { s.copy.keep(ctx, s, log) })
+	}
+	s.follow(ctx, store, applied, log)
+	beside.Wait()
+	if s.copy != nil {
+		s.copy.save(s, func(time.Duration) error { return nil }, log)
+	}
+}
+
+// follow applies the log until ctx ends.
+func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
 	retry := &backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}
 	retry.Reset()
 	for ctx.Err() == nil {
-		var failure error
-		for page, err := range store.Subscribe(ctx, s.Position()) {
-			if failure = err; err != nil {
-				break
-			}
-			retry.Reset()
-			s.apply(page, log)
-			applied(page)
+		failure := s.confirm(ctx, store, log)
+		if failure == nil {
+			failure = s.followOnce(ctx, store, retry.Reset, applied, log)
 		}
 		if ctx.Err() != nil {
 			return
@@ -86,7 +99,20 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 	}
 }
 
-// Ready is closed once the snapshot holds all that was in the log when it started.
+// followOnce applies the log until it cannot be read.
+func (s *Snapshot) followOnce(ctx context.Context, store events.Store, progressed func(), applied func(events.Page), log *slog.Logger) error {
+	for page, err := range store.Subscribe(ctx, s.Position()) {
+		if err != nil {
+			return err
+		}
+		progressed()
+		s.apply(page, log)
+		applied(page)
+	}
+	return nil
+}
+
+// Ready is closed once the snapshot holds all that was in the log when it started, or what its copy on disk holds while the event store cannot be reached.
 func (s *Snapshot) Ready() <-chan struct{} { return s.ready }
 
 // Position returns the position that the snapshot has reached: it holds all events up to it.
@@ -118,22 +144,31 @@ func handle[F events.Fact](apply func(*Snapshot, events.Recorded, F) error) hand
 
 // apply applies a page. Only Run calls it.
 func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
+	s.applying.Lock()
+	defer s.applying.Unlock()
 	for _, e := range page.Events {
 		if err := s.applyEvent(e); err != nil {
 			s.faults.Add(1)
 			log.Error("the snapshot could not apply an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
 		}
 	}
-	if len(page.Events) > 0 && *s.logMark.Load() == "" {
-		id := page.Events[0].ID.String()
-		s.logMark.Store(new("-" + id[len(id)-12:]))
+	if len(page.Events) > 0 && s.logID == "" {
+		s.setLogID(events.LogID(page.Events[0]))
 	}
 	s.position.Store(&page.Next)
 	s.announce(s.changes.take(page.Next))
-	if page.Live && !s.live {
-		s.live = true
-		close(s.ready)
+	if page.Live && !s.live.Load() {
+		s.live.Store(true)
+		s.becomeReady()
 	}
+}
+
+func (s *Snapshot) becomeReady() { s.isReady.Do(func() { close(s.ready) }) }
+
+func (s *Snapshot) setLogID(id string) {
+	s.logID = id
+	first, _, _ := strings.Cut(id, " ")
+	s.logMark.Store(new("-" + first[max(0, len(first)-12):]))
 }
 
 func (s *Snapshot) applyEvent(e events.Recorded) error {

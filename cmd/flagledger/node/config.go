@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -113,6 +114,9 @@ func Load() (Config, error) {
 	}
 	return c, nil
 }
+
+// snapshotFile is where the copy of the snapshot on disk is.
+func (c Config) snapshotFile() string { return filepath.Join(c.Data, "snapshot") }
 
 const (
 	sandboxDays    = 14

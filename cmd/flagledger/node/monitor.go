@@ -64,6 +64,9 @@ func (m *monitor) run(ctx context.Context) {
 
 func (m *monitor) observe(ctx context.Context) {
 	o := *m.current.Load()
+	if written, from := m.snapshot.FromDisk(); from {
+		o.upToDate = written
+	}
 	headErr := within(ctx, headTimeout, func(ctx context.Context) error {
 		head, err := m.store.Head(ctx)
 		if err == nil && m.snapshot.Position().Compare(head) >= 0 {
@@ -117,6 +120,7 @@ func (m *monitor) health() []string {
 	if n := m.snapshot.Faults(); n > 0 {
 		list = append(list, fmt.Sprintf("the snapshot left out %d events", n))
 	}
+	list = append(list, m.snapshot.Troubles(time.Now())...)
 	return append(list, o.jobs.health()...)
 }
 

@@ -3,7 +3,9 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -138,6 +140,12 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.live, p.progress = snapshot.New(), projections.NewProgress(models.All())
 	p.live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
+	if p.Data != "" {
+		if err := os.MkdirAll(p.Data, 0o755); err != nil { // see embedded: its Postgres may run as another user
+			return fmt.Errorf("FLAGLEDGER_DATA: %w", err)
+		}
+		p.live.KeepOnDisk(p.snapshotFile(), p.progress.SnapshotBegan)
+	}
 	p.writer, p.reads = commands.NewWriter(p.store, p.progress.Wait, p.Now), queries.New(p.pool)
 	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)

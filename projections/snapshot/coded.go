@@ -1,0 +1,282 @@
+package snapshot
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"flagledger/events"
+)
+
+// contents are all that a snapshot holds at a checkpoint, with what readers share: it is only read.
+type contents struct {
+	checkpoint events.Checkpoint
+	written    time.Time
+	tenants    []codedTenant
+	users      []codedUser
+	clients    []*Client
+	ended      []codedSession
+}
+
+type codedTenant struct {
+	id       string
+	state    tenantState
+	members  []codedMember
+	projects []codedProject
+	clients  []string
+	flags    []codedFlag
+}
+
+type codedMember struct {
+	userID string
+	role   events.Role
+}
+
+type codedProject struct {
+	id    string
+	flags int64
+}
+
+type codedFlag struct {
+	key  string
+	flag *Flag
+}
+
+type codedUser struct {
+	id string
+	*User
+}
+
+type codedSession struct {
+	session
+	until time.Time
+}
+
+// contents may be called while Run runs: events wait for as long as it takes, some 0.1 s for a million flags. It returns nil where events have been left out: what
+// they would have changed must be read again by the release that understands them.
+func (s *Snapshot) contents() *contents {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if s.Faults() > 0 {
+		return nil
+	}
+	all := &contents{checkpoint: events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position()}, written: time.Now()}
+	s.tenants.Range(func(_ string, t *Tenant) bool {
+		all.tenants = append(all.tenants, t.contents())
+		return true
+	})
+	s.users.Range(func(id string, u *User) bool {
+		all.users = append(all.users, codedUser{id, u})
+		return true
+	})
+	s.clients.Range(func(_ string, c *Client) bool {
+		all.clients = append(all.clients, c)
+		return true
+	})
+	s.ended.Range(func(of session, until time.Time) bool {
+		all.ended = append(all.ended, codedSession{of, until})
+		return true
+	})
+	return all
+}
+
+func (t *Tenant) contents() codedTenant {
+	coded := codedTenant{id: t.id, state: *t.state.Load(), clients: slices.Clone(t.clients), flags: make([]codedFlag, 0, t.flags.Size())}
+	t.members.Range(func(id string, role events.Role) bool {
+		coded.members = append(coded.members, codedMember{id, role})
+		return true
+	})
+	t.projects.Range(func(id string, p *project) bool {
+		coded.projects = append(coded.projects, codedProject{id, p.flags.Load()})
+		return true
+	})
+	t.flags.Range(func(key string, f *Flag) bool {
+		coded.flags = append(coded.flags, codedFlag{key, f})
+		return true
+	})
+	return coded
+}
+
+// The kinds of records. Each record stands for itself: they may be read in any order.
+const (
+	tenantRecord uint8 = iota
+	flagsRecord
+	usersRecord
+	clientsRecord
+	sessionsRecord
+)
+
+const perRecord = 100 // flags, users, clients or sessions
+
+// records yields what writes each record.
+func (all *contents) records() iter.Seq[func(*coder)] {
+	return func(yield func(func(*coder)) bool) {
+		for i := range all.tenants {
+			t := &all.tenants[i]
+			if !yield(func(c *coder) { c.record(tenantRecord); c.tenant(t) }) {
+				return
+			}
+			for part := range slices.Chunk(t.flags, perRecord) {
+				if !yield(func(c *coder) { c.record(flagsRecord); c.flags(&t.id, &part) }) {
+					return
+				}
+			}
+		}
+		for part := range slices.Chunk(all.users, perRecord) {
+			if !yield(func(c *coder) { c.record(usersRecord); codeList(c, &part, c.user) }) {
+				return
+			}
+		}
+		for part := range slices.Chunk(all.clients, perRecord) {
+			if !yield(func(c *coder) { c.record(clientsRecord); codeList(c, &part, c.client) }) {
+				return
+			}
+		}
+		for part := range slices.Chunk(all.ended, perRecord) {
+			if !yield(func(c *coder) { c.record(sessionsRecord); codeList(c, &part, c.session) }) {
+				return
+			}
+		}
+	}
+}
+
+func (c *coder) record(kind uint8) { codeNumber(c, &kind) }
+
+// addRecord reads a record into a snapshot that nobody uses yet. Several may be read at once.
+func (s *Snapshot) addRecord(c *coder) {
+	var kind uint8
+	codeNumber(c, &kind)
+	switch kind {
+	case tenantRecord:
+		var coded codedTenant
+		if c.tenant(&coded); !c.bad {
+			s.addTenant(coded)
+		}
+	case flagsRecord:
+		var tenantID string
+		var flags []codedFlag
+		if c.flags(&tenantID, &flags); !c.bad {
+			t := s.addedTenant(tenantID)
+			for _, f := range flags {
+				t.flags.Store(f.key, f.flag)
+			}
+		}
+	case usersRecord:
+		var users []codedUser
+		if codeList(c, &users, c.user); !c.bad {
+			for _, u := range users {
+				s.users.Store(u.id, u.User)
+			}
+		}
+	case clientsRecord:
+		var clients []*Client
+		if codeList(c, &clients, c.client); !c.bad {
+			for _, client := range clients {
+				s.clients.Store(client.ID, client)
+			}
+		}
+	case sessionsRecord:
+		var ended []codedSession
+		if codeList(c, &ended, c.session); !c.bad {
+			for _, e := range ended {
+				s.ended.Store(e.session, e.until)
+			}
+		}
+	default:
+		c.fail()
+	}
+}
+
+// addedTenant is tenant, for several that read records at once.
+func (s *Snapshot) addedTenant(id string) *Tenant {
+	t, _ := s.tenants.LoadOrCompute(id, func() (*Tenant, bool) { return newTenant(id), false })
+	return t
+}
+
+func (s *Snapshot) addTenant(coded codedTenant) {
+	t := s.addedTenant(coded.id)
+	t.state.Store(&coded.state)
+	t.clients = coded.clients
+	for _, m := range coded.members {
+		t.members.Store(m.userID, m.role)
+	}
+	for _, p := range coded.projects {
+		added := &project{}
+		added.flags.Store(p.flags)
+		t.projects.Store(p.id, added)
+	}
+}
+
+func (c *coder) checkpoint(v *events.Checkpoint) {
+	codeText(c, &v.Engine)
+	codeText(c, &v.LogID)
+	codeNumber(c, &v.Position.Commit)
+	codeNumber(c, &v.Position.Prepare)
+}
+
+func (c *coder) tenant(t *codedTenant) {
+	codeText(c, &t.id)
+	c.boolean(&t.state.exists)
+	codeText(c, &t.state.name)
+	c.boolean(&t.state.sandbox)
+	c.instant(&t.state.sandboxEnd)
+	codeJSON(c, &t.state.subscription)
+	codeList(c, &t.state.environments, func(e *events.EnvironmentRef) {
+		codeText(c, &e.ID)
+		codeText(c, &e.Name)
+	})
+	codeList(c, &t.members, func(m *codedMember) {
+		codeText(c, &m.userID)
+		codeText(c, &m.role)
+	})
+	codeList(c, &t.projects, func(p *codedProject) {
+		codeText(c, &p.id)
+		codeNumber(c, &p.flags)
+	})
+	codeTexts(c, &t.clients)
+}
+
+func (c *coder) flags(tenantID *string, flags *[]codedFlag) {
+	codeText(c, tenantID)
+	codeList(c, flags, func(f *codedFlag) {
+		codeText(c, &f.key)
+		if !c.saving {
+			f.flag = &Flag{}
+		}
+		c.flag(f.flag)
+	})
+}
+
+func (c *coder) user(u *codedUser) {
+	if !c.saving {
+		u.User = &User{}
+	}
+	codeText(c, &u.id)
+	c.boolean(&u.Registered)
+	codeTexts(c, &u.Tenants)
+	codeText(c, &u.PlatformRole)
+	c.boolean(&u.Deactivated)
+	c.boolean(&u.Erased)
+	c.instant(&u.endedBefore)
+	codeText(c, &u.endedExcept)
+}
+
+func (c *coder) client(v **Client) {
+	if !c.saving {
+		*v = &Client{}
+	}
+	client := *v
+	codeText(c, &client.ID)
+	codeText(c, &client.TenantID)
+	codeTexts(c, &client.Scopes)
+	codeList(c, &client.secrets, func(s *secret) {
+		codeBytes(c, &s.hash)
+		c.instant(&s.until)
+	})
+}
+
+func (c *coder) session(v *codedSession) {
+	codeText(c, &v.userID)
+	codeText(c, &v.id)
+	c.instant(&v.until)
+}

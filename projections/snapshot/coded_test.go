@@ -1,0 +1,242 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unique"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"flagledger/events"
+	"flagledger/events/rules"
+)
+
+// difference tells how what two snapshots hold differs, down to each compiled condition.
+func difference(a, b *Snapshot) string {
+	x, y := plain(a), plain(b)
+	return gocmp.Diff(x, y, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(contents{}, "written"),
+		gocmp.Exporter(func(reflect.Type) bool { return true }),
+		gocmp.Comparer(sameValues[string]), gocmp.Comparer(sameValues[Number]),
+		gocmp.Comparer(func(a, b unique.Handle[string]) bool { return a == b }),
+		gocmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() }),
+		gocmp.Comparer(func(a, b func(string) (time.Time, bool)) bool { return (a == nil) == (b == nil) }),
+		gocmp.Comparer(func(a, b func(string) (rules.SemanticVersion, bool)) bool { return (a == nil) == (b == nil) }),
+	)
+}
+
+// sameValues compares sets. Whether one is a list or a map depends on how often its values were written.
+func sameValues[T comparable](a, b oneOf[T]) bool {
+	for _, v := range a.values() {
+		if !b.has(v) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.values(), func(v T) bool { return !a.has(v) })
+}
+
+type plainSnapshot struct {
+	contents
+	projects map[string]string
+}
+
+// plain puts what a snapshot holds in order.
+func plain(s *Snapshot) plainSnapshot {
+	p := plainSnapshot{*s.contents(), map[string]string{}}
+	for id, t := range s.projects {
+		p.projects[id] = t.id
+	}
+	slices.SortFunc(p.tenants, func(a, b codedTenant) int { return strings.Compare(a.id, b.id) })
+	for i := range p.tenants {
+		t := &p.tenants[i]
+		slices.SortFunc(t.members, func(a, b codedMember) int { return strings.Compare(a.userID, b.userID) })
+		slices.SortFunc(t.projects, func(a, b codedProject) int { return strings.Compare(a.id, b.id) })
+		slices.SortFunc(t.flags, func(a, b codedFlag) int { return strings.Compare(a.key, b.key) })
+	}
+	slices.SortFunc(p.users, func(a, b codedUser) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(p.clients, func(a, b *Client) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(p.ended, func(a, b codedSession) int {
+		return cmp.Or(strings.Compare(a.userID, b.userID), strings.Compare(a.id, b.id))
+	})
+	return p
+}
+
+// drawChange draws what happens to tenants, people, projects and clients, of which there are few.
+func drawChange(t *rapid.T) (stream string, fact events.Fact) {
+	pick := func(names ...string) string { return sample(t, names) }
+	tenant, user, project, client := pick("t", "t2"), pick("u1", "u2", "u3"), pick("p1", "p2"), pick("c1", "c2")
+	environment := sample(t, append(slices.Clip(theEnvironments), events.EnvironmentRef{ID: "e3", Name: "staging"}))
+	at := time.Date(2126, 1, 2, 3, 4, 5, rapid.IntRange(0, 2).Draw(t, "ns")*1_000_000, time.UTC)
+	role := sample(t, []events.Role{events.AdminRole, events.ViewerRole})
+	ofTenant := func(fact events.Fact) (string, events.Fact) { return events.TenantStream(tenant), fact }
+	ofUser := func(fact events.Fact) (string, events.Fact) { return events.UserStream(user), fact }
+	switch rapid.IntRange(0, 23).Draw(t, "change") {
+	case 0, 1:
+		return ofTenant(events.TenantCreated{ID: tenant, Name: pick("Acme", "Größe"), Sandbox: oneIn(t, 2), Plan: events.FreePlan, SandboxEndsAt: at})
+	case 2:
+		return ofTenant(events.EnvironmentAdded{Environment: environment})
+	case 3:
+		return ofTenant(events.EnvironmentDeleted{Environment: environment})
+	case 4:
+		return ofTenant(events.TenantUpdated{Name: &events.Change[string]{To: pick("A", "B")}})
+	case 5:
+		if oneIn(t, 3) {
+			return ofTenant(events.TenantDeleted{})
+		}
+		return ofTenant(events.MemberInvited{ID: user, Role: role})
+	case 6, 7:
+		return ofTenant(events.MemberAdded{UserID: user, Role: role})
+	case 8:
+		return ofTenant(events.MemberJoined{ID: "m", UserID: user, Role: role})
+	case 9:
+		return ofTenant(events.MemberRoleChanged{UserID: user, To: role})
+	case 10:
+		return ofTenant(events.MemberRemoved{UserID: user})
+	case 11:
+		return ofTenant(events.OAuthClientCreated{ClientID: client, Scopes: sample(t, [][]events.Scope{nil, {events.FlagsEvaluate, events.FlagsRead}}), SecretHash: []byte{1, 0, 255}})
+	case 12:
+		return ofTenant(events.OAuthSecretRotated{ClientID: client, SecretHash: []byte(pick("x", "y")), PreviousUntil: at})
+	case 13:
+		return ofTenant(events.OAuthClientDeleted{ClientID: client})
+	case 14:
+		return ofTenant(events.SubscriptionChanged{To: events.Subscription{ID: "sub", CustomerID: "cus", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: at, CancelAtPeriodEnd: oneIn(t, 2)}})
+	case 15:
+		return events.ProjectStream(project), events.ProjectCreated{ID: project, TenantID: map[string]string{"p1": "t", "p2": "t2"}[project]}
+	case 16:
+		return events.ProjectStream(project), events.ProjectDeleted{}
+	case 17:
+		return ofUser(events.UserRegistered{ID: user})
+	case 18:
+		return ofUser(events.SessionEnded{UserID: user, SessionID: pick("s1", "s2"), Until: at})
+	case 19:
+		return ofUser(events.SessionsEnded{Before: at, Except: pick("", "s1")})
+	case 20:
+		return ofUser(events.PlatformRoleChanged{To: sample(t, []events.PlatformRole{"", events.SuperUser})})
+	case 21:
+		return ofUser(events.UserDeactivated{})
+	case 22:
+		return ofUser(events.UserReactivated{})
+	default:
+		return ofUser(events.UserErased{})
+	}
+}
+
+// drawLog draws events of flags and of all else, mixed.
+func drawLog(t *rapid.T) (log []events.Recorded) {
+	var flags [][]events.Recorded
+	for _, key := range []string{"k", "k2"} {
+		var list []events.Recorded
+		project := sample(t, []string{"", "p1", "p2"})
+		for _, e := range drawFlag(t, func(*both) {}).applied {
+			if created, ok := e.Fact.(events.FlagCreated); ok {
+				created.ProjectID = project
+				e.Fact = created
+			}
+			e.Stream = events.FlagStream(sample(t, []string{"t", "t", "t", "t2"}), key)
+			list = append(list, e)
+		}
+		flags = append(flags, list)
+	}
+	revisions := map[string]events.Revision{}
+	for len(flags[0])+len(flags[1]) > 0 {
+		var e events.Recorded
+		if of := rapid.IntRange(0, 3).Draw(t, "of"); of < 2 && len(flags[of]) > 0 {
+			e, flags[of] = flags[of][0], flags[of][1:]
+		} else {
+			e.Stream, e.Fact = drawChange(t)
+		}
+		revisions[e.Stream]++
+		e.Revision, e.Time = revisions[e.Stream], time.Date(2026, 1, 1, 0, 0, len(log), 0, time.UTC)
+		e.Position = events.Position{Commit: uint64(len(log) + 1), Prepare: uint64(len(log) + 1)}
+		log = append(log, e)
+	}
+	return log
+}
+
+func (s *Snapshot) applyAll(list []events.Recorded) {
+	for _, e := range list {
+		s.apply(events.Page{Events: []events.Recorded{e}, Next: e.Position}, slog.New(slog.DiscardHandler))
+	}
+}
+
+func atOnce(time.Duration) error { return nil }
+
+// reloaded writes a snapshot to disk and reads it.
+func reloaded(t failer, s *Snapshot, path string) *Snapshot {
+	if _, err := s.contents().write(path, atOnce); err != nil {
+		t.Fatalf("%v", err)
+	}
+	f, read, err := readFile(context.Background(), path, func(*file) error { return nil })
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	r := New()
+	r.adopt(read, f.checkpoint)
+	return r
+}
+
+func TestASnapshotFromDiskIsTheSameAndGoesOnTheSame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot")
+	compared, faulty := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		log := drawLog(t)
+		saved := rapid.IntRange(1, len(log)).Draw(t, "saved after")
+		s := New()
+		s.applyAll(log[:saved])
+		if s.Faults() > 0 {
+			if faulty++; s.contents() != nil {
+				t.Fatalf("a snapshot that left out events would be written")
+			}
+			return
+		}
+		r := reloaded(t, s, path)
+		if d := difference(s, r); d != "" {
+			t.Fatalf("from disk (+): %s", d)
+		}
+		s.applyAll(log[saved:])
+		r.applyAll(log[saved:])
+		if s.Faults() != r.Faults() {
+			t.Fatalf("%d events are left out, from disk %d", s.Faults(), r.Faults())
+		}
+		if s.Faults() > 0 {
+			return
+		}
+		if d := difference(s, r); d != "" {
+			t.Fatalf("from disk, with the events that followed (+): %s", d)
+		}
+		compared++
+		sent := attributes(drawAttributes(t, 3))
+		for _, id := range []string{"t", "t2"} {
+			a, _ := s.tenants.Load(id)
+			b, _ := r.tenants.Load(id)
+			if a == nil || b == nil {
+				continue
+			}
+			a.flags.Range(func(key string, f *Flag) bool {
+				other, _ := b.Flag(key)
+				for _, e := range theEnvironments {
+					x := &Context{TargetingKey: "u", Attributes: sent}
+					want, wantErr := f.Evaluate(e.ID, x)
+					got, gotErr := other.Evaluate(e.ID, x)
+					if fmt.Sprintf("%+v %v", got, gotErr) != fmt.Sprintf("%+v %v", want, wantErr) {
+						t.Fatalf("%s serves %+v, %v, from disk %+v, %v", key, want, wantErr, got, gotErr)
+					}
+				}
+				return true
+			})
+		}
+	})
+	if compared == 0 || faulty == 0 {
+		t.Errorf("%d were compared, %d had left out events", compared, faulty)
+	}
+}

@@ -1,0 +1,299 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"flagledger/events"
+)
+
+// diskCopy is the copy of a snapshot on disk: where the snapshot begins at a start, and what it serves while the event store cannot be reached.
+type diskCopy struct {
+	path  string
+	began func(events.Checkpoint)
+
+	// Only Run and what it starts use these.
+	saved     events.Position // what the file holds
+	confirmed bool            // the log is known to be the one that the file is of
+	every     time.Duration   // between two files, at least
+	size      int64
+
+	written  atomic.Pointer[time.Time] // when the file that the snapshot began with was written
+	otherLog atomic.Bool
+	trouble  atomic.Pointer[string]
+}
+
+const (
+	minSaveInterval = 10 * time.Second
+	// saveRate is how many bytes a second are written on average: a file of 1 GB every quarter of an hour.
+	saveRate = 1 << 20
+	// saveShare is how many times the time that writing took it pauses, so that it takes a fifth of one core.
+	saveShare    = 4
+	maxSavePause = time.Second
+	// leftBehind is how old a file must be that a process which died was writing.
+	leftBehind = time.Hour
+
+	askTimeout = 2 * time.Second
+	// servePatience is how long the event store must have been out of reach before what the file holds is served.
+	servePatience = 3 * time.Second
+	serveInterval = 250 * time.Millisecond
+)
+
+// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end. began is told where the snapshot begins. It must be
+// called before Run.
+//
+// A file that is damaged, of another version or another log, or ahead of the log, is ignored. While the event store cannot be reached, what the file holds
+// is served.
+func (s *Snapshot) KeepOnDisk(path string, began func(events.Checkpoint)) {
+	s.copy = &diskCopy{path: path, began: began, every: minSaveInterval}
+}
+
+// OnDisk reports whether there is a file that a snapshot can begin with while the event store cannot be reached.
+func OnDisk(path string) bool {
+	_, _, err := readFile(context.Background(), path, func(*file) error { return nil })
+	return err == nil
+}
+
+// begin takes in the file, unless there is none or it cannot be used.
+func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logger) {
+	d, started := s.copy, time.Now()
+	d.confirmed = true
+	d.removeLeftBehind()
+	f, loaded, err := readFile(ctx, d.path, func(f *file) (err error) {
+		d.confirmed, err = f.isOf(ctx, store)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		d.confirmed = true
+		log.Warn("the snapshot on disk is ignored: the log is read from its beginning", "because", err)
+		d.trouble.Store(new("the snapshot on disk was ignored: " + withoutPath(err)))
+		return
+	}
+	s.adopt(loaded, f.checkpoint)
+	d.saved, d.size = f.checkpoint.Position, f.size
+	d.written.Store(&f.written)
+	d.began(f.checkpoint)
+	log.Info("the snapshot begins with its copy on disk", "written", f.written, "position", f.checkpoint.Position, "took", time.Since(started))
+	if !d.confirmed {
+		s.serveCopy(log)
+	}
+}
+
+// serveCopy makes a snapshot ready that holds what its copy on disk does.
+func (s *Snapshot) serveCopy(log *slog.Logger) {
+	log.Warn("the event store cannot be reached: flags are evaluated as the snapshot on disk has them", "written", s.copy.written.Load())
+	s.becomeReady()
+}
+
+// isOf returns errOtherLog where the file cannot be of the log of a store. It is not confirmed where the store cannot be asked for a while.
+func (f *file) isOf(ctx context.Context, store events.Store) (confirmed bool, err error) {
+	if f.checkpoint.Engine != store.Engine() {
+		return false, errOtherLog
+	}
+	ctx, cancel := context.WithTimeout(ctx, servePatience)
+	defer cancel()
+	for {
+		held, err := store.Log(ctx)
+		if err == nil && !held.Holds(f.checkpoint) {
+			return false, errOtherLog
+		}
+		if err == nil {
+			return true, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-time.After(serveInterval):
+		}
+	}
+}
+
+// adopt takes what another snapshot holds, which nobody uses. This one must be empty.
+func (s *Snapshot) adopt(from *Snapshot, c events.Checkpoint) {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	from.tenants.Range(func(id string, t *Tenant) bool {
+		s.tenants.Store(id, t)
+		t.projects.Range(func(project string, _ *project) bool {
+			s.projects[project] = t
+			return true
+		})
+		return true
+	})
+	from.users.Range(func(id string, u *User) bool {
+		s.users.Store(id, u)
+		return true
+	})
+	from.clients.Range(func(id string, c *Client) bool {
+		s.clients.Store(id, c)
+		return true
+	})
+	from.ended.Range(func(of session, until time.Time) bool {
+		s.ended.Store(of, until)
+		return true
+	})
+	s.setLogID(c.LogID)
+	s.position.Store(&c.Position)
+	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
+	s.changes.start, s.changes.position, s.changes.held = c.Position, c.Position, c.Position
+}
+
+// confirm returns an error as long as it is not known whether the log is the one that the snapshot began with, or once it is known that it is not.
+func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Logger) error {
+	d := s.copy
+	if d == nil || d.confirmed {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	held, err := store.Log(ctx)
+	if err != nil {
+		return err
+	}
+	if d.confirmed = held.Holds(events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position()}); !d.confirmed {
+		if !d.otherLog.Swap(true) {
+			log.Error("the event store holds another log than the snapshot on disk: flags are evaluated as that has them until the service is restarted")
+		}
+		return errOtherLog
+	}
+	return nil
+}
+
+// serveWithout calls serveCopy when the event store cannot be reached for a while before the snapshot is ready.
+func (s *Snapshot) serveWithout(ctx context.Context, store events.Store, log *slog.Logger) {
+	if s.copy.written.Load() == nil {
+		return
+	}
+	tick := time.NewTicker(serveInterval)
+	defer tick.Stop()
+	var since time.Time // it could not be reached
+	for {
+		select {
+		case <-s.ready:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
+		_, err := store.Head(asking)
+		cancel()
+		switch {
+		case err == nil:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		}
+		if err != nil && time.Since(since) >= servePatience {
+			s.serveCopy(log)
+			return
+		}
+	}
+}
+
+// keep writes the file from time to time until ctx ends, if there is something new.
+func (d *diskCopy) keep(ctx context.Context, s *Snapshot, log *slog.Logger) {
+	pause := func(took time.Duration) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(saveShare*took, maxSavePause)):
+			return nil
+		}
+	}
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return
+	}
+	for ctx.Err() == nil {
+		if s.live.Load() {
+			d.save(s, pause, log)
+		}
+		wait := max(d.every, time.Duration(d.size/saveRate)*time.Second)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// save writes the file if there is something new.
+func (d *diskCopy) save(s *Snapshot, pause func(time.Duration) error, log *slog.Logger) {
+	if s.Position() == d.saved {
+		return
+	}
+	all := s.contents()
+	if all == nil || all.checkpoint.LogID == "" {
+		return
+	}
+	size, err := all.write(d.path, pause)
+	switch {
+	case errors.Is(err, context.Canceled):
+	case err != nil:
+		log.Warn("the snapshot could not be written to disk; the next start takes longer", "err", err)
+		d.trouble.Store(new("the snapshot could not be written to disk: " + withoutPath(err)))
+	default:
+		d.saved, d.size = all.checkpoint.Position, size
+		d.trouble.Store(nil)
+	}
+}
+
+// removeLeftBehind removes what processes that died were writing.
+func (d *diskCopy) removeLeftBehind() {
+	left, _ := filepath.Glob(d.path + temporary)
+	for _, path := range left {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > leftBehind {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// withoutPath is for /health, which anyone may read.
+func withoutPath(err error) string {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number.Error()
+	}
+	return err.Error()
+}
+
+// FromDisk returns when what is evaluated was written to disk, and false unless it still is that.
+func (s *Snapshot) FromDisk() (written time.Time, from bool) {
+	if s.copy == nil || s.live.Load() {
+		return written, false
+	}
+	if at := s.copy.written.Load(); at != nil {
+		return *at, true
+	}
+	return written, false
+}
+
+// Troubles lists what is out of order with the copy on disk.
+func (s *Snapshot) Troubles(now time.Time) (list []string) {
+	if s.copy == nil {
+		return nil
+	}
+	if written, from := s.FromDisk(); from {
+		list = append(list, fmt.Sprintf("flags are evaluated as they were %v ago, when the snapshot on disk was written: the event store has not been reached since the start",
+			max(0, now.Sub(written)).Round(time.Second)))
+	}
+	if s.copy.otherLog.Load() {
+		list = append(list, "the event store holds another log than the snapshot on disk: the service must be restarted to evaluate that log")
+	}
+	if trouble := s.copy.trouble.Load(); trouble != nil {
+		list = append(list, *trouble)
+	}
+	return list
+}
