@@ -26,6 +26,9 @@ over two seconds it answers all the same, with ` + "`Preference-Applied: respond
 ` + "`Idempotent-Replayed: true`" + `, and not made twice, whatever died in between. The key is the caller's own in a tenant, for one path. With another body it is refused with
 422, while the first call is under way with 409. An answer of 429 or of 500 and above is not kept: then the call is carried out again.
 
+**Tracing.** Every call takes an ` + "`X-Request-ID`" + `, a UUID, which the answer bears and the log shows; without one, or with another text, the service makes one. It takes
+an ` + "`X-Correlation-ID`" + ` of up to 128 characters too, which stands with the request's id in the facts that the call makes.
+
 **Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
 the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after 20 wrong passwords
 or secrets for one account within a quarter of an hour.`
