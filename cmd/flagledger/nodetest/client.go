@@ -93,25 +93,24 @@ func Address() string { return strings.ToLower(rand.Text()) + "@example.com" }
 // caller gives up after a time that no call takes, so that no test hangs.
 var caller = &http.Client{Timeout: 2 * time.Minute}
 
-// Call makes a call, and checks that the OpenAPI document tells of its answer. A body that is a string or bytes is sent as it is, anything else as
-// JSON; headers are pairs of name and value, of which an empty value leaves the header out.
+// Call makes a call, and checks that the OpenAPI document tells of its answer and, where the service accepts it, of all that was sent. A body that is a
+// string or bytes is sent as it is, anything else as JSON; headers are pairs of name and value, of which an empty value leaves the header out.
 func (c *Client) Call(method, path string, body any, headers ...string) *Answer {
 	c.Service.T.Helper()
-	var reader io.Reader
+	var text []byte
+	var err error
 	switch body := body.(type) {
 	case nil:
 	case string:
-		reader = strings.NewReader(body)
+		text = []byte(body)
 	case []byte:
-		reader = bytes.NewReader(body)
+		text = body
 	default:
-		text, err := json.Marshal(body)
-		if err != nil {
+		if text, err = json.Marshal(body); err != nil {
 			c.Service.T.Fatal(err)
 		}
-		reader = bytes.NewReader(text)
 	}
-	r, err := http.NewRequestWithContext(c.Service.T.Context(), method, c.Service.URL+path, reader)
+	r, err := http.NewRequestWithContext(c.Service.T.Context(), method, c.Service.URL+path, bytes.NewReader(text))
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}
@@ -124,9 +123,11 @@ func (c *Client) Call(method, path string, body any, headers ...string) *Answer 
 	if c.Tenant != "" {
 		r.Header.Set("X-Tenant-ID", c.Tenant)
 	}
+	var named []string
 	for i := 0; i < len(headers); i += 2 {
 		if r.Header.Del(headers[i]); headers[i+1] != "" {
 			r.Header.Set(headers[i], headers[i+1])
+			named = append(named, headers[i])
 		}
 	}
 	response, err := caller.Do(r)
@@ -139,6 +140,7 @@ func (c *Client) Call(method, path string, body any, headers ...string) *Answer 
 		c.Service.T.Fatal(err)
 	}
 	c.Service.checkDocumented(a)
+	c.Service.checkRequested(request{r, text, named}, a)
 	return a
 }
 
