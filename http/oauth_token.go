@@ -52,6 +52,8 @@ func (grantProblem) Schema(r huma.Registry) *huma.Schema {
 
 // tokenForm is the request of the token endpoint, for the document.
 type tokenForm struct {
+	_ struct{} `additionalProperties:"true"` // which are ignored
+
 	GrantType    string `json:"grant_type" enum:"client_credentials"`
 	ClientID     string `json:"client_id,omitempty" doc:"Here or as the user of HTTP Basic" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
 	ClientSecret string `json:"client_secret,omitempty" doc:"Here or as the password of HTTP Basic" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`

@@ -23,7 +23,7 @@ func (a *API) addPasswords() {
 		"and is mailed once a minute at most. With Firebase it is Firebase that mails, and shows the page."
 	register(a, access{who: anyone}, forgot, func(ctx context.Context, in *struct {
 		Body struct {
-			Email string `json:"email" format:"email" example:"ada@example.com"`
+			Email string `json:"email" example:"ada@example.com"`
 		}
 	}) (*successOutput, error) {
 		if in.Body.Email == "" {

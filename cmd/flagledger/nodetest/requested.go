@@ -84,7 +84,7 @@ func (r request) checkParameters(template string, place []string, operation map[
 }
 
 // everywhere are the headers that HTTP itself or the head of the document gives a meaning, for all operations.
-var everywhere = []string{"Accept", "Accept-Encoding", "Authorization", "Content-Type", "Origin", "X-Request-Id", "X-Correlation-Id"}
+var everywhere = []string{"Accept", "Accept-Encoding", "Authorization", "Content-Type", "Origin", "X-Forwarded-For", "X-Request-Id", "X-Correlation-Id"}
 
 func (r request) checkBody(place []string, operation map[string]any) []error {
 	described, _ := operation["requestBody"].(map[string]any)
@@ -98,6 +98,7 @@ func (r request) checkBody(place []string, operation map[string]any) []error {
 		return []error{fmt.Errorf("it has a body: %s", r.body)}
 	}
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	media = strings.ToLower(strings.TrimSpace(media))
 	content, _ := described["content"].(map[string]any)
 	if content[media] == nil {
 		return []error{fmt.Errorf("its body is of the type %q", media)}
