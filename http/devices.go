@@ -9,6 +9,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
+	"flagledger/queries"
 )
 
 type deviceBody struct {
@@ -36,14 +37,11 @@ func (a *API) addDevices(tag string) {
 	register(a, access{who: person}, operation("GET", path, "list-device-tokens", tag, "The devices that the caller's notifications are pushed to"),
 		func(ctx context.Context, in *PageInput) (*listOutput[deviceBody], error) {
 			devices, err := a.Inbox.Devices(ctx, principalOf(ctx).claims.UserID)
-			if err != nil {
-				return nil, err
-			}
 			rest := devices[min(in.Offset, len(devices)):]
 			if in.Limit > 0 {
 				rest = rest[:min(in.Limit, len(rest))]
 			}
-			return listed(ctx, *in, rest, len(devices), showDevice), nil
+			return listed(ctx, *in, &queries.List[inbox.Device]{Rows: rest, Total: len(devices)}, err, showDevice)
 		})
 	add := operation("POST", path, "register-device-token", tag, "Have the caller's notifications pushed to a device")
 	add.Description = "A token that the caller has registered before is updated (200); one of another person passes to the caller. Of more than 20 devices the one goes that was not seen for longest."

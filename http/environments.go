@@ -7,6 +7,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/queries"
 )
 
 type environmentOutput struct {
@@ -27,11 +28,8 @@ func (a *API) addEnvironments() {
 			TenantPath
 			PageInput
 		}) (*listOutput[string], error) {
-			names, total, err := a.Queries.Environments(ctx, in.ID, in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, names, total, func(name string) string { return name }), nil
+			list, err := a.Queries.Environments(ctx, in.ID, in.page())
+			return listed(ctx, in.PageInput, list, err, func(e queries.Environment) string { return e.Name })
 		})
 	add := operation("POST", path, "add-environment", tag, "Add an environment, in which all flags are off")
 	add.DefaultStatus = http.StatusCreated

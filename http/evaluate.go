@@ -186,57 +186,8 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*eva
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)
-	out.flush()
+	out.send()
 	return nil
-}
-
-// evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
-func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
-	p, e, err := a.readEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
-	if err != nil {
-		writeProblem(w, r, problemOf(r.Context(), err))
-		return
-	}
-	defer e.release()
-	out := newOutput(w)
-	defer out.release()
-	failures, evaluated := map[string]evaluationError{}, 0
-	defer func() { a.Meter.Count(p.tenant.ID(), evaluated) }()
-	out.text(`{"flags":{`)
-	separator, began := "", false
-	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, e.flagKeys, &e.Context, maxEvaluating) {
-		if errors.Is(answer.Err, queries.ErrTooSlow) {
-			late := problemOf(r.Context(), answer.Err)
-			if began {
-				panic(http.ErrAbortHandler) // the status has been sent: what is left is to break off
-			}
-			writeProblem(w, r, late)
-			return
-		}
-		if answer.Err != nil {
-			p := problemOf(r.Context(), answer.Err)
-			failures[key] = evaluationError{p.Status, p.Detail, p.Errors}
-			continue
-		}
-		evaluated++
-		out.text(separator)
-		out.quote(key)
-		out.text(":")
-		out.evaluation(&answer.Result)
-		separator = ","
-		if len(out.b) >= chunk {
-			if began = true; !out.flush() {
-				return
-			}
-		}
-	}
-	out.text("}")
-	if len(failures) > 0 {
-		out.text(`,"errors":`)
-		out.json(failures)
-	}
-	out.text("}")
-	out.flush()
 }
 
 // pathKey is the key of a flag in a path, empty where it cannot be one.

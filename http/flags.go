@@ -231,11 +231,8 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	if in.Enabled != "" {
 		filter.Enabled = new(in.Enabled == "true")
 	}
-	rows, total, err := a.Queries.Flags(ctx, p.tenant.ID(), p.environment.ID, filter, in.page())
-	if err != nil {
-		return nil, err
-	}
-	return listed(ctx, in.PageInput, rows, total, showFlag), nil
+	list, err := a.Queries.Flags(ctx, p.tenant.ID(), p.environment.ID, filter, in.page())
+	return listed(ctx, in.PageInput, list, err, showFlag)
 }
 
 // command is the command that makes the flag, in no project.

@@ -55,10 +55,7 @@ func (a *API) addHistory() {
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{Action: in.Action, UserID: in.UserID, Environment: in.EnvironmentFilter, From: in.From, To: in.To}
-			rows, total, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, rows, total, showEntry), nil
+			list, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
+			return listed(ctx, in.PageInput, list, err, showEntry)
 		})
 }

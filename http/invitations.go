@@ -81,11 +81,8 @@ func (a *API) addInvitations() {
 	})
 	register(a, super, operation("GET", path, "list-invitations", tag, "The invitations to the platform"),
 		func(ctx context.Context, in *PageInput) (*listOutput[InvitationBody], error) {
-			rows, total, err := a.Queries.Invitations(ctx, in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, *in, rows, total, showInvitation), nil
+			list, err := a.Queries.Invitations(ctx, in.page())
+			return listed(ctx, *in, list, err, showInvitation)
 		})
 	get := operation("GET", path+"/{invitationId}", "get-invitation", tag, "One invitation")
 	get.Errors = []int{http.StatusNotFound}

@@ -1,10 +1,18 @@
 package http
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"reflect"
 	"strconv"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/http/strictjson"
 	"flagledger/queries"
 )
 
@@ -20,20 +28,107 @@ func (p PageInput) page() queries.Page { return queries.Page{Limit: p.Limit, Off
 type listOutput[T any] struct {
 	Total string   `header:"X-Total-Count" doc:"The number of entries in all pages"`
 	Link  []string `header:"Link" doc:"The next page, where there is one: rel=\"next\""`
-	Body  []T
+	Body  entries[T]
 }
 
-// listed makes the answer of a list out of rows.
-func listed[R, T any](ctx context.Context, in PageInput, rows []R, total int, show func(R) T) *listOutput[T] {
-	out := &listOutput[T]{Total: strconv.Itoa(total), Body: make([]T, len(rows))}
-	for i, row := range rows {
-		out.Body[i] = show(row)
+// entries is the body of a list: an array, of which one piece at a time is in memory.
+type entries[T any] struct {
+	pieces *pieces
+	empty  bool
+}
+
+// Schema implements huma.SchemaProvider.
+func (entries[T]) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[[]T]())
+}
+
+func (e entries[T]) writeTo(w io.Writer) { e.pieces.writeTo(w) }
+
+// pieces is the text of an array as far as it has been read, and how to read on.
+type pieces struct {
+	text bytes.Buffer
+	next func() (more bool, err error) // appends the next piece to text; nil where there is none
+	fail func(error)                   // notes why the rest cannot be read
+}
+
+// writeTo writes the array. Where it cannot be read to its end, the answer is broken off: its status has been sent.
+func (p *pieces) writeTo(w io.Writer) {
+	for {
+		if _, err := w.Write(p.text.Bytes()); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if p.next == nil {
+			return
+		}
+		p.text.Reset()
+		more, err := p.next()
+		if err != nil {
+			p.fail(err)
+			panic(http.ErrAbortHandler)
+		}
+		if !more {
+			p.next = nil
+		}
 	}
-	if next := in.Offset + len(rows); in.Limit > 0 && len(rows) > 0 && next < total {
+}
+
+// writeBody writes the body of an answer. It is huma's format.
+func writeBody(w io.Writer, body any) error {
+	if list, ok := body.(interface{ writeTo(w io.Writer) }); ok {
+		list.writeTo(w)
+		return nil
+	}
+	return strictjson.Write(w, body)
+}
+
+// listed makes the answer of a list. What fits into one piece is read and written whole before it is sent.
+func listed[R, T any](ctx context.Context, in PageInput, list *queries.List[R], err error, show func(R) T) (*listOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	p := &pieces{fail: func(err error) {
+		if ctx.Err() == nil {
+			requestOf(ctx).log().Warn("a list was broken off", "err", err)
+		}
+	}}
+	separator := "["
+	write := func(rows []R) error {
+		for _, row := range rows {
+			p.text.WriteString(separator)
+			separator = ","
+			if err := strictjson.Write(&p.text, show(row)); err != nil {
+				return err
+			}
+		}
+		if list.More() {
+			return nil
+		}
+		if separator == "[" {
+			p.text.WriteString(separator)
+		}
+		p.text.WriteString("]")
+		return nil
+	}
+	count := len(list.Rows)
+	if err := write(list.Rows); err != nil {
+		return nil, err
+	}
+	list.Rows = nil
+	if list.More() {
+		if count = list.Total - in.Offset; in.Limit > 0 {
+			count = min(count, in.Limit)
+		}
+		p.next = func() (bool, error) {
+			rows, err := list.Next(ctx)
+			return list.More(), errors.Join(err, write(rows))
+		}
+	}
+	out := &listOutput[T]{Total: strconv.Itoa(list.Total), Body: entries[T]{p, count == 0}}
+	if next := in.Offset + count; in.Limit > 0 && count > 0 && next < list.Total {
 		target := requestOf(ctx).url
 		query := target.Query()
 		query.Set("offset", strconv.Itoa(next))
 		out.Link = []string{fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), query.Encode(), "next")}
 	}
-	return out
+	return out, nil
 }

@@ -62,11 +62,8 @@ func (a *API) addMembers() {
 			TenantPath
 			PageInput
 		}) (*listOutput[memberBody], error) {
-			rows, total, err := a.Queries.Members(ctx, in.ID, in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, rows, total, showMember), nil
+			list, err := a.Queries.Members(ctx, in.ID, in.page())
+			return listed(ctx, in.PageInput, list, err, showMember)
 		})
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
 	add.Description = "An address that no account has yet makes a pending member, who becomes real at the first sign-in with it, and is mailed an invitation: an address gets five an hour at most."

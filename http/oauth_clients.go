@@ -72,11 +72,8 @@ func (a *API) addOAuth() {
 			TenantInput
 			PageInput
 		}) (*listOutput[clientBody], error) {
-			rows, total, err := a.Queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, rows, total, showClient), nil
+			list, err := a.Queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
+			return listed(ctx, in.PageInput, list, err, showClient)
 		})
 	remove := operation("DELETE", path+"/{clientId}", "delete-oauth-client", tag, "Delete an OAuth client; its tokens stop working at once")
 	remove.DefaultStatus = http.StatusNoContent

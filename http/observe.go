@@ -12,16 +12,15 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 )
 
-// observe logs each request and counts its duration by route, and turns a panic into a 500.
+// observe logs each request and counts its duration by route, and turns a panic into a 500, but for the one that breaks off an answer.
 func (a *API) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		req := requestOf(r.Context())
 		defer func() {
-			if cause := recover(); cause != nil {
-				if cause == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, not returned
-					panic(cause)
-				}
+			cause := recover()
+			brokenOff := cause == http.ErrAbortHandler //nolint:errorlint // a sentinel that is panicked with, not returned
+			if cause != nil && !brokenOff {
 				req.log().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
 				if req.writer.status == 0 {
 					writeProblem(w, r, newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example))
@@ -44,8 +43,15 @@ func (a *API) observe(next http.Handler) http.Handler {
 				level = slog.LevelDebug // as many as somebody sends
 			}
 			if a.Log.Enabled(r.Context(), level) {
-				req.log().Log(r.Context(), level, "request",
+				message := "request"
+				if brokenOff {
+					message = "request, whose answer was broken off"
+				}
+				req.log().Log(r.Context(), level, message,
 					"method", r.Method, "path", loggedPath(r.URL.Path), "status", status, "took", took, "bytes", req.writer.bytes)
+			}
+			if brokenOff {
+				panic(cause)
 			}
 		}()
 		next.ServeHTTP(w, r)

@@ -2,8 +2,6 @@ package http
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"reflect"
@@ -156,58 +154,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	out := newOutput(w)
 	defer out.release()
 	out.ofrep(key, &result)
-	out.flush()
-}
-
-// ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
-func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
-	p, e, err := a.readOFREPEvaluation(r)
-	if err != nil {
-		writeOFREP(w, r, "", err)
-		return
-	}
-	defer e.release()
-	a.catchUp(r, p)
-	stream, err := a.streamURL(p)
-	if err != nil {
-		writeOFREP(w, r, "", err)
-		return
-	}
-	out := newOutput(w)
-	defer out.release()
-	out.text(`{"flags":[`)
-	separator, evaluated := "", 0
-	for key, answer := range queries.EvaluateMany(r.Context(), p.tenant, p.environment, nil, &e.Context, maxEvaluating) {
-		if errors.Is(answer.Err, queries.ErrTooSlow) {
-			writeOFREP(w, r, "", answer.Err)
-			return
-		}
-		if answer.Reason == snapshot.Archived {
-			continue
-		}
-		out.text(separator)
-		if answer.Err != nil {
-			out.json(ofrepErrorOf(r.Context(), key, answer.Err).of(key))
-		} else {
-			out.ofrep(key, &answer.Result)
-			evaluated++
-		}
-		separator = ","
-	}
-	a.Meter.Count(p.tenant.ID(), evaluated)
-	out.text("]")
-	// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
-	out.text(`,"eventStreams":[{"type":"sse","url":`)
-	out.quote(stream)
-	out.text("}]}")
-	sum := sha256.Sum256(out.b)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	w.Header().Set("ETag", tag)
-	if noneMatch(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	out.flush()
+	out.send()
 }
 
 // catchUpTime is the longest that a client waits for a change that another node has told it of.

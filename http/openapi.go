@@ -60,7 +60,7 @@ func (a *API) openAPI() huma.Config {
 	config := huma.DefaultConfig("flagledger", Version)
 	config.Info.Description, config.Tags = about, tags
 	config.CreateHooks = nil
-	format := huma.Format{Marshal: strictjson.Write, Unmarshal: strictjson.Read}
+	format := huma.Format{Marshal: writeBody, Unmarshal: strictjson.Read}
 	config.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	config.DefaultFormat = "application/json"
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""

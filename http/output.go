@@ -19,9 +19,6 @@ type output struct {
 
 var outputs = sync.Pool{New: func() any { return &output{} }}
 
-// chunk is how much of a large answer is gathered before it is sent.
-const chunk = 32 << 10
-
 func newOutput(w http.ResponseWriter) *output {
 	o := outputs.Get().(*output)
 	o.w = w
@@ -37,12 +34,13 @@ func (o *output) release() {
 
 var jsonMedia = []string{"application/json"}
 
-// flush sends what has been appended. It reports whether that was taken.
-func (o *output) flush() bool {
+// send sends what has been appended. Where the client does not take it, the answer is broken off.
+func (o *output) send() {
 	o.w.Header()["Content-Type"] = jsonMedia
-	_, err := o.w.Write(o.b)
+	if _, err := o.w.Write(o.b); err != nil {
+		panic(http.ErrAbortHandler)
+	}
 	o.b = o.b[:0]
-	return err == nil
 }
 
 func (o *output) text(s string) { o.b = append(o.b, s...) }

@@ -65,11 +65,8 @@ var changesRoles = access{who: person, platform: events.SuperUser, endsAccess: t
 func (a *API) addPlatform() {
 	const tag, users = "Platform", "/api/v1/admin/users"
 	listUsers := func(ctx context.Context, in *PageInput) (*listOutput[PlatformUserBody], error) {
-		rows, total, err := a.Queries.PlatformUsers(ctx, in.page())
-		if err != nil {
-			return nil, err
-		}
-		return listed(ctx, *in, rows, total, showPlatformUser), nil
+		list, err := a.Queries.PlatformUsers(ctx, in.page())
+		return listed(ctx, *in, list, err, showPlatformUser)
 	}
 	register(a, onPlatform(events.PlatformAdmin), operation("GET", users, "list-users", tag, "All people"), listUsers)
 	register(a, onPlatform(events.SuperUser), operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"), listUsers)
@@ -106,13 +103,10 @@ type platformRoleBody struct {
 }
 
 func (a *API) listAllTenants(ctx context.Context, in *PageInput) (*listOutput[platformTenantBody], error) {
-	rows, total, err := a.Queries.PlatformTenants(ctx, in.page())
-	if err != nil {
-		return nil, err
-	}
-	return listed(ctx, *in, rows, total, func(t queries.PlatformTenant) platformTenantBody {
+	list, err := a.Queries.PlatformTenants(ctx, in.page())
+	return listed(ctx, *in, list, err, func(t queries.PlatformTenant) platformTenantBody {
 		return platformTenantBody{TenantBody: a.showTenant(t.Tenant), Usage: usageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
-	}), nil
+	})
 }
 
 // changePlatformRole gives a person a role; nil is what a body without one says.

@@ -24,7 +24,7 @@ func (a *API) addProjectFlags() {
 		ProjectID string `path:"projectId" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	}) (*listOutput[FlagBody], error) {
 		out, err := a.listFlags(ctx, in.FlagFilter, in.ProjectID)
-		if err == nil && len(out.Body) == 0 {
+		if err == nil && out.Body.empty {
 			_, err = a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ProjectID)
 		}
 		return out, err

@@ -62,11 +62,8 @@ func (a *API) addProjects() {
 			TenantInput
 			PageInput
 		}) (*listOutput[projectBody], error) {
-			rows, total, err := a.Queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, rows, total, showProject), nil
+			list, err := a.Queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.page())
+			return listed(ctx, in.PageInput, list, err, showProject)
 		})
 	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
 	create.DefaultStatus = http.StatusCreated

@@ -55,11 +55,8 @@ func (a *API) addTenants() {
 	const tag = "Tenants"
 	register(a, access{who: person}, operation("GET", "/api/v1/tenants", "list-tenants", tag, "The caller's tenants"),
 		func(ctx context.Context, in *PageInput) (*listOutput[TenantBody], error) {
-			rows, total, err := a.Queries.TenantsOf(ctx, principalOf(ctx).claims.UserID, in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, *in, rows, total, a.showTenant), nil
+			list, err := a.Queries.TenantsOf(ctx, principalOf(ctx).claims.UserID, in.page())
+			return listed(ctx, *in, list, err, a.showTenant)
 		})
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
 	create.Description = "Whoever is admin of 100 tenants may create no more."

@@ -72,11 +72,8 @@ func (a *API) addVariations() {
 			FlagPath
 			PageInput
 		}) (*listOutput[variationBody], error) {
-			rows, total, err := a.Queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
-			if err != nil {
-				return nil, err
-			}
-			return listed(ctx, in.PageInput, rows, total, showVariation), nil
+			list, err := a.Queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
+			return listed(ctx, in.PageInput, list, err, showVariation)
 		})
 	add := operation("POST", path, "add-variation", tag, "Add a variation after the others")
 	add.DefaultStatus = http.StatusCreated

@@ -105,7 +105,11 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 			for ctx.Err() == nil {
 				writer := reader % len(written)
 				want := written[writer].Load()
-				rows, _, err := read.Flags(context.Background(), "t", "e", queries.FlagFilter{Search: fmt.Sprintf("w%d-", writer)}, queries.Page{})
+				var rows []queries.Flag
+				list, err := read.Flags(context.Background(), "t", "e", queries.FlagFilter{Search: fmt.Sprintf("w%d-", writer)}, queries.Page{})
+				if err == nil {
+					rows, err = list.All(context.Background())
+				}
 				if err != nil || int64(len(rows)) < want {
 					t.Errorf("%d flags were read, %v; %d had been acknowledged", len(rows), err, want)
 					return

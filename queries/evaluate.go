@@ -30,27 +30,44 @@ type Evaluated struct {
 // ErrTooSlow says that evaluating many flags takes too long.
 var ErrTooSlow = errors.New("the flags take too long to evaluate")
 
-// EvaluateMany evaluates flags in the order of their keys: those that are named, or all of the tenant where keys is nil. It ends early, with
-// ErrTooSlow as the error of the last flag, when ctx ends or evaluating alone has taken longer than atMost.
-func EvaluateMany(ctx context.Context, tenant *snapshot.Tenant, environment events.EnvironmentRef, keys []string, c *snapshot.Context, atMost time.Duration) iter.Seq2[string, Evaluated] {
+// Selection is flags of a tenant in the order of their keys, as they were when it was made: evaluating it twice gives the same results.
+type Selection struct {
+	keys  []string
+	flags []*snapshot.Flag // nil for one that does not exist
+	named bool
+}
+
+// Select selects the flags that are named, or all of the tenant where keys is nil.
+func Select(tenant *snapshot.Tenant, keys []string) Selection {
 	named := keys != nil
 	if named {
 		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	} else {
 		keys = tenant.FlagKeys()
 	}
+	s := Selection{keys, make([]*snapshot.Flag, len(keys)), named}
+	for i, key := range keys {
+		s.flags[i], _ = tenant.Flag(key)
+	}
+	return s
+}
+
+// Evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends or evaluating alone has taken longer than atMost.
+func (s Selection) Evaluate(ctx context.Context, environment events.EnvironmentRef, c *snapshot.Context, atMost time.Duration) iter.Seq2[string, Evaluated] {
 	return func(yield func(string, Evaluated) bool) {
-		for _, key := range keys {
+		for i, key := range s.keys {
 			began := time.Now()
-			result, err := Evaluate(tenant, environment, key, c)
+			answer := Evaluated{Err: ErrNotFound}
+			if flag := s.flags[i]; flag != nil {
+				answer.Result, answer.Err = flag.Evaluate(environment.ID, c)
+			} else if !s.named {
+				continue // it was deleted while they were selected
+			}
 			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil {
 				yield(key, Evaluated{Err: ErrTooSlow})
 				return
 			}
-			if err == ErrNotFound && !named { //nolint:errorlint // as Evaluate returns it
-				continue // it has been deleted meanwhile
-			}
-			if !yield(key, Evaluated{result, err}) {
+			if !yield(key, answer) {
 				return
 			}
 		}

@@ -69,7 +69,7 @@ func TestEvaluatingManyFlagsEnds(t *testing.T) {
 			defer gone()
 			var keys []string
 			var last error
-			for key, answer := range EvaluateMany(ctx, tenant, environment, nil, &snapshot.Context{}, c.atMost) {
+			for key, answer := range Select(tenant, nil).Evaluate(ctx, environment, &snapshot.Context{}, c.atMost) {
 				if keys, last = append(keys, key), answer.Err; key == c.goneAt {
 					gone()
 				}

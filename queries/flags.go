@@ -44,8 +44,8 @@ const (
 	flagColumns = `f.id, f.key, f.name, f.type, ` + flagEnabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.status, f.version, f.created_at, f.updated_at`
 )
 
-// Flags lists a tenant's flags by key, and how many there are in all pages.
-func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, filter FlagFilter, page Page) ([]Flag, int, error) {
+// Flags lists a tenant's flags by key.
+func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, filter FlagFilter, page Page) (*List[Flag], error) {
 	from := `from read.flags f where f.tenant_id = $1 and $2 <> ''`
 	args := []any{tenantID, environmentID}
 	where := func(condition string, value any) {
@@ -70,7 +70,7 @@ func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, fil
 	if filter.Search != "" {
 		where("(strpos(lower(f.key), lower($%[1]d)) > 0 or strpos(lower(f.name), lower($%[1]d)) > 0)", filter.Search)
 	}
-	return list[Flag](ctx, q.db, flagColumns, from, `f.key collate "C"`, page, args...)
+	return list[Flag](ctx, q.db, flagColumns, from, `f.key`, page, args...)
 }
 
 // Flag reads one flag with its variations in the order of their creation, both at the same version. It returns ErrNotFound where the tenant has
@@ -81,23 +81,26 @@ func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string)
 		if flag, err = one[Flag](ctx, tx, `select `+flagColumns+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key); err != nil {
 			return err
 		}
-		variations, _, err = flagVariations(ctx, tx, tenantID, key, Page{})
+		found, err := flagVariations(ctx, tx, tenantID, key, Page{})
+		if err != nil {
+			return err
+		}
+		variations, err = found.All(ctx)
 		return err
 	})
 	return flag, variations, classify(err)
 }
 
-func flagVariations(ctx context.Context, db reader, tenantID, key string, page Page) ([]events.Variation, int, error) {
+func flagVariations(ctx context.Context, db reader, tenantID, key string, page Page) (*List[events.Variation], error) {
 	return list[events.Variation](ctx, db, `id, name, value, description, weight`,
 		`from read.flag_variations where tenant_id = $1 and key = $2`, `added, ordinal`, page, tenantID, key)
 }
 
-// Variations lists a flag's variations in the order of their creation, and how many there are in all pages. It returns ErrNotFound where the tenant has
-// no flag of that key.
-func (q *Queries) Variations(ctx context.Context, tenantID, key string, page Page) ([]events.Variation, int, error) {
-	variations, total, err := flagVariations(ctx, q.db, tenantID, key, page)
-	if err != nil || total > 0 {
-		return variations, total, err
+// Variations lists a flag's variations in the order of their creation. It returns ErrNotFound where the tenant has no flag of that key.
+func (q *Queries) Variations(ctx context.Context, tenantID, key string, page Page) (*List[events.Variation], error) {
+	variations, err := flagVariations(ctx, q.db, tenantID, key, page)
+	if err != nil || variations.Total > 0 {
+		return variations, err
 	}
-	return variations, total, q.found(ctx, "read.flags", tenantID, key)
+	return variations, q.found(ctx, "read.flags", tenantID, key)
 }

@@ -31,9 +31,8 @@ type HistoryFilter struct {
 	From, To    time.Time
 }
 
-// History lists the events of all flags that have had a key, the newest first, and how many there are in all pages; it is kept when a flag is
-// deleted. It returns ErrNotFound for a key that no flag ever had.
-func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) ([]HistoryEntry, int, error) {
+// History lists the events of all flags that have had a key, the newest first. It is kept when a flag is deleted. It returns ErrNotFound for a key that no flag ever had.
+func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) (*List[HistoryEntry], error) {
 	from := `from read.history h left join keep.people p on h.actor_kind = 'user' and p.user_id = h.actor_id
 		left join read.oauth_clients c on h.actor_kind = 'client' and c.id = h.actor_id where h.tenant_id = $1 and h.key = $2`
 	args := []any{tenantID, key}
@@ -56,12 +55,12 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 	if !filter.To.IsZero() {
 		where("h.at <", filter.To)
 	}
-	entries, total, err := list[HistoryEntry](ctx, q.db,
+	entries, err := list[HistoryEntry](ctx, q.db,
 		`h.id::text, h.action, h.changes, h.environment, h.version, h.actor_kind, h.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, '') as actor_name,
 			h.actor_kind <> 'user' or p.user_id is not null as actor_known, h.request_id, h.reason, h.at as timestamp`,
 		from, `h.version desc`, page, args...)
-	if err != nil || total > 0 {
-		return entries, total, err
+	if err != nil || entries.Total > 0 {
+		return entries, err
 	}
-	return entries, total, q.found(ctx, "read.history", tenantID, key)
+	return entries, q.found(ctx, "read.history", tenantID, key)
 }

@@ -17,8 +17,8 @@ type Member struct {
 	CreatedAt      time.Time
 }
 
-// Members lists the members of a tenant, pending ones among them, in the order in which they joined, and how many there are in all pages.
-func (q *Queries) Members(ctx context.Context, tenantID string, page Page) ([]Member, int, error) {
+// Members lists the members of a tenant, pending ones among them, in the order in which they joined.
+func (q *Queries) Members(ctx context.Context, tenantID string, page Page) (*List[Member], error) {
 	return list[Member](ctx, q.db,
 		`m.user_id, coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name, coalesce(p.user_id, i.id) is not null as known,
 			m.role, m.pending, u.at as last_accessed_at, m.created_at`,

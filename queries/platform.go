@@ -33,9 +33,9 @@ const (
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )
 
-// PlatformUsers lists all people in the order in which they joined, and how many there are in all pages.
-func (q *Queries) PlatformUsers(ctx context.Context, page Page) ([]PlatformUser, int, error) {
-	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom, `u.created_at, u.id`, page)
+// PlatformUsers lists all people in the order in which they joined.
+func (q *Queries) PlatformUsers(ctx context.Context, page Page) (*List[PlatformUser], error) {
+	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom+` where true`, `u.created_at, u.id`, page)
 }
 
 // PlatformUser reads one person. It returns ErrNotFound where there is none of that id.
@@ -60,9 +60,9 @@ const (
 	invitationFrom    = `from read.invitations i left join keep.invitations k on k.id = i.id`
 )
 
-// Invitations lists the invitations to the platform in the order in which they were made, and how many there are in all pages.
-func (q *Queries) Invitations(ctx context.Context, page Page) ([]Invitation, int, error) {
-	return list[Invitation](ctx, q.db, invitationColumns, invitationFrom, `i.created_at, i.id`, page)
+// Invitations lists the invitations to the platform in the order in which they were made.
+func (q *Queries) Invitations(ctx context.Context, page Page) (*List[Invitation], error) {
+	return list[Invitation](ctx, q.db, invitationColumns, invitationFrom+` where true`, `i.created_at, i.id`, page)
 }
 
 // Invitation reads one invitation. It returns ErrNotFound where there is none of that id.
@@ -86,11 +86,11 @@ type PlatformTenant struct {
 	Evaluations int64
 }
 
-// PlatformTenants lists all tenants, deleted ones among them, in the order of their creation, and how many there are in all pages.
-func (q *Queries) PlatformTenants(ctx context.Context, page Page) ([]PlatformTenant, int, error) {
+// PlatformTenants lists all tenants, deleted ones among them, in the order of their creation.
+func (q *Queries) PlatformTenants(ctx context.Context, page Page) (*List[PlatformTenant], error) {
 	return list[PlatformTenant](ctx, q.db, tenantColumns+`, t.deleted_at is null as active,
 		case when t.deleted_at is null then (select count(*) from read.flags f where f.tenant_id = t.id) else 0 end as flags,
 		(select count(*) from read.members m where m.tenant_id = t.id and not m.pending) as users,
 		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id and e.month = date_trunc('month', now() at time zone 'utc')::date) as evaluations`,
-		tenantFrom, `t.created_at, t.id`, page)
+		tenantFrom+`where true`, `t.created_at, t.id`, page)
 }

@@ -19,8 +19,8 @@ type Project struct {
 const projectColumns = `p.id, p.name, p.description, p.color,
 	(select count(*) from read.flags f where f.tenant_id = p.tenant_id and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
 
-// Projects lists a tenant's projects in the order of their creation, and how many there are in all pages.
-func (q *Queries) Projects(ctx context.Context, tenantID string, page Page) ([]Project, int, error) {
+// Projects lists a tenant's projects in the order of their creation.
+func (q *Queries) Projects(ctx context.Context, tenantID string, page Page) (*List[Project], error) {
 	return list[Project](ctx, q.db, projectColumns, `from read.projects p where p.tenant_id = $1`, `p.created_at, p.id`, page, tenantID)
 }
 

@@ -24,12 +24,6 @@ var (
 	ErrUnavailable = errors.New("the read models cannot be read")
 )
 
-// Page is a part of a list. A Limit of 0 asks for all of it.
-type Page struct {
-	Limit  int
-	Offset int
-}
-
 // classify makes errors of the database ErrNotFound or ErrUnavailable. A statement that the database refuses stays a fault of the service.
 func classify(err error) error {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
@@ -55,29 +49,6 @@ func classify(err error) error {
 type reader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// list reads a page of a list and the length of the whole. Columns are named as the fields of T; from is the query from its "from" on.
-func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (rows []T, total int, err error) {
-	query := "select " + columns + " " + from + " order by " + order
-	if page.Limit > 0 {
-		query += fmt.Sprintf(" limit %d", page.Limit)
-	}
-	if page.Offset > 0 {
-		query += fmt.Sprintf(" offset %d", page.Offset)
-	}
-	result, err := db.Query(ctx, query, args...)
-	if err != nil {
-		return nil, 0, classify(err)
-	}
-	if rows, err = pgx.CollectRows(result, pgx.RowToStructByName[T]); err != nil {
-		return nil, 0, classify(err)
-	}
-	if page == (Page{}) {
-		return rows, len(rows), nil
-	}
-	err = db.QueryRow(ctx, "select count(*) "+from, args...).Scan(&total)
-	return rows, total, classify(err)
 }
 
 // found returns ErrNotFound unless a table has rows of a tenant under a key.

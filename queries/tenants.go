@@ -26,8 +26,8 @@ const (
 	tenantFrom = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
 )
 
-// TenantsOf lists the tenants that a person is a member of in the order of their creation, and how many there are in all pages.
-func (q *Queries) TenantsOf(ctx context.Context, userID string, page Page) ([]Tenant, int, error) {
+// TenantsOf lists the tenants that a person is a member of in the order of their creation.
+func (q *Queries) TenantsOf(ctx context.Context, userID string, page Page) (*List[Tenant], error) {
 	return list[Tenant](ctx, q.db, tenantColumns, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1`,
 		`t.created_at, t.id`, page, userID)
 }
@@ -58,15 +58,10 @@ func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
 	return one[Tenant](ctx, q.db, `select `+tenantColumns+` `+tenantFrom+`where t.id = $1`, id)
 }
 
-// environment is a row of a list of environments.
-type environment struct{ Name string }
+// Environment is a row of a list of environments.
+type Environment struct{ Name string }
 
-// Environments lists the names of a tenant's environments in the order of their creation, and how many there are in all pages.
-func (q *Queries) Environments(ctx context.Context, tenantID string, page Page) ([]string, int, error) {
-	rows, total, err := list[environment](ctx, q.db, `name`, `from read.environments where tenant_id = $1`, `position`, page, tenantID)
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = row.Name
-	}
-	return names, total, err
+// Environments lists a tenant's environments in the order of their creation.
+func (q *Queries) Environments(ctx context.Context, tenantID string, page Page) (*List[Environment], error) {
+	return list[Environment](ctx, q.db, `name`, `from read.environments where tenant_id = $1`, `position`, page, tenantID)
 }

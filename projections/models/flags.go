@@ -14,12 +14,12 @@ var flagTables = []string{"flags", "flag_variations", "flag_environments", "flag
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 3, // a row for each rule
+	Version: 4, // keys in the order of their bytes
 	Tables:  flagTables,
 	Schema: `
 create table flags (
     tenant_id     text        not null,
-    key           text        not null,
+    key           text collate "C" not null, -- lists are in its order
     id            text        not null,
     name          text        not null,
     type          text        not null,
@@ -36,7 +36,7 @@ create table flags (
 create index on flags (project_id) where project_id is not null; -- not after tenant_id: no plan shall prefer it to the key
 create table flag_variations (
     tenant_id   text   not null,
-    key         text   not null,
+    key         text collate "C" not null,
     id          text   not null,
     added       bigint not null, -- the flag's version with it: the order of variations
     ordinal     int    not null, -- among those that were added at once
@@ -48,13 +48,13 @@ create table flag_variations (
 );
 create table flag_environments (
     tenant_id      text not null,
-    key            text not null,
+    key            text collate "C" not null,
     environment_id text not null, -- the flag is enabled in it
     primary key (tenant_id, key, environment_id)
 );
 create table flag_rules (
     tenant_id      text not null,
-    key            text not null,
+    key            text collate "C" not null,
     environment_id text not null,
     id             text not null,
     position       int  not null, -- from 1
@@ -63,7 +63,7 @@ create table flag_rules (
 );
 create table flag_fallthroughs (
     tenant_id      text not null,
-    key            text not null,
+    key            text collate "C" not null,
     environment_id text not null,
     serve          json not null, -- as facts hold it
     primary key (tenant_id, key, environment_id)

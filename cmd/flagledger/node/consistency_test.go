@@ -178,9 +178,12 @@ func (v views) checkRows(t rapid.TB, key string, f commands.Flag) {
 		}
 	}
 	// Each event has its entry, those of earlier lives under the key as well.
-	_, entries, err := v.read.History(context.Background(), "t", key, queries.HistoryFilter{}, queries.Page{})
-	if err != nil && !errors.Is(err, queries.ErrNotFound) || entries != int(f.Version) {
-		t.Fatalf("the history has %d entries, %v; the version is %d", entries, err, f.Version)
+	history, err := v.read.History(context.Background(), "t", key, queries.HistoryFilter{}, queries.Page{})
+	if errors.Is(err, queries.ErrNotFound) {
+		history, err = &queries.List[queries.HistoryEntry]{}, nil
+	}
+	if err != nil || history.Total != int(f.Version) {
+		t.Fatalf("the history is %v, %v; the version is %d", history, err, f.Version)
 	}
 }
 

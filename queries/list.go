@@ -1,0 +1,168 @@
+package queries
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Page is a part of a list. A Limit of 0 asks for all of it.
+type Page struct {
+	Limit  int
+	Offset int
+}
+
+// List is a page of a list that is read piece by piece, so that little of it is in memory at a time. Between two pieces it holds no connection. A row that
+// is there all the while is read once, in the list's order; one that changes meanwhile is read as it was before or after.
+type List[T any] struct {
+	Rows  []T // the first piece
+	Total int // of the rows in all pages
+
+	db            reader
+	columns, from string
+	order         string // what tells any two rows apart
+	descending    bool
+	args          []any
+	after         []any // what order gives of the last row that was read
+	batch         int   // how many rows to ask for
+	left          int   // of the page; negative where it has no limit
+	more          bool  // rows may be left
+}
+
+const (
+	// pieceBytes is how much of a list is read at once: rows of together so many bytes, as the database sends them, and the one that exceeds them.
+	pieceBytes = 128 << 10
+	// A piece asks for as many rows as the last one had, or twice as many where these were small, within bounds. What it asks for and does not take has
+	// to be read past all the same.
+	firstBatch, maxBatch = 32, 512
+)
+
+// list begins to read a page of a list. Columns are named as the fields of T. from is the query from its "from" on, with a condition at its end. order has
+// columns that are never null and together tell any two rows apart; " desc" turns it around.
+func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (*List[T], error) {
+	order, descending := strings.CutSuffix(order, " desc")
+	l := &List[T]{db: db, columns: columns, from: from, order: order, descending: descending, args: args, batch: firstBatch, left: page.Limit}
+	if page.Limit == 0 {
+		l.left = -1
+	}
+	var err error
+	if l.Rows, err = l.read(ctx, page.Offset); err != nil {
+		return nil, err
+	}
+	if !l.more && l.left != 0 && (len(l.Rows) > 0 || page.Offset == 0) {
+		l.Total = page.Offset + len(l.Rows)
+		return l, nil
+	}
+	err = db.QueryRow(ctx, "select count(*) "+from, args...).Scan(&l.Total)
+	return l, classify(err)
+}
+
+// More reports whether there is a further piece. It may be empty.
+func (l *List[T]) More() bool { return l.more }
+
+// Next reads the next piece, which is empty at the end.
+func (l *List[T]) Next(ctx context.Context) ([]T, error) {
+	if !l.more {
+		return nil, nil
+	}
+	return l.read(ctx, 0)
+}
+
+// All reads the page to its end.
+func (l *List[T]) All(ctx context.Context) ([]T, error) {
+	for l.more {
+		rows, err := l.read(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		l.Rows = append(l.Rows, rows...)
+	}
+	return l.Rows, nil
+}
+
+func (l *List[T]) read(ctx context.Context, offset int) (rows []T, err error) {
+	limit := l.batch
+	if l.left >= 0 {
+		limit = min(limit, l.left)
+	}
+	query, args := l.query(limit, offset)
+	result, err := l.db.Query(ctx, query, args...)
+	if err != nil {
+		return nil, classify(err)
+	}
+	defer result.Close()
+	size := 0
+	for size < pieceBytes && result.Next() {
+		row := orderedRow{Rows: result, order: make([]any, strings.Count(l.order, ",")+1)}
+		decoded, err := pgx.RowToStructByName[T](row)
+		if err != nil {
+			return nil, classify(err)
+		}
+		rows, l.after = append(rows, decoded), row.order
+		for _, value := range result.RawValues() {
+			size += len(value)
+		}
+	}
+	result.Close()
+	if err := result.Err(); err != nil {
+		return nil, classify(err)
+	}
+	if l.left >= 0 {
+		l.left -= len(rows)
+	}
+	l.more = l.left != 0 && (size >= pieceBytes || len(rows) == limit)
+	if l.batch = min(2*l.batch, maxBatch); size >= pieceBytes {
+		l.batch = len(rows)
+	}
+	return rows, nil
+}
+
+func (l *List[T]) query(limit, offset int) (string, []any) {
+	var query strings.Builder
+	args := slices.Clone(l.args)
+	parameter := func(value any) string {
+		args = append(args, value)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	fmt.Fprintf(&query, "select %s, %s %s", l.columns, l.order, l.from)
+	direction, beyond := "", ">"
+	if l.descending {
+		direction, beyond = " desc", "<"
+	}
+	if l.after != nil {
+		values := make([]string, len(l.after))
+		for i, value := range l.after {
+			values[i] = parameter(value)
+		}
+		fmt.Fprintf(&query, " and (%s) %s (%s)", l.order, beyond, strings.Join(values, ", "))
+	}
+	query.WriteString(" order by " + strings.ReplaceAll(l.order, ",", direction+",") + direction + " limit " + parameter(limit))
+	if offset > 0 {
+		query.WriteString(" offset " + parameter(offset))
+	}
+	return query.String(), args
+}
+
+// orderedRow is a row whose last columns, those that it is ordered by, are not of the struct that it is decoded into.
+type orderedRow struct {
+	pgx.Rows
+	order []any
+}
+
+// FieldDescriptions implements pgx.CollectableRow.
+func (r orderedRow) FieldDescriptions() []pgconn.FieldDescription {
+	all := r.Rows.FieldDescriptions()
+	return all[:len(all)-len(r.order)]
+}
+
+// Scan implements pgx.CollectableRow.
+func (r orderedRow) Scan(into ...any) error {
+	for i := range r.order {
+		into = append(into, &r.order[i])
+	}
+	return r.Rows.Scan(into...)
+}
