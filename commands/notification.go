@@ -92,6 +92,18 @@ func (s *Notifications) add(ctx context.Context, n Notification) (Notification, 
 	return added, err
 }
 
+// Reaches reports whether a person may still get a notification: whoever has left its tenant may not.
+func (s *Notifications) Reaches(ctx context.Context, n Notification) (bool, error) {
+	if n.TenantID == "" {
+		return true, nil
+	}
+	err := s.checkMember(ctx, n)
+	if KindOf(err) == NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (s *Notifications) checkMember(ctx context.Context, n Notification) error {
 	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -23,13 +24,17 @@ type Pushes struct {
 		// ShutOut reports whether a person has been deactivated or erased: nothing is pushed to them.
 		ShutOut(userID string) bool
 	}
+	Recipients interface {
+		// Reaches reports whether a person is still one of those whom a notification may go to.
+		Reaches(ctx context.Context, n commands.Notification) (bool, error)
+	}
 }
 
 const (
 	pushQueue   = "pushes"
 	pushWorkers = 8 // on each node
-	// pushAttempts take twelve hours: after the first four they are maxPushRetry apart.
-	pushAttempts = 75
+	// pushAttempts never run out: a job ends once nothing waits for its device, and nothing waits for longer than twelve hours.
+	pushAttempts = math.MaxInt16
 	maxPushRetry = 10 * time.Minute
 	pushTimeout  = 10 * time.Second // of one push
 	pushSlice    = 10 * time.Second // after which a device with more to be pushed waits for its next turn
@@ -109,6 +114,9 @@ func (w pushWorker) Work(ctx context.Context, job *river.Job[devicePush]) error 
 func (w pushWorker) push(ctx context.Context, p inbox.Push) error {
 	if w.People.ShutOut(p.UserID) {
 		return nil
+	}
+	if reached, err := w.Recipients.Reaches(ctx, p.Notification); err != nil || !reached {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()

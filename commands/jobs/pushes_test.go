@@ -50,7 +50,7 @@ func (p *pushing) run() (stop func()) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return run(p.t, p.client, Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out}})
+	return run(p.t, p.client, Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &commands.Notifications{}}}) // of the platform: no tenant is asked
 }
 
 // person is somebody with devices, whose tokens are returned.
@@ -157,6 +157,29 @@ func TestNothingIsForgottenBetweenJobs(t *testing.T) {
 	for _, token := range tokens {
 		p.gets(token, titles...)
 	}
+}
+
+// What is sent late in a long outage is tried for as long as anything else, however often its device was tried before.
+func TestAttemptsDoNotRunOut(t *testing.T) {
+	p := newPushing(t)
+	me, tokens := p.person(1)
+	p.fcm.Answer(func(attempt int, _ pushtest.Message) pushtest.Answer {
+		if attempt == 1 {
+			return pushtest.Answer{Status: 500, Code: "INTERNAL"}
+		}
+		return pushtest.Answer{}
+	})
+	p.notify(me, "n00")
+	if _, err := p.pool.Exec(t.Context(), `update jobs.river_job set attempt = 80`); err != nil { // ten minutes apart
+		t.Fatal(err)
+	}
+	p.notify(me, "n01")
+	p.run()
+	eventually(t, "an attempt fails", func() bool { return states(t, p.pool, "push.device")["retryable"] == 1 })
+	if _, err := p.pool.Exec(t.Context(), `update jobs.river_job set state = 'available', scheduled_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	p.gets(tokens[0], "n00", "n01")
 }
 
 func TestADeviceThatIsGoneIsRemoved(t *testing.T) {

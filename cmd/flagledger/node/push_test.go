@@ -56,3 +56,31 @@ func TestAnOutageOfFCM(t *testing.T) {
 		})
 	}
 }
+
+// What still waits is not pushed to somebody who has left the tenant that it is of.
+func TestNothingOfATenantIsPushedToWhoHasLeft(t *testing.T) {
+	t.Parallel()
+	fcm := pushtest.New(t)
+	fcm.Answer(func(int, pushtest.Message) pushtest.Answer {
+		return pushtest.Answer{Status: http.StatusTooManyRequests, Code: "QUOTA_EXCEEDED"}
+	})
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", PushEndpoint: fcm.Endpoint}, nodetest.Log(t))
+	me, email := s.SignUp(nodetest.Address()), nodetest.Address()
+	member := s.SignUp(email)
+	me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": email, "role": "viewer"}).Want(201)
+	member.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": "token", "deviceType": "web"}).Want(201)
+	send := func(by *nodetest.Client, title string) {
+		by.Call("POST", "/api/v1/notifications/send", map[string]string{"userId": member.UserID, "tenantId": by.Tenant, "title": title, "type": "test"}).Want(201)
+	}
+	send(me, "of the tenant that they leave")
+	send(member, "of their own")
+	s.Eventually("FCM is tried", func() bool { return fcm.Tried("token") > 0 })
+	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/users/"+member.UserID, nil).Want(204)
+	before := fcm.Tried("token")
+	s.Eventually("a push that was under way is over", func() bool { return fcm.Tried("token") > before })
+	fcm.Answer(nil)
+	s.Eventually("the rest is pushed", func() bool { return len(fcm.Titles("token")) > 0 })
+	if diff := cmp.Diff([]string{"of their own"}, fcm.Titles("token")); diff != "" {
+		t.Errorf("the device got (-want +got):\n%s", diff)
+	}
+}

@@ -180,7 +180,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 func (p *parts) run(ctx context.Context, databaseURL string) {
 	work := jobs.Work{
 		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.people, PublicURL: p.PublicURL, Now: p.Now},
-		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live}, Notifications: p.notify,
+		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live, Recipients: p.notify}, Notifications: p.notify,
 		Sandboxes: p.sandboxes,
 		Payments:  p.billing,
 		Upkeep:    p.upkeep(),

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,20 +29,10 @@ func (b *Inbox) Register(ctx context.Context, userID string, d Device) (register
 		if err := lockPerson(ctx, tx, userID); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from keep.devices where token = $1 and user_id <> $2`, d.Token, userID); err != nil {
-			return err
+		row, err := register(ctx, tx, userID, d, b.now())
+		for errors.Is(err, pgx.ErrNoRows) { // another person has registered the token meanwhile
+			row, err = register(ctx, tx, userID, d, b.now())
 		}
-		rows, err := tx.Query(ctx, `insert into keep.devices as d (id, user_id, token, name, type, created_at, last_seen_at) values ($1, $2, $3, $4, $5, $6, $6)
-			on conflict (token) do update set name = excluded.name, type = excluded.type, last_seen_at = excluded.last_seen_at
-			where d.user_id = excluded.user_id returning `+deviceColumns+`, xmax = 0 as is_new`, // of a row that is new
-			uuid.New(), userID, d.Token, d.Name, d.Type, b.now())
-		if err != nil {
-			return err
-		}
-		row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct {
-			Device
-			IsNew bool
-		}])
 		if err != nil {
 			return err
 		}
@@ -51,6 +42,27 @@ func (b *Inbox) Register(ctx context.Context, userID string, d Device) (register
 		return err
 	})
 	return registered, isNew, databaseError(err)
+}
+
+type registration struct {
+	Device
+	IsNew bool
+}
+
+// register takes a token from another person and gives it to this one. The error is pgx.ErrNoRows where it was another person's only once this one waited
+// for it.
+func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.Time) (registration, error) {
+	if _, err := tx.Exec(ctx, `delete from keep.devices where token = $1 and user_id <> $2`, d.Token, userID); err != nil {
+		return registration{}, err
+	}
+	rows, err := tx.Query(ctx, `insert into keep.devices as d (id, user_id, token, name, type, created_at, last_seen_at) values ($1, $2, $3, $4, $5, $6, $6)
+		on conflict (token) do update set name = excluded.name, type = excluded.type, last_seen_at = excluded.last_seen_at
+		where d.user_id = excluded.user_id returning `+deviceColumns+`, xmax = 0 as is_new`, // of a row that is new
+		uuid.New(), userID, d.Token, d.Name, d.Type, now)
+	if err != nil {
+		return registration{}, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[registration])
 }
 
 // Devices lists a person's devices, the oldest first.

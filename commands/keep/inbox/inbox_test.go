@@ -204,3 +204,44 @@ func TestOldNotificationsAreRemoved(t *testing.T) {
 		t.Errorf("left are %+v", p.Notifications)
 	}
 }
+
+// A token that two people register at once is a device of the later one, who gets it as new.
+func TestATokenThatTwoRegisterAtOnce(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.person(), w.person()
+	tx, err := w.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	if _, err := register(t.Context(), tx, first, Device{Token: "token", Type: "web"}, w.now); err != nil {
+		t.Fatal(err)
+	}
+	var late sync.WaitGroup
+	late.Go(func() {
+		if d, isNew, err := w.Register(t.Context(), second, Device{Token: "token", Type: "ios"}); err != nil || !isNew || d.Type != "ios" {
+			t.Errorf("the later one gets %+v, new %v: %v", d, isNew, err)
+		}
+	})
+	for deadline := time.Now().Add(time.Minute); ; {
+		var waits bool
+		if err := w.pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		if waits {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the later one does not wait for the first")
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late.Wait()
+	for person, want := range map[string]int{first: 0, second: 1} {
+		if list, err := w.Devices(t.Context(), person); err != nil || len(list) != want {
+			t.Errorf("somebody has %v, want %d: %v", list, want, err)
+		}
+	}
+}
