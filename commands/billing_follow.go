@@ -73,6 +73,11 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	if err != nil || cmd == nil {
 		return false, err
 	}
+	if current != nil && current.ID != noted.ID && current.Status.Manageable() { // a page that is still open would sell a second one
+		if err := b.Payments.CloseCheckouts(ctx, current.CustomerID, true); err != nil {
+			return false, err
+		}
+	}
 	_, done, err := Do(ctx, b.Writer, BySystem("payment provider"), cmd)
 	if err != nil || done.Position != (events.Position{}) {
 		return true, err
@@ -90,7 +95,7 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID string) error {
 	// The pages come first: what is paid for on one before it is closed is listed afterwards.
 	for _, id := range customersOf(tenant.Subscription, customerID) {
-		if err := b.Payments.CloseCheckouts(ctx, id); err != nil {
+		if err := b.Payments.CloseCheckouts(ctx, id, false); err != nil {
 			return err
 		}
 	}

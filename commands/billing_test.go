@@ -167,6 +167,25 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
+// A checkout that is made again, as after an answer that got lost, has the page that was made first, and it can be paid on.
+func TestACheckoutThatIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, time.Now)
+	b := w.billing(t, server)
+	now := time.Now()
+	b.Now = func() time.Time { return now }
+	c := checkoutOf(w.newTenant(t), events.StandardPlan)
+	first, _, err := b.Checkout(t.Context(), commands.By{}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := b.Checkout(t.Context(), commands.By{}, c)
+	if err != nil || second != first || !server.Payable(second) {
+		t.Errorf("the pages are %s and %s, which can be paid on: %v; %v", first, second, server.Payable(second), err)
+	}
+}
+
 // A failure that Stripe repeats for a key stands in the way for some minutes alone, whether a customer or a page was to be made.
 func TestAFailureOfStripePasses(t *testing.T) {
 	t.Parallel()

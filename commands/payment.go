@@ -24,10 +24,11 @@ type Payments interface {
 	CancelSubscription(ctx context.Context, id string) error
 	// PromotionCode finds the promotion that a customer's code stands for, NotFound where it stands for none that can be used.
 	PromotionCode(ctx context.Context, code string) (id string, err error)
-	// Checkout makes a page on which something is paid for. Invalid names the fields of the request that the provider refuses.
+	// Checkout makes a page on which something is paid for. One for a plan closes the customer's other ones for a plan, also where it fails afterwards. Invalid
+	// names the fields of the request that the provider refuses.
 	Checkout(ctx context.Context, key string, c CheckoutPage) (url string, err error)
-	// CloseCheckouts has nobody pay any more on the pages that Checkout made for a customer. It may be repeated.
-	CloseCheckouts(ctx context.Context, customerID string) error
+	// CloseCheckouts has nobody pay any more on the pages that Checkout made for a customer, or on those for a plan alone. It may be repeated.
+	CloseCheckouts(ctx context.Context, customerID string, plansOnly bool) error
 	// Portal makes a page on which a customer manages what they pay for. Conflict says that the provider's settings do not allow it.
 	Portal(ctx context.Context, key string, p PortalPage) (url string, err error)
 	// Event reads what the provider tells of a change. ErrSignature says that the provider has not signed it, or more than five minutes before or after now;

@@ -248,6 +248,28 @@ func TestADeletedTenantPaysNoLonger(t *testing.T) {
 	}
 }
 
+// A tenant has one page at a time on which it can subscribe, and none once it has a subscription: nobody pays for two.
+func TestOnePageForAPlan(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.stripe.AddProduct("prod_1")
+	me := s.SignUp(nodetest.Address())
+	product, _ := checkout(me, purchase("", "planId", nil, "type", "payment", "productId", "prod_1", "amount", 4900))
+	first, _ := checkout(me, purchase("standard"))
+	second, _ := checkout(me, purchase("enhanced"))
+	theirs, _ := checkout(s.SignUp(nodetest.Address()), purchase("standard"))
+	payable := func(when string, want ...bool) {
+		t.Helper()
+		nodetest.Same(t, "what can be paid for "+when, []bool{s.stripe.Payable(first), s.stripe.Payable(second), s.stripe.Payable(product), s.stripe.Payable(theirs)}, want)
+	}
+	payable("after a second checkout", false, true, true, true)
+	customer := s.stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")
+	s.stripe.Subscribe(customer, "price_standard") // as on two pages that were made at once
+	s.deliver()
+	subscribed(me, "standard", "active")
+	payable("with a subscription", false, false, true, true)
+}
+
 // The daily comparison also cancels what a deleted tenant was subscribed to later, or could not be cancelled at once.
 func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 	t.Parallel()

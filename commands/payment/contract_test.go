@@ -91,7 +91,7 @@ func TestCallsKeepToStripesDescription(t *testing.T) {
 	}
 	url, err := s.Checkout(ctx, "key", page)
 	check("Checkout of a subscription", url != "", err)
-	check("CloseCheckouts", true, s.CloseCheckouts(ctx, "cus_1"))
+	check("CloseCheckouts", true, s.CloseCheckouts(ctx, "cus_1", false))
 	page.PriceID, page.Product, page.Discount = "", commands.Product{ID: "prod_1", Amount: 4900}, commands.Discount{Coupon: "LAUNCH25"}
 	url, err = s.Checkout(ctx, "", page)
 	check("Checkout of a product", url != "", err)

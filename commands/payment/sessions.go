@@ -3,7 +3,6 @@ package payment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,14 +48,27 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 	if err != nil {
 		return "", refusedPage(err)
 	}
-	return pageURL(made.URL)
+	page, err := pageURL(made.URL)
+	if err == nil && c.PriceID != "" {
+		// The other pages are closed now and not before: where the request is made again, Stripe answers the page that it made first.
+		err = s.closeCheckouts(ctx, c.CustomerID, func(other *stripe.CheckoutSession) bool {
+			return other.ID != made.ID && other.Mode == stripe.CheckoutSessionModeSubscription
+		})
+	}
+	return page, err
 }
 
 // CloseCheckouts implements commands.Payments. Stripe itself closes a page after a day.
-func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string) error {
+func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string, plansOnly bool) error {
+	return s.closeCheckouts(ctx, customerID, func(page *stripe.CheckoutSession) bool {
+		return !plansOnly || page.Mode == stripe.CheckoutSessionModeSubscription
+	})
+}
+
+func (s *Stripe) closeCheckouts(ctx context.Context, customerID string, closes func(*stripe.CheckoutSession) bool) error {
 	sessions := checkout.Client{B: s.backend, Key: s.settings.SecretKey}
 	list := sessions.List(&stripe.CheckoutSessionListParams{
-		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(maxListed), Single: true},
+		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(maxListed)},
 		Customer:   stripe.String(customerID), Status: stripe.String(string(stripe.CheckoutSessionStatusOpen)),
 	})
 	var open []string
@@ -65,7 +77,9 @@ func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string) error {
 		if session == nil || session.ID == "" {
 			return unavailable(errUnreadable)
 		}
-		open = append(open, session.ID)
+		if closes(session) {
+			open = append(open, session.ID)
+		}
 	}
 	if err := list.Err(); err != nil {
 		if unknownCustomer(err) {
@@ -84,9 +98,6 @@ func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string) error {
 		if err != nil {
 			return unavailable(err)
 		}
-	}
-	if list.CheckoutSessionList().HasMore { // which the next call closes
-		return &commands.Error{Kind: commands.Unavailable, Detail: fmt.Sprintf("the customer had more than %d open pages", maxListed)}
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 func everyCall(ctx context.Context, s *payment.Stripe) map[string]error {
 	failed := map[string]error{}
 	_, failed["NewCustomer"] = s.NewCustomer(ctx, "customer", "tenant")
-	failed["CloseCheckouts"] = s.CloseCheckouts(ctx, "cus_1")
+	failed["CloseCheckouts"] = s.CloseCheckouts(ctx, "cus_1", false)
 	_, failed["Customer"] = s.Customer(ctx, "cus_1")
 	_, failed["Subscriptions"] = s.Subscriptions(ctx, "cus_1")
 	_, failed["Subscription"] = s.Subscription(ctx, "sub_1")

@@ -150,7 +150,7 @@ func (s *Server) checkouts(customerID string) (int, map[string]any) {
 	data := []any{}
 	for _, p := range s.pages {
 		if !p.Portal && !p.Closed && p.Form.Get("customer") == customerID {
-			data = append(data, map[string]any{"id": p.ID, "object": "checkout.session", "status": "open"})
+			data = append(data, map[string]any{"id": p.ID, "object": "checkout.session", "status": "open", "mode": p.Form.Get("mode")})
 		}
 	}
 	return http.StatusOK, map[string]any{"object": "list", "url": "/v1/checkout/sessions", "data": data, "has_more": false}
