@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"net/mail"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,6 +60,16 @@ type Claims struct {
 	ExpiresAt     time.Time
 }
 
+// Canonical is the claims with the address in its canonical form. An address that has none counts as not verified, so that it matches nothing.
+func (c Claims) Canonical() Claims {
+	if address, ok := ParseAddress(c.Email); ok {
+		c.Email = address
+	} else {
+		c.EmailVerified = false
+	}
+	return c
+}
+
 // Session is a signed-in person with the tokens that prove it.
 type Session struct {
 	Claims
@@ -69,24 +78,14 @@ type Session struct {
 	ExpiresIn    time.Duration // of the ID token
 }
 
-// MaxEmail is the longest address, in bytes (RFC 5321).
-const MaxEmail = 254
-
 const maxDisplayName = 200 // characters
 
 // CheckSignUp tells all that is wrong with the fields of a sign-up, nil where nothing is.
 func CheckSignUp(email, password, displayName string) error {
 	wrong := fields{}
-	wrong.check(len(email) <= MaxEmail, "email", "must be at most %d bytes", MaxEmail)
-	wrong.check(PlainEmail(email), "email", "must be an e-mail address")
+	wrong.checkAddress("email", email)
 	wrong.checkPassword("password", password)
 	wrong.check(utf8.RuneCountInString(displayName) <= maxDisplayName, "displayName", "must be at most %d characters", maxDisplayName) // it goes into tokens
 	wrong.check(utf8.ValidString(displayName) && !strings.ContainsRune(displayName, 0), "displayName", "must be text")
 	return wrong.err()
-}
-
-// PlainEmail tells whether it is an address alone, with no name or comment beside it.
-func PlainEmail(email string) bool {
-	a, err := mail.ParseAddress(email)
-	return err == nil && a.Address == email && len(email) <= MaxEmail
 }

@@ -36,7 +36,7 @@ type SandboxSignUp struct {
 func CheckSandboxRequest(email, name string) error {
 	wrong := fields{}
 	wrong.check(email != "", "email", "is required")
-	wrong.check(PlainEmail(email), "email", "must be an e-mail address")
+	wrong.checkAddress("email", email)
 	checkText(wrong, "name", name, 0, maxDisplayName)
 	return wrong.err()
 }

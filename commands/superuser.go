@@ -2,25 +2,25 @@ package commands
 
 import (
 	"context"
-	"strings"
 
 	"flagledger/events"
 )
 
-// SuperUsers are the addresses of those who may be super users, in lower case.
+// SuperUsers are the addresses of those who may be super users, by AddressKey.
 type SuperUsers map[string]bool
 
 // NewSuperUsers returns the list of some addresses.
 func NewSuperUsers(addresses []string) SuperUsers {
 	s := SuperUsers{}
 	for _, address := range addresses {
-		s[strings.ToLower(address)] = true
+		s[AddressKey(address)] = true
 	}
+	delete(s, "") // of what is no address
 	return s
 }
 
 // Has reports whether an address, in whatever case, is on the list.
-func (s SuperUsers) Has(address string) bool { return s[strings.ToLower(address)] }
+func (s SuperUsers) Has(address string) bool { return s[AddressKey(address)] }
 
 // Addresses tells people's addresses.
 type Addresses interface {

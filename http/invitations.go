@@ -73,11 +73,12 @@ func (a *API) addInvitations() {
 		ChangeInput
 		Body newInvitationBody
 	}) (*invitationOutput, error) {
-		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.SuperUsers.Has(in.Body.Email)}
-		if err := checkCommand(ctx, a.Writer, wrongAddress(in.Body.Email), create); err != nil {
+		address, wrong := readAddress(in.Body.Email)
+		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.SuperUsers.Has(address)}
+		if err := checkCommand(ctx, a.Writer, wrong, create); err != nil {
 			return nil, err
 		}
-		return a.invite(ctx, in.Body.Email, create)
+		return a.invite(ctx, address, create)
 	})
 	register(a, super, operation("GET", path, "list-invitations", tag, "The invitations to the platform"),
 		func(ctx context.Context, in *PageInput) (*listOutput[InvitationBody], error) {
@@ -114,12 +115,14 @@ func (a *API) addInvitations() {
 	register(a, access{who: person}, accept, a.acceptInvitation)
 }
 
-func wrongAddress(email string) map[string]string {
-	wrong := map[string]string{}
-	if !commands.PlainEmail(email) {
-		wrong["email"] = "must be an e-mail address"
+// readAddress is the canonical form of the address that a body has in the field email, or says what is wrong with it.
+func readAddress(email string) (address string, wrong map[string]string) {
+	address, ok := commands.ParseAddress(email)
+	wrong = map[string]string{}
+	if !ok {
+		wrong["email"] = commands.NotAnAddress
 	}
-	return wrong
+	return address, wrong
 }
 
 func (a *API) invitationRef(id string) commands.InvitationRef {

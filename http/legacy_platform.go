@@ -105,13 +105,13 @@ func (a *API) addLegacyPlatform() {
 		ChangeInput
 		Body legacyInvitationBody
 	}) (*legacyInvitationOutput, error) {
-		wrong := wrongAddress(in.Body.Email)
+		address, wrong := readAddress(in.Body.Email)
 		checkLegacyRole(wrong, in.Body.Role)
 		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
 			return nil, err
 		}
-		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{
-			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.SuperUsers.Has(in.Body.Email),
+		out, err := a.invite(ctx, address, commands.CreateInvitation{
+			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.SuperUsers.Has(address),
 		})
 		if err != nil {
 			return nil, err
@@ -129,7 +129,8 @@ func (a *API) legacyInvite(ctx context.Context, in *struct {
 	ChangeInput
 	Body legacyInviteBody
 }) (*successOutput, error) {
-	p, wrong := principalOf(ctx), wrongAddress(in.Body.Email)
+	p := principalOf(ctx)
+	address, wrong := readAddress(in.Body.Email)
 	var changed Changed
 	switch in.Body.Role {
 	case "admin":
@@ -139,7 +140,7 @@ func (a *API) legacyInvite(ctx context.Context, in *struct {
 		if err := wrongFields(wrong); err != nil {
 			return nil, err
 		}
-		out, err := a.invite(ctx, in.Body.Email, commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformAdmin})
+		out, err := a.invite(ctx, address, commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformAdmin})
 		if err != nil {
 			return nil, err
 		}

@@ -115,10 +115,11 @@ func (a *API) addMember(ctx context.Context, in *struct {
 
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
 	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
-	if err := checkCommand(ctx, a.Writer, wrongAddress(body.Email), add); err != nil {
+	address, wrong := readAddress(body.Email)
+	if err := checkCommand(ctx, a.Writer, wrong, add); err != nil {
 		return nil, err
 	}
-	id, member, done, err := a.Inviter.Member(ctx, doer[commands.Tenant](a), add, body.Email, newID(ctx))
+	id, member, done, err := a.Inviter.Member(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		return nil, err
 	}
 	if member.Pending && !profile.Known {
-		profile.Email, profile.Known = body.Email, true
+		profile.Email, profile.Known = address, true
 	}
 	return &memberOutput{
 		Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(id),

@@ -167,7 +167,7 @@ func TestGuessing(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if err := guess("person Me@Example.com ", wrong); !errors.Is(err, wrong) {
+		if err := guess("person me@example.com", wrong); !errors.Is(err, wrong) {
 			t.Fatalf("refused too early: %v", err)
 		}
 	}

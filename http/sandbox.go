@@ -95,7 +95,8 @@ func (a *API) addSandbox() {
 		if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
 			return nil, err
 		}
-		return succeeded(commands.Done{}), a.Links.Sandbox(ctx, in.Body.Email, in.Body.Name, a.Now())
+		address, _ := commands.ParseAddress(in.Body.Email)
+		return succeeded(commands.Done{}), a.Links.Sandbox(ctx, address, in.Body.Name, a.Now())
 	})
 }
 

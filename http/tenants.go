@@ -82,13 +82,23 @@ func (a *API) addTenants() {
 // wrongContact tells what is wrong with whom to write to about a tenant, by field.
 func wrongContact(email clearable, name *string) map[string]string {
 	wrong := map[string]string{}
-	if email.blank || email.text != nil && *email.text != "" && !commands.PlainEmail(*email.text) {
-		wrong["primaryEmail"] = "must be an e-mail address"
+	if email.blank || email.text != nil && *email.text != "" && commands.AddressKey(*email.text) == "" {
+		wrong["primaryEmail"] = commands.NotAnAddress
 	}
 	if name != nil && (utf8.RuneCountInString(*name) > maxContactName || strings.ContainsRune(*name, 0)) {
 		wrong["contactName"] = "must have at most 200 characters"
 	}
 	return wrong
+}
+
+// contact is whom to write to about a tenant, with the canonical form of the address.
+func contact(email clearable, name *string) commands.Contact {
+	c := commands.Contact{Email: email.text, Name: name}
+	if email.text != nil {
+		address, _ := commands.ParseAddress(*email.text)
+		c.Email = &address
+	}
+	return c
 }
 
 // TenantChange is what every change to a tenant takes.
@@ -112,7 +122,7 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 	if err := checkCommand(ctx, a.Writer, wrongContact(email, name), update); err != nil {
 		return nil, err
 	}
-	state, done, err := a.Tenancies.Update(ctx, doer[commands.Tenant](a), update, commands.Contact{Email: email.text, Name: name})
+	state, done, err := a.Tenancies.Update(ctx, doer[commands.Tenant](a), update, contact(email, name))
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +155,11 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	if err := checkCommand(ctx, a.Writer, wrong, create); err != nil {
 		return nil, err
 	}
-	email := claims.Email
-	if sent := in.Body.PrimaryEmail.text; sent != nil && *sent != "" {
-		email = *sent
+	email, sent := claims.Email, contact(in.Body.PrimaryEmail, &in.Body.ContactName)
+	if sent.Email != nil && *sent.Email != "" {
+		email = *sent.Email
 	}
-	contact := commands.Contact{Email: in.Body.PrimaryEmail.text, Name: &in.Body.ContactName}
-	tenant, done, err := a.Tenancies.Create(ctx, doer[commands.Tenant](a), create, contact)
+	tenant, done, err := a.Tenancies.Create(ctx, doer[commands.Tenant](a), create, sent)
 	if err != nil {
 		return nil, err
 	}

@@ -42,13 +42,13 @@ const (
 func (l *InvitationLimit) take(ctx context.Context, jobID int64, why purpose, email string, now time.Time) (found place, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		// Jobs with the same address take turns, so that each counts those before it.
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1), 0))`, email); err != nil {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`, email); err != nil {
 			return err
 		}
 		var taken, unsent bool
 		err := tx.QueryRow(ctx, `with others as (
 				select state from keep.mailed_invitations left join jobs.river_job on id = job
-				where lower(email) = lower($2) and purpose = $6 and mailed_at > $4 and job <> $1
+				where lower(email collate "C") = lower($2 collate "C") and purpose = $6 and mailed_at > $4 and job <> $1
 			), taken as (
 				insert into keep.mailed_invitations (job, email, mailed_at, purpose) select $1, $2, $3, $6 where (select count(*) from others) < $5
 				on conflict (job) do update set email = excluded.email, mailed_at = excluded.mailed_at returning job
@@ -87,6 +87,6 @@ func (l *InvitationLimit) Knows(context.Context, string) (bool, error) { return 
 
 // Erase implements commands.PersonalData. It drops the address of a person, which the directory must still hold.
 func (l *InvitationLimit) Erase(ctx context.Context, userID string) error {
-	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where lower(email) = (select lower(email) from keep.people where user_id = $1)`, userID)
+	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where lower(email collate "C") = (select lower(email collate "C") from keep.people where user_id = $1)`, userID)
 	return databaseError(err)
 }

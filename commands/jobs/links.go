@@ -46,7 +46,7 @@ func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		err := tx.QueryRow(ctx, `insert into keep.reset_requests (id, email, asked_at) values ($1, $2, $3)
-			on conflict (lower(email), asked_at) do update set asked_at = excluded.asked_at returning id::text`, uuid.New(), email, now.Truncate(time.Minute)).Scan(&id)
+			on conflict (lower(email collate "C"), asked_at) do update set asked_at = excluded.asked_at returning id::text`, uuid.New(), email, now.Truncate(time.Minute)).Scan(&id)
 		if err != nil {
 			return err
 		}
@@ -66,9 +66,9 @@ func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil
 
 // Erase implements commands.PersonalData. It drops the requests with the address of a person, which the directory must still hold.
 func (l *Links) Erase(ctx context.Context, userID string) error {
-	_, err := l.client.pool.Exec(ctx, `with person as (select lower(email) as email from keep.people where user_id = $1),
-			sandboxes as (delete from keep.sandbox_requests where lower(email) = (select email from person))
-		delete from keep.reset_requests where lower(email) = (select email from person)`, userID)
+	_, err := l.client.pool.Exec(ctx, `with person as (select lower(email collate "C") as email from keep.people where user_id = $1),
+			sandboxes as (delete from keep.sandbox_requests where lower(email collate "C") = (select email from person))
+		delete from keep.reset_requests where lower(email collate "C") = (select email from person)`, userID)
 	return databaseError(err)
 }
 

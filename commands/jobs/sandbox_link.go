@@ -38,7 +38,7 @@ func (l *Links) Sandbox(ctx context.Context, email, name string, now time.Time) 
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) values ($1, $2, $3, $4, $5)
-			on conflict (lower(email), asked_at) do update set asked_at = excluded.asked_at returning id::text`,
+			on conflict (lower(email collate "C"), asked_at) do update set asked_at = excluded.asked_at returning id::text`,
 			uuid.New(), email, name, now.Truncate(time.Minute), now.Add(sandboxLinkTTL)).Scan(&id)
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"flagledger/events"
@@ -110,5 +109,5 @@ func (l *Limiter) GuessedRight(account string) { l.guesses.giveBack(digest(accou
 
 // digest stands for the name of an account, so that none is kept.
 func digest(name string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(name))))
+	return sha256.Sum256([]byte(name))
 }

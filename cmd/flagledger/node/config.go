@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/mail"
 	"net/netip"
 	"net/url"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"flagledger/commands"
 	"flagledger/http"
 	"flagledger/http/limit"
 )
@@ -89,8 +89,7 @@ func Load() (Config, error) {
 		return c, err
 	}
 	for i, address := range c.SuperUsers {
-		c.SuperUsers[i] = strings.TrimSpace(address)
-		if parsed, err := mail.ParseAddress(c.SuperUsers[i]); err != nil || parsed.Address != c.SuperUsers[i] {
+		if c.SuperUsers[i] = strings.TrimSpace(address); commands.AddressKey(c.SuperUsers[i]) == "" {
 			return c, fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses with commas between them; %q is none", address)
 		}
 	}

@@ -122,6 +122,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return nil, err
 	}
+	email, _ = commands.ParseAddress(email)
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}
@@ -146,13 +147,13 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 }
 
 func (p *Provider) signIn(ctx context.Context, email, password string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordResponse, error) {
-	email = strings.TrimSpace(email)
+	email, ok := commands.ParseAddress(strings.TrimSpace(email))
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTakes)
 	defer cancel()
-	if !commands.PlainEmail(email) || len(password) > commands.MaxPassword {
+	if !ok || len(password) > commands.MaxPassword {
 		return nil, wrongCredentials() // can belong to no account
 	}
 	in, err := p.toolkit.Accounts.SignInWithPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordRequest{

@@ -19,11 +19,11 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	if err := p.withPasswords(); err != nil {
 		return err
 	}
-	email = strings.TrimSpace(email)
-	if !commands.PlainEmail(email) {
+	address, ok := commands.ParseAddress(strings.TrimSpace(email))
+	if !ok {
 		return nil
 	}
-	return p.o.Links.Reset(ctx, email, p.o.Now())
+	return p.o.Links.Reset(ctx, address, p.o.Now())
 }
 
 // MailResetLink implements jobs.LinkMailer.

@@ -56,7 +56,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	c := commands.Claims{
 		UserID: subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
 		Provider: private.Firebase.SignInProvider, SessionID: sessionOf(began), AuthTime: began, ExpiresAt: expires.UTC(),
-	}
+	}.Canonical()
 	p.note(c)
 	return c, nil
 }

@@ -28,18 +28,18 @@ const (
 
 // ForgotPassword has a link mailed that sets a new password, one a minute at most, if the address is known.
 func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
-	email = strings.TrimSpace(email)
-	if !commands.PlainEmail(email) {
+	address, ok := commands.ParseAddress(strings.TrimSpace(email))
+	if !ok {
 		return nil
 	}
-	return p.o.Links.Reset(ctx, email, p.now())
+	return p.o.Links.Reset(ctx, address, p.now())
 }
 
 // MailResetLink implements jobs.LinkMailer.
 func (p *Provider) MailResetLink(ctx context.Context, email string, job int64) error {
 	var who person
 	err := p.pool.QueryRow(ctx, `
-		select user_id, email from keep.people join keep.passwords using (user_id) where lower(email) = lower($1)`, email).Scan(&who.userID, &who.email)
+		select user_id, email from keep.people join keep.passwords using (user_id) where lower(email collate "C") = lower($1 collate "C")`, email).Scan(&who.userID, &who.email)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

@@ -75,6 +75,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return commands.Session{}, err
 	}
+	email, _ = commands.ParseAddress(email)
 	var kept string
 	if err := p.hashers.run(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
 		return commands.Session{}, err
@@ -112,16 +113,16 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 // SignIn begins a session where the address and the password are right. It hashes for an unknown address too, so that the time it takes does not
 // tell which addresses are known.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
-	email = strings.TrimSpace(email)
+	email, ok := commands.ParseAddress(strings.TrimSpace(email))
 	wrong := refuse("the e-mail address or the password is wrong")
-	if !commands.PlainEmail(email) || len(password) > commands.MaxPassword {
+	if !ok || len(password) > commands.MaxPassword {
 		return commands.Session{}, wrong // can belong to no account
 	}
 	var who person
 	var kept string
 	err := p.pool.QueryRow(ctx, `
 		select user_id, email, email_verified, display_name, hash
-		from keep.people join keep.passwords using (user_id) where lower(email) = lower($1)`, email).
+		from keep.people join keep.passwords using (user_id) where lower(email collate "C") = lower($1 collate "C")`, email).
 		Scan(&who.userID, &who.email, &who.verified, &who.displayName, &kept)
 	known := !errors.Is(err, pgx.ErrNoRows)
 	if err != nil && known {
@@ -207,7 +208,7 @@ func claimsOf(who person, s session) commands.Claims {
 	return commands.Claims{
 		UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
 		Provider: provider, SessionID: s.id, AuthTime: s.authTime.UTC().Truncate(time.Second),
-	}
+	}.Canonical()
 }
 
 func (p *Provider) now() time.Time { return p.o.Now().UTC() }

@@ -54,7 +54,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	return commands.Claims{
 		UserID: claims.Subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
 		Provider: private.Firebase.SignInProvider, SessionID: private.SessionID, AuthTime: private.AuthTime.Time().UTC(), ExpiresAt: claims.Expiry.Time().UTC(),
-	}, nil
+	}.Canonical(), nil
 }
 
 // Admit is Verify: the service knows which sessions have ended here.

@@ -10,13 +10,13 @@ import (
 // Erase drops all that the directory holds of a person: name and address, their invitations and contacts under that address, and which
 // tenants they used. It may be repeated.
 func (d *Directory) Erase(ctx context.Context, userID string) error {
-	const email = `(select lower(email) from keep.people where user_id = $1)`
+	const email = `(select lower(email collate "C") from keep.people where user_id = $1)`
 	err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
 		for _, statement := range []string{
 			`select from keep.people where user_id = $1 for update`, // this waits for a flush of their uses that is under way
-			`delete from keep.pending_members where lower(email) = ` + email,
-			`delete from keep.invitations where lower(email) = ` + email,
-			`update keep.tenant_contacts set primary_email = null, contact_name = null where lower(primary_email) = ` + email,
+			`delete from keep.pending_members where lower(email collate "C") = ` + email,
+			`delete from keep.invitations where lower(email collate "C") = ` + email,
+			`update keep.tenant_contacts set primary_email = null, contact_name = null where lower(primary_email collate "C") = ` + email,
 			`delete from keep.tenant_use where user_id = $1`,
 			`delete from keep.people where user_id = $1`,
 		} {

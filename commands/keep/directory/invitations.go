@@ -20,7 +20,7 @@ func (d *Directory) InvitationEmail(ctx context.Context, invitationID string) (e
 
 // PlatformInvitations lists the invitations to an address, the newest first.
 func (d *Directory) PlatformInvitations(ctx context.Context, email string) ([]string, error) {
-	rows, err := d.db.Query(ctx, `select id from keep.invitations where lower(email) = lower($1) order by id desc`, email)
+	rows, err := d.db.Query(ctx, `select id from keep.invitations where lower(email collate "C") = lower($1 collate "C") order by id desc`, email)
 	if err != nil {
 		return nil, databaseError(err)
 	}

@@ -12,8 +12,8 @@ import (
 // FindOrAddPending finds the person with a verified address, and the tenant's pending member with that address; either is empty where there is none.
 // Where there is neither, it notes the address for a pending member with the id newID.
 func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID string) (person, pending string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email) = lower($1) and email_verified), ''),
-		coalesce((select id from keep.pending_members where lower(email) = lower($1) and tenant_id = $2), '')`, email, tenantID).Scan(&person, &pending)
+	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C") and email_verified), ''),
+		coalesce((select id from keep.pending_members where lower(email collate "C") = lower($1 collate "C") and tenant_id = $2), '')`, email, tenantID).Scan(&person, &pending)
 	if err != nil {
 		return "", "", databaseError(err)
 	}
@@ -21,7 +21,7 @@ func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID
 		return person, pending, nil
 	}
 	err = d.db.QueryRow(ctx, `insert into keep.pending_members values ($1, $2, $3)
-		on conflict (lower(email), tenant_id) do update set created_at = excluded.created_at returning id`, newID, tenantID, email).Scan(&pending)
+		on conflict (lower(email collate "C"), tenant_id) do update set created_at = excluded.created_at returning id`, newID, tenantID, email).Scan(&pending)
 	if err != nil {
 		return "", "", databaseError(err)
 	}
@@ -31,7 +31,7 @@ func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID
 // PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first.
 func (d *Directory) PendingMemberships(ctx context.Context, email string, most int) ([]commands.PendingMember, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, id from (
-		select * from keep.pending_members where lower(email) = lower($1) order by created_at desc, id desc limit $2) last order by created_at, id`, email, most)
+		select * from keep.pending_members where lower(email collate "C") = lower($1 collate "C") order by created_at desc, id desc limit $2) last order by created_at, id`, email, most)
 	if err != nil {
 		return nil, databaseError(err)
 	}

@@ -41,7 +41,7 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
 			values ($1, nullif($2, ''), $3, $4, $5)
 			on conflict (user_id) do update set email = excluded.email, display_name = excluded.display_name,
-				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email) = lower(excluded.email), false)
+				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email collate "C") = lower(excluded.email collate "C"), false)
 			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified
 			returning xmax = 0`, // of a row that is new
 			c.UserID, email, c.EmailVerified && email != "", c.DisplayName, d.now()).Scan(&isNew)
@@ -55,7 +55,7 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 		if !c.EmailVerified {
 			err = note("")
 		} else if _, err = d.db.Exec(ctx, `
-			update keep.people set email = null, email_verified = false where lower(email) = lower($1) and user_id <> $2`, c.Email, c.UserID); err == nil {
+			update keep.people set email = null, email_verified = false where lower(email collate "C") = lower($1 collate "C") and user_id <> $2`, c.Email, c.UserID); err == nil {
 			err = note(c.Email)
 		}
 	}

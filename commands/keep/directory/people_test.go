@@ -2,10 +2,12 @@ package directory_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"pgregory.net/rapid"
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
@@ -82,4 +84,36 @@ func TestTheTenantThatAPersonUsedLast(t *testing.T) {
 			t.Errorf("after %q was used at %v: got %q, %v, want %q", c.used, clock, last, err, c.want)
 		}
 	}
+}
+
+// Postgres and the service agree on which addresses are the same, whatever the locale of the database.
+func TestAddressesAreTheSameInPostgres(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	inPostgres := func(a, b string) (same bool) {
+		t.Helper()
+		if err := pool.QueryRow(t.Context(), `select lower($1 collate "C") = lower($2 collate "C")`, a, b).Scan(&same); err != nil {
+			t.Fatal(err)
+		}
+		return same
+	}
+	address := rapid.Custom(func(t *rapid.T) string {
+		letters := rapid.SampledFrom([]string{"k", "K", "i", "I", "ı", "İ", "\u212A", "\uff4b", "к"})
+		part := rapid.Map(rapid.SliceOfN(letters, 1, 2), func(l []string) string { return strings.Join(l, "") })
+		return part.Draw(t, "local") + "@" + part.Draw(t, "domain") + ".com"
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := address.Draw(t, "a"), address.Draw(t, "b")
+		canonical, ok := commands.ParseAddress(a)
+		if !ok {
+			return
+		}
+		stored := b // as an earlier release may have stored it
+		if other, ok := commands.ParseAddress(b); ok {
+			stored = other
+		}
+		if inGo := commands.AddressKey(a) == commands.AddressKey(b); inGo != inPostgres(canonical, stored) {
+			t.Errorf("%q and %q are the same: %v, and in Postgres %v", a, b, inGo, !inGo)
+		}
+	})
 }

@@ -1,0 +1,102 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestAddresses(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for text, want := range map[string]string{
+		"kim@example.com":                        "kim@example.com",
+		"Kim.O'Hara+x@Example.COM":               "Kim.O'Hara+x@example.com",
+		"kim@bücher.example":                     "kim@xn--bcher-kva.example",
+		"kim@XN--BCHER-KVA.example":              "kim@xn--bcher-kva.example",
+		"kim@straße.example":                     "kim@xn--strae-oqa.example", // another domain than strasse.example
+		"kim@ex\u0430mple.com":                   "kim@xn--exmple-4nf.com",    // with a letter of the Cyrillic alphabet
+		"kim@localhost":                          "kim@localhost",
+		long + "@example.com":                    long + "@example.com",
+		"\u212Aim@example.com":                   "", // folds to k
+		"k\u0130m@example.com":                   "", // folds to i
+		"k\u0131m@example.com":                   "",
+		"\uff4b\uff49\uff4d@example.com":         "", // full-width letters
+		"kim@\uff45xample.com":                   "",
+		"\u212A@\u212A.com":                      "",
+		"kim@\u212A.com":                         "",
+		"kim@example\u3002com":                   "", // an ideographic full stop
+		"kim@BÜCHER.example":                     "",
+		"kim@bu\u0308cher.example":               "", // not in NFC
+		"kim@exam\u00adple.com":                  "", // a soft hyphen
+		"kim@xn--example-.com":                   "", // punycode of ASCII alone
+		"kim@xn--99999999999.com":                "",
+		"kim@example.com.":                       "",
+		"kim@example..com":                       "",
+		"kim@.example.com":                       "",
+		"kim@-example.com":                       "",
+		"kim@exam_ple.com":                       "",
+		"kim@[127.0.0.1]":                        "",
+		"kim@" + long + ".com":                   "",
+		"kim@" + strings.Repeat("a.", 130):       "",
+		"kim@" + strings.Repeat("a.", 130) + "a": "",
+		long + "a@example.com":                   "",
+		`"kim"@example.com`:                      "",
+		"Kim <kim@example.com>":                  "",
+		"kim@example.com@example.com":            "",
+		".kim@example.com":                       "",
+		"kim.@example.com":                       "",
+		"k..im@example.com":                      "",
+		"k im@example.com":                       "",
+		" kim@example.com":                       "",
+		"kim@example.com\n":                      "",
+		"kim\x00@example.com":                    "",
+		"kim@exa\x00mple.com":                    "",
+		"kim@exa\xffmple.com":                    "",
+		"@example.com":                           "",
+		"kim@":                                   "",
+		"kim":                                    "",
+		"":                                       "",
+	} {
+		got, ok := ParseAddress(text)
+		if got != want || ok != (want != "") {
+			t.Errorf("%q is %q (%v), want %q", text, got, ok, want)
+		}
+	}
+}
+
+// The canonical form is its own, and ASCII; nothing but the case of ASCII letters makes two addresses one.
+func TestTheCanonicalFormOfAnAddress(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[A-Za-z.+_-]{1,6}@[A-Za-z.\-]{1,8}`), rapid.StringMatching(`\PC{1,4}@\PC{1,4}`)).Draw(t, "text")
+		address, ok := ParseAddress(text)
+		if !ok {
+			return
+		}
+		if same, ok := ParseAddress(address); !ok || same != address || !isASCII(address) {
+			t.Errorf("the canonical form %q has another: %q", address, same)
+		}
+		if AddressKey(strings.ToUpper(address)) != AddressKey(text) {
+			t.Errorf("%q is another in upper case", address)
+		}
+	})
+}
+
+func TestClaimsWithAnAddressThatHasNoCanonicalForm(t *testing.T) {
+	for email, want := range map[string]Claims{
+		"Kim@Example.com":      {Email: "Kim@example.com", EmailVerified: true},
+		"\u212Aim@example.com": {Email: "\u212Aim@example.com"},
+		"":                     {},
+	} {
+		if got := (Claims{Email: email, EmailVerified: true}).Canonical(); got != want {
+			t.Errorf("%q: %+v", email, got)
+		}
+	}
+	list := NewSuperUsers([]string{"kim@example.com", "nonsense"})
+	for email, want := range map[string]bool{"KIM@example.COM": true, "\u212Aim@example.com": false, "k\u0130m@example.com": false, "": false, "nonsense": false} {
+		if list.Has(email) != want {
+			t.Errorf("%q is on the list: %v", email, !want)
+		}
+	}
+}
