@@ -279,8 +279,8 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("the log has a line that is no JSON: %s", line)
 			}
 		}
-		if files, _ := os.ReadDir(i.Dir); len(files) > 0 {
-			t.Errorf("it left %v in the data folder", files)
+		if files, _ := os.ReadDir(i.Dir); len(files) != 1 || files[0].Name() != "snapshot" {
+			t.Errorf("it left %v in the data folder, want the snapshot alone", files)
 		}
 	})
 }
