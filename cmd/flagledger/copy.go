@@ -22,7 +22,8 @@ type copyCommand struct {
 
 // Help explains how to use the command.
 func (copyCommand) Help() string {
-	return "Stop the servers first: what is written meanwhile may be missed. A copy that was cut off goes on where it was when it is started again. " +
+	return "Stop the servers first: what is written meanwhile may be missed. Jobs that are still to be made from the facts are made first; they are done once servers run. " +
+		"A copy between two EventStoreDBs uses the database of the settings for that. A copy that was cut off goes on where it was when it is started again. " +
 		"At the end both stores are read and compared, stream by stream. Then set FLAGLEDGER_EVENTSTORE_URL and start the servers: read models rebuild by themselves."
 }
 
@@ -43,10 +44,32 @@ func (cmd copyCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer closeTo()
+	if err := cmd.catchUp(ctx, c, from, log); err != nil {
+		return fmt.Errorf("jobs from the facts that are copied: %w", err)
+	}
 	if err := copyEvents(ctx, from, to, log); err != nil {
 		return err
 	}
 	return compareStores(ctx, from, to, log)
+}
+
+// catchUp has jobs made from the last facts of the store that is left: in the other one, jobs are made from its end on. They stand in the database of the
+// servers, which is the one that is named if one is, and wait there for the next start.
+func (cmd copyCommand) catchUp(ctx context.Context, c node.Config, from events.Store, log *slog.Logger) error {
+	for _, url := range []string{cmd.To, cmd.From} {
+		switch {
+		case strings.HasPrefix(url, "postgres"):
+			c.DatabaseURL = url
+		case url == "private":
+			c.DatabaseURL = ""
+		}
+	}
+	database, stop, err := node.JoinDatabase(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return node.CatchUp(ctx, database, from, log)
 }
 
 func (copyCommand) open(ctx context.Context, c node.Config, url string, log *slog.Logger) (events.Store, func(), error) {

@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
@@ -153,5 +155,35 @@ func TestCopyRefusesAStoreThatHasOtherFacts(t *testing.T) {
 	}
 	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
 		t.Errorf("compare: %v, want the stream that differs", err)
+	}
+}
+
+// What follows from the last facts is done after a move too: the servers may have stopped before they made jobs from them.
+func TestAMoveLosesNoJobs(t *testing.T) {
+	t.Parallel()
+	url, target := pgtest.Migrated(t), esdbtest.New(t).URL()
+	store, err := postgres.Open(t.Context(), url, nodetest.Log(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close(t.Context()) }()
+	if _, err := db.Exec(t.Context(), `insert into keep.reactions (engine, commit, prepare, updated_at) values ('postgres', 0, 0, now())`); err != nil { // as a server at its start
+		t.Fatal(err)
+	}
+	write(t, store, events.TenantStream("t"), 0, events.MemberInvited{ID: "m", Role: events.ViewerRole})
+	if err := (copyCommand{From: url, To: target}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var members []string
+	if err := db.QueryRow(t.Context(), `select array_agg(args ->> 'memberId') from jobs.river_job where kind = 'mail.member_invitation'`).Scan(&members); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(members, []string{"m"}) {
+		t.Errorf("there are jobs for %v, want one for m", members)
 	}
 }

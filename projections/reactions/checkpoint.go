@@ -3,6 +3,8 @@ package reactions
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,37 +12,87 @@ import (
 )
 
 // Begin notes the head of the log as where reactions begin, unless they have begun in this log before. Facts that are appended after it are reacted to.
+// Once it has succeeded, it costs nothing.
 func (r *Reactions) Begin(ctx context.Context) error {
+	if r.begun.Load() {
+		return nil
+	}
 	_, err := r.resume(ctx)
 	return err
 }
 
-// AnotherLog reports whether this node found a checkpoint of another log of the same engine, as after a restore, and has replaced it.
+// CatchUp returns once jobs are made from all facts that the log held at the call. It does nothing where reactions have not begun in this log.
+func (r *Reactions) CatchUp(ctx context.Context) error {
+	c, err := r.checkpoint(ctx)
+	if err != nil || c == nil {
+		return err
+	}
+	log, err := r.store.Log(ctx)
+	if err != nil || !log.Holds(*c) {
+		return err
+	}
+	head, err := r.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	tick := time.NewTicker(catchUpInterval)
+	defer tick.Stop()
+	for c != nil && c.Engine == log.Engine && c.Position.Compare(head) < 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		if c, err = r.checkpoint(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const catchUpInterval = 50 * time.Millisecond
+
+// checkpoint returns how far a log has been followed, or nil where reactions have not begun in any.
+func (r *Reactions) checkpoint(ctx context.Context) (*events.Checkpoint, error) {
+	rows, err := r.pool.Query(ctx, `select engine, log, commit, prepare from keep.reactions`)
+	if err != nil {
+		return nil, err
+	}
+	noted, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct {
+		Engine, Log     string
+		Commit, Prepare uint64
+	}])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &events.Checkpoint{Engine: noted.Engine, LogID: noted.Log, Position: events.Position{Commit: noted.Commit, Prepare: noted.Prepare}}, err
+}
+
+// AnotherLog reports whether this node found a checkpoint of another log, as after a restore or a move, and has replaced it.
 func (r *Reactions) AnotherLog() bool { return r.anotherLog.Load() }
 
 // resume finds how far the log has been followed. A checkpoint of another log says nothing of this one: the head of the log takes its place.
 func (r *Reactions) resume(ctx context.Context) (events.Checkpoint, error) {
 	for {
-		var c events.Checkpoint
-		err := r.pool.QueryRow(ctx, `select engine, log, commit, prepare from keep.reactions`).Scan(&c.Engine, &c.LogID, &c.Position.Commit, &c.Position.Prepare)
-		found := !errors.Is(err, pgx.ErrNoRows)
-		if err != nil && found {
+		c, err := r.checkpoint(ctx)
+		if err != nil {
 			return events.Checkpoint{}, err
 		}
 		log, err := r.store.Log(ctx)
 		if err != nil {
 			return events.Checkpoint{}, err
 		}
-		switch {
-		case found && log.Holds(c):
+		if c != nil && log.Holds(*c) {
 			c.LogID = log.ID
-			return c, nil
-		case found:
-			err = r.startAtHead(ctx, log.ID, &c)
-		default:
-			err = r.startAtHead(ctx, log.ID, nil)
+			r.begun.Store(true)
+			return *c, nil
 		}
-		if err != nil {
+		if err := r.startAtHead(ctx, log.ID, c); err != nil {
 			return events.Checkpoint{}, err
 		}
 	}
@@ -69,8 +121,6 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 	}
 	r.log.Warn("the event store holds another log than before: reactions begin at its head", "engine", engine, "position", head,
 		"engine before", before.Engine, "position before", before.Position)
-	if engine == before.Engine {
-		r.anotherLog.Store(true)
-	}
+	r.anotherLog.Store(true)
 	return nil
 }

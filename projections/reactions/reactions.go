@@ -28,6 +28,7 @@ type Reactions struct {
 	log     *slog.Logger
 	skipped atomic.Int64
 
+	begun      atomic.Bool // this node has found or noted a checkpoint of the log
 	anotherLog atomic.Bool
 }
 
@@ -54,12 +55,13 @@ var (
 // jobsByStream returns the jobs that follow from the facts of each kind of stream; nil where none do.
 var jobsByStream = events.EachStream[func(events.Recorded) []jobs.Job](nil, nil, fromTenant, nil, fromInvitation)
 
-// react returns the jobs that follow from a fact.
-func react(e events.Recorded) []jobs.Job {
-	if from, _ := jobsByStream.Of(e.Stream); from != nil {
-		return from(e)
+// react returns the jobs that follow from a fact. Of one that cannot be decoded nobody knows whether some do: that is its error.
+func react(e events.Recorded) ([]jobs.Job, error) {
+	from, _ := jobsByStream.Of(e.Stream)
+	if from == nil {
+		return nil, nil
 	}
-	return nil
+	return from(e), e.Err
 }
 
 func fromTenant(e events.Recorded) []jobs.Job {
@@ -113,13 +115,6 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 	case events.InvitationRevoked:
 	}
 	return nil
-}
-
-// reactedTo are the stored names of the facts that react knows.
-var reactedTo = map[string]bool{
-	events.TenantCreated{}.StoredName(): true, events.TenantDeleted{}.StoredName(): true, events.MemberInvited{}.StoredName(): true, events.MemberAdded{}.StoredName(): true, events.MemberJoined{}.StoredName(): true,
-	events.MemberRoleChanged{}.StoredName(): true, events.InvitationCreated{}.StoredName(): true, events.InvitationResent{}.StoredName(): true,
-	events.InvitationAccepted{}.StoredName(): true, events.SubscriptionChanged{}.StoredName(): true,
 }
 
 // Run follows the log until ctx ends, as far as no other node does.
@@ -232,10 +227,11 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 	}
 	var list []jobs.Job
 	for _, e := range p.Events {
-		if e.Err != nil && reactedTo[e.Name] {
-			f.skip(e, e.Err)
+		follows, err := react(e)
+		if err != nil {
+			f.skip(e, err)
 		}
-		list = append(list, react(e)...)
+		list = append(list, follows...)
 	}
 	if len(list) == 0 {
 		f.seen = p.Next
@@ -246,11 +242,11 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 		return err
 	}
 	for _, e := range p.Events {
-		list := react(e)
-		if len(list) == 0 {
+		list, err := react(e)
+		if err != nil || len(list) == 0 {
 			continue
 		}
-		err := f.commit(ctx, list, e.Position)
+		err = f.commit(ctx, list, e.Position)
 		if refused(err) {
 			f.skip(e, err)
 		} else if err != nil {
@@ -263,7 +259,7 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 
 func (f *follower) skip(e events.Recorded, err error) {
 	f.skipped.Add(1)
-	f.log.Error("a fact is passed over: what follows from it is not done", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+	f.log.Error("a fact is passed over: no jobs are made from it", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
 }
 
 // commit inserts jobs and moves the checkpoint, both or neither.

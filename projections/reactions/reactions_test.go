@@ -169,9 +169,39 @@ func TestAnotherEngineBeginsAtItsHead(t *testing.T) {
 	t.Parallel()
 	w := followed(t, "1")
 	w.invite("missed")
-	w.follow(engine{w.store})
+	r, _ := w.follow(engine{w.store})
 	w.invite("2")
 	w.wantJobs("1", "2")
+	if !r.AnotherLog() {
+		t.Error("nothing tells that the log is another one")
+	}
+}
+
+// Before the facts move to another engine, jobs are made from those that no server has seen.
+func TestJobsAreMadeFromTheLastFactsOfALog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.invite("before")
+	catchUp := func(store events.Store) {
+		t.Helper()
+		if err := reactions.New(w.pool, store, w.jobs, slog.New(slog.NewTextHandler(t.Output(), nil))).CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	catchUp(w.store) // no server has run yet
+	_, stop := w.follow(w.store)
+	w.invite("1")
+	w.wantJobs("1")
+	stop()
+	w.invite("2")
+	w.invite("3")
+	catchUp(engine{w.store}) // no server has made jobs from that log
+	w.wantJobs("1")
+	catchUp(w.store)
+	w.wantJobs("1", "2", "3")
+	w.follow(engine{w.store})
+	w.invite("4")
+	w.wantJobs("1", "2", "3", "4")
 }
 
 // Another installation's log has other facts at the same positions.

@@ -50,6 +50,11 @@ func TestAnOutageOfTheEventStore(t *testing.T) {
 	if n := len(me.Call("GET", "/api/v1/flags", nil).Want(200).List()); n != 1 {
 		t.Errorf("%d flags are listed during the outage, want 1", n)
 	}
+	health := func() string { return me.Attempt("GET", "/health", "").Body }
+	s.Eventually("health names the event store", func() bool { return strings.Contains(health(), "the event store cannot be reached") })
+	if told := health(); strings.Contains(told, "database") {
+		t.Errorf("health also blames the database: %s", told)
+	}
 	server.Start()
 	began := time.Now()
 	s.Eventually("writes go on", func() bool {
@@ -59,6 +64,7 @@ func TestAnOutageOfTheEventStore(t *testing.T) {
 	if got := me.Call("GET", nodetest.FlagPath("on"), nil).Want(200).Object(); got["name"] != "after the outage" || got["version"] != 3.0 {
 		t.Errorf("the write after the outage is read as %v", got)
 	}
+	s.Eventually("health is good", func() bool { return strings.Contains(health(), `"status":"ok"`) })
 	stop()
 }
 

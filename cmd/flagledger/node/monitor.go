@@ -21,17 +21,20 @@ import (
 
 // monitor looks at the read models, the snapshot and the jobs every two seconds, for /metrics and /health.
 type monitor struct {
-	pool     *pgxpool.Pool
-	store    events.Store
-	snapshot *snapshot.Snapshot
-	jobs     jobsMonitor
-	current  atomic.Pointer[observation]
+	pool  *pgxpool.Pool
+	store events.Store
+	// inDatabase says that the facts stand in the database too.
+	inDatabase bool
+	snapshot   *snapshot.Snapshot
+	jobs       jobsMonitor
+	current    atomic.Pointer[observation]
 }
 
 type observation struct {
 	statuses []projections.Status
 	jobs     jobsObservation
-	err      error
+	// storeErr is of an event store other than the database, and databaseErr of the rest.
+	storeErr, databaseErr error
 	// upToDate is when the snapshot was last seen to hold all of the log.
 	upToDate time.Time
 }
@@ -51,8 +54,8 @@ var (
 	faultsDesc      = prometheus.NewDesc("flagledger_snapshot_faults", "Events that the snapshot could not take in.", nil, nil)
 )
 
-func newMonitor(pool *pgxpool.Pool, store events.Store, s *snapshot.Snapshot, jobs jobsMonitor) *monitor {
-	m := &monitor{pool: pool, store: store, snapshot: s, jobs: jobs}
+func newMonitor(pool *pgxpool.Pool, store events.Store, inDatabase bool, s *snapshot.Snapshot, jobs jobsMonitor) *monitor {
+	m := &monitor{pool: pool, store: store, inDatabase: inDatabase, snapshot: s, jobs: jobs}
 	m.current.Store(&observation{upToDate: time.Now()})
 	return m
 }
@@ -88,7 +91,10 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		return err
 	})
-	o.err = cmp.Or(headErr, statusErr, jobsErr)
+	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)
+	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) { // the others ask the event store too
+		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.pool.Ping)
+	}
 	m.current.Store(&o)
 }
 
@@ -104,9 +110,12 @@ func (m *monitor) health() []string {
 	o := m.current.Load()
 	var list []string
 	switch {
-	case errors.Is(o.err, eventstore.ErrCredentials):
+	case errors.Is(o.storeErr, eventstore.ErrCredentials):
 		list = append(list, "the event store refuses the credentials of FLAGLEDGER_EVENTSTORE_URL: changes fail, flags are evaluated")
-	case o.err != nil:
+	case o.storeErr != nil:
+		list = append(list, "the event store cannot be reached: changes fail, flags are listed and evaluated")
+	}
+	if o.databaseErr != nil {
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
 	}
 	for _, s := range o.statuses {

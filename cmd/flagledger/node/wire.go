@@ -146,12 +146,13 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		}
 		p.live.KeepOnDisk(p.snapshotFile(), p.progress.SnapshotBegan)
 	}
-	p.writer, p.reads = commands.NewWriter(p.store, p.progress.Wait, p.Now), queries.New(p.pool)
-	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
-	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
 	if p.queue, err = jobs.Open(p.pool); err != nil {
 		return err
 	}
+	p.reactions = reactions.New(p.pool, p.store, p.queue, p.log)
+	p.writer, p.reads = commands.NewWriter(begunStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
+	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
+	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
 	p.sandboxes = &commands.Sandboxes{
 		Writer: p.writer, Directory: p.people, Contents: p.reads, Meter: p.meter, Jobs: jobs.NewSandboxes(p.queue), Active: p.SandboxFor, Now: p.Now, Log: p.log,
 	}
@@ -167,11 +168,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	if p.billing, err = p.Config.billing(p.writer, p.payments, p.log); err != nil {
 		return err
 	}
-	p.reactions = reactions.New(p.pool, p.store, p.queue, p.log)
-	if err := begin(ctx, p.reactions); err != nil {
-		p.log.Warn("reactions cannot begin yet", "err", err)
-	}
-	p.monitor = newMonitor(p.pool, p.store, p.live, jobsMonitor{p.queue, p.reactions})
+	p.monitor = newMonitor(p.pool, p.store, p.EventStoreURL == "", p.live, jobsMonitor{p.queue, p.reactions})
 	p.metrics.MustRegister(p.monitor)
 	return nil
 }
@@ -222,14 +219,6 @@ func (p *parts) api() *http.API {
 		Limits: p.Limits, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
-}
-
-// begin starts reactions before the first change can be made. Where the store cannot be reached, the node starts all the same, and reactions begin
-// once it can.
-func begin(ctx context.Context, following *reactions.Reactions) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	return following.Begin(ctx)
 }
 
 // runAll runs the parts of a node, also after ctx ends. stop ends them and waits.
