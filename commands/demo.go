@@ -103,6 +103,11 @@ func DemoPeople(tenantID string) []DemoPerson {
 	return people
 }
 
+// isDemoPerson reports whether a person belongs to the demo data of a tenant.
+func isDemoPerson(tenantID, userID string) bool {
+	return slices.ContainsFunc(demo().People, func(p demoPerson) bool { return demoID(tenantID, "person", p.Address) == userID })
+}
+
 // DemoFlags are the keys of the demo flags of a sandbox.
 func DemoFlags() []string {
 	keys := make([]string, len(demo().Flags))

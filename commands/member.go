@@ -63,7 +63,7 @@ func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
 }
 
-// ChangeRole changes the role of a member. The last admin who can sign in must stay an admin.
+// ChangeRole changes the role of a member. The last admin who can sign in must stay an admin, and a demo person cannot become one.
 type ChangeRole struct {
 	TenantRef
 	UserID string
@@ -88,6 +88,8 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 		return nil, err
 	case m.Role == c.Role:
 		return nil, nil
+	case c.Role == events.AdminRole && isDemoPerson(c.TenantID, c.UserID):
+		return nil, refuse(Conflict, "a demo person cannot be an admin: nobody can sign in as them")
 	case t.lastAdmin(c.UserID, c.ShutOut):
 		return nil, refuse(Conflict, "the last admin of a tenant cannot be demoted")
 	}
@@ -125,16 +127,16 @@ func (t *Tenant) member(userID string) (Member, error) {
 
 // lastAdmin reports whether a member is an admin and no other admin can sign in.
 func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
-	admins := t.admins()
+	admins := t.Admins()
 	another := func(id string) bool { return id != userID && !slices.Contains(shutOut, id) }
 	return slices.Contains(admins, userID) && !slices.ContainsFunc(admins, another)
 }
 
-// admins are the ids of the admins who have joined.
-func (t *Tenant) admins() []string {
+// Admins are the ids of the admins who have joined. A demo person is none, whatever their role.
+func (t *Tenant) Admins() []string {
 	var ids []string
 	for id, m := range t.Members {
-		if m.Role == events.AdminRole && !m.Pending {
+		if m.Role == events.AdminRole && !m.Pending && !(t.Sandbox && isDemoPerson(t.ID, id)) {
 			ids = append(ids, id)
 		}
 	}

@@ -77,6 +77,25 @@ func TestMembers(t *testing.T) {
 	})
 }
 
+// Nobody can sign in as a demo person: the admins of a sandbox are others.
+func TestADemoPersonIsNoAdmin(t *testing.T) {
+	dana := DemoPeople("t")[0]
+	given := []events.Fact{
+		events.TenantCreated{ID: "t", Sandbox: true}, events.MemberAdded{UserID: "boss", Role: events.AdminRole}, events.MemberAdded{UserID: dana.UserID, Role: dana.Role},
+	}
+	ref := TenantRef{"t"}
+	when(t, given, ChangeRole{ref, dana.UserID, events.AdminRole, nil}).refused(Conflict)
+	when(t, given, ChangeRole{ref, dana.UserID, events.ViewerRole, nil}).then(events.MemberRoleChanged{UserID: dana.UserID, From: dana.Role, To: events.ViewerRole})
+	promoted := append(given, events.MemberRoleChanged{UserID: dana.UserID, From: dana.Role, To: events.AdminRole})
+	when(t, promoted, RemoveMember{ref, "boss", nil}).refused(Conflict)
+	when(t, promoted, ChangeRole{ref, "boss", events.ViewerRole, nil}).refused(Conflict)
+	when(t, promoted, RemoveMember{ref, dana.UserID, nil}).then(events.MemberRemoved{UserID: dana.UserID})
+	state := stateOf[Tenant](promoted)
+	if admins := state.Admins(); len(admins) != 1 || admins[0] != "boss" {
+		t.Errorf("the admins are %v", admins)
+	}
+}
+
 func TestTenantChanges(t *testing.T) {
 	ref := TenantRef{"t"}
 	staging := events.EnvironmentRef{ID: "e2", Name: "staging"}

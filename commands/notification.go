@@ -65,7 +65,7 @@ func (s *Notifications) NotifyAdmins(ctx context.Context, cause string, n Notifi
 	if err != nil {
 		return err
 	}
-	for _, n.UserID = range tenant.admins() {
+	for _, n.UserID = range tenant.Admins() {
 		if err := s.Notify(ctx, cause, n); err != nil {
 			return err
 		}

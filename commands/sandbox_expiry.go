@@ -96,7 +96,7 @@ func (e *SandboxExpiry) tell(ctx context.Context, n SandboxNoticeGiven) error {
 	if err := e.Notifications.SandboxEnds(ctx, tenant, n); err != nil {
 		return err
 	}
-	return e.Notices.Give(ctx, n, tenant.admins())
+	return e.Notices.Give(ctx, n, tenant.Admins())
 }
 
 // DeleteEndedSandbox deletes a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is.

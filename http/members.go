@@ -71,6 +71,7 @@ func (a *API) addMembers() {
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember)
 	change := operation("PATCH", path+"/{userId}", "change-member-role", tag, "Give a member another role")
+	change.Description = "The last admin stays one, and the demo people of a sandbox cannot become one."
 	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, change, func(ctx context.Context, in *struct {
 		MemberPath

@@ -145,6 +145,13 @@ func TestSandbox(t *testing.T) {
 			history := s.Call("GET", nodetest.FlagPath("upload-limit", "/history"), nil).Want(200).List()
 			nodetest.Same(t, "who cleaned up and why", []any{history[0]["userId"], history[0]["reason"]}, []any{s.UserID, "for the next demo"})
 		},
+		"no demo person is the last admin": func(_ *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			dana := entry(s.Call("GET", usersPath(s), nil).Want(200).List(), "displayName", "Dana Demo")["userId"].(string)
+			s.Call("PATCH", usersPath(s, dana), `{"role":"admin"}`).Refused(409)
+			s.Call("PATCH", usersPath(s, dana), `{"role":"viewer"}`).Want(200)
+			s.Call("DELETE", usersPath(s, s.UserID), nil).Refused(409)
+		},
 		"one whose node died before it had its demo data gets them by a job": func(_ *testing.T, me *nodetest.Client) {
 			s := *me
 			s.Tenant = uuid.NewString()

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -9,7 +10,6 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/mail"
-	"flagledger/events"
 )
 
 // sandboxNotice mails an admin of a sandbox that it ends, or is deleted.
@@ -79,7 +79,7 @@ func (m *Mails) mailSandboxNotice(ctx context.Context, job sandboxNotice) error 
 		return err
 	}
 	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt)
-	if !tenant.Exists || !ends.Equal(job.EndsAt) || tenant.Members[job.UserID].Role != events.AdminRole {
+	if !tenant.Exists || !ends.Equal(job.EndsAt) || !slices.Contains(tenant.Admins(), job.UserID) {
 		return nil
 	}
 	email, err := m.Directory.Email(ctx, job.UserID)
