@@ -103,9 +103,18 @@ func DemoPeople(tenantID string) []DemoPerson {
 	return people
 }
 
+// DemoPeopleIDs are the ids of the demo people of a sandbox.
+func DemoPeopleIDs(tenantID string) []string {
+	ids := make([]string, len(demo().People))
+	for i, p := range demo().People {
+		ids[i] = demoID(tenantID, "person", p.Address)
+	}
+	return ids
+}
+
 // isDemoPerson reports whether a person belongs to the demo data of a tenant.
 func isDemoPerson(tenantID, userID string) bool {
-	return slices.ContainsFunc(demo().People, func(p demoPerson) bool { return demoID(tenantID, "person", p.Address) == userID })
+	return slices.Contains(DemoPeopleIDs(tenantID), userID)
 }
 
 // DemoFlags are the keys of the demo flags of a sandbox.

@@ -37,8 +37,9 @@ type Eraser struct {
 // Erase shuts a person out for good and then erases what is known of them, in this order:
 //
 //  1. the fact, so that nobody is half erased and still let in;
-//  2. what the keepings hold, each its own;
-//  3. the account at the identity provider outside, without which nobody could sign in to ask for it.
+//  2. the name of whom to write to about the tenants that they created;
+//  3. what the keepings hold, each its own;
+//  4. the account at the identity provider outside, without which nobody could sign in to ask for it.
 //
 // Where a step fails, those before it stay done, and Erase is called again: each step may be repeated. The error is NotFound for somebody of whom
 // nothing is known, and nothing is done then.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
 	"flagledger/commands/identity/local"
@@ -19,32 +18,13 @@ import (
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
+	"flagledger/migrations/pgtest"
 )
 
-// tablesWith are the tables of schema keep in which a text stands in any column, in whatever case. They are found through the catalog, so that a
-// new table is looked through as well.
-func (w *world) tablesWith(t *testing.T, texts ...string) (found []string) {
+// tablesWith are the tables of schema keep in which a text stands.
+func (w *world) tablesWith(t *testing.T, texts ...string) []string {
 	t.Helper()
-	rows, err := w.pool.Query(t.Context(), `select table_name from information_schema.tables where table_schema = 'keep' order by table_name`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(tables) < 8 {
-		t.Fatalf("found the tables %v: %v", tables, err)
-	}
-	for _, table := range tables {
-		var there bool
-		err := w.pool.QueryRow(t.Context(), `select exists (select from `+pgx.Identifier{"keep", table}.Sanitize()+` r, unnest($1::text[]) part
-			where strpos(lower(r::text), lower(part)) > 0)`, texts).Scan(&there)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if there {
-			found = append(found, table)
-		}
-	}
-	return found
+	return pgtest.TablesWith(t, w.pool, "keep", texts...)
 }
 
 // person is somebody of whom every keeping holds something.

@@ -16,6 +16,8 @@ type Identity interface {
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignUpVerified is SignUp for somebody who has shown that the address is theirs.
 	SignUpVerified(ctx context.Context, email, password, displayName string) (Session, error)
+	// MarkVerified notes that the address of an account is its owner's, who has shown it by a mailed link. It may be repeated.
+	MarkVerified(ctx context.Context, userID string) error
 	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
 	SignIn(ctx context.Context, email, password string) (Session, error)
 	// Refresh trades a refresh token for new tokens of the same session, unless mayContinue refuses: then the token stays good. A token that was used

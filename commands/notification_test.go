@@ -127,7 +127,7 @@ func TestATenantThatIsDeletedMeanwhileLeavesNoNotification(t *testing.T) {
 	w := newWorld(t)
 	me := w.signUp(t, uuid.NewString()+"@example.com").UserID
 	acme := w.tenant(t, me)
-	tenancies := &commands.Tenancies{Directory: w.directory, Inbox: w.inbox}
+	tenancies := &commands.Tenancies{Directory: w.directory, Keepings: []commands.TenantData{w.directory, w.inbox}}
 	s := &commands.Notifications{Writer: w.writer, Inbox: deletingInbox{w.inbox, func() {
 		do := doing[commands.Tenant](w, commands.By{})
 		if _, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: acme}}); err != nil {

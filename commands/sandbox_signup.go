@@ -26,6 +26,7 @@ type SandboxSignUp struct {
 	}
 	Identity interface {
 		SignUpVerified(ctx context.Context, email, password, displayName string) (Session, error)
+		MarkVerified(ctx context.Context, userID string) error
 		SignIn(ctx context.Context, email, password string) (Session, error)
 	}
 	SignIn    *SignIn
@@ -50,10 +51,7 @@ func (s *SandboxSignUp) Open(ctx context.Context, by By, token, password string)
 	if err != nil {
 		return err
 	}
-	session, err := s.Identity.SignUpVerified(ctx, request.Email, password, request.Name)
-	if KindOf(err) == Conflict {
-		session, err = s.Identity.SignIn(ctx, request.Email, password)
-	}
+	session, err := s.account(ctx, request, password)
 	if err != nil {
 		return err
 	}
@@ -61,17 +59,47 @@ func (s *SandboxSignUp) Open(ctx context.Context, by By, token, password string)
 		return err
 	}
 	by.Actor = events.Actor{Kind: events.UserActor, ID: session.UserID}
-	create := CreateTenant{
-		ID: uuid.NewSHA1(requestedSandboxes, []byte(request.ID)).String(), Name: "Sandbox", Creator: session.UserID, SandboxEndsAt: s.Sandboxes.NewEnd(),
-		Administered: Administered(s.SignIn.People, session.UserID), Environments: FirstEnvironments(),
-	}
-	tenant, _, err := Do(ctx, s.Sandboxes.Writer, by, create)
-	if err != nil && (KindOf(err) != Conflict || !tenant.taken) { // else an earlier attempt has made it
+	tenantID := uuid.NewSHA1(requestedSandboxes, []byte(request.ID)).String()
+	if err := s.create(ctx, by, tenantID); err != nil {
 		return err
 	}
-	if err := s.Sandboxes.Fill(ctx, by, create.ID); err != nil {
+	if err := s.Sandboxes.Fill(ctx, by, tenantID); err != nil {
 		return err
 	}
-	s.SignIn.Directory.NoteUse(session.UserID, create.ID)
+	s.SignIn.Directory.NoteUse(session.UserID, tenantID)
 	return s.Links.CloseSandbox(ctx, request.ID)
+}
+
+// account signs up whoever has a link, or signs them in. The link shows that the address is theirs, also where an earlier attempt made the account and
+// could not note that.
+func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, password string) (Session, error) {
+	session, err := s.Identity.SignUpVerified(ctx, request.Email, password, request.Name)
+	if KindOf(err) != Conflict {
+		return session, err
+	}
+	session, err = s.Identity.SignIn(ctx, request.Email, password)
+	if err != nil || session.EmailVerified {
+		return session, err
+	}
+	if err := s.Identity.MarkVerified(ctx, session.UserID); err != nil {
+		return Session{}, err
+	}
+	session.EmailVerified = true // which the token, made before, does not say
+	return session, nil
+}
+
+// create creates a sandbox for the actor, unless an earlier attempt has.
+func (s *SandboxSignUp) create(ctx context.Context, by By, tenantID string) error {
+	administered, release, err := CountAdministered(ctx, s.Sandboxes.Writer, s.SignIn.People, by.Actor.ID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	tenant, _, err := Do(ctx, s.Sandboxes.Writer, by, CreateTenant{
+		ID: tenantID, Name: "Sandbox", Creator: by.Actor.ID, SandboxEndsAt: s.Sandboxes.NewEnd(), Administered: administered, Environments: FirstEnvironments(),
+	})
+	if KindOf(err) == Conflict && tenant.taken {
+		return nil
+	}
+	return err
 }

@@ -13,23 +13,27 @@ type Contact struct{ Email, Name *string }
 type Tenancies struct {
 	Directory interface {
 		SetContact(ctx context.Context, tenantID string, email, name *string) error
-		// ForgetTenant drops the contact, and the addresses of pending members. It may be repeated.
-		ForgetTenant(ctx context.Context, tenantID string) error
 	}
-	Inbox interface {
-		// ForgetTenant drops the notifications that were sent in the tenant. It may be repeated.
-		ForgetTenant(ctx context.Context, tenantID string) error
-	}
+	// Keepings are all that hold something personal of tenants. The directory is the first: the others take nothing for people who are not in it.
+	Keepings []TenantData
 }
 
-// Administered counts the tenants that a person is admin of.
-func Administered(p People, userID string) (n int) {
-	for _, id := range p.TenantsOf(userID) {
-		if p.RoleIn(id, userID) == events.AdminRole {
-			n++
+// TenantData is a keeping that holds something personal of tenants, as of the demo people of a sandbox.
+type TenantData interface {
+	// ForgetTenant drops what it holds of a tenant that has ended. It may be repeated.
+	ForgetTenant(ctx context.Context, tenantID string) error
+}
+
+// CountAdministered counts the tenants that a person is admin of, as Writer.Count does with MaxAdministered.
+func CountAdministered(ctx context.Context, w *Writer, p People, userID string) (n int, release func(), err error) {
+	return w.Count(ctx, "tenants of "+userID, MaxAdministered, func() (n int) {
+		for _, id := range p.TenantsOf(userID) {
+			if p.RoleIn(id, userID) == events.AdminRole {
+				n++
+			}
 		}
-	}
-	return n
+		return n
+	})
 }
 
 // Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be
@@ -53,8 +57,7 @@ func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTe
 	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, c.Email, c.Name)
 }
 
-// Delete ends a tenant, and then drops the addresses and the notifications that were kept for it. Where that fails, the tenant has ended all the same, and a
-// request that is made again with its key drops them.
+// Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it.
 func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTenant) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err != nil {
@@ -65,8 +68,10 @@ func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTe
 
 // Forget drops what is kept of a tenant that has ended. It may be repeated.
 func (t *Tenancies) Forget(ctx context.Context, tenantID string) error {
-	if err := t.Directory.ForgetTenant(ctx, tenantID); err != nil {
-		return err
+	for _, keeping := range t.Keepings {
+		if err := keeping.ForgetTenant(ctx, tenantID); err != nil {
+			return err
+		}
 	}
-	return t.Inbox.ForgetTenant(ctx, tenantID)
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
+	"flagledger/commands/keep/tours"
 	"flagledger/events"
 )
 
@@ -41,11 +42,16 @@ func (i steppingInbox) ForgetTenant(ctx context.Context, tenantID string) error 
 	return i.Inbox.ForgetTenant(ctx, tenantID)
 }
 
+func (w *world) tenancies() *commands.Tenancies {
+	people := steppingDirectory{w.directory, w.steps}
+	return &commands.Tenancies{Directory: people, Keepings: []commands.TenantData{people, tours.New(w.pool), steppingInbox{w.inbox, w.steps}}}
+}
+
 // Whichever step fails, the same request made again ends as if none had.
 func TestTenantsWithTheirContacts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	tenancies := &commands.Tenancies{Directory: steppingDirectory{w.directory, w.steps}, Inbox: steppingInbox{w.inbox, w.steps}}
+	tenancies := w.tenancies()
 	owner := w.signUp(t, uuid.NewString()+"@example.com").UserID
 	for failing := range 4 {
 		id, key := uuid.NewString(), 0
@@ -116,7 +122,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 func TestNoContactWithoutATenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	tenancies := &commands.Tenancies{Directory: steppingDirectory{w.directory, w.steps}, Inbox: steppingInbox{w.inbox, w.steps}}
+	tenancies := w.tenancies()
 	email := uuid.NewString() + "@example.com"
 	create := commands.CreateTenant{ID: uuid.NewString(), Name: "Acme", Creator: "owner", Administered: commands.MaxAdministered}
 	_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), create, commands.Contact{Email: &email})

@@ -109,7 +109,7 @@ type CreateTenant struct {
 	// SandboxEndsAt is when the tenant ends as a sandbox; zero for a tenant that is none.
 	SandboxEndsAt time.Time
 	Creator       string // the id of the person who becomes its admin
-	Administered  int    // of how many they are one, by Writer.Count with MaxAdministered
+	Administered  int    // of how many they are one, by CountAdministered
 	Environments  []events.EnvironmentRef
 }
 

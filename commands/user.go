@@ -160,7 +160,7 @@ func (c ReactivateUser) decide(u User) ([]events.Fact, error) {
 // EraseUser locks a person out for good. Eraser erases their data in the keepings.
 type EraseUser struct {
 	UserRef
-	// Known says that the directory knows the person. They may have signed up without ever using the service.
+	// Known says that a keeping knows the person. They may have signed up without ever using the service.
 	Known bool
 }
 

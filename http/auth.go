@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -70,6 +71,7 @@ func (a *API) addAuth() {
 	signUp := operation("POST", "/api/v1/auth/signup", "sign-up", "Authentication", "Sign up")
 	signUp.DefaultStatus = http.StatusCreated
 	signUp.Errors = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict}
+	signUp.Description = "Where it answered 500 or more, the account may be there: the same call is made again, or the person signs in."
 	example := map[string]string{"email": "ada@example.com", "password": "correct horse battery", "displayName": "Ada Lovelace"}
 	register(a, access{who: anyone}, showing(signUp, example, nil), func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
 		claims, err := a.signUp(ctx, in.Body)
@@ -119,13 +121,30 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput,
 	return showSession(session, a.roleIn(active, session.UserID)), nil
 }
 
+// createAccount creates an account. The facts of whoever signs up come after it: where they could not be appended, the account is there and has not begun to
+// use the service. The same call made again then takes it up with its password, where others are told that the address is taken.
+func (a *API) createAccount(ctx context.Context, email, password, displayName string) (session commands.Session, err error) {
+	session, err = a.Identity.SignUp(ctx, email, password, displayName)
+	if commands.KindOf(err) != commands.Conflict {
+		return session, err
+	}
+	guess := a.limitGuesses(ctx, "person "+strings.TrimSpace(email), func() (err error) {
+		session, err = a.Identity.SignIn(ctx, email, password)
+		return err
+	})
+	if guess != nil || a.SignIn.CheckNew(session.Claims) != nil {
+		return commands.Session{}, err
+	}
+	return session, nil
+}
+
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.
 func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error) {
 	if in.IDToken == "" {
 		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
 			return commands.Claims{}, err
 		}
-		session, err := a.Identity.SignUp(ctx, in.Email, in.Password, in.DisplayName)
+		session, err := a.createAccount(ctx, in.Email, in.Password, in.DisplayName)
 		return session.Claims, err
 	}
 	claims, err := a.claimsOf(ctx, in.IDToken)

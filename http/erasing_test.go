@@ -1,14 +1,18 @@
 package http_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/migrations/pgtest"
 )
 
 func TestErasing(t *testing.T) {
@@ -77,4 +81,42 @@ func TestErasing(t *testing.T) {
 			}
 		},
 	}.run(t)
+}
+
+// A node that dies between the fact and what follows from it leaves nothing personal of a tenant behind.
+func TestADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
+	nodetest.Cases{
+		"a sandbox": func(t *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			contact, pending, title := nodetest.Address(), nodetest.Address(), uuid.NewString()
+			s.Call("PATCH", "/api/v1/tenants/"+s.Tenant, map[string]string{"primaryEmail": contact, "contactName": "Ada Lovelace"}).Want(200)
+			s.Call("POST", usersPath(s), map[string]string{"email": pending, "role": "viewer"}).Want(201)
+			s.Call("POST", inboxPath+"/send", map[string]any{"userId": s.UserID, "tenantId": s.Tenant, "title": title, "type": "x"}).Want(201)
+			dana := commands.DemoPeople(s.Tenant)[0].UserID
+			s.Call("PUT", tourPath(dana, "flags"), `{"completed":true}`).Want(200)
+			s.Service.JobsDone()
+			pool, err := node.OpenPool(t.Context(), s.Service.DatabaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			kept := func() []string { return pgtest.TablesWith(t, pool, "keep", contact, pending, title, dana) }
+			// The addresses that were mailed are kept for an hour, for the bound of invitations.
+			nodetest.Same(t, "what is kept", kept(), []string{"mailed_invitations", "notifications", "pending_members", "people", "product_tours", "tenant_contacts"})
+
+			stream, store := events.TenantStream(s.Tenant), s.Service.Store()
+			var last events.Revision
+			for r, err := range store.Read(t.Context(), stream, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = r.Revision
+			}
+			deleted := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: s.UserID}}, Fact: events.TenantDeleted{}}
+			if _, err := store.Append(t.Context(), stream, last, []events.Event{deleted}); err != nil {
+				t.Fatal(err)
+			}
+			s.Service.Eventually("it is forgotten", func() bool { return slices.Equal(kept(), []string{"mailed_invitations"}) })
+		},
+	}.Run(t)
 }

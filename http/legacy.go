@@ -56,7 +56,7 @@ func (a *API) addLegacy() {
 		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName)); err != nil {
 			return nil, err
 		}
-		session, err := a.Identity.SignUp(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)
+		session, err := a.createAccount(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)
 		if err != nil {
 			return nil, err
 		}

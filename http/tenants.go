@@ -144,9 +144,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	if in.Body.IsSandbox {
 		create.SandboxEndsAt = a.Sandboxes.NewEnd()
 	}
-	administered, release, err := a.Writer.Count(ctx, "tenants of "+claims.UserID, commands.MaxAdministered, func() int {
-		return commands.Administered(a.Live, claims.UserID)
-	})
+	administered, release, err := commands.CountAdministered(ctx, a.Writer, a.Live, claims.UserID)
 	if err != nil {
 		return nil, err
 	}

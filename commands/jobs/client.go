@@ -53,8 +53,9 @@ const (
 // Work is what a node does as jobs.
 type Work struct {
 	Mails *Mails
-	// Sandboxes, Pushes, Notifications and Payments may be nil: then those jobs wait.
+	// Sandboxes, Tenancies, Pushes, Notifications and Payments may be nil: then those jobs wait.
 	Sandboxes     *commands.Sandboxes
+	Tenancies     *commands.Tenancies
 	Pushes        *Pushes
 	Notifications *commands.Notifications
 	Payments      Follower
@@ -92,6 +93,10 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if w.Payments != nil {
 		river.AddWorker(workers, paymentWorker(w.Payments))
 		queues[paymentQueue] = river.QueueConfig{MaxWorkers: paymentWorkers}
+	}
+	if w.Tenancies != nil {
+		river.AddWorker(workers, forgettingWorker(w.Tenancies))
+		queues[tenantQueue] = river.QueueConfig{MaxWorkers: tenantWorkers}
 	}
 	if w.Sandboxes != nil {
 		addSandboxWorkers(workers, w.Sandboxes)

@@ -38,7 +38,7 @@ func (l *Links) Sandbox(ctx context.Context, email, name string, now time.Time) 
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) values ($1, $2, $3, $4, $5)
-			on conflict (lower(email collate "C"), asked_at) do update set asked_at = excluded.asked_at returning id::text`,
+			on conflict (lower(email collate "C"), asked_at) do update set name = excluded.name returning id::text`,
 			uuid.New(), email, name, now.Truncate(time.Minute), now.Add(sandboxLinkTTL)).Scan(&id)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (l *Links) Sandbox(ctx context.Context, email, name string, now time.Time) 
 // FindSandbox finds who asked for a sandbox by the token of the link. The error is Invalid in the field token where the link is not good.
 func (l *Links) FindSandbox(ctx context.Context, token string, now time.Time) (r commands.SandboxRequest, err error) {
 	hash := sha256.Sum256([]byte(token))
-	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hash = $1 and expires_at > $2`, hash[:], now).Scan(&r.ID, &r.Email, &r.Name)
+	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hashes @> array[$1::bytea] and expires_at > $2`, hash[:], now).Scan(&r.ID, &r.Email, &r.Name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, commands.InvalidLink()
 	}
@@ -63,12 +63,12 @@ func (l *Links) CloseSandbox(ctx context.Context, requestID string) error {
 	return databaseError(err)
 }
 
-// mailSandboxLink mails a link, in place of that of an earlier attempt. It does nothing for a request that was erased or has expired.
+// mailSandboxLink mails a link. Those of earlier attempts, which may have arrived, stay good. It does nothing for a request that was erased or has expired.
 func (m *Mails) mailSandboxLink(ctx context.Context, request string, job *rivertype.JobRow) error {
 	token := rand.Text() + rand.Text()
 	hash := sha256.Sum256([]byte(token))
 	var email string
-	err := m.pool.QueryRow(ctx, `update keep.sandbox_requests set hash = $2 where id = $1 and expires_at > $3 returning email`, request, hash[:], m.Now()).Scan(&email)
+	err := m.pool.QueryRow(ctx, `update keep.sandbox_requests set hashes = hashes || $2::bytea where id = $1 and expires_at > $3 returning email`, request, hash[:], m.Now()).Scan(&email)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

@@ -68,8 +68,11 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	tenantID := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	fact, _ := e.Fact.(events.TenantFact)
 	switch fact := fact.(type) {
-	case events.TenantDeleted: // whose subscription is cancelled
-		return []jobs.Job{jobs.FollowPayments{Cause: e.ID.String(), TenantID: tenantID}}
+	case events.TenantDeleted:
+		return []jobs.Job{
+			jobs.FollowPayments{Cause: e.ID.String(), TenantID: tenantID}, // which cancels its subscription
+			jobs.TenantForgetting{EventID: e.ID.String(), TenantID: tenantID},
+		}
 	case events.MemberInvited:
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
 	case events.MemberAdded:

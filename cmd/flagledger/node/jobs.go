@@ -14,7 +14,7 @@ func (p *parts) upkeep() []jobs.Task {
 	invitations := jobs.NewInvitationLimit(p.pool)
 	expiry := &commands.SandboxExpiry{
 		Writer: p.writer, Sandboxes: p.live, Notices: jobs.NewSandboxNotices(p.queue), Notifications: p.notify,
-		Tenancies: &commands.Tenancies{Directory: p.people, Inbox: p.inbox}, Now: p.Now,
+		Tenancies: p.tenancies, Now: p.Now,
 	}
 	return []jobs.Task{
 		{Name: "remove old Idempotency-Keys", Every: 10 * time.Minute, Do: p.requests.RemoveOld},

@@ -88,6 +88,8 @@ type parts struct {
 	people      *directory.Directory
 	meter       *metering.Meter
 	requests    *idempotency.Requests
+	tours       *tours.Tours
+	tenancies   *commands.Tenancies
 	sandboxes   *commands.Sandboxes
 	queue       *jobs.Client
 	links       *jobs.Links
@@ -159,6 +161,8 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.links = jobs.NewLinks(p.queue)
 	p.inbox = inbox.New(p.pool, p.queue, p.Now)
 	p.notify = &commands.Notifications{Writer: p.writer, Inbox: p.inbox}
+	p.tours = tours.New(p.pool)
+	p.tenancies = &commands.Tenancies{Directory: p.people, Keepings: []commands.TenantData{p.people, p.tours, p.inbox}}
 	erase := newEraser(p.writer, p.pool, p.links, p.people, p.inbox, p.reads).Erase
 	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
 	if err != nil {
@@ -179,6 +183,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.people, PublicURL: p.PublicURL, Now: p.Now},
 		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live, Recipients: p.notify}, Notifications: p.notify,
 		Sandboxes: p.sandboxes,
+		Tenancies: p.tenancies,
 		Payments:  p.billing,
 		Upkeep:    p.upkeep(),
 		Log:       p.log, Attempted: countAttempts(p.metrics),
@@ -209,12 +214,12 @@ func (p *parts) api() *http.API {
 	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.people, People: p.live, SuperUsers: superUsers, Now: p.Now, Log: p.log}
 	return http.New(http.Options{
 		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
-		Identity: p.identity, SignIn: signIn, Tenancies: &commands.Tenancies{Directory: p.people, Inbox: p.inbox},
+		Identity: p.identity, SignIn: signIn, Tenancies: p.tenancies,
 		Sandboxes: p.sandboxes, Links: p.links,
 		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, SignIn: signIn, Sandboxes: p.sandboxes},
 		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
-		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: tours.New(p.pool), Requests: p.requests,
+		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,
 		Metrics: p.metrics, Log: p.log, Troubles: p.monitor.health, Now: p.Now,
 		Limits: p.Limits, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,

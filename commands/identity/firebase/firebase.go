@@ -101,20 +101,29 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
 }
 
-// SignUpVerified is SignUp for somebody who has shown that the address is theirs. Where Firebase cannot note that, the account is there all the same.
+// SignUpVerified is SignUp for somebody who has shown that the address is theirs. Where Firebase cannot note that, the account is there all the same:
+// MarkVerified notes it.
 func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	made, err := p.signUp(ctx, email, password, displayName)
 	if err != nil {
 		return commands.Session{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
-	defer cancel()
-	if _, err := p.auth.UpdateUser(ctx, made.LocalId, (&auth.UserToUpdate{}).EmailVerified(true)); err != nil {
-		return commands.Session{}, unreachable(err)
+	if err := p.MarkVerified(ctx, made.LocalId); err != nil {
+		return commands.Session{}, err
 	}
 	session, err := p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
 	session.EmailVerified = true // which the token, made before, does not say
 	return session, err
+}
+
+// MarkVerified notes that the address of an account is its owner's.
+func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	defer cancel()
+	if _, err := p.auth.UpdateUser(ctx, userID, (&auth.UserToUpdate{}).EmailVerified(true)); err != nil {
+		return unreachable(err)
+	}
+	return nil
 }
 
 func (p *Provider) signUp(ctx context.Context, email, password, displayName string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpResponse, error) {

@@ -60,6 +60,22 @@ func verifiedSignUp(t *testing.T, s Subject) {
 	refused(t, err, commands.Invalid, "email", "password", "displayName")
 }
 
+func markedVerified(t *testing.T, s Subject) {
+	email := address()
+	up := must(s.SignUp(t.Context(), email, secret, ""))(t)
+	if up.EmailVerified {
+		t.Error("an address is taken on trust")
+	}
+	for range 2 {
+		if err := s.MarkVerified(t.Context(), up.UserID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if in := must(s.SignIn(t.Context(), email, secret))(t); !in.EmailVerified || !must(s.Verify(t.Context(), in.IDToken))(t).EmailVerified {
+		t.Errorf("got %+v", in.Claims)
+	}
+}
+
 func oneAddressIsOnePerson(t *testing.T, s Subject) {
 	email := address()
 	errs := make([]error, 4)

@@ -83,6 +83,7 @@ func Run(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*testing.T, Subject){
 		"sign-up signs in": signUpSignsIn,
 		"somebody whose address is known to be theirs signs up":                       verifiedSignUp,
+		"an address is marked as verified":                                            markedVerified,
 		"what is wrong with a sign-up is told at once":                                wrongSignUp,
 		"an address makes one person, also when two sign up at once":                  oneAddressIsOnePerson,
 		"sign-in takes the address in any case":                                       signInInAnyCase,

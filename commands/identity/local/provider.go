@@ -70,6 +70,14 @@ func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayN
 	return p.signUp(ctx, email, password, displayName, true)
 }
 
+// MarkVerified notes that the address of an account is its owner's.
+func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
+	return databaseError("mark an address as verified", pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		_, err := directory.MarkVerified(ctx, tx, userID)
+		return err
+	}))
+}
+
 func (p *Provider) signUp(ctx context.Context, email, password, displayName string, verified bool) (commands.Session, error) {
 	email = strings.TrimSpace(email)
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {

@@ -46,13 +46,8 @@ func (d *Directory) SetContact(ctx context.Context, tenantID string, email, name
 // ForgetTenant drops whom to write to about a tenant that has ended, the addresses of those who were to become its members, and the demo people of a sandbox.
 // It may be repeated.
 func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
-	people := commands.DemoPeople(tenantID)
-	ids := make([]string, len(people))
-	for i, p := range people {
-		ids[i] = p.UserID
-	}
 	_, err := d.db.Exec(ctx, `with contact as (delete from keep.tenant_contacts where tenant_id = $1), demo as (delete from keep.people where user_id = any($2))
-		delete from keep.pending_members where tenant_id = $1`, tenantID, ids)
+		delete from keep.pending_members where tenant_id = $1`, tenantID, commands.DemoPeopleIDs(tenantID))
 	return databaseError(err)
 }
 

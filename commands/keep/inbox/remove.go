@@ -2,11 +2,13 @@ package inbox
 
 import (
 	"context"
+
+	"flagledger/commands"
 )
 
-// ForgetTenant drops the notifications that were sent in a tenant. It may be repeated.
+// ForgetTenant implements commands.TenantData: it drops the notifications that were sent in a tenant, and those of its demo people.
 func (b *Inbox) ForgetTenant(ctx context.Context, tenantID string) error {
-	_, err := b.db.Exec(ctx, `delete from keep.notifications where tenant_id = $1`, tenantID)
+	_, err := b.db.Exec(ctx, `delete from keep.notifications where tenant_id = $1 or user_id = any($2)`, tenantID, commands.DemoPeopleIDs(tenantID))
 	return databaseError(err)
 }
 

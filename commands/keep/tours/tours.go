@@ -90,6 +90,12 @@ func (t *Tours) Erase(ctx context.Context, userID string) error {
 	return databaseError(err)
 }
 
+// ForgetTenant implements commands.TenantData: it drops the tours of a tenant's demo people. It comes after the directory's, as Erase does.
+func (t *Tours) ForgetTenant(ctx context.Context, tenantID string) error {
+	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = any($1)`, commands.DemoPeopleIDs(tenantID))
+	return databaseError(err)
+}
+
 func read(rows pgx.Rows, err error) (Status, error) {
 	if err != nil {
 		return Status{}, err

@@ -1,0 +1,38 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/riverqueue/river"
+
+	"flagledger/commands"
+)
+
+// TenantForgetting drops what is kept of a tenant that has ended. Whoever deletes a tenant does so at once: the job makes up for one whose node died
+// before, or that failed.
+type TenantForgetting struct {
+	EventID  string `json:"eventId" river:"unique"`
+	TenantID string `json:"tenantId"`
+}
+
+const (
+	tenantQueue    = "tenants"
+	tenantWorkers  = 1  // on each node
+	tenantAttempts = 12 // some eleven hours
+)
+
+// Kind implements river.JobArgs.
+func (TenantForgetting) Kind() string { return "tenant.forgetting" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (TenantForgetting) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: tenantQueue, MaxAttempts: tenantAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+}
+
+func (TenantForgetting) tenant() string { return "" }
+
+func forgettingWorker(tenancies *commands.Tenancies) river.Worker[TenantForgetting] {
+	return river.WorkFunc(func(ctx context.Context, job *river.Job[TenantForgetting]) error {
+		return tenancies.Forget(ctx, job.Args.TenantID)
+	})
+}
