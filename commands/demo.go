@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -141,6 +142,8 @@ type ResetDemoPeople struct {
 	Environments []events.EnvironmentRef // for those that are missing; with new ids
 	// New adds what the sandbox has never had, and leaves alone what was changed since.
 	New bool
+	// Asked is when the cleanup was asked for: what was changed later stays.
+	Asked time.Time
 }
 
 func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
@@ -156,17 +159,20 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 	}
 	if !c.New {
 		for _, e := range t.Environments {
-			if !named(e.Name) {
+			if !named(e.Name) && !c.later(t, e.Name) {
 				facts = append(facts, events.EnvironmentDeleted{Environment: e})
 			}
 		}
 		for _, e := range c.Environments {
-			if t.environment(e.Name) == nil {
+			if t.environment(e.Name) == nil && !c.later(t, e.Name) {
 				facts = append(facts, events.EnvironmentAdded{Environment: e})
 			}
 		}
 	}
 	for _, p := range DemoPeople(c.TenantID) {
+		if !c.New && c.later(t, p.UserID) {
+			continue
+		}
 		m, member := t.Members[p.UserID]
 		switch {
 		case member && m.Role != p.Role && !c.New:
@@ -176,6 +182,35 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 		}
 	}
 	return facts, nil
+}
+
+// later reports whether an environment or a member was changed after the cleanup was asked for.
+func (c ResetDemoPeople) later(t Tenant, name string) bool { return t.changedAt[name].After(c.Asked) }
+
+// CleanUpFlag deletes a flag that has not been changed since a time.
+type CleanUpFlag struct {
+	FlagRef
+	Asked time.Time
+}
+
+func (c CleanUpFlag) decide(f Flag) ([]events.Fact, error) {
+	if !f.Exists || f.UpdatedAt.After(c.Asked) {
+		return nil, nil
+	}
+	return DeleteFlag{c.FlagRef}.decide(f)
+}
+
+// CleanUpProject deletes a project that has not been changed since a time.
+type CleanUpProject struct {
+	ProjectRef
+	Asked time.Time
+}
+
+func (c CleanUpProject) decide(p Project) ([]events.Fact, error) {
+	if !p.Exists || p.UpdatedAt.After(c.Asked) {
+		return nil, nil
+	}
+	return DeleteProject{ProjectRef: c.ProjectRef}.decide(p)
 }
 
 // admitSandbox refuses a tenant that is no sandbox.
@@ -193,7 +228,8 @@ func (r TenantRef) admitSandbox(t Tenant) error {
 type ResetDemoProject struct {
 	TenantID string
 	Name     string
-	New      bool // it leaves alone one that was changed or deleted
+	New      bool      // it leaves alone one that was changed or deleted
+	Asked    time.Time // and else one that was later
 }
 
 func (c ResetDemoProject) stream() string {
@@ -209,7 +245,7 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 	}
 	d, id := demo().Projects[i], demoID(c.TenantID, "project", c.Name)
 	switch {
-	case c.New && !p.UpdatedAt.IsZero():
+	case c.New && !p.UpdatedAt.IsZero(), !c.New && p.UpdatedAt.After(c.Asked):
 		return nil, nil
 	case p.Exists:
 		return UpdateProject{ProjectRef: ProjectRef{c.TenantID, id}, Name: &d.Name, Description: &d.Description, Color: &d.Color}.decide(p)
@@ -225,6 +261,7 @@ type ResetDemoFlag struct {
 	ID           string                  // new
 	Environments []events.EnvironmentRef // of the tenant
 	New          bool                    // it leaves alone one that was changed or deleted
+	Asked        time.Time               // and else one that was later
 }
 
 func (c ResetDemoFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
@@ -236,7 +273,7 @@ func (c ResetDemoFlag) decide(f Flag) ([]events.Fact, error) {
 	if i < 0 {
 		return nil, refuse(NotFound, "there is no demo flag %q", c.Key)
 	}
-	if c.New && f.Version > 0 {
+	if c.New && f.Version > 0 || !c.New && f.UpdatedAt.After(c.Asked) {
 		return nil, nil
 	}
 	facts, fresh, err := c.fresh(demo().Flags[i])

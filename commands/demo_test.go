@@ -11,8 +11,11 @@ import (
 	"flagledger/events"
 )
 
+// later is a time after all facts of a test.
+var later = time.Now().AddDate(100, 0, 0)
+
 func resetDemo(key string, isNew bool) ResetDemoFlag {
-	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, New: isNew}
+	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, New: isNew, Asked: later}
 }
 
 func TestDemoFlags(t *testing.T) {
@@ -106,7 +109,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	shop := demo().Projects[0]
 	id := demoID("t", "project", shop.Name)
 	created := events.ProjectCreated{ID: id, TenantID: "t", Name: shop.Name, Description: shop.Description, Color: shop.Color}
-	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name}, ResetDemoProject{TenantID: "t", Name: shop.Name, New: true}
+	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name, Asked: later}, ResetDemoProject{TenantID: "t", Name: shop.Name, New: true}
 	renamed := events.ProjectUpdated{Name: &events.Change[string]{From: shop.Name, To: "other"}}
 	when[Project](t, nil, add).then(created)
 	when[Project](t, []events.Fact{created}, reset).then()
@@ -122,7 +125,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	}
 	fill := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}}, New: true}
 	clean := fill
-	clean.New = false
+	clean.New, clean.Asked = false, later
 	var added []events.Fact
 	for _, p := range people {
 		added = append(added, events.MemberAdded{UserID: p.UserID, Role: p.Role})
@@ -171,4 +174,63 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	when[Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxTTL))).then()
 	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxTTL))).then()
 	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxTTL))).then()
+}
+
+// What was changed after a cleanup was asked for stays, however late it is made.
+func TestACleanupHasAMoment(t *testing.T) {
+	before := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	asked, after := before.Add(time.Minute), before.Add(time.Hour)
+	at := func(time time.Time, facts ...events.Fact) (list []events.Recorded) {
+		for _, f := range facts {
+			list = append(list, events.Recorded{Event: events.Event{Fact: f, Metadata: events.Metadata{Time: time}}, Revision: 1})
+		}
+		return list
+	}
+	decided := func(facts []events.Fact, err error) int {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+		return len(facts)
+	}
+	for changed, touched := range map[time.Time]bool{before: true, asked: true, after: false} {
+		var f Flag
+		for _, r := range at(changed, events.FlagCreated{ID: "f", Key: "k", Type: events.BooleanFlag}) {
+			f.evolve(r)
+		}
+		if n := decided(CleanUpFlag{FlagRef{TenantID: "t", Key: "k"}, asked}.decide(f)); (n > 0) != touched {
+			t.Errorf("a flag of %v: %d facts", changed, n)
+		}
+		f.Key = DemoFlags()[0]
+		reset := resetDemo(f.Key, false)
+		reset.Asked = asked
+		if n := decided(reset.decide(f)); (n > 0) != touched {
+			t.Errorf("a demo flag of %v: %d facts", changed, n)
+		}
+		shop := demo().Projects[0]
+		var p Project
+		for _, r := range at(changed, events.ProjectCreated{ID: demoID("t", "project", shop.Name), TenantID: "t", Name: "other", Color: shop.Color}) {
+			p.evolve(r)
+		}
+		if n := decided(CleanUpProject{ProjectRef{"t", p.ID}, asked}.decide(p)); (n > 0) != touched {
+			t.Errorf("a project of %v: %d facts", changed, n)
+		}
+		if n := decided(ResetDemoProject{TenantID: "t", Name: shop.Name, Asked: asked}.decide(p)); (n > 0) != touched {
+			t.Errorf("a demo project of %v: %d facts", changed, n)
+		}
+		people := DemoPeople("t")
+		var tenant Tenant
+		for _, r := range slices.Concat(
+			at(before, events.TenantCreated{ID: "t", Sandbox: true, Plan: events.SandboxPlan}, events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: development}),
+			at(before, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role}, events.MemberAdded{UserID: people[1].UserID, Role: people[1].Role}, events.MemberAdded{UserID: people[2].UserID, Role: people[2].Role}),
+			at(changed, events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: "e3", Name: "staging"}}, events.EnvironmentDeleted{Environment: development}),
+			at(changed, events.MemberRemoved{UserID: people[0].UserID}, events.MemberRoleChanged{UserID: people[1].UserID, From: people[1].Role, To: events.ViewerRole}),
+		) {
+			tenant.evolve(r)
+		}
+		clean := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: FirstEnvironments(), Asked: asked}
+		if n := decided(clean.decide(tenant)); n != map[bool]int{true: 4, false: 0}[touched] {
+			t.Errorf("environments and people of %v: %d facts", changed, n)
+		}
+	}
 }

@@ -47,6 +47,7 @@ func oneOfEach() []any {
 		CreateTenant{ID: "t", Name: "n", SandboxEndsAt: now, Creator: "u", Administered: 3, Environments: []events.EnvironmentRef{production}},
 		ResetDemoPeople{TenantRef: tenant, Environments: []events.EnvironmentRef{production}, New: true},
 		ResetDemoProject{TenantID: "t", Name: "n", New: true},
+		CleanUpFlag{FlagRef: ref, Asked: time.Now()}, CleanUpProject{ProjectRef: ProjectRef{"t", "p"}, Asked: time.Now()},
 		ResetDemoFlag{TenantID: "t", Key: "k", ID: "f", Environments: []events.EnvironmentRef{production}, New: true},
 		DeleteEndedSandbox{TenantRef: tenant, EndsAt: now, Now: now},
 		UpdateTenant{TenantRef: tenant, Name: new("n")},

@@ -22,17 +22,18 @@ type Sandboxes struct {
 		ProjectIDs(ctx context.Context, tenantID string) ([]string, error)
 	}
 	Meter interface {
-		// Restart has evaluations of a tenant's flags counted from now on.
-		Restart(ctx context.Context, tenantID string) error
-		// RestartedSince reports whether that was done at a time or later.
-		RestartedSince(ctx context.Context, tenantID string, at time.Time) (bool, error)
+		// Restart has evaluations of a tenant's flags counted from now on, for a cleanup that was asked for at a time.
+		Restart(ctx context.Context, tenantID string, asked time.Time) error
+		// RestartedSince reports whether that was done for a cleanup that was asked for at a time or later.
+		RestartedSince(ctx context.Context, tenantID string, asked time.Time) (bool, error)
 	}
 	// Jobs finish what this node does not.
 	Jobs interface {
-		// Cleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted for it before. While a job cleans it up, it waits. drop
-		// takes back all that is noted for it.
-		Cleanup(ctx context.Context, by By, tenantID string) (drop func(context.Context) error, err error)
+		// Cleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted for it before; while a job cleans it up, it waits. drop
+		// takes it back. Where its error is Unavailable, the cleanup may have been noted.
+		Cleanup(ctx context.Context, by By, tenantID string, asked time.Time) (drop func(context.Context) error, err error)
 	}
+	People People
 	Active time.Duration // how long a new sandbox takes changes
 	Now    func() time.Time
 	Log    *slog.Logger
@@ -44,97 +45,119 @@ func (s *Sandboxes) NewEnd() time.Time { return s.Now().UTC().Add(s.Active).Trun
 // Fill adds the demo data that a sandbox has never had. What was changed or deleted since stays so, and the call may be repeated.
 func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
-	_, err := s.addDemo(ctx, by, tenantID, true)
+	_, err := s.addDemo(ctx, by, tenantID, time.Time{})
 	return err
 }
 
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup is Reset by somebody who waits for it; where the node dies or Reset takes too long, a job finishes it a minute later. Its errors are *Error,
-// Conflict for a tenant that is no sandbox or is paid for.
+// Cleanup brings a sandbox back to its demo data, whatever was done before: other flags, projects and environments are deleted, while members, clients
+// and the end of the sandbox stay. What is made or changed from the call on stays as well, so that an attempt that comes late takes nothing from anybody.
+// Its errors are *Error: Conflict for a tenant that is no sandbox or is paid for, and Unavailable where it is not complete and a job goes on with it.
 func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
-	if err := s.checkCleanup(ctx, by, tenantID); err != nil {
+	asked := s.Now().UTC().Truncate(time.Millisecond) // as the times of facts
+	if _, err := s.checkCleanup(ctx, by, tenantID); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	// No job cleans it up while this does: what is done after this answers would be undone.
-	drop, err := s.Jobs.Cleanup(ctx, by, tenantID)
+	drop, err := s.Jobs.Cleanup(ctx, by, tenantID, asked)
 	if err != nil {
 		return err
 	}
-	if err := s.Reset(ctx, by, tenantID); err != nil {
-		if ctx.Err() != nil {
-			return &Error{Kind: Unavailable, Detail: "the cleanup takes longer, and goes on by itself in a minute", Err: err}
+	err = s.reset(ctx, by, tenantID, asked)
+	switch KindOf(err) {
+	case NotFound, Forbidden, Conflict: // a job would be refused as well
+	default:
+		if err != nil {
+			return &Error{
+				Kind: Unavailable, Err: err,
+				Detail: "the cleanup is not complete: it goes on by itself within two minutes, and leaves alone what was made or changed after it was asked for",
+			}
 		}
-		return err
 	}
-	if err := drop(context.WithoutCancel(ctx)); err != nil {
-		s.Log.WarnContext(ctx, "a job for a sandbox that is clean is not dropped, and will do nothing", "tenant", tenantID, "err", err)
+	if failed := drop(context.WithoutCancel(ctx)); failed != nil {
+		s.Log.WarnContext(ctx, "a job for a cleanup that has ended is not dropped, and will do nothing", "tenant", tenantID, "err", failed)
 	}
-	return nil
+	return err
 }
 
-// FinishCleanup is Reset for somebody who asked for it at a time, unless one has been completed since: what was done after it stays.
+// FinishCleanup goes on with a Cleanup that somebody asked for at a time, unless it or a later one has been completed. The error is Forbidden where they
+// are no admin any more.
 func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, asked time.Time) error {
 	if clean, err := s.Meter.RestartedSince(ctx, tenantID, asked); err != nil || clean {
 		return err
 	}
-	if err := s.checkCleanup(ctx, by, tenantID); err != nil {
+	tenant, err := s.checkCleanup(ctx, by, tenantID)
+	if err != nil {
 		return err
 	}
-	return s.Reset(ctx, by, tenantID)
+	if !slices.Contains(tenant.Admins(), by.Actor.ID) {
+		return refuse(Forbidden, "whoever asked for the cleanup is no admin any more")
+	}
+	if err := CheckActive(s.People, by.Actor.ID); err != nil {
+		return err
+	}
+	return s.reset(ctx, by, tenantID, asked)
 }
 
 // checkCleanup refuses a cleanup before anything is deleted.
-func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) error {
-	_, err := Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}})
-	return err
+func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) (Tenant, error) {
+	return Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}})
 }
 
-// Reset brings a sandbox back to its demo data, whatever was done before: other flags, projects and environments are deleted, while members, clients
-// and the end of the sandbox stay. It may be repeated.
-func (s *Sandboxes) Reset(ctx context.Context, by By, tenantID string) error {
+// reset is one attempt at a Cleanup. Projects stay that have flags which stay.
+func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked time.Time) error {
 	keys, err := s.Contents.FlagKeys(ctx, tenantID)
 	if err != nil {
 		return err
 	}
+	var mu sync.Mutex
+	used := map[string]bool{} // ids of projects
 	err = eachAtOnce(keys, func(key string) error {
 		if slices.Contains(DemoFlags(), key) {
 			return nil
 		}
-		_, _, err := Do(ctx, s.Writer, by, DeleteFlag{FlagRef{TenantID: tenantID, Key: key}})
-		return unlessGone(err)
+		f, _, err := Do(ctx, s.Writer, by, CleanUpFlag{FlagRef{TenantID: tenantID, Key: key}, asked})
+		if f.Exists {
+			mu.Lock()
+			used[f.ProjectID] = true
+			mu.Unlock()
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	projects, err := s.addDemo(ctx, by, tenantID, false)
+	demo, err := s.addDemo(ctx, by, tenantID, asked)
 	if err != nil {
 		return err
+	}
+	for _, id := range demo {
+		used[id] = true
 	}
 	ids, err := s.Contents.ProjectIDs(ctx, tenantID)
 	if err != nil {
 		return err
 	}
 	err = eachAtOnce(ids, func(id string) error {
-		if slices.Contains(projects, id) {
+		if used[id] {
 			return nil
 		}
-		_, _, err := Do(ctx, s.Writer, by, DeleteProject{ProjectRef: ProjectRef{TenantID: tenantID, ID: id}})
-		return unlessGone(err)
+		_, _, err := Do(ctx, s.Writer, by, CleanUpProject{ProjectRef{TenantID: tenantID, ID: id}, asked})
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	return s.Meter.Restart(ctx, tenantID)
+	return s.Meter.Restart(ctx, tenantID, asked)
 }
 
-// addDemo makes the demo data, or with onlyNew what of it has never been there, and returns the ids of the demo projects. The names and addresses of
-// demo people come first, so that none is without.
-func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, onlyNew bool) (projects []string, err error) {
-	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: onlyNew}
+// addDemo makes the demo data what they were at first, but for what was changed after a time; where that is zero, it makes what has never been there. It
+// returns the ids of the projects that they are in. The names and addresses of demo people come first, so that none is without.
+func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked time.Time) (projects []string, err error) {
+	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: asked.IsZero(), Asked: asked}
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {
 		return nil, err
 	}
@@ -146,25 +169,26 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, onlyNew
 		return nil, err
 	}
 	err = eachAtOnce(demo().Projects, func(p demoProject) error {
-		_, _, err := Do(ctx, s.Writer, by, ResetDemoProject{TenantID: tenantID, Name: p.Name, New: onlyNew})
+		_, _, err := Do(ctx, s.Writer, by, ResetDemoProject{TenantID: tenantID, Name: p.Name, New: asked.IsZero(), Asked: asked})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = eachAtOnce(demo().Flags, func(f demoFlag) error {
-		_, _, err := Do(ctx, s.Writer, by, ResetDemoFlag{TenantID: tenantID, Key: f.Key, ID: NewID(), Environments: tenant.Environments, New: onlyNew})
+	var mu sync.Mutex
+	projects = demoProjects(tenantID)
+	err = eachAtOnce(demo().Flags, func(d demoFlag) error {
+		f, _, err := Do(ctx, s.Writer, by, ResetDemoFlag{
+			TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, New: asked.IsZero(), Asked: asked,
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		if f.Exists {
+			projects = append(projects, f.ProjectID) // another one, where the flag stays as it was changed
+		}
 		return err
 	})
-	return demoProjects(tenantID), err
-}
-
-// unlessGone is no error for something that is not there any more.
-func unlessGone(err error) error {
-	if KindOf(err) == NotFound {
-		return nil
-	}
-	return err
+	return projects, err
 }
 
 // eachAtOnce calls do for each of a list, as many at once as a tenant may have commands under way. After an error no further one is begun.

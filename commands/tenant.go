@@ -18,9 +18,10 @@ type Tenant struct {
 	Members      map[string]Member      // by user id, those who are pending by an id of their own
 	Subscription events.Subscription
 	CreatedAt    time.Time
-	customers    int             // how often the customer at the payment provider has changed
-	taken        bool            // by a tenant, deleted or not
-	left         map[string]bool // ids of those who were members, or pending
+	customers    int                  // how often the customer at the payment provider has changed
+	taken        bool                 // by a tenant, deleted or not
+	left         map[string]bool      // ids of those who were members, or pending
+	changedAt    map[string]time.Time // environments of a sandbox, by name, and its members, by id; those that are gone too
 }
 
 // Member is somebody's part in a tenant.
@@ -45,10 +46,13 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.TenantDeleted:
 		t.Exists = false
 	case events.EnvironmentAdded:
+		t.noteChange(fact.Environment.Name, r.Time)
 		t.Environments = append(t.Environments, fact.Environment)
 	case events.EnvironmentDeleted:
+		t.noteChange(fact.Environment.Name, r.Time)
 		t.Environments = slices.DeleteFunc(t.Environments, func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 	case events.MemberAdded:
+		t.noteChange(fact.UserID, r.Time)
 		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
 	case events.MemberInvited:
 		t.Members[fact.ID] = Member{Role: fact.Role, Pending: true, InvitedBy: inviter(r.Actor), CreatedAt: r.Time}
@@ -60,10 +64,12 @@ func (t *Tenant) evolve(r events.Recorded) {
 			t.Members[fact.UserID] = Member{Role: fact.Role, InvitedBy: invitedBy, CreatedAt: r.Time}
 		}
 	case events.MemberRoleChanged:
+		t.noteChange(fact.UserID, r.Time)
 		m := t.Members[fact.UserID]
 		m.Role = fact.To
 		t.Members[fact.UserID] = m
 	case events.MemberRemoved:
+		t.noteChange(fact.UserID, r.Time)
 		delete(t.Members, fact.UserID)
 		t.left[fact.UserID] = true
 	case events.SubscriptionChanged:
@@ -74,6 +80,17 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		t.evolveClients(r)
 	}
+}
+
+// noteChange notes in a sandbox when an environment or a member was last changed, which a cleanup asks for.
+func (t *Tenant) noteChange(name string, at time.Time) {
+	if !t.Sandbox {
+		return
+	}
+	if t.changedAt == nil {
+		t.changedAt = map[string]time.Time{}
+	}
+	t.changedAt[name] = at
 }
 
 // inviter is the id of an actor who is a person.
@@ -88,11 +105,12 @@ func (t *Tenant) clone() Tenant {
 	c := *t
 	c.Environments = slices.Clone(t.Environments)
 	c.Clients, c.Members, c.left = maps.Clone(t.Clients), maps.Clone(t.Members), maps.Clone(t.left)
+	c.changedAt = maps.Clone(t.changedAt)
 	return c
 }
 
 func (t *Tenant) size() int {
-	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) + 96*len(t.left)
+	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) + 96*(len(t.left)+len(t.changedAt))
 	for _, c := range t.Clients {
 		n += 24 * len(c.previous)
 	}

@@ -79,7 +79,8 @@ func (a *API) addSandbox() {
 	})
 	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Bring a sandbox back to its demo data")
 	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. Members, OAuth clients and the end of the sandbox stay. " +
-		"A cleanup that takes over 30 seconds answers 503, and goes on by itself. A tenant with a subscription or another plan is not cleaned up: it answers 409."
+		"What is made or changed after the call stays. A cleanup that fails, or takes over 30 seconds, answers 503 and goes on by itself within two minutes, " +
+		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, cleanup, func(ctx context.Context, _ *struct {
 		TenantInput

@@ -186,6 +186,47 @@ func TestSandbox(t *testing.T) {
 			}
 			s.Service.Eventually("the flag is back", func() bool { return s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Status == 200 })
 		},
+		"a cleanup that comes late takes nothing that was made after it was asked for": func(t *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			s.CreateFlag("before", nil)
+			s.Call("DELETE", nodetest.FlagPath("dark-mode"), nil).Want(204)
+			_, old := s.CreateProject("before")
+			_, used := s.CreateProject("used")
+			developer := s.Join("developer")
+			s.Service.JobsDone()
+			asked := time.Now()
+			s.Service.Eventually("the next millisecond", func() bool { return time.Since(asked) > 2*time.Millisecond })
+			s.CreateFlag("mine", nil)
+			s.Call("POST", strings.Replace(used, "/api/v1/projects", "/api/v1/flags/projects", 1)+"/flags", `{"key":"in-project","type":"boolean"}`).Want(201)
+			s.Call("PATCH", nodetest.FlagPath("upload-limit"), `{"name":"mine"}`).Want(200)
+			s.Call("POST", "/api/v1/tenants/"+s.Tenant+"/environments", `{"environment":"staging"}`).Want(201)
+			db, err := pgx.Connect(t.Context(), s.Service.DatabaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close(t.Context()) }()
+			late := func(user string) {
+				t.Helper()
+				_, err = db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, state, scheduled_at) values ('sandbox.cleanup', jsonb_build_object(
+					'tenantId', $1::text, 'userId', $2::text, 'requestId', $3::text, 'asked', $4::text), 'sandboxes', 8, 'available', now())`,
+					s.Tenant, user, uuid.NewString(), asked.UTC().Format(time.RFC3339Nano))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Service.JobsDone()
+			}
+			late(developer.UserID) // who was an admin then
+			s.Call("GET", nodetest.FlagPath("before"), nil).Want(200)
+			late(s.UserID)
+			s.Call("GET", nodetest.FlagPath("before"), nil).Refused(404)
+			s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Want(200)
+			s.Call("GET", old, nil).Refused(404)
+			s.Call("GET", nodetest.FlagPath("mine"), nil).Want(200)
+			s.Call("GET", nodetest.FlagPath("in-project"), nil).Want(200)
+			s.Call("GET", used, nil).Want(200)
+			s.Call("GET", nodetest.FlagPath("upload-limit"), nil).Want(200).Shows(map[string]any{"name": "mine"})
+			nodetest.Same(t, "environments", s.Call("GET", "/api/v1/tenants/"+s.Tenant+"/environments", nil).Want(200).JSON(), []any{"production", "development", "staging"})
+		},
 		"a job that a cleanup left behind does nothing after the next": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
 			s.Service.JobsDone()

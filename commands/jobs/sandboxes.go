@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river"
 
 	"flagledger/commands"
+	"flagledger/commands/keep"
 	"flagledger/events"
 )
 
@@ -20,9 +20,10 @@ type SandboxFilling struct {
 
 // sandboxCleanup brings a sandbox back to its demo data, for the person who asked for it. There is one such job for a sandbox at most.
 type sandboxCleanup struct {
-	TenantID  string `json:"tenantId" river:"unique"`
-	UserID    string `json:"userId"`
-	RequestID string `json:"requestId"`
+	TenantID  string    `json:"tenantId" river:"unique"`
+	UserID    string    `json:"userId"`
+	RequestID string    `json:"requestId"`
+	Asked     time.Time `json:"asked,omitzero"`
 }
 
 const (
@@ -59,14 +60,14 @@ type Sandboxes struct{ client *Client }
 func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
 // Cleanup implements the port of commands.Sandboxes.
-func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string) (drop func(context.Context) error, err error) {
-	job := sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID}
+func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string, asked time.Time) (drop func(context.Context) error, err error) {
+	job := sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID, Asked: asked}
+	var id int64
 	for {
-		noted, err := s.noteCleanup(ctx, job)
-		if err != nil && ctx.Err() == nil {
-			return nil, databaseError(err)
+		if id, err = s.noteCleanup(ctx, job); err != nil && ctx.Err() == nil {
+			return nil, cleanupError(err)
 		}
-		if noted {
+		if err == nil && id > 0 {
 			break
 		}
 		select {
@@ -78,36 +79,44 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
-		return databaseError(dropCleanups(ctx, s.client.pool, tenantID))
+		// Another's may stand in its place.
+		_, err := s.client.pool.Exec(ctx, `delete from jobs.river_job where id = $1 and state <> 'running'`, id)
+		return cleanupError(err)
 	}, nil
 }
 
-// noteCleanup notes a cleanup in place of those that are not under way, unless there is one that is.
-func (s *Sandboxes) noteCleanup(ctx context.Context, job sandboxCleanup) (noted bool, err error) {
+// noteCleanup notes a cleanup in place of those that are not under way: it does what they would. It returns the job's id, or 0 while one is under way.
+func (s *Sandboxes) noteCleanup(ctx context.Context, job sandboxCleanup) (id int64, err error) {
 	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
-		if err := dropCleanups(ctx, tx, job.TenantID); err != nil {
+		// One after the other, so that each has a job of its own.
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext($1), hashtext($2))`, job.Kind(), job.TenantID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state in ('available', 'pending', 'retryable', 'scheduled')`,
+			job.Kind(), job.TenantID)
+		if err != nil {
 			return err
 		}
 		var running bool
-		err := tx.QueryRow(ctx, `select exists (select from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = 'running')`,
+		err = tx.QueryRow(ctx, `select exists (select from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = 'running')`,
 			job.Kind(), job.TenantID).Scan(&running)
 		if err != nil || running {
 			return err
 		}
-		_, err = s.client.river.InsertTx(ctx, tx, job, &river.InsertOpts{ScheduledAt: time.Now().Add(cleanupDelay)})
-		noted = err == nil
+		noted, err := s.client.river.InsertTx(ctx, tx, job, &river.InsertOpts{ScheduledAt: time.Now().Add(cleanupDelay)})
+		if err == nil {
+			id = noted.Job.ID
+		}
 		return err
 	})
-	return noted && err == nil, err
+	if err != nil {
+		return 0, err
+	}
+	return id, nil
 }
 
-// dropCleanups deletes the cleanups of a sandbox that are not under way.
-func dropCleanups(ctx context.Context, db interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}, tenantID string) error {
-	_, err := db.Exec(ctx, `delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state in ('available', 'pending', 'retryable', 'scheduled')`,
-		sandboxCleanup{}.Kind(), tenantID)
-	return err
+func cleanupError(err error) error {
+	return keep.DatabaseError("the cleanup may or may not be made; it leaves alone what was made or changed after it was asked for", err)
 }
 
 // addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been deleted, is not tried again.
@@ -119,7 +128,11 @@ func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxCleanup]) error {
 		by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: job.Args.UserID}, RequestID: job.Args.RequestID}
-		return unlessRefused(sandboxes.FinishCleanup(ctx, by, job.Args.TenantID, job.CreatedAt))
+		asked := job.Args.Asked
+		if asked.IsZero() { // noted by an earlier version
+			asked = job.CreatedAt
+		}
+		return unlessRefused(sandboxes.FinishCleanup(ctx, by, job.Args.TenantID, asked))
 	}))
 }
 

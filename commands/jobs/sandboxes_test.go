@@ -2,8 +2,13 @@ package jobs
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -25,15 +30,15 @@ func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 		values ('sandbox.cleanup', '{"tenantId":"t","userId":"u","requestId":"r"}', 'sandboxes', 8, 'running', 1, now())`)
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := s.Cleanup(short, by, "t"); commands.KindOf(err) != commands.Unavailable {
+	if _, err := s.Cleanup(short, by, "t", time.Now()); commands.KindOf(err) != commands.Unavailable {
 		t.Errorf("while a job is under way: %v", err)
 	}
-	if _, err := s.Cleanup(t.Context(), by, "another"); err != nil {
+	if _, err := s.Cleanup(t.Context(), by, "another", time.Now()); err != nil {
 		t.Errorf("another sandbox: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Cleanup(t.Context(), by, "t")
+		_, err := s.Cleanup(t.Context(), by, "t", time.Now())
 		ended <- err
 	}()
 	set(`update jobs.river_job set state = 'completed', finalized_at = now() where state = 'running'`)
@@ -43,5 +48,51 @@ func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 	var waiting int
 	if err := pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where args ->> 'tenantId' = 't' and state = 'scheduled'`).Scan(&waiting); err != nil || waiting != 1 {
 		t.Errorf("%d cleanups are noted: %v", waiting, err)
+	}
+}
+
+// Each of two cleanups at once takes back its own job alone: the later one does what the earlier would.
+func TestCleanupsAtOnce(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	s := NewSandboxes(open(t, pool))
+	noted := func() (users []string) {
+		t.Helper()
+		rows, err := pool.Query(t.Context(), `select args ->> 'userId' from jobs.river_job where kind = 'sandbox.cleanup' order by id`)
+		if err == nil {
+			users, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return users
+	}
+	note := func(user string) (drop func(context.Context) error) {
+		t.Helper()
+		drop, err := s.Cleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}}, "t", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return drop
+	}
+	first, second := note("first"), note("second")
+	for _, step := range []struct {
+		drop func(context.Context) error
+		want []string
+	}{{first, []string{"second"}}, {second, nil}} {
+		if err := step.drop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if users := noted(); !slices.Equal(users, step.want) {
+			t.Errorf("the cleanups of %v are noted, want %v", users, step.want)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() { note(strconv.Itoa(i)) })
+	}
+	all.Wait()
+	if users := noted(); len(users) != 1 {
+		t.Errorf("the cleanups of %v are noted", users)
 	}
 }

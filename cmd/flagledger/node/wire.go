@@ -156,7 +156,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
 	p.sandboxes = &commands.Sandboxes{
-		Writer: p.writer, Directory: p.people, Contents: p.reads, Meter: p.meter, Jobs: jobs.NewSandboxes(p.queue), Active: p.SandboxFor, Now: p.Now, Log: p.log,
+		Writer: p.writer, Directory: p.people, Contents: p.reads, Meter: p.meter, Jobs: jobs.NewSandboxes(p.queue), People: p.live, Active: p.SandboxFor, Now: p.Now, Log: p.log,
 	}
 	p.links = jobs.NewLinks(p.queue)
 	p.inbox = inbox.New(p.pool, p.queue, p.Now)

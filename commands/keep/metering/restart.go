@@ -10,19 +10,21 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Restart has the evaluations of a tenant's flags counted from now on by SinceRestart. Those that other nodes have not written down yet count as later.
-func (m *Meter) Restart(ctx context.Context, tenantID string) error {
+// Restart has the evaluations of a tenant's flags counted from now on by SinceRestart, for a cleanup that was asked for at a time. Those that other nodes
+// have not written down yet count as later.
+func (m *Meter) Restart(ctx context.Context, tenantID string, asked time.Time) error {
 	total, err := m.total(ctx, tenantID)
 	if err == nil {
-		_, err = m.db.Exec(ctx, `insert into keep.evaluation_restarts (tenant_id, evaluations) values ($1, $2)
-			on conflict (tenant_id) do update set evaluations = excluded.evaluations, restarted_at = now()`, tenantID, total)
+		_, err = m.db.Exec(ctx, `insert into keep.evaluation_restarts as old (tenant_id, evaluations, restarted_at) values ($1, $2, $3)
+			on conflict (tenant_id) do update set evaluations = excluded.evaluations, restarted_at = greatest(old.restarted_at, excluded.restarted_at)`,
+			tenantID, total, asked)
 	}
 	return keep.DatabaseError("the count of evaluations cannot be changed at the moment", err)
 }
 
-// RestartedSince reports whether Restart was called at a time or later, by the clock of the database.
-func (m *Meter) RestartedSince(ctx context.Context, tenantID string, at time.Time) (restarted bool, err error) {
-	err = m.db.QueryRow(ctx, `select exists (select from keep.evaluation_restarts where tenant_id = $1 and restarted_at >= $2)`, tenantID, at).Scan(&restarted)
+// RestartedSince reports whether Restart was called for a cleanup that was asked for at a time or later.
+func (m *Meter) RestartedSince(ctx context.Context, tenantID string, asked time.Time) (restarted bool, err error) {
+	err = m.db.QueryRow(ctx, `select exists (select from keep.evaluation_restarts where tenant_id = $1 and restarted_at >= $2)`, tenantID, asked).Scan(&restarted)
 	return restarted, keep.DatabaseError("it is not known at the moment when the count of evaluations began", err)
 }
 

@@ -28,8 +28,16 @@ func TestSinceRestart(t *testing.T) {
 	c.flush(first) // which forgets January
 	want(first, 12)
 	want(second, 12)
-	if err := second.Restart(t.Context(), "a"); err != nil {
-		t.Fatal(err)
+	asked := time.Date(2026, 2, 2, 11, 0, 0, 0, time.UTC)
+	for _, at := range []time.Time{asked, asked.Add(-time.Minute)} {
+		if err := second.Restart(t.Context(), "a", at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, want := range map[time.Time]bool{asked: true, asked.Add(-time.Hour): true, asked.Add(time.Millisecond): false} {
+		if done, err := first.RestartedSince(t.Context(), "a", at); err != nil || done != want {
+			t.Errorf("a cleanup asked for at %v is done: %v, %v", at, done, err)
+		}
 	}
 	want(first, 0)
 	first.Count("a", 2)
