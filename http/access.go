@@ -28,6 +28,8 @@ type access struct {
 	requireTenant bool
 	// environment says that the call is about one environment, from X-Environment.
 	environment bool
+	// unverified says that a person may call it whose address is not verified: it changes nothing, signs out, or has a link mailed.
+	unverified bool
 	// endsAccess says that the call may take the caller's own role, endsSession that it ends their session: a replay with its Idempotency-Key is
 	// answered all the same.
 	endsAccess, endsSession bool
@@ -112,6 +114,9 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if err := a.checkRegistered(req, p, need); err != nil {
 		return nil, err
 	}
+	if err := a.checkVerified(p, need); err != nil {
+		return nil, err
+	}
 	sent := header(r, tenantHeader)
 	if need.requireTenant && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
@@ -146,6 +151,15 @@ func (a *API) checkRegistered(ctx context.Context, p *principal, need access) er
 		}
 	}
 	return newProblem(http.StatusForbidden, "the caller has not begun to use the service: call POST /api/v1/auth/login first")
+}
+
+// checkVerified refuses a person in production whose address is not verified what they may not do before: somebody else may have signed up with it.
+func (a *API) checkVerified(p *principal, need access) error {
+	if p.machine != nil || p.claims.EmailVerified || need.unverified || a.Environment != "production" {
+		return nil
+	}
+	return newProblem(http.StatusForbidden, "the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or refresh counts; "+
+		"POST "+verificationRoute+" has another link mailed")
 }
 
 // authenticate verifies a token, refuses one that has been revoked, and returns what it proves.

@@ -93,7 +93,7 @@ func (a *API) addAuth() {
 	a.addPasswords()
 	logout := operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session")
 	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase ends the refresh tokens of all of a person's sessions."
-	register(a, access{who: person, endsSession: true}, logout, a.logOut)
+	register(a, access{who: person, endsSession: true, unverified: true}, logout, a.logOut)
 	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication", "Trade a refresh token for new tokens")
 	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session on every node, ID tokens included. A call that is " +
 		"refused or fails for another reason does not use it up. With Firebase a token is good until its session ends."

@@ -161,6 +161,7 @@ var additions = map[string]string{
 	"POST /api/v1/auth/refresh":                                    "an ID token ends after an hour, and its owner needs another",
 	"POST /api/v1/auth/reset-password":                             "the mail of forgot-password leads to it",
 	"POST /api/v1/auth/verify-email":                               "the mail that verifies an address leads to it",
+	"POST /api/v1/auth/resend-verification":                        "the mail that verifies an address may be lost",
 	"GET /.well-known/jwks.json":                                   "others can verify tokens of machines",
 	"GET /api/v1/oauth/clients":                                    "who made clients needs to see them",
 	"DELETE /api/v1/oauth/clients/{clientId}":                      "a client that is known to others must be stopped",

@@ -77,7 +77,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 	t.Parallel()
 	s, server := mailed(t, "production")
-	boss := s.SignUp(nodetest.Address())
+	boss := verifyAddress(s.SignUp(nodetest.Address()))
 	colleague := newAccount(boss)
 	_, token := linkTo(t, server, colleague.email, 1)
 	invitation := map[string]string{"email": colleague.email, "role": "developer"}

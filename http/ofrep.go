@@ -22,7 +22,7 @@ const (
 	ofrepManyRoute = "/ofrep/v1/evaluate/flags"
 )
 
-var ofrepAccess = access{who: viewer, scope: events.FlagsEvaluate}
+var ofrepAccess = access{who: viewer, scope: events.FlagsEvaluate, unverified: true}
 
 // OFREPContext is whom flags are evaluated for.
 type OFREPContext struct {

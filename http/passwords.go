@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"flagledger/commands"
 )
@@ -16,6 +17,8 @@ type NewPassword struct {
 type MailedToken struct {
 	Token string `json:"token" minLength:"1" doc:"That stands in the link" example:"3q2-7wQAAAD..."`
 }
+
+const verificationRoute = "/api/v1/auth/resend-verification"
 
 func (a *API) addPasswords() {
 	forgot := operation("POST", "/api/v1/auth/forgot-password", "forgot-password", "Authentication", "Have a link mailed that sets a new password")
@@ -72,6 +75,18 @@ func (a *API) addPasswords() {
 			return nil, err
 		}
 		return succeeded(commands.Done{}), a.verifyEmail(ctx, in.Body.Token, in.Body.Password)
+	})
+
+	again := operation("POST", verificationRoute, "resend-verification", "Authentication", "Have another link mailed that verifies the caller's e-mail address")
+	again.Description = "In production an account whose address is not verified signs in, reads and evaluates; other changes are 403. A link is mailed once a minute and " +
+		"five times a day at most, that of the sign-up among them: beyond it is 429. An address that is verified is 409."
+	again.Errors = []int{http.StatusConflict}
+	register(a, access{who: person, unverified: true}, again, func(ctx context.Context, _ *struct{}) (*successOutput, error) {
+		claims := principalOf(ctx).claims
+		if claims.EmailVerified {
+			return nil, newProblem(http.StatusConflict, "the e-mail address is verified already")
+		}
+		return succeeded(commands.Done{}), a.Links.VerifyAgain(ctx, claims.UserID, newID(ctx))
 	})
 
 	update := operation("POST", "/api/v1/auth/update-password", "update-password", "Authentication", "Change one's password")

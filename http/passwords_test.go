@@ -213,7 +213,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
-	owner := s.SignUp(nodetest.Address())
+	owner := verifyAddress(s.SignUp(nodetest.Address()))
 	account := newAccount(owner)
 	mine := withToken(owner, account.token)
 	if verified(t, account.token) {

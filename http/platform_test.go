@@ -65,12 +65,12 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	email := nodetest.Address()
 	root.Call("POST", invitationsPath, map[string]string{"email": email, "role": "admin"}).Want(201)
 	server.Wait(t, email, 1) // the invitation
-	s.SignUp(email).Call("POST", invitationsPath+"/accept", nil).Refused(404)
+	s.SignUp(email).Call("POST", invitationsPath+"/accept", nil).Refused(403)
 	unverified := signIn(email)
-	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(404)
+	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403)
 	unverified.Call("GET", usersOfPlatform, nil).Refused(403)
 	invited := verified(email, 2)
-	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(404) // with a token from before
+	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403) // with a token from before
 	invited.Call("POST", invitationsPath+"/accept", nil).Want(200).Shows(map[string]any{"status": "accepted", "role": "admin"})
 	invited.Call("GET", usersOfPlatform, nil).Want(200)
 }

@@ -86,7 +86,7 @@ func signsIn(path string) bool {
 	switch path {
 	case "/api/v1/oauth/token", "/oauth/token", subscribeRoute:
 		return true
-	case "/api/v1/auth/logout", "/api/v1/auth/update-password": // called by people who have signed in
+	case "/api/v1/auth/logout", "/api/v1/auth/update-password", verificationRoute: // called by people who have signed in
 		return false
 	}
 	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")

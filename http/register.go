@@ -28,6 +28,9 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	if need.who != anyone {
 		op.Security = need.security()
 	}
+	if op.Method == http.MethodGet {
+		need.unverified = true
+	}
 	g := &guard{api: a, need: need, honoursKey: need.who != anyone && op.Method != http.MethodGet, parameters: pathParameters(op.Path)}
 	if g.honoursKey {
 		op.Parameters = append(slices.Clone(op.Parameters), keyParameter)

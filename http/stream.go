@@ -19,7 +19,7 @@ import (
 
 const streamRoute = "/api/v1/flags/stream"
 
-var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment: true}
+var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment: true, unverified: true}
 
 // StreamLimits is what bounds streams of changes.
 type StreamLimits struct {

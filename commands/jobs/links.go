@@ -3,11 +3,13 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"flagledger/commands"
 	"flagledger/commands/keep"
 )
 
@@ -35,6 +37,36 @@ func (l *Links) VerifyTx(ctx context.Context, tx pgx.Tx, userID, cause string) e
 // Verify is VerifyTx in a transaction of its own. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) Verify(ctx context.Context, userID, cause string) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.VerifyTx(ctx, tx, userID, cause) }))
+}
+
+const (
+	verificationInterval = time.Minute // at least, between two requests of a person for a link that verifies their address
+	maxVerifications     = 5           // links within verificationWindow, that of the sign-up among them
+	verificationWindow   = keptComplete
+)
+
+// VerifyAgain is Verify for somebody who asks for a further link. The error is TooMany where they asked within the last minute, or five links were asked for within
+// a day.
+func (l *Links) VerifyAgain(ctx context.Context, userID, cause string) error {
+	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`, userID); err != nil {
+			return err
+		}
+		var asked int
+		var lately bool
+		err := tx.QueryRow(ctx, `select count(*), coalesce(max(created_at) > now() - $3::interval, false) from jobs.river_job
+			where kind = $4 and args @> jsonb_build_object('userId', $1::text) and args ->> 'cause' <> $2 and created_at > now() - $5::interval`,
+			userID, cause, verificationInterval, verificationLink{}.Kind(), verificationWindow).Scan(&asked, &lately)
+		switch {
+		case err != nil:
+			return err
+		case lately:
+			return &commands.Error{Kind: commands.TooMany, Detail: "a link was asked for within the last minute; try again later"}
+		case asked >= maxVerifications:
+			return &commands.Error{Kind: commands.TooMany, Detail: fmt.Sprintf("%d links were asked for within a day, the most that are mailed; try again later", asked)}
+		}
+		return l.VerifyTx(ctx, tx, userID, cause)
+	}))
 }
 
 // requestsKept is how long an address is kept that a link was asked for: longer than all attempts to mail it take.
