@@ -37,10 +37,13 @@ type Notifications struct {
 	}
 }
 
-// Send adds a notification that somebody has written, in a tenant to its members alone. The error is Invalid with the wrong fields, and NotFound
-// alike for a person who is not known and for one who is no member of the tenant.
+// Send adds a notification that somebody has written, in a tenant to its members alone. The error is Invalid with the wrong fields, Forbidden where the
+// tenant takes no changes, and NotFound alike for a person who is not known and for one who is no member of the tenant.
 func (s *Notifications) Send(ctx context.Context, n Notification) (Notification, error) {
 	if err := CheckNotification(n); err != nil {
+		return Notification{}, err
+	}
+	if err := s.Writer.mayChange(nil, n.TenantID); err != nil {
 		return Notification{}, err
 	}
 	return s.add(ctx, n)

@@ -296,6 +296,7 @@ func TestASandboxEnds(t *testing.T) {
 		{"POST", tenant + "/users", `{"email":"a@example.com","role":"viewer"}`},
 		{"POST", "/api/v1/oauth/clients", `{"name":"m","scopes":["flags:read"]}`},
 		{"POST", sandboxPath + "/cleanup/tenant", ""},
+		{"POST", "/api/v1/notifications/send", `{"userId":"` + s.UserID + `","tenantId":"` + s.Tenant + `","type":"t","title":"x"}`},
 	} {
 		var body any
 		if change[2] != "" {
