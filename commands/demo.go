@@ -254,7 +254,7 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 	}
 }
 
-// ResetDemoFlag makes a demo flag what it was at first. One that has been changed is deleted and begins anew, with the same variations, rules and salts.
+// ResetDemoFlag makes a demo flag what it was at first. One that has been changed is deleted and created again, with the same variations, rules and salts.
 type ResetDemoFlag struct {
 	TenantID     string
 	Key          string

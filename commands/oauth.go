@@ -34,7 +34,8 @@ type OAuthClient struct {
 }
 
 func (t *Tenant) evolveClients(r events.Recorded) {
-	switch fact := r.Fact.(type) {
+	fact, _ := r.Fact.(events.OAuthFact)
+	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		if t.Clients == nil {
 			t.Clients = map[string]OAuthClient{}

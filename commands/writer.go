@@ -146,14 +146,14 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 	defer leave()
 	var retry retry
 	ids, mayBeRepeated := by.Once.eventIDs(stream, typeName(cmd)), by.Once.mayBeRepeated()
-	s, last, unread := kept[S](w, stream)
+	s, last, fromMemory := kept[S](w, stream) // what other nodes have appended since is not read yet
 	for {
 		var found bool
 		switch {
 		case mayBeRepeated:
-			unread = false
+			fromMemory = false
 			s, last, found, err = search[S, P](ctx, w, &retry, stream, ids)
-		case !unread:
+		case !fromMemory:
 			s, last, err = load[S, P](ctx, w, &retry, stream)
 		}
 		if err != nil {
@@ -167,8 +167,8 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		}
 		facts, err := cmd.decide(s)
 		if err != nil || len(facts) == 0 {
-			if unread {
-				unread = false
+			if fromMemory {
+				fromMemory = false
 				continue
 			}
 			return s, outcome{last: last, names: last.family()}, err
@@ -183,7 +183,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		}
 		switch {
 		case errors.Is(err, events.ErrConflict):
-			unread = false
+			fromMemory = false
 			continue
 		case errors.Is(err, events.ErrTooLarge):
 			wrong := fields{}

@@ -14,6 +14,14 @@ const (
 	ProjectsWrite Scope = "projects:write"
 )
 
+// OAuthFact is a fact of an OAuth client, in its tenant's stream.
+//
+//sumtype:decl
+type OAuthFact interface {
+	TenantFact
+	oauthFact()
+}
+
 // OAuthClientCreated adds an OAuth client to a tenant: a machine that calls on the tenant's behalf.
 type OAuthClientCreated struct {
 	ClientID   string  `json:"clientId"`
@@ -41,3 +49,7 @@ func (OAuthClientDeleted) StoredName() string { return "tenant.oauth_client_dele
 func (OAuthClientCreated) tenantFact() {}
 func (OAuthSecretRotated) tenantFact() {}
 func (OAuthClientDeleted) tenantFact() {}
+
+func (OAuthClientCreated) oauthFact() {}
+func (OAuthSecretRotated) oauthFact() {}
+func (OAuthClientDeleted) oauthFact() {}

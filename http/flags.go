@@ -76,6 +76,9 @@ func showWritten(f commands.Flag, environmentID string) flagDetail {
 	return body
 }
 
+// flagsBound describes the operations that create flags.
+const flagsBound = "A tenant may have 20,000 flags: one more for each node beyond the first where several make the last ones at the same moment."
+
 // FlagPath names a flag and the environment that it is seen in.
 type FlagPath struct {
 	EnvironmentInput
@@ -140,7 +143,7 @@ func (a *API) addFlags() {
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	create.Description = "A tenant may have 20,000 flags: one more for each node beyond the first where several make the last ones at the same moment."
+	create.Description = flagsBound
 	register(a, creating, create, func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput

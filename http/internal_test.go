@@ -42,7 +42,7 @@ func TestAFaultOfTheService(t *testing.T) {
 	nodetest.Same(t, "entries with the reason", reasons, 1)
 }
 
-// After an update a read model stands in its former shape until it is built anew.
+// After an update a read model stands in its former shape until it is rebuilt.
 func TestAReadModelOfAFormerVersionCannotBeReadYet(t *testing.T) {
 	t.Parallel()
 	s := nodetest.On(t, nodetest.Database(t))

@@ -100,7 +100,7 @@ func TestPasswords(t *testing.T) {
 			withToken(me, token).Call("GET", "/api/v1/tenants", nil).Want(200)
 			withToken(there, token).Call("GET", "/api/v1/tenants", nil).Want(200)
 		},
-		"a snapshot made anew knows which sessions have ended": func(t *testing.T, s *nodetest.Service, me *nodetest.Client) {
+		"a rebuilt snapshot knows which sessions have ended": func(t *testing.T, s *nodetest.Service, me *nodetest.Client) {
 			account := newAccount(me)
 			s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": account.email}).Want(200)
 			_, token := linkTo(t, server, account.email, 1)

@@ -57,7 +57,7 @@ func TestAStreamHearsOfOtherNodes(t *testing.T) {
 	resumed := openStream(me, streamPath, "Last-Event-ID", l.last)
 	resumed.hears("k0 2")
 	resumed.next()
-	// A node that starts anew has not forgotten.
+	// A node that is restarted has not forgotten.
 	third := first.SecondNode()
 	there.Service = third
 	openStream(&there, streamPath, "Last-Event-ID", l.last).hears("k0 2")

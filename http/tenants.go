@@ -59,7 +59,7 @@ func (a *API) addTenants() {
 			return listed(ctx, *in, list, err, a.showTenant)
 		})
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
-	create.Description = "Whoever is admin of 100 tenants may create no more."
+	create.Description = "Whoever is admin of 100 tenants may create no more; where they create the last ones on several nodes at the same moment, one more for each node beyond the first."
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, create, a.createTenant)

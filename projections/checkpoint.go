@@ -101,7 +101,7 @@ func (p Projection) resume(ctx context.Context, conn *pgx.Conn, schema string, s
 	return c, err
 }
 
-// create makes a projection's tables anew, without rows, and its checkpoint at the beginning of the log.
+// create makes a projection's tables, empty, and its checkpoint at the beginning of the log.
 func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := createSchema(ctx, tx, schema); err != nil {

@@ -166,7 +166,7 @@ func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 	}
 }
 
-// A handler is given a second try and a third, each of which begins anew.
+// A handler is given a second try and a third, each of which starts over.
 func TestAFailedAttemptLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -157,7 +157,7 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 
 func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	name := b.projection.Name
-	// Another process that took the lock over, which this one may not have heard of yet, has begun to build anew.
+	// Another process that took the lock over, which this one may not have heard of yet, has begun to build them again.
 	own, err := b.tx.Exec(ctx, `select from `+buildingSchema+`.checkpoints
 		where projection = $1 and commit = $2 and prepare = $3 and to_regclass($4)::oid = $5 for update`,
 		name, built.Position.Commit, built.Position.Prepare, buildingSchema+"."+b.projection.Tables[0], built.table)

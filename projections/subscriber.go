@@ -204,7 +204,7 @@ type place struct {
 // cannot be applied are parked.
 func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *place, parked map[string]bool) error {
 	list := make([]events.Recorded, 0, len(page.Events))
-	own := false // those of parked streams too: who waits for them shall not wait in vain, and a rebuild may have taken the stream up again
+	own := false // also where the stream is parked: commands wait for the page, and a rebuild may have taken up the stream
 	for _, e := range page.Events {
 		if s.projection.follows(e.Name) {
 			own = true

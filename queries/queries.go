@@ -34,7 +34,7 @@ func classify(err error) error {
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
-		case "42P01", "42703", "3F000": // undefined table, column or schema: it is being built, or built anew in another shape
+		case "42P01", "42703", "3F000": // undefined table, column or schema: it is being built, or rebuilt in another shape
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		switch pg.Code[:2] {

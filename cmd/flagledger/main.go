@@ -29,7 +29,7 @@ type cli struct {
 type projectionsCommand struct {
 	List    listCommand    `cmd:"" help:"Name the read models."`
 	Status  statusCommand  `cmd:"" help:"Tell how far each read model is, and what it has parked."`
-	Rebuild rebuildCommand `cmd:"" help:"Make read models anew from the log, while servers run."`
+	Rebuild rebuildCommand `cmd:"" help:"Rebuild read models from the log, while servers run."`
 }
 
 func main() {

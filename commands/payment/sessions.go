@@ -190,5 +190,7 @@ func refusedPage(err error) error {
 }
 
 func invalid(field, text string, err error) error {
-	return &commands.Error{Kind: commands.Invalid, Detail: "validation failed", Fields: map[string]string{field: text}, Err: nameless(err)}
+	refusal := commands.InvalidField(field, text)
+	refusal.Err = nameless(err)
+	return refusal
 }

@@ -49,7 +49,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 	return position, nil
 }
 
-// send makes an append; where a node does not answer for some time, it makes it once more on a new connection, which looks for the leader anew, and
+// send makes an append; where a node does not answer for some time, it makes it once more on a new connection, which looks for the leader again, and
 // the first answer counts. Ids and expected revision are the same, so it is applied once.
 func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevision, list []esdb.EventData) (*esdb.WriteResult, error) {
 	type answer struct {

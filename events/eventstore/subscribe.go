@@ -46,7 +46,7 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 	}
 }
 
-// follow sends pages until ctx ends or the server refuses for good. It subscribes anew whenever a subscription is dropped: none resumes by itself.
+// follow sends pages until ctx ends or the server refuses for good. It subscribes again whenever a subscription is dropped: none resumes by itself.
 func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- delivery) {
 	defer close(pages)
 	waits := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}

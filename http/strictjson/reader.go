@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader reads JSON token by token, which costs a fraction of Read. Its memory can be used again: Begin starts anew.
+// Reader reads JSON token by token, which costs a fraction of Read. Its memory can be used again: Begin starts over.
 type Reader struct{ jsontext.Decoder }
 
 // Begin starts to read a body. It must not be changed before End.

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	logLimit = 10 << 20 // bytes at which postgres.log starts anew
+	logLimit = 10 << 20 // bytes at which postgres.log starts over
 	fastStop = 6 * time.Second
 	hardStop = 3 * time.Second
 )

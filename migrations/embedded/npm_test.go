@@ -114,7 +114,7 @@ func TestDownload(t *testing.T) {
 	_, err := without.find(t.Context(), 0, dir, testLog(t))
 	must(t, err)
 
-	// What is broken in the cache is fetched anew.
+	// What is broken in the cache is fetched again.
 	must(t, os.Remove(filepath.Join(home, "bin/postgres")))
 	_, err = s.find(t.Context(), 18, dir, testLog(t))
 	must(t, err)

@@ -29,7 +29,8 @@ create index on oauth_clients (tenant_id, created_at);`,
 }
 
 func applyOAuthClient(b *pgx.Batch, e events.Recorded) error {
-	switch fact := e.Fact.(type) {
+	fact, _ := e.Fact.(events.OAuthFact)
+	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		tenant := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 		b.Queue(`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) values ($1, $2, $3, $4, false, $5)`,

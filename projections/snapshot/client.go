@@ -45,7 +45,8 @@ func (s *Snapshot) Client(id string) (*Client, bool) {
 }
 
 func (s *Snapshot) applyClient(t *Tenant, e events.Recorded) {
-	switch fact := e.Fact.(type) {
+	fact, _ := e.Fact.(events.OAuthFact)
+	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		s.clients.Store(fact.ClientID, &Client{ID: fact.ClientID, TenantID: t.id, Scopes: fact.Scopes, secrets: []secret{{hash: fact.SecretHash}}})
 		t.clients = append(t.clients, fact.ClientID)

@@ -22,7 +22,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// BenchmarkCommand is a durable write through a command: read the stream, decide, append. "readable" includes the wait for read models
+// BenchmarkCommand is a durable write through a command that creates a flag: read, decide, append. "readable" includes the wait for read models
 // and snapshot, as a caller of the API has it.
 func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
@@ -38,7 +38,7 @@ func BenchmarkCommand(b *testing.B) {
 			parts.Go(func() { live.Run(ctx, store, progress.SnapshotReached, nodetest.Log(b)) })
 			parts.Go(func() { _ = projections.Run(ctx, url, store, models.All(), progress, nodetest.Log(b)) })
 			w := commands.NewWriter(store, progress.Wait, time.Now)
-			switchOn(b, w, "warm")
+			createFlag(b, w, "warm")
 			benchCommands(b, w, writers)
 			cancel()
 			parts.Wait()
@@ -46,7 +46,7 @@ func BenchmarkCommand(b *testing.B) {
 	}
 }
 
-func switchOn(b *testing.B, w *commands.Writer, key string) {
+func createFlag(b *testing.B, w *commands.Writer, key string) {
 	_, _, err := commands.Do(b.Context(), w, commands.By{}, commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
 	if err != nil {
 		b.Error(err)
@@ -67,7 +67,7 @@ func benchCommands(b *testing.B, w *commands.Writer, writers int) {
 					return
 				}
 				start := time.Now()
-				switchOn(b, w, "flag-"+strconv.FormatInt(n, 10))
+				createFlag(b, w, "flag-"+strconv.FormatInt(n, 10))
 				took.Add(time.Since(start))
 			}
 		})
@@ -87,7 +87,7 @@ func benchEvents() int {
 	return n
 }
 
-// BenchmarkRebuild makes a read model anew from a log of 500,000 events. heap-MB is the largest heap seen meanwhile.
+// BenchmarkRebuild rebuilds a read model from a log of 500,000 events. heap-MB is the largest heap seen meanwhile.
 func BenchmarkRebuild(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	n := benchEvents()
@@ -129,7 +129,7 @@ func largestHeap(stop <-chan struct{}) (largest uint64) {
 	}
 }
 
-// BenchmarkStart is the time from nothing to evaluating flags, over a log of 100,000 facts and over one of 100,000 flags.
+// BenchmarkStart is the time from nothing to evaluating flags, over a log of 100,000 facts.
 func BenchmarkStart(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	nodetest.Seed(b, store, 20_000)

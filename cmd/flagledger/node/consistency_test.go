@@ -87,7 +87,7 @@ var (
 	environments = []events.EnvironmentRef{{ID: "e1", Name: "production"}, {ID: "e2", Name: "development"}}
 )
 
-// Whatever is done to a flag, all views show the same flag afterwards, and so do those that are made anew from the facts.
+// Whatever is done to a flag, all views show the same flag afterwards, and so do those that are rebuilt from the facts.
 func TestAllViewsOfAFlagAgree(t *testing.T) {
 	t.Parallel()
 	v := newViews(t)
@@ -132,16 +132,16 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 	if t.Logf("%d flags, %d commands refused, %d rules matched", len(flags), refusals, matches); matches == 0 {
 		t.Error("no rule matched")
 	}
-	anew := v
-	anew.live = snapshot.New()
-	run(t, func(ctx context.Context) { anew.live.Run(ctx, v.store, func(events.Page) {}, nodetest.Log(t)) })
+	rebuilt := v
+	rebuilt.live = snapshot.New()
+	run(t, func(ctx context.Context) { rebuilt.live.Run(ctx, v.store, func(events.Page) {}, nodetest.Log(t)) })
 	if err := projections.Rebuild(t.Context(), v.api.Service.DatabaseURL, v.store, models.All(), nil, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
-	<-anew.live.Ready()
+	<-rebuilt.live.Ready()
 	for key, flag := range flags {
-		anew.checkRows(t, key, flag)
-		anew.checkEvaluation(t, key, flag)
+		rebuilt.checkRows(t, key, flag)
+		rebuilt.checkEvaluation(t, key, flag)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 		}
 		killed := time.Now()
 		running = p.Serve(setting)
-		// What was under way is begun anew a minute after its beginning: that is over.
+		// What was under way is begun again a minute after its beginning: that is over.
 		url, err := embedded.Connect(t.Context(), p.Dir)
 		if err != nil {
 			t.Fatal(err)

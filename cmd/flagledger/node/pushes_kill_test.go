@@ -45,7 +45,7 @@ func TestKillingTheServerLosesNoPush(t *testing.T) {
 		}
 		killed := time.Now()
 		running = p.Serve(settings...)
-		// What was under way is begun anew a minute after its beginning, and what failed is tried again later: that is over.
+		// What was under way is begun again a minute after its beginning, and what failed is tried again later: that is over.
 		db, err := pgx.Connect(t.Context(), database)
 		if err != nil {
 			t.Fatal(err)

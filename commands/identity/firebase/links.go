@@ -76,7 +76,7 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, _ in
 	if err != nil {
 		return secretless(err)
 	}
-	if in.IsNewUser { // the account was deleted a moment ago, and the sign-in made it anew
+	if in.IsNewUser { // the account was deleted a moment ago, and the sign-in made it again
 		return p.Delete(ctx, userID)
 	}
 	_, err = p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{

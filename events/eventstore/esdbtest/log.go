@@ -63,7 +63,7 @@ func newLog() *log {
 	return l
 }
 
-// empty begins the log anew.
+// empty gives the server a new log.
 func (l *log) empty() {
 	l.mu.Lock()
 	l.records, l.streams, l.end = nil, map[string]*stream{}, 1000
