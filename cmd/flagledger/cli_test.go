@@ -72,217 +72,216 @@ func (r ran) succeeded() ran {
 	return r
 }
 
-func TestCommandLine(t *testing.T) {
+// readModels are the names of all read models.
+func readModels() (names []string) {
+	for _, p := range models.All() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func TestSettingsThatAreBadAreNamed(t *testing.T) {
 	t.Parallel()
-	built := nodetest.Build(t)
-
-	t.Run("settings that are bad are named", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
-		file := filepath.Join(i.Dir, "file")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for setting, values := range map[string][]string{
-			"FLAGLEDGER_ADDR":                 {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
-			"FLAGLEDGER_DATABASE_URL":         {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
-			"FLAGLEDGER_EVENTSTORE_URL":       {"http://u:sesame@h:2113", "h:2113", "esdb://"},
-			"FLAGLEDGER_PUBLIC_URL":           {"flags.example.com", "ftp://flags.example.com", "https://"},
-			"FLAGLEDGER_ENVIRONMENT":          {"staging", "Production"},
-			"FLAGLEDGER_LOG":                  {"xml", "TEXT"},
-			"FLAGLEDGER_DATABASE_CONNECTIONS": {"13", "1001", "many", "-1"},
-			"FLAGLEDGER_SANDBOX_DAYS":         {"0", "-1", "3651", "1.5", "a fortnight"},
-			"FLAGLEDGER_RATE_LIMITS":          {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
-			"FLAGLEDGER_FEATURES":             {"analytics", "analytics=", "analytics=gold", "charts=free", "analytics:free"},
-			"FLAGLEDGER_TRUSTED_PROXIES":      {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
-			"FIREBASE_PROJECT_ID":             {"Flags", "flags/1234", "-flags"},
-			"FLAGLEDGER_SMTP_URL":             {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
-			"FLAGLEDGER_CORS_ORIGINS": {
-				"app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://*.example.com", "*,https://app.example.com", "null",
-				"https://app.example.com,", " ", "https://app.example.com https://b.example.com", "https://u:p@app.example.com", "https://app.example.com:443", "https://ä.example.com",
-			},
-		} {
-			for _, value := range values {
-				r := run(i, []string{setting + "=" + value})
-				if r.refused(setting); strings.Contains(r.stderr, "sesame") {
-					t.Errorf("a password is printed: %s", r.stderr)
-				}
-			}
-		}
-		run(i, []string{"FLAGLEDGER_DATA=" + file}).refused(file)
-		run(i, []string{"FLAGLEDGER_ENVIRONMENT=production", "FIREBASE_AUTH_EMULATOR_HOST=127.0.0.1:9099"}).refused("FIREBASE_AUTH_EMULATOR_HOST")
-		for _, credentials := range []string{file, file + ".missing"} {
-			run(i, []string{"FIREBASE_PROJECT_ID=flags-1234", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials}).refused("GOOGLE_APPLICATION_CREDENTIALS", credentials)
-		}
-		for _, arguments := range [][]string{{"migrate"}, {"projections", "status"}, {"projections", "rebuild", "--all"}, {"replay", "--tenant=t", "--flag=f"}} {
-			run(i, []string{"FLAGLEDGER_LOG=xml"}, arguments...).refused("FLAGLEDGER_LOG")
-		}
-	})
-
-	t.Run("databases that will not do are named", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
-		good, err := url.Parse(pgtest.URL(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		wrongPassword, missing := *good, *good
-		wrongPassword.User = url.UserPassword(good.User.Username(), "sesame")
-		missing.Path = "/there_is_none"
-		for _, u := range []url.URL{wrongPassword, missing} {
-			r := run(i, []string{"FLAGLEDGER_DATABASE_URL=" + u.String()})
-			secret, _ := u.User.Password()
-			if r.refused("FLAGLEDGER_DATABASE_URL"); strings.Contains(r.stderr, secret) {
+	i := nodetest.Build(t)
+	file := filepath.Join(i.Dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for setting, values := range map[string][]string{
+		"FLAGLEDGER_ADDR":                 {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
+		"FLAGLEDGER_DATABASE_URL":         {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
+		"FLAGLEDGER_EVENTSTORE_URL":       {"http://u:sesame@h:2113", "h:2113", "esdb://"},
+		"FLAGLEDGER_PUBLIC_URL":           {"flags.example.com", "ftp://flags.example.com", "https://"},
+		"FLAGLEDGER_ENVIRONMENT":          {"staging", "Production"},
+		"FLAGLEDGER_LOG":                  {"xml", "TEXT"},
+		"FLAGLEDGER_DATABASE_CONNECTIONS": {"13", "1001", "many", "-1"},
+		"FLAGLEDGER_SANDBOX_DAYS":         {"0", "-1", "3651", "1.5", "a fortnight"},
+		"FLAGLEDGER_RATE_LIMITS":          {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
+		"FLAGLEDGER_FEATURES":             {"analytics", "analytics=", "analytics=gold", "charts=free", "analytics:free"},
+		"FLAGLEDGER_TRUSTED_PROXIES":      {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
+		"FIREBASE_PROJECT_ID":             {"Flags", "flags/1234", "-flags"},
+		"FLAGLEDGER_SMTP_URL":             {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
+		"FLAGLEDGER_CORS_ORIGINS": {
+			"app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://*.example.com", "*,https://app.example.com", "null",
+			"https://app.example.com,", " ", "https://app.example.com https://b.example.com", "https://u:p@app.example.com", "https://app.example.com:443", "https://ä.example.com",
+		},
+	} {
+		for _, value := range values {
+			r := run(i, []string{setting + "=" + value})
+			if r.refused(setting); strings.Contains(r.stderr, "sesame") {
 				t.Errorf("a password is printed: %s", r.stderr)
 			}
 		}
-		run(i, []string{"FLAGLEDGER_DATABASE_URL=" + oldServer(t)}).refused("Postgres 13", "14 or newer")
+	}
+	run(i, []string{"FLAGLEDGER_DATA=" + file}).refused(file)
+	run(i, []string{"FLAGLEDGER_ENVIRONMENT=production", "FIREBASE_AUTH_EMULATOR_HOST=127.0.0.1:9099"}).refused("FIREBASE_AUTH_EMULATOR_HOST")
+	for _, credentials := range []string{file, file + ".missing"} {
+		run(i, []string{"FIREBASE_PROJECT_ID=flags-1234", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials}).refused("GOOGLE_APPLICATION_CREDENTIALS", credentials)
+	}
+	for _, arguments := range [][]string{{"migrate"}, {"projections", "status"}, {"projections", "rebuild", "--all"}, {"replay", "--tenant=t", "--flag=f"}} {
+		run(i, []string{"FLAGLEDGER_LOG=xml"}, arguments...).refused("FLAGLEDGER_LOG")
+	}
+}
 
-		cluster := filepath.Join(i.Dir, "postgres")
-		if err := os.Mkdir(cluster, 0o700); err != nil {
-			t.Fatal(err)
+func TestDatabasesThatCannotBeUsedAreNamed(t *testing.T) {
+	t.Parallel()
+	i := nodetest.Build(t)
+	good, err := url.Parse(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrongPassword, missing := *good, *good
+	wrongPassword.User = url.UserPassword(good.User.Username(), "sesame")
+	missing.Path = "/there_is_none"
+	for _, u := range []url.URL{wrongPassword, missing} {
+		r := run(i, []string{"FLAGLEDGER_DATABASE_URL=" + u.String()})
+		secret, _ := u.User.Password()
+		if r.refused("FLAGLEDGER_DATABASE_URL"); strings.Contains(r.stderr, secret) {
+			t.Errorf("a password is printed: %s", r.stderr)
 		}
-		if err := os.WriteFile(filepath.Join(cluster, "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
-			t.Fatal(err)
+	}
+	run(i, []string{"FLAGLEDGER_DATABASE_URL=" + oldServer(t)}).refused("Postgres 13", "14 or newer")
+
+	cluster := filepath.Join(i.Dir, "postgres")
+	if err := os.Mkdir(cluster, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(cluster, "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(i, nil).refused(i.Dir, "Postgres 9")
+}
+
+func TestMistakesOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	i := nodetest.Build(t)
+	run(i, nil, "projections", "rebuild", "flags", "flegs").refused("flegs", strings.Join(readModels(), ", "))
+	run(i, nil, "projections", "rebuild").refused("--all")
+	run(i, nil, "projections", "rebuild", "flags", "--all").refused("--all")
+	run(i, nil, "surf").refused("surf")
+	run(i, nil, "replay", "--tenant=t").refused("--flag")
+	if processes := i.Processes(); len(processes) > 0 {
+		t.Errorf("processes %v were started", processes)
+	}
+}
+
+func TestCommandsThatNeedNoDatabase(t *testing.T) {
+	t.Parallel()
+	i := nodetest.Build(t)
+	if got := run(i, nil, "version").succeeded().stdout; !strings.HasPrefix(got, "flagledger 1.") {
+		t.Errorf("version prints %q", got)
+	}
+	if got := run(i, nil, "projections", "list").succeeded().stdout; got != strings.Join(readModels(), "\n")+"\n" {
+		t.Errorf("projections list prints %q", got)
+	}
+	if files, _ := os.ReadDir(i.Dir); len(files) > 0 {
+		t.Errorf("they left %v in the data folder", files)
+	}
+}
+
+func TestCommandsBesideARunningServerAndAlone(t *testing.T) {
+	t.Parallel()
+	i := nodetest.Build(t)
+	running := i.Serve()
+	c := i.Service().SignUp("me@example.com")
+	c.CreateFlag("seen", nil)
+	c.Call("POST", nodetest.FlagPath("seen", "/enable"), nil).Want(200)
+
+	run(i, []string{"FLAGLEDGER_ADDR=" + nodetest.FreeAddress(t)}).refused(i.Dir, "in use")
+	other := i.In(t)
+	run(other, []string{"FLAGLEDGER_ADDR=" + i.Addr}).refused("FLAGLEDGER_ADDR", i.Addr, "in use")
+	if files, _ := os.ReadDir(other.Dir); len(files) > 0 {
+		t.Errorf("a server without its port left %v in its data folder", files)
+	}
+
+	tools(i, c.Tenant)
+	gone := i.Service().SignUp("gone@example.com")
+	for range 2 {
+		if got, want := run(i, nil, "erase-user", gone.UserID).succeeded().stdout, "The user "+gone.UserID+" is erased.\n"; got != want {
+			t.Errorf("erase-user prints %q, want %q", got, want)
 		}
-		run(i, nil).refused(i.Dir, "Postgres 9")
+	}
+	i.Service().Eventually("the erased user is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
+	run(i, nil, "erase-user", "nobody").refused("nobody")
+	run(i, nil, "erase-user").refused("id")
+	for range 2 {
+		if got, want := run(i, nil, "plan", "--tenant", c.Tenant, "enhanced").succeeded().stdout, "The tenant "+c.Tenant+" has the plan enhanced.\n"; got != want {
+			t.Errorf("plan prints %q, want %q", got, want)
+		}
+	}
+	i.Service().Eventually("the plan is in force", func() bool {
+		return c.Call("GET", "/api/v1/billing/subscription", nil).Want(200).Object()["plan"] == "enhanced"
 	})
+	run(i, nil, "plan", "--tenant", c.Tenant, "gold").refused("gold", "free, sandbox, standard")
+	run(i, nil, "plan", "--tenant", "nobody", "free").refused("nobody")
+	run(i, nil, "plan", "free").refused("--tenant")
+	c.CreateFlag("later", nil) // the server has not been disturbed
+	c.Call("GET", nodetest.FlagPath("later"), nil).Want(200)
+	if code := running.End(syscall.SIGTERM); code != 0 {
+		t.Errorf("the server ended with code %d", code)
+	}
+	i.Alone("the end of the server")
+	tools(i, c.Tenant)
+	i.Alone("the commands")
+}
 
-	t.Run("mistakes on the command line", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
-		run(i, nil, "projections", "rebuild", "flags", "flegs").refused("flegs", "flags, history, projects, tenants, oauth_clients, users, invitations")
-		run(i, nil, "projections", "rebuild").refused("--all")
-		run(i, nil, "projections", "rebuild", "flags", "--all").refused("--all")
-		run(i, nil, "surf").refused("surf")
-		run(i, nil, "replay", "--tenant=t").refused("--flag")
-		if processes := i.Processes(); len(processes) > 0 {
-			t.Errorf("processes %v were started", processes)
-		}
-	})
-
-	t.Run("commands that need no database", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
-		if got := run(i, nil, "version").succeeded().stdout; !strings.HasPrefix(got, "flagledger 1.") {
-			t.Errorf("version prints %q", got)
-		}
-		var names strings.Builder
-		for _, projection := range models.All() {
-			names.WriteString(projection.Name + "\n")
-		}
-		if got := run(i, nil, "projections", "list").succeeded().stdout; got != names.String() {
-			t.Errorf("projections list prints %q", got)
-		}
-		if files, _ := os.ReadDir(i.Dir); len(files) > 0 {
-			t.Errorf("they left %v in the data folder", files)
-		}
-	})
-
-	t.Run("beside a running server and alone", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
+func TestSignalsEndTheServerInOrder(t *testing.T) {
+	t.Parallel()
+	i := nodetest.Build(t)
+	for n, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		running := i.Serve()
-		c := i.Service().SignUp("me@example.com")
-		c.CreateFlag("seen", nil)
-		c.Call("POST", nodetest.FlagPath("seen", "/enable"), nil).Want(200)
+		t.Logf("start %d on the folder: healthy after %v", n+1, running.Took.Round(time.Millisecond))
+		if code := running.End(signal); code != 0 {
+			t.Errorf("after %v it ended with code %d", signal, code)
+		}
+		i.Alone(signal.String())
+	}
+}
 
-		run(i, []string{"FLAGLEDGER_ADDR=" + nodetest.FreeAddress(t)}).refused(i.Dir, "in use")
-		other := i.In(t)
-		run(other, []string{"FLAGLEDGER_ADDR=" + i.Addr}).refused("FLAGLEDGER_ADDR", i.Addr, "in use")
-		if files, _ := os.ReadDir(other.Dir); len(files) > 0 {
-			t.Errorf("a server without its port left %v in its data folder", files)
-		}
-
-		tools(i, c.Tenant)
-		gone := i.Service().SignUp("gone@example.com")
-		for range 2 {
-			if got, want := run(i, nil, "erase-user", gone.UserID).succeeded().stdout, "The user "+gone.UserID+" is erased.\n"; got != want {
-				t.Errorf("erase-user prints %q, want %q", got, want)
-			}
-		}
-		i.Service().Eventually("the erased user is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
-		run(i, nil, "erase-user", "nobody").refused("nobody")
-		run(i, nil, "erase-user").refused("id")
-		for range 2 {
-			if got, want := run(i, nil, "plan", "--tenant", c.Tenant, "enhanced").succeeded().stdout, "The tenant "+c.Tenant+" has the plan enhanced.\n"; got != want {
-				t.Errorf("plan prints %q, want %q", got, want)
-			}
-		}
-		i.Service().Eventually("the plan is in force", func() bool {
-			return c.Call("GET", "/api/v1/billing/subscription", nil).Want(200).Object()["plan"] == "enhanced"
-		})
-		run(i, nil, "plan", "--tenant", c.Tenant, "gold").refused("gold", "free, sandbox, standard")
-		run(i, nil, "plan", "--tenant", "nobody", "free").refused("nobody")
-		run(i, nil, "plan", "free").refused("--tenant")
-		c.CreateFlag("later", nil) // the server has not been disturbed
-		c.Call("GET", nodetest.FlagPath("later"), nil).Want(200)
-		if code := running.End(syscall.SIGTERM); code != 0 {
-			t.Errorf("the server ended with code %d", code)
-		}
-		i.Alone("the end of the server")
-		tools(i, c.Tenant)
-		i.Alone("the commands")
+func TestASignalEndsAStart(t *testing.T) {
+	t.Parallel()
+	i := nodetest.Build(t)
+	starting := &nodetest.Process{Cmd: i.Command(nil), Program: i, Exited: make(chan struct{})}
+	if err := starting.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = starting.Wait()
+		close(starting.Exited)
+	}()
+	t.Cleanup(starting.Kill)
+	i.Service().Eventually("it is about to start Postgres", func() bool {
+		_, err := os.Stat(filepath.Join(i.Dir, "lock"))
+		return err == nil
 	})
+	if code := starting.End(syscall.SIGTERM); code != 0 {
+		t.Errorf("it ended with code %d", code)
+	}
+	i.Alone("a start that was broken off")
+	if code := i.Serve().End(syscall.SIGTERM); code != 0 {
+		t.Errorf("the next server ended with code %d", code)
+	}
+}
 
-	t.Run("signals end the server in order", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
-		for n, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-			running := i.Serve()
-			t.Logf("start %d on the folder: healthy after %v", n+1, running.Took.Round(time.Millisecond))
-			if code := running.End(signal); code != 0 {
-				t.Errorf("after %v it ended with code %d", signal, code)
-			}
-			i.Alone(signal.String())
+func TestADatabaseOfTheOperatorsOwn(t *testing.T) {
+	t.Parallel()
+	i := nodetest.Build(t)
+	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_LOG=json"}
+	running := i.Serve(settings...)
+	c := i.Service().SignUp("me@example.com")
+	c.CreateFlag("seen", nil)
+	tools(i, c.Tenant, settings...)
+	if code := running.End(syscall.SIGINT); code != 0 {
+		t.Errorf("the server ended with code %d", code)
+	}
+	for line := range strings.Lines(running.Output.String()) {
+		if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
+			t.Errorf("the log has a line that is no JSON: %s", line)
 		}
-	})
-
-	t.Run("a signal ends a start as well", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
-		starting := &nodetest.Process{Cmd: i.Command(nil), Program: i, Exited: make(chan struct{})}
-		if err := starting.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			_ = starting.Wait()
-			close(starting.Exited)
-		}()
-		t.Cleanup(starting.Kill)
-		i.Service().Eventually("it is about to start Postgres", func() bool {
-			_, err := os.Stat(filepath.Join(i.Dir, "lock"))
-			return err == nil
-		})
-		if code := starting.End(syscall.SIGTERM); code != 0 {
-			t.Errorf("it ended with code %d", code)
-		}
-		i.Alone("a start that was broken off")
-		if code := i.Serve().End(syscall.SIGTERM); code != 0 {
-			t.Errorf("the next server ended with code %d", code)
-		}
-	})
-
-	t.Run("a database of the operator's own", func(t *testing.T) {
-		t.Parallel()
-		i := built.In(t)
-		settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_LOG=json"}
-		running := i.Serve(settings...)
-		c := i.Service().SignUp("me@example.com")
-		c.CreateFlag("seen", nil)
-		tools(i, c.Tenant, settings...)
-		if code := running.End(syscall.SIGINT); code != 0 {
-			t.Errorf("the server ended with code %d", code)
-		}
-		for line := range strings.Lines(running.Output.String()) {
-			if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
-				t.Errorf("the log has a line that is no JSON: %s", line)
-			}
-		}
-		if files, _ := os.ReadDir(i.Dir); len(files) != 1 || files[0].Name() != "snapshot" {
-			t.Errorf("it left %v in the data folder, want the snapshot alone", files)
-		}
-	})
+	}
+	if files, _ := os.ReadDir(i.Dir); len(files) != 1 || files[0].Name() != "snapshot" {
+		t.Errorf("it left %v in the data folder, want the snapshot alone", files)
+	}
 }
 
 // tools runs the commands that look after a database in which the tenant has a flag named seen.
@@ -291,10 +290,7 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 	run(i, settings, "migrate").succeeded()
 
 	status := strings.Split(strings.TrimSpace(run(i, settings, "projections", "status").succeeded().stdout), "\n")
-	var names []string
-	for _, p := range models.All() {
-		names = append(names, p.Name)
-	}
+	names := readModels()
 	for n, want := range append([]string{"NAME"}, names...) {
 		if len(status) != len(names)+1 || strings.Fields(status[n])[0] != want {
 			i.T.Fatalf("projections status prints %q", status)
