@@ -299,6 +299,9 @@ func (m mark) family() []string {
 func typeName(cmd any) string { return fmt.Sprintf("%T", cmd) }
 
 func unavailable(err error) error {
+	if errors.Is(err, events.ErrDiskFull) {
+		return &Error{Kind: Unavailable, Detail: "the disk of the event store is full; the change may or may not have been made", Err: err}
+	}
 	if errors.Is(err, events.ErrUnavailable) {
 		return &Error{Kind: Unavailable, Detail: "the event store cannot be reached; the change may or may not have been made", Err: err}
 	}

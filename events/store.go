@@ -44,6 +44,8 @@ var (
 	ErrConflict = errors.New("stream is at another revision")
 	// ErrUnavailable says that the store could not be reached or did not answer. An append may or may not have been made.
 	ErrUnavailable = errors.New("event store is unavailable")
+	// ErrDiskFull says that the store has no room on its disk. It comes with ErrUnavailable.
+	ErrDiskFull = errors.New("the disk of the event store is full")
 	// ErrPastEnd says that a position is past the end of the log: it was taken from another one, or before a restore.
 	ErrPastEnd = errors.New("the position is past the end of the log")
 	// ErrTooLarge says that an event exceeds MaxEventBytes.

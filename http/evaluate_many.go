@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"flagledger/commands"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -89,7 +90,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	defer e.release()
 	a.catchUp(r, p)
 	stream, err := a.streamURL(p)
-	if err != nil {
+	if refusal, ok := errors.AsType[*commands.Error](err); err != nil && (!ok || refusal.Kind != commands.Unavailable) { // without one, clients ask from time to time
 		writeOFREP(w, r, "", err)
 		return
 	}
@@ -120,9 +121,13 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
-		out.text(`],"eventStreams":[{"type":"sse","url":`)
-		out.quote(stream)
-		out.text("}]}")
+		out.text(`],"eventStreams":[`)
+		if stream != "" {
+			out.text(`{"type":"sse","url":`)
+			out.quote(stream)
+			out.text("}")
+		}
+		out.text("]}")
 		return evaluated, nil
 	}
 	hash, held := sha256.New(), true

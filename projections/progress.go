@@ -32,6 +32,7 @@ type model struct {
 	prefixes []string
 	logID    string          // of the log that its checkpoint is of; empty where nothing tells
 	reached  events.Position // its checkpoint, which stands still while nothing happens that it follows
+	failing  time.Time       // since when this process has failed to carry it on; zero while it does not
 	last     events.Position // of the last event that it follows, among those that the snapshot holds
 }
 
@@ -133,6 +134,33 @@ func (p *Progress) reached(name, logID string, position events.Position) {
 		m.logID, m.reached = logID, position
 		p.wake()
 	}
+}
+
+// failed notes that this process could not carry on a read model, or that it could.
+func (p *Progress) failed(name string, failed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m, ok := p.models[name]
+	switch {
+	case !ok:
+	case !failed:
+		m.failing = time.Time{}
+	case m.failing.IsZero():
+		m.failing = time.Now()
+	}
+}
+
+// Failing names the read models that this process has failed to carry on for a time at least, in order.
+func (p *Progress) Failing(atLeast time.Duration) (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, m := range p.models {
+		if !m.failing.IsZero() && time.Since(m.failing) >= atLeast {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // resumed notes a position that a read model was found at. It may be before the one that was known: a crash of Postgres takes back the last moments,

@@ -45,6 +45,7 @@ func Run(ctx context.Context, url string, store events.Store, list []Projection,
 			process: p, projection: projection, schema: liveSchema,
 			committed: func(c events.Checkpoint) { progress.reached(projection.Name, c.LogID, c.Position) },
 			resumed:   func(c events.Checkpoint) { progress.resumed(projection.Name, c.LogID, c.Position) },
+			failed:    func(failed bool) { progress.failed(projection.Name, failed) },
 		})
 	}
 	return p.route(ctx, subscribers...)

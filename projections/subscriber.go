@@ -32,6 +32,8 @@ type subscriber struct {
 	schema     string
 	// committed is told each checkpoint that is written, resumed each that is found.
 	committed, resumed func(events.Checkpoint)
+	// failed, if set, is told whether the projection has failed or goes on.
+	failed func(bool)
 	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
 	build    *build
 	follower *follower
@@ -80,6 +82,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			if ctx.Err() != nil {
 				return
 			}
+			s.tell(!errors.Is(err, errLost)) // then another process may carry it on
 			wait := retry.NextBackOff()
 			if !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock {
 				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
@@ -88,6 +91,12 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 		}
 	}()
 	return messages, nil
+}
+
+func (s *subscriber) tell(failed bool) {
+	if s.failed != nil {
+		s.failed(failed)
+	}
 }
 
 // Close implements message.Subscriber. A subscriber ends with its context.
@@ -151,6 +160,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 			return err
 		}
 		s.retry.Reset()
+		s.tell(false)
 		if s.build == nil {
 			continue
 		}

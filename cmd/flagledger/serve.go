@@ -30,12 +30,17 @@ func (serveCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("FLAGLEDGER_ADDR: %w", err)
 	}
 	defer listener.Close()
+	start := node.Start
 	url, stopDatabase, err := node.OpenDatabase(ctx, c, log)
+	if node.CanWait(c, err) {
+		log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", err)
+		start, url, stopDatabase, err = node.StartWaiting, c.DatabaseURL, func() {}, nil
+	}
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
 	defer stopDatabase()
-	n, err := node.Start(ctx, c, url, log)
+	n, err := start(ctx, c, url, log)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}

@@ -21,8 +21,13 @@ func DatabaseError(detail string, err error) error {
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(db.Code) {
 		return &commands.Error{Detail: "the database refused", Err: err}
 	}
+	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.Code == diskFull {
+		detail = "the disk of the database is full: " + detail
+	}
 	return &commands.Error{Kind: commands.Unavailable, Detail: detail, Err: err}
 }
+
+const diskFull = "53100"
 
 // passing reports whether the same statement may succeed later. Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html.
 func passing(code string) bool {

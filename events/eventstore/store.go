@@ -41,22 +41,38 @@ const openTimeout = 10 * time.Second
 // ten seconds. It fails at once if the server refuses the credentials (ErrCredentials), if the client would not send them, if another node than the
 // leader is preferred, or if the server is older than 23.10, which does not tell subscribers when they have caught up.
 func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Store, error) {
+	s, err := New(connectionString, log)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := s.Check(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// New is Open for a server that may be down: calls are unavailable until it can be reached. Check then tells what Open would.
+func New(connectionString string, log *slog.Logger) (*Store, error) {
 	config, err := parse(connectionString)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
-	s := &Store{config: config, log: log, prefixes: events.StreamPrefixes(), pageWait: pageWait, patience: patience}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	err = s.checkVersion(ctx)
+	return &Store{config: config, log: log, prefixes: events.StreamPrefixes(), pageWait: pageWait, patience: patience}, nil
+}
+
+// Check returns an error for a server that Open refuses, and events.ErrUnavailable for one that cannot be reached.
+func (s *Store) Check(ctx context.Context) error {
+	err := s.checkVersion(ctx)
 	if err == nil {
 		err = s.checkAccess(ctx)
 	}
 	if err != nil {
-		s.Close()
-		return nil, fmt.Errorf("event store: %w", err)
+		return fmt.Errorf("event store: %w", err)
 	}
-	return s, nil
+	return nil
 }
 
 func (s *Store) checkVersion(ctx context.Context) error {

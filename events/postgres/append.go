@@ -92,7 +92,7 @@ func (s *Store) apply(group []*pending) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	positions, err := s.applyInOne(ctx, group)
-	if err != nil && len(group) > 1 && !transient(err) {
+	if err != nil && len(group) > 1 && !Unavailable(err) {
 		for _, p := range group {
 			s.apply([]*pending{p})
 		}

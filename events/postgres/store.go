@@ -35,8 +35,23 @@ const readers = 2 // connections that read streams
 // Connections is how many connections a Store has at most, beside one for each subscription: those that read streams, and the committer's.
 const Connections = readers + 1
 
-// Open connects to the database at url. It refuses one with fsync or synchronous_commit off, which could lose acknowledged appends.
+// Open connects to the database at url. It refuses one with fsync or synchronous_commit off, which could lose acknowledged appends. The error is
+// events.ErrUnavailable where the database cannot be reached.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
+	s, err := New(url, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writing.Ping(ctx); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("event store: %w", classify(err))
+	}
+	return s, nil
+}
+
+// New is Open for a database that may be down: calls are unavailable until it can be reached.
+func New(url string, log *slog.Logger) (*Store, error) {
+	ctx := context.Background() // it only says how long a pool tries to make connections ahead, of which there are none
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
@@ -51,11 +66,6 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	config.MinConns, config.MaxConns = 0, 1
 	config.AfterConnect = checkDurable // a role's or a database's settings may change between two connections
 	writing, err := pgxpool.NewWithConfig(ctx, config)
-	if err == nil {
-		if err = writing.Ping(ctx); err != nil {
-			writing.Close()
-		}
-	}
 	if err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("event store: %w", err)
@@ -182,15 +192,24 @@ func scan(rows pgx.Rows) (events.Recorded, int, error) {
 
 func at(position uint64) events.Position { return events.Position{Commit: position, Prepare: position} }
 
-// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable. Errors of a statement itself stay as they are.
+const diskFull = "53100" // https://www.postgresql.org/docs/current/errcodes-appendix.html
+
+// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, and that of a full disk in events.ErrDiskFull too. Errors of a statement itself stay as they are.
 func classify(err error) error {
-	if transient(err) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == diskFull {
+		return fmt.Errorf("%w: %w: %w", events.ErrUnavailable, events.ErrDiskFull, err)
+	}
+	if Unavailable(err) {
 		return fmt.Errorf("%w: %w", events.ErrUnavailable, err)
 	}
 	return err
 }
 
-func transient(err error) bool {
+// Unavailable reports whether an error says that the database cannot be reached or cannot work now.
+func Unavailable(err error) bool {
+	if err == nil {
+		return false
+	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code[:2] {
 		case "08", "53", "57", "58": // connection, resources, shutdown or cancellation, disk

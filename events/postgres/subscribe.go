@@ -54,7 +54,7 @@ func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) 
 		if ctx.Err() != nil {
 			return
 		}
-		if !transient(err) {
+		if !Unavailable(err) {
 			select {
 			case pages <- delivery{err: err}:
 			case <-ctx.Done():

@@ -114,6 +114,14 @@ func Load() (Config, error) {
 	return c, nil
 }
 
+// publicKeysFile is where the copy of the public signing keys is; empty without a data folder, as in tests.
+func (c Config) publicKeysFile() string {
+	if c.Data == "" {
+		return ""
+	}
+	return filepath.Join(c.Data, "public-keys")
+}
+
 // snapshotFile is where the copy of the snapshot on disk is.
 func (c Config) snapshotFile() string { return filepath.Join(c.Data, "snapshot") }
 

@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events/postgres"
 	"flagledger/migrations"
 	"flagledger/migrations/embedded"
 	"flagledger/projections"
+	"flagledger/projections/snapshot"
 )
 
 // OpenDatabase finds the database that the settings name, or starts the private one, and brings it to the newest schema. stop ends
@@ -55,10 +57,19 @@ func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 	return OpenDatabase(ctx, c, log)
 }
 
+// ErrUnreachable says that the database cannot be reached or cannot work now.
+var ErrUnreachable = errors.New("the database cannot be reached")
+
+// CanWait reports whether a server can start although its database could not be opened, because of an error: the database is not private and is down, and there
+// is a snapshot on disk.
+func CanWait(c Config, err error) bool {
+	return errors.Is(err, ErrUnreachable) && c.DatabaseURL != "" && snapshot.OnDisk(c.snapshotFile())
+}
+
 // oldestPostgres is the oldest version that is supported.
 const oldestPostgres = 14
 
-// Migrate brings the database to the newest schema. It refuses a Postgres that is too old.
+// Migrate brings the database to the newest schema. It refuses a Postgres that is too old. The error is ErrUnreachable while the database is down.
 func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	pool, err := OpenPool(ctx, url)
 	if err != nil {
@@ -66,13 +77,19 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	}
 	defer pool.Close()
 	var version int
-	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
-		return fmt.Errorf("the database cannot be reached: %w", err)
+	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); postgres.Unavailable(err) {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	} else if err != nil {
+		return fmt.Errorf("the database cannot be used: %w", err)
 	}
 	if version < oldestPostgres {
 		return fmt.Errorf("the database is Postgres %d; %d or newer is needed", version, oldestPostgres)
 	}
-	return migrations.Apply(ctx, url, log)
+	err = migrations.Apply(ctx, url, log)
+	if postgres.Unavailable(err) {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return err
 }
 
 // The connections to the database that a node needs, whatever its pool has.
@@ -118,15 +135,29 @@ const (
 
 // OpenPool opens connections for reads and keepings, as many as a node with facts in Postgres has by default.
 func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	return openPool(ctx, url, cliPool)
+	return openPool(ctx, url, cliPool, nil, nil)
 }
 
-func openPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error) {
+// openPool opens a pool whose connections are refused until migrated is closed, and whose errors are noted by disk, unless these are nil.
+func openPool(ctx context.Context, url string, size int32, migrated <-chan struct{}, disk *diskWatch) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("FLAGLEDGER_DATABASE_URL cannot be read as a Postgres URL")
 	}
 	config.MaxConns = size
+	if disk != nil {
+		config.ConnConfig.Tracer = disk
+	}
+	if migrated != nil {
+		config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+			select {
+			case <-migrated:
+				return nil
+			default:
+				return ErrUnreachable
+			}
+		}
+	}
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
 	config.ConnConfig.RuntimeParams["application_name"] = "flagledger"

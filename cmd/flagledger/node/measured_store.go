@@ -12,13 +12,15 @@ import (
 // measuredStore counts and times what is appended.
 type measuredStore struct {
 	events.Store
+	disk     *diskWatch
 	duration prometheus.Histogram
 	appended *prometheus.CounterVec
 }
 
-func measure(store events.Store, registry *prometheus.Registry) events.Store {
+func measure(store events.Store, disk *diskWatch, registry *prometheus.Registry) events.Store {
 	m := measuredStore{
 		Store: store,
+		disk:  disk,
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "flagledger_append_duration_seconds", Help: "Duration of successful appends to the event store.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 13),
@@ -35,6 +37,7 @@ func measure(store events.Store, registry *prometheus.Registry) events.Store {
 func (m measuredStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
 	began := time.Now()
 	position, err := m.Store.Append(ctx, stream, expected, batch)
+	m.disk.note(err)
 	if err == nil {
 		m.duration.Observe(time.Since(began).Seconds())
 		for _, e := range batch {

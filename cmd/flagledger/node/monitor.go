@@ -26,13 +26,17 @@ type monitor struct {
 	// inDatabase says that the facts stand in the database too.
 	inDatabase bool
 	snapshot   *snapshot.Snapshot
+	progress   *projections.Progress
 	jobs       jobsMonitor
+	disk       *diskWatch
+	data       string // the data folder; empty for none
 	current    atomic.Pointer[observation]
 }
 
 type observation struct {
 	statuses []projections.Status
 	jobs     jobsObservation
+	skew     time.Duration // of the clock of this node, ahead of the database's
 	// storeErr is of an event store other than the database, and databaseErr of the rest.
 	storeErr, databaseErr error
 	// upToDate is when the snapshot was last seen to hold all of the log.
@@ -44,6 +48,9 @@ const (
 	headTimeout     = time.Second
 	// statusTimeout is longer, and each part has its own: measuring how far read models are behind takes a while when they are far.
 	statusTimeout = 5 * time.Second
+	// failingFor is for how long a read model must have failed, and modelLate how old what it has not taken in must be, to be told of.
+	failingFor = 5 * time.Second
+	modelLate  = 30 * time.Second
 )
 
 var (
@@ -54,8 +61,7 @@ var (
 	faultsDesc      = prometheus.NewDesc("flagledger_snapshot_faults", "Events that the snapshot could not take in.", nil, nil)
 )
 
-func newMonitor(pool *pgxpool.Pool, store events.Store, inDatabase bool, s *snapshot.Snapshot, jobs jobsMonitor) *monitor {
-	m := &monitor{pool: pool, store: store, inDatabase: inDatabase, snapshot: s, jobs: jobs}
+func newMonitor(m *monitor) *monitor {
 	m.current.Store(&observation{upToDate: time.Now()})
 	return m
 }
@@ -91,7 +97,15 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		return err
 	})
-	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)
+	skewErr := within(ctx, headTimeout, func(ctx context.Context) (err error) {
+		o.skew, err = clockSkew(ctx, m.pool, time.Now)
+		return err
+	})
+	_ = within(ctx, statusTimeout, func(ctx context.Context) error {
+		m.disk.look(ctx, m.pool)
+		return nil
+	})
+	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr, skewErr)
 	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) { // the others ask the event store too
 		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.pool.Ping)
 	}
@@ -118,7 +132,17 @@ func (m *monitor) health() []string {
 	if o.databaseErr != nil {
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
 	}
+	list = append(list, m.disk.health(m.data)...)
+	list = append(list, skewHealth(o.skew)...)
+	if o.storeErr == nil && o.databaseErr == nil {
+		for _, name := range m.progress.Failing(failingFor) {
+			list = append(list, fmt.Sprintf("the read model %s cannot be updated; it is tried again", name))
+		}
+	}
 	for _, s := range o.statuses {
+		if s.Built && s.Behind > modelLate {
+			list = append(list, fmt.Sprintf("the read model %s has not taken in the last %d events", s.Name, s.Lag))
+		}
 		if !s.Built {
 			list = append(list, fmt.Sprintf("the read model %s is being built", s.Name))
 		}

@@ -11,7 +11,7 @@ import (
 
 // Anyone may ask for the health.
 func TestHealthTellsHowManyStreamsAreParkedNotWhich(t *testing.T) {
-	m := newMonitor(nil, nil, true, snapshot.New(), jobsMonitor{})
+	m := newMonitor(&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), disk: &diskWatch{}})
 	m.current.Store(&observation{statuses: []projections.Status{{Name: "history", Built: true, Parked: []projections.Parked{{Stream: "flag-t.secret-plan"}, {Stream: "user-u"}}}}})
 	if got := strings.Join(m.health(), "; "); got != "the read model history has parked 2 streams" {
 		t.Errorf("it tells: %s", got)

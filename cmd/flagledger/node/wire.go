@@ -42,14 +42,32 @@ type Node struct {
 }
 
 // Start wires all parts together over a database at the newest schema, and sets them running until Stop.
-func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (n *Node, err error) {
+func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (*Node, error) {
+	return start(ctx, c, databaseURL, true, log)
+}
+
+// StartWaiting is Start while the database is down: see CanWait. Flags are evaluated as the snapshot on disk has them, and changes are refused. When the database is back
+// it is brought to the newest schema, and all goes on as after Start.
+func StartWaiting(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (*Node, error) {
+	return start(ctx, c, databaseURL, false, log)
+}
+
+func start(ctx context.Context, c Config, databaseURL string, migrated bool, log *slog.Logger) (n *Node, err error) {
 	if c.FlushEvery == 0 {
 		c.FlushEvery = flushInterval
 	}
 	if c.SandboxFor == 0 {
 		c.SandboxFor = sandboxDays * 24 * time.Hour
 	}
-	p := &parts{Config: c, log: log, metrics: prometheus.NewRegistry()}
+	p := &parts{Config: c, migrated: make(chan struct{}), disk: &diskWatch{}, log: log, metrics: prometheus.NewRegistry()}
+	if migrated {
+		close(p.migrated)
+	}
+	if c.Data != "" {
+		if err := os.MkdirAll(c.Data, 0o755); err != nil { // as package embedded makes it
+			return nil, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
+		}
+	}
 	stop := sync.OnceFunc(p.stop)
 	defer func() {
 		if err != nil {
@@ -69,16 +87,20 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 // parts are what a node is made of.
 type parts struct {
 	Config
-	log     *slog.Logger
-	metrics *prometheus.Registry
-	cleanup []func() // in the order of opening; stop runs them backwards
+	migrated chan struct{} // closed once the database is at the newest schema: until then it is not used
+	disk     *diskWatch
+	log      *slog.Logger
+	metrics  *prometheus.Registry
+	cleanup  []func() // in the order of opening; stop runs them backwards
 
 	// What is opened.
-	store   events.Store
-	pool    *pgxpool.Pool
-	mailer  commands.Mailer
-	pusher  commands.Pusher
-	signing *keys.Keys
+	store events.Store
+	// checkStore runs beside a store that was down at the start; nil for any other.
+	checkStore func(context.Context)
+	pool       *pgxpool.Pool
+	mailer     commands.Mailer
+	pusher     commands.Pusher
+	signing    *keys.Keys
 
 	// What works over it.
 	live        *snapshot.Snapshot
@@ -115,12 +137,13 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	if err != nil {
 		return err
 	}
-	facts, closeStore, err := OpenStore(ctx, p.Config, databaseURL, p.log)
+	facts, closeStore, check, err := p.openStore(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
+	p.checkStore = check
 	p.cleanup = append(p.cleanup, closeStore)
-	if p.pool, err = openPool(ctx, databaseURL, poolSize); err != nil {
+	if p.pool, err = openPool(ctx, databaseURL, poolSize, p.migrated, p.disk); err != nil {
 		return err
 	}
 	p.cleanup = append(p.cleanup, p.pool.Close)
@@ -130,11 +153,11 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	if p.pusher, err = p.Config.pusher(ctx, p.log); err != nil {
 		return err
 	}
-	if p.signing, err = keys.Open(ctx, p.pool, p.Now, p.log); err != nil {
+	if p.signing, err = keys.OpenWithCopy(ctx, p.pool, p.publicKeysFile(), p.Now, p.log); err != nil {
 		return err
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p.store = measure(facts, p.metrics)
+	p.store = measure(facts, p.disk, p.metrics)
 	return nil
 }
 
@@ -143,9 +166,6 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.live, p.progress = snapshot.New(), projections.NewProgress(models.All())
 	p.live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
 	if p.Data != "" {
-		if err := os.MkdirAll(p.Data, 0o755); err != nil { // see embedded: its Postgres may run as another user
-			return fmt.Errorf("FLAGLEDGER_DATA: %w", err)
-		}
 		p.live.KeepOnDisk(p.snapshotFile(), p.progress.SnapshotBegan)
 	}
 	if p.queue, err = jobs.Open(p.pool); err != nil {
@@ -172,7 +192,9 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	if p.billing, err = p.Config.billing(p.writer, p.payments, p.log); err != nil {
 		return err
 	}
-	p.monitor = newMonitor(p.pool, p.store, p.EventStoreURL == "", p.live, jobsMonitor{p.queue, p.reactions})
+	p.monitor = newMonitor(&monitor{
+		pool: p.pool, store: p.store, inDatabase: p.EventStoreURL == "", snapshot: p.live, progress: p.progress, jobs: jobsMonitor{p.queue, p.reactions}, disk: p.disk, data: p.Data,
+	})
 	p.metrics.MustRegister(p.monitor)
 	return nil
 }
@@ -188,25 +210,34 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 		Upkeep:    p.upkeep(),
 		Log:       p.log, Attempted: countAttempts(p.metrics),
 	}
-	p.cleanup = append(p.cleanup, runAll(ctx,
+	runs := []func(context.Context){
 		func(ctx context.Context) { p.live.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
-		func(ctx context.Context) {
+		p.onceMigrated(func(ctx context.Context) {
 			if err := projections.Run(ctx, databaseURL, p.store, models.All(), p.progress, p.log); err != nil && ctx.Err() == nil {
 				p.log.Error("projections ended", "err", err)
 			}
-		},
+		}),
 		func(ctx context.Context) { p.people.Run(ctx, p.FlushEvery, p.log) },
 		func(ctx context.Context) { p.meter.Run(ctx, p.FlushEvery, p.log) },
-		func(ctx context.Context) {
+		p.onceMigrated(func(ctx context.Context) {
 			if err := p.queue.Run(ctx, work); err != nil {
 				p.log.Error("no jobs are worked", "err", err)
 			}
-		},
+		}),
 		p.runIdentity,
-		p.reactions.Run,
+		p.onceMigrated(p.reactions.Run),
 		p.signing.Run,
 		p.monitor.run,
-	))
+	}
+	if p.checkStore != nil {
+		runs = append(runs, p.checkStore)
+	}
+	select {
+	case <-p.migrated:
+	default:
+		runs = append(runs, func(ctx context.Context) { p.prepare(ctx, databaseURL) })
+	}
+	p.cleanup = append(p.cleanup, runAll(ctx, runs...))
 }
 
 func (p *parts) api() *http.API {

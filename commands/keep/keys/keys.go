@@ -28,6 +28,7 @@ const (
 // Keys are the signing keys of all nodes, as they were last read. Readers take no lock.
 type Keys struct {
 	pool *pgxpool.Pool
+	copy string // the file of OpenWithCopy, else empty
 	load func(context.Context) (*set, error)
 	now  func() time.Time
 	log  *slog.Logger
@@ -48,20 +49,14 @@ type set struct {
 type key struct {
 	id        string
 	signsFrom time.Time // until the next one does
-	private   *rsa.PrivateKey
-	sealing   []byte // derived from it
+	public    *rsa.PublicKey
+	private   *rsa.PrivateKey // nil for a key from OpenWithCopy's file
+	sealing   []byte          // derived from it
 }
 
 // Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. now tells the time.
 func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *slog.Logger) (*Keys, error) {
-	k := &Keys{pool: pool, now: now, log: log}
-	k.load = k.fetch
-	err := k.Rotate(ctx)
-	if err != nil && k.held.Load() != nil {
-		k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
-		err = nil
-	}
-	return k, err
+	return OpenWithCopy(ctx, pool, "", now, log)
 }
 
 // JWKS are the public keys that tokens can be verified with (RFC 7517), the newest first, as this node last read them.
@@ -109,7 +104,7 @@ func (k *Keys) reload(ctx context.Context) error {
 		err = &commands.Error{Detail: "the signing keys are gone"}
 	}
 	if k.tried, k.failed = now, err; err == nil {
-		k.held.Store(s)
+		k.hold(s)
 	}
 	return err
 }
@@ -138,11 +133,16 @@ func (k *Keys) fetch(ctx context.Context) (*set, error) {
 		if next.sealing, err = sealingKey(r.PrivateKey); err != nil {
 			return nil, err
 		}
-		s.keys = append(s.keys, next)
-		s.byID[next.id] = next
-		s.publics.Keys = append(s.publics.Keys, jose.JSONWebKey{Key: &next.private.PublicKey, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
+		next.public = &next.private.PublicKey
+		s.add(next)
 	}
 	return s, nil
+}
+
+func (s *set) add(next *key) {
+	s.keys = append(s.keys, next)
+	s.byID[next.id] = next
+	s.publics.Keys = append(s.publics.Keys, jose.JSONWebKey{Key: next.public, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
 }
 
 func parse(der []byte) (*rsa.PrivateKey, error) {

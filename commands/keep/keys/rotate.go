@@ -16,6 +16,7 @@ import (
 const (
 	keyBits        = 2048
 	rotateInterval = 5 * time.Minute
+	copyRetry      = time.Second
 	// signsFor is how long a key signs.
 	signsFor = 30 * 24 * time.Hour
 	// publishedBefore is how long a key is published before it signs: long enough for every node, and for whoever keeps a copy of the JWKS.
@@ -28,6 +29,13 @@ const notRotated = "the signing keys were not rotated; those that are known go o
 
 // Run rotates the keys until ctx ends. While the database cannot be reached, the keys that are known go on signing.
 func (k *Keys) Run(ctx context.Context) {
+	for k.signer().private == nil && k.Rotate(ctx) != nil { // they are the copy's
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(copyRetry):
+		}
+	}
 	commands.Every(ctx, rotateInterval, func() {
 		if err := k.Rotate(ctx); err != nil && ctx.Err() == nil {
 			k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
@@ -44,7 +52,7 @@ func (k *Keys) Rotate(ctx context.Context) error {
 		return err
 	}
 	if len(s.keys) > 0 {
-		k.held.Store(s)
+		k.hold(s)
 	}
 	changed := false
 	if from, due := s.next(now); due {
@@ -64,7 +72,7 @@ func (k *Keys) Rotate(ctx context.Context) error {
 		return nil
 	}
 	if s, err = k.load(ctx); err == nil {
-		k.held.Store(s)
+		k.hold(s)
 	}
 	return err
 }

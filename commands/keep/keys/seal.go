@@ -26,6 +26,9 @@ func sealingKey(der []byte) ([]byte, error) {
 // the next key signs.
 func (k *Keys) Seal(kind Kind, subject string, expires time.Time, private any) (string, error) {
 	by := k.signer()
+	if by.sealing == nil {
+		return "", errVerifyOnly
+	}
 	signer, err := jose.NewSigner(
 		jose.SigningKey{Algorithm: sealAlgorithm, Key: by.sealing},
 		(&jose.SignerOptions{}).WithType(jose.ContentType(kind.Type)).WithHeader("kid", by.id))
@@ -47,6 +50,9 @@ func (k *Keys) Unseal(ctx context.Context, kind Kind, text string, private any) 
 		by, err := k.find(ctx, id)
 		if by == nil {
 			return nil, err
+		}
+		if by.sealing == nil {
+			return nil, errVerifyOnly
 		}
 		return by.sealing, nil
 	})

@@ -38,6 +38,9 @@ func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, ex
 	now := k.now().UTC().Truncate(time.Second)
 	expires = now.Add(TTL)
 	by := k.signer()
+	if by.private == nil {
+		return "", expires, errVerifyOnly
+	}
 	signer, err := jose.NewSigner(
 		jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: by.private, KeyID: by.id}},
 		(&jose.SignerOptions{}).WithType(jose.ContentType(kind.Type)))
@@ -62,7 +65,7 @@ func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) 
 		if by == nil {
 			return nil, err
 		}
-		return &by.private.PublicKey, nil
+		return by.public, nil
 	}, k.now(), text, private)
 }
 

@@ -1,0 +1,31 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+func TestHealthNamesAReadModelThatFails(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.New(t)
+	c := s.SignUp("me@example.com")
+	db := connect(t, s.DatabaseURL)
+	if _, err := db.Exec(t.Context(), `
+		create function fail() returns trigger language plpgsql as $$ begin raise exception 'it fails'; end $$;
+		create trigger fails before update on read.checkpoints for each row when (new.projection = 'flags') execute function fail()`); err != nil {
+		t.Fatal(err)
+	}
+	c.Call("POST", "/api/v1/flags", `{"key":"late","type":"boolean"}`)
+	health := func() string { return string(s.Anonymous().Call("GET", "/health", nil).Want(200).Body) }
+	s.Eventually("health names it", func() bool { return strings.Contains(health(), "the read model flags cannot be updated") })
+	if strings.Contains(health(), "the read model projects") {
+		t.Errorf("it names another: %s", health())
+	}
+	if _, err := db.Exec(t.Context(), `drop trigger fails on read.checkpoints`); err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually("health is good", func() bool { return strings.Contains(health(), `"status":"ok"`) })
+}

@@ -1,0 +1,97 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"flagledger/events"
+	"flagledger/events/eventstore"
+	"flagledger/events/postgres"
+	"flagledger/projections/snapshot"
+)
+
+const (
+	// storeWait is how long a start waits for the event store where a snapshot on disk can be served instead.
+	storeWait     = 3 * time.Second
+	firstLater    = 250 * time.Millisecond
+	maxLater      = 2 * time.Second
+	checkTimeout  = 10 * time.Second
+	checkInterval = 30 * time.Second
+)
+
+// openStore opens the event store, also one that is down where there is a snapshot on disk. check, if not nil, is to be run beside: it tells of a store that a start
+// would have refused.
+func (p *parts) openStore(ctx context.Context, databaseURL string) (store events.Store, closeStore func(), check func(context.Context), err error) {
+	file := p.snapshotFile()
+	if _, statErr := os.Stat(file); p.Data == "" || statErr != nil {
+		store, closeStore, err = OpenStore(ctx, p.Config, databaseURL, p.log)
+		return store, closeStore, nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	store, closeStore, err = OpenStore(waiting, p.Config, databaseURL, p.log)
+	if !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil || !snapshot.OnDisk(file) {
+		return store, closeStore, nil, err
+	}
+	p.log.Warn("the event store cannot be reached: the start goes on with the snapshot on disk", "err", err)
+	if p.EventStoreURL == "" {
+		s, err := postgres.New(databaseURL, p.log)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return s, s.Close, nil, nil
+	}
+	s, err := eventstore.New(p.EventStoreURL, p.log)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return s, s.Close, func(ctx context.Context) { p.tellOfStore(ctx, s) }, nil
+}
+
+// tellOfStore logs what is wrong with an event store that was down at the start, until nothing is.
+func (p *parts) tellOfStore(ctx context.Context, store *eventstore.Store) {
+	for ctx.Err() == nil {
+		err := within(ctx, checkTimeout, store.Check)
+		if err == nil {
+			return
+		}
+		wait := time.Duration(0)
+		if !errors.Is(err, events.ErrUnavailable) {
+			wait = checkInterval
+			p.log.Error("FLAGLEDGER_EVENTSTORE_URL", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(wait, maxLater)):
+		}
+	}
+}
+
+// prepare brings a database that was down at the start to the newest schema.
+func (p *parts) prepare(ctx context.Context, databaseURL string) {
+	delays := &backoff.ExponentialBackOff{InitialInterval: firstLater, Multiplier: 2, MaxInterval: maxLater}
+	migrate := func() (struct{}, error) { return struct{}{}, Migrate(ctx, databaseURL, p.log) }
+	_, err := backoff.Retry(ctx, migrate, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
+		p.log.Warn("the database cannot be used yet", "again in", delay, "err", err)
+	}))
+	if err != nil { // ctx has ended
+		return
+	}
+	close(p.migrated)
+	p.log.Info("the database has been reached")
+}
+
+// onceMigrated has a part run only once the database is at the newest schema.
+func (p *parts) onceMigrated(run func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		select {
+		case <-p.migrated:
+			run(ctx)
+		case <-ctx.Done():
+		}
+	}
+}

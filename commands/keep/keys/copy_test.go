@@ -1,0 +1,96 @@
+package keys
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/migrations/pgtest"
+)
+
+func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T) {
+	c, file, log := newClock(), filepath.Join(t.TempDir(), "public-keys"), slog.New(slog.DiscardHandler)
+	pool := pgtest.Pool(t)
+	k := must(OpenWithCopy(t.Context(), pool, file, c.now, log))(t)
+	c.add(signsFor) // there are two keys then
+	if err := k.Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	token := sign(t, k)
+	sealed, err := k.Seal(kind, "u1", c.now().Add(time.Minute), struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	down := must(pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none"))(t)
+	defer down.Close()
+	copied := must(OpenWithCopy(t.Context(), down, file, c.now, log))(t)
+	accepts(t, copied, token)
+	if got, want := published(copied), published(k); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("the keys %v are known, want %v", got, want)
+	}
+	_, _, err = copied.Sign(kind, "u1", "", struct{}{})
+	wantKind(t, err, commands.Unavailable)
+	_, err = copied.Seal(kind, "u1", c.now(), struct{}{})
+	wantKind(t, err, commands.Unavailable)
+	_, err = copied.Unseal(t.Context(), kind, sealed, &struct{}{})
+	wantKind(t, err, commands.Unavailable)
+
+	copied.pool = pool // the database is back
+	if err := copied.Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	accepts(t, k, sign(t, copied))
+	if _, err := copied.Unseal(t.Context(), kind, sealed, &struct{}{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheCopyOfTheKeysHoldsPublicOnesAlone(t *testing.T) {
+	file, log := filepath.Join(t.TempDir(), "public-keys"), slog.New(slog.DiscardHandler)
+	k := must(OpenWithCopy(t.Context(), pgtest.Pool(t), file, time.Now, log))(t)
+	data := must(os.ReadFile(file))(t)
+	for _, secret := range []string{`"d":`, `"p":`, `"q":`, "PRIVATE"} {
+		if bytes.Contains(data, []byte(secret)) {
+			t.Errorf("the file holds %s", secret)
+		}
+	}
+	if info := must(os.Stat(file))(t); info.Mode().Perm() != 0o600 {
+		t.Errorf("its mode is %v", info.Mode())
+	}
+	if k.JWKS().Keys[0].Valid() != true || !k.JWKS().Keys[0].IsPublic() {
+		t.Error("the keys that are published are not public")
+	}
+}
+
+func TestADamagedCopyOfTheKeysIsNotUsed(t *testing.T) {
+	file, log := filepath.Join(t.TempDir(), "public-keys"), slog.New(slog.DiscardHandler)
+	must(OpenWithCopy(t.Context(), pgtest.Pool(t), file, time.Now, log))(t)
+	data := must(os.ReadFile(file))(t)
+	refused := func(what string, damaged []byte) {
+		t.Helper()
+		if err := os.WriteFile(file, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readCopy(file); err == nil {
+			t.Errorf("%s: it is read", what)
+		}
+	}
+	for i := range data {
+		flipped := bytes.Clone(data)
+		flipped[i] ^= 1
+		refused("another byte", flipped)
+		refused("cut off", data[:i])
+	}
+	down := must(pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none"))(t)
+	defer down.Close()
+	if _, err := OpenWithCopy(t.Context(), down, file, time.Now, log); err == nil {
+		t.Error("it starts without keys")
+	}
+}
