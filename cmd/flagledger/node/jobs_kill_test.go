@@ -80,7 +80,7 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 	running.Kill()
 	close(goOn) // the mail arrived all the same
 	restart()
-	for range 3 {
+	for range killCount(3) {
 		invite()
 		restart()
 	}

@@ -3,6 +3,8 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +13,14 @@ import (
 
 	"flagledger/cmd/flagledger/nodetest"
 )
+
+// killCount is how often a test kills: FLAGLEDGER_KILLS, or as often as usual.
+func killCount(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_KILLS")); err == nil {
+		return n
+	}
+	return usual
+}
 
 // keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer what is wanted of its flag.
 func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (stop func()) {

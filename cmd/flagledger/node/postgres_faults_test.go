@@ -3,9 +3,7 @@ package node_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -120,19 +118,11 @@ func recordedCommits(t testing.TB, conn *pgx.Conn) []string {
 	return column[string](t, conn, `select id::text from commits`)
 }
 
-// kills is how often a test kills: FLAGLEDGER_KILLS, or as often as usual.
-func kills(usual int) int {
-	if n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_KILLS")); err == nil {
-		return n
-	}
-	return usual
-}
-
 // What is shown stays shown over a crash, though nothing else is written.
 func TestACrashOfPostgresHidesNothing(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	const crashes = 3
+	crashes := killCount(3)
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")
@@ -158,7 +148,7 @@ func TestACrashOfPostgresHidesNothing(t *testing.T) {
 func TestKillingPostgresUnderLoad(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	kills := kills(6)
+	kills := killCount(6)
 	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s") // commits of read models are brought to the disk by those of facts alone
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")
