@@ -6,9 +6,10 @@ import "context"
 type Inviter struct {
 	Writer    *Writer
 	Directory interface {
-		// FindOrAddPending finds the person with a verified address, and else the tenant's pending member with it, for whom it notes the address under
-		// newID where there is none.
-		FindOrAddPending(ctx context.Context, tenantID, email, newID string) (person, pending string, err error)
+		// Person finds the person with a verified address, empty where there is none.
+		Person(ctx context.Context, email string) (userID string, err error)
+		// AddPending finds the tenant's pending member with an address, and notes the address for one with the id newID where there is none.
+		AddPending(ctx context.Context, tenantID, email, newID string) (id string, err error)
 		// Forget drops the address of a pending member. Of any other id there is nothing to drop.
 		Forget(ctx context.Context, id string) error
 		// SaveInvitationEmail notes the address of an invitation to the platform. It may be repeated.
@@ -23,27 +24,33 @@ type Inviter struct {
 	SuperUsers SuperUsers
 }
 
-// Member makes whoever has an address a member of a tenant, and returns the member and its id: the person, where somebody has verified the address, and else
-// a pending member with the id newID.
+// Member makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and its id. It does the same whether or not
+// somebody has an account with the address.
 //
 // The address is saved before the fact, so that a pending member is never without it. Where the fact then cannot be appended, the same call made again
 // uses the id that was saved; an address that is never used is dropped when its owner signs in.
 func (i *Inviter) Member(ctx context.Context, do Doer[Tenant], add AddMember, email, newID string) (id string, m Member, done Done, err error) {
-	person, pending, err := i.Directory.FindOrAddPending(ctx, add.TenantID, email, newID)
+	if add.Person, err = i.Directory.Person(ctx, email); err != nil {
+		return "", Member{}, Done{}, err
+	}
+	tenant, err := ReadTenant(ctx, i.Writer, add.TenantID)
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
-	if add.UserID, add.Awaited = person, pending; person == "" {
-		add.UserID, add.Pending = pending, true
+	add.ID = newID
+	if _, member := tenant.Members[add.Person]; !member { // who is one is not waited for
+		if add.ID, err = i.Directory.AddPending(ctx, add.TenantID, email, newID); err != nil {
+			return "", Member{}, Done{}, err
+		}
 	}
-	tenant, done, err := do(ctx, add)
+	tenant, done, err = do(ctx, add)
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
 	if m, repeated := tenant.Members[newID]; repeated { // the request invited them when it was made before; they may have signed in since
 		return newID, m, done, nil
 	}
-	return add.UserID, tenant.Members[add.UserID], done, nil
+	return add.ID, tenant.Members[add.ID], done, nil
 }
 
 // RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails, the address is dropped when its

@@ -20,11 +20,11 @@ func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Doer[S
 	}
 }
 
-func (d steppingDirectory) FindOrAddPending(ctx context.Context, tenantID, email, newID string) (string, string, error) {
+func (d steppingDirectory) AddPending(ctx context.Context, tenantID, email, newID string) (string, error) {
 	if err := d.take("note address"); err != nil {
-		return "", "", err
+		return "", err
 	}
-	return d.Directory.FindOrAddPending(ctx, tenantID, email, newID)
+	return d.Directory.AddPending(ctx, tenantID, email, newID)
 }
 
 func (d steppingDirectory) SaveInvitationEmail(ctx context.Context, id, email string) error {

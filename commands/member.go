@@ -16,13 +16,12 @@ func checkRole(wrong fields, role events.Role) {
 	wrong.check(slices.Contains(known, role), "role", "must be one of admin, developer, viewer")
 }
 
-// AddMember adds a member to a tenant: a person, or a pending member who has no account yet.
+// AddMember adds a pending member to a tenant, who joins it when they next sign in.
 type AddMember struct {
 	TenantRef
-	UserID  string // of the person, or of the pending member
-	Pending bool
-	Role    events.Role
-	Awaited string // the id of the person's earlier invitation; empty without one
+	ID     string // of the pending member
+	Role   events.Role
+	Person string // the id of whoever has verified the address; empty where nobody has
 }
 
 func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
@@ -34,17 +33,14 @@ func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	_, member := t.Members[c.UserID]
-	if _, awaited := t.Members[c.Awaited]; member || awaited {
+	_, member := t.Members[c.Person]
+	if _, pending := t.Members[c.ID]; member || pending {
 		return nil, refuse(Conflict, "there is a member with this address already")
 	}
 	if len(t.Members) >= maxMembers {
 		return nil, refuse(Conflict, "a tenant has at most %d members", maxMembers)
 	}
-	if c.Pending {
-		return []events.Fact{events.MemberInvited{ID: c.UserID, Role: c.Role}}, nil
-	}
-	return []events.Fact{events.MemberAdded{UserID: c.UserID, Role: c.Role}}, nil
+	return []events.Fact{events.MemberInvited{ID: c.ID, Role: c.Role}}, nil
 }
 
 // JoinTenant makes a pending member a member, once the person has signed in with the invited address. If the invitation was taken back it does

@@ -16,14 +16,14 @@ const (
 	SandboxDeletionNotice    = "sandbox.deletion"
 )
 
-// MemberAdded tells a person that they are a member of a tenant now.
+// MemberAdded tells a person that they are a member of a tenant now. It does not name the tenant: they have not asked for the words of whoever named it.
 func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
 		return err
 	}
 	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
-		UserID: userID, Type: MemberAddedNotice, Title: "You are now a member of " + tenant.Name, Body: roleSentence(tenant, userID),
+		UserID: userID, Type: MemberAddedNotice, Title: "You are now a member of another tenant", Body: roleSentence(tenant, userID),
 	}))
 }
 

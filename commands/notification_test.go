@@ -37,9 +37,13 @@ func (w *world) tenant(t *testing.T, creator string) (id string) {
 
 func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 	t.Helper()
-	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, UserID: userID, Role: role}
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, add); err != nil {
-		t.Fatal(err)
+	tenant, id := commands.TenantRef{TenantID: tenantID}, uuid.NewString()
+	for _, cmd := range []commands.Command[commands.Tenant]{
+		commands.AddMember{TenantRef: tenant, ID: id, Role: role}, commands.JoinTenant{TenantRef: tenant, ID: id, UserID: userID},
+	} {
+		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -52,7 +56,7 @@ func TestRecipients(t *testing.T) {
 	acme := w.tenant(t, me)
 	pending := uuid.NewString()
 	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.AddMember{
-		TenantRef: commands.TenantRef{TenantID: acme}, UserID: pending, Pending: true, Role: events.ViewerRole,
+		TenantRef: commands.TenantRef{TenantID: acme}, ID: pending, Role: events.ViewerRole,
 	}); err != nil {
 		t.Fatal(err)
 	}

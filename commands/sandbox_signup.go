@@ -29,6 +29,7 @@ type SandboxSignUp struct {
 		MarkVerified(ctx context.Context, userID string) error
 		SignIn(ctx context.Context, email, password string) (Session, error)
 	}
+	Tenants   CreatedTenants
 	SignIn    *SignIn
 	Sandboxes *Sandboxes
 }
@@ -90,13 +91,13 @@ func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, pas
 
 // create creates a sandbox for the actor, unless an earlier attempt has.
 func (s *SandboxSignUp) create(ctx context.Context, by By, tenantID string) error {
-	administered, release, err := CountAdministered(ctx, s.Sandboxes.Writer, s.SignIn.People, by.Actor.ID)
+	created, release, err := CountCreated(ctx, s.Sandboxes.Writer, s.Tenants, by.Actor.ID)
 	if err != nil {
 		return err
 	}
 	defer release()
 	tenant, _, err := Do(ctx, s.Sandboxes.Writer, by, CreateTenant{
-		ID: tenantID, Name: "Sandbox", Creator: by.Actor.ID, SandboxEndsAt: s.Sandboxes.NewEnd(), Administered: administered, Environments: FirstEnvironments(),
+		ID: tenantID, Name: "Sandbox", Creator: by.Actor.ID, SandboxEndsAt: s.Sandboxes.NewEnd(), Created: created, Environments: FirstEnvironments(),
 	})
 	if KindOf(err) == Conflict && tenant.taken {
 		return nil

@@ -20,7 +20,7 @@ func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID s
 	t.Helper()
 	c = commands.Claims{UserID: uuid.NewString(), Email: uuid.NewString() + "@example.com", EmailVerified: true, DisplayName: "Ada", Provider: "password"}
 	tenantID, pendingID = uuid.NewString(), uuid.NewString()
-	if _, _, err := w.directory.FindOrAddPending(t.Context(), tenantID, c.Email, pendingID); err != nil {
+	if _, err := w.directory.AddPending(t.Context(), tenantID, c.Email, pendingID); err != nil {
 		t.Fatal(err)
 	}
 	do := func(cmd commands.Command[commands.Tenant]) {
@@ -30,7 +30,7 @@ func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID s
 		}
 	}
 	do(commands.CreateTenant{ID: tenantID, Name: "Acme", Creator: "owner"})
-	do(commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, UserID: pendingID, Pending: true, Role: events.DeveloperRole})
+	do(commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, ID: pendingID, Role: events.DeveloperRole})
 	*w.steps = steps{}
 	return c, tenantID, pendingID
 }

@@ -1,10 +1,6 @@
 package commands
 
-import (
-	"context"
-
-	"flagledger/events"
-)
+import "context"
 
 // Contact is whom to write to about a tenant: what was sent of it. nil leaves a part as it is, and empty clears it.
 type Contact struct{ Email, Name *string }
@@ -24,23 +20,31 @@ type TenantData interface {
 	ForgetTenant(ctx context.Context, tenantID string) error
 }
 
-// CountAdministered counts the tenants that a person is admin of, as Writer.Count does with MaxAdministered.
-func CountAdministered(ctx context.Context, w *Writer, p People, userID string) (n int, release func(), err error) {
-	return w.Count(ctx, "tenants of "+userID, MaxAdministered, func() (n int) {
-		for _, id := range p.TenantsOf(userID) {
-			if p.RoleIn(id, userID) == events.AdminRole {
-				n++
-			}
-		}
+// CreatedTenants counts tenants by who created them.
+type CreatedTenants interface {
+	// CountCreated counts the tenants that a person has created, deleted ones aside. It may miss one that was created just now.
+	CountCreated(ctx context.Context, userID string) (int, error)
+}
+
+// CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated.
+func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (n int, release func(), err error) {
+	var failed error
+	n, release, err = w.Count(ctx, "tenants of "+userID, MaxCreated, func() (n int) {
+		n, failed = tenants.CountCreated(ctx, userID)
 		return n
 	})
+	if err == nil && failed != nil {
+		release()
+		return 0, nil, failed
+	}
+	return n, release, err
 }
 
 // Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be
 // appended, the contact belongs to no tenant until the request is made again with its key.
 func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
-	if sent && create.Administered < MaxAdministered {
+	if sent && create.Created < MaxCreated {
 		if err := t.Directory.SetContact(ctx, create.ID, c.Email, c.Name); err != nil {
 			return Tenant{}, Done{}, err
 		}

@@ -117,8 +117,8 @@ func (t *Tenant) size() int {
 	return n
 }
 
-// MaxAdministered is of how many tenants one may be admin and go on creating. See Writer.Count for how exactly it is held.
-const MaxAdministered = 100
+// MaxCreated is how many tenants of one's own making one may have. See Writer.Count for how exactly it is held.
+const MaxCreated = 100
 
 // CreateTenant begins a tenant with its first admin and its first environments.
 type CreateTenant struct {
@@ -127,7 +127,7 @@ type CreateTenant struct {
 	// SandboxEndsAt is when the tenant ends as a sandbox; zero for a tenant that is none.
 	SandboxEndsAt time.Time
 	Creator       string // the id of the person who becomes its admin
-	Administered  int    // of how many they are one, by CountAdministered
+	Created       int    // how many tenants of their making there are, by CountCreated
 	Environments  []events.EnvironmentRef
 }
 
@@ -144,8 +144,8 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 	if t.taken {
 		return nil, refuse(Conflict, "the tenant exists already")
 	}
-	if c.Administered >= MaxAdministered {
-		return nil, refuse(Conflict, "the caller is admin of %d tenants: whoever is of %d may create no more", c.Administered, MaxAdministered)
+	if c.Created >= MaxCreated {
+		return nil, refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Created, MaxCreated)
 	}
 	plan := events.FreePlan
 	if !c.SandboxEndsAt.IsZero() {

@@ -22,9 +22,9 @@ func TestCreateTenant(t *testing.T) {
 	when(t, nil, create).then(facts(events.SandboxPlan, end)...)
 	when(t, facts(events.FreePlan, never), create).refused(Conflict)
 	when(t, nil, CreateTenant{ID: "t"}).refused(Invalid, "name")
-	create.Administered = 99
+	create.Created = 99
 	when(t, nil, create).then(facts(events.SandboxPlan, end)...)
-	create.Administered = 100
+	create.Created = 100
 	when(t, nil, create).refused(Conflict)
 }
 

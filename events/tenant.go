@@ -53,13 +53,13 @@ type TenantUpdated struct {
 // TenantDeleted deletes a tenant and everything in it.
 type TenantDeleted struct{}
 
-// MemberAdded makes a person a member of a tenant.
+// MemberAdded makes a person a member of a tenant: its creator, or a demo person. Earlier releases also added whoever was invited and had an account.
 type MemberAdded struct {
 	UserID string `json:"userId"`
 	Role   Role   `json:"role"`
 }
 
-// MemberInvited adds a pending member: a person who has no account yet. The directory holds their address, under ID.
+// MemberInvited adds a pending member, who has not signed in since. The directory holds their address, under ID.
 type MemberInvited struct {
 	ID   string `json:"id"`
 	Role Role   `json:"role"`

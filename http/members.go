@@ -13,11 +13,11 @@ import (
 
 // memberBody is a member of a tenant: a tenant user, in the words of the interface.
 type memberBody struct {
-	UserID         string     `json:"userId" doc:"Of a pending member an id of its own, until the first sign-in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	UserID         string     `json:"userId" doc:"Of a pending member an id of its own, until they sign in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string     `json:"email" example:"dev@example.com"`
 	DisplayName    string     `json:"displayName" example:"Dee Veloper"`
 	Role           string     `json:"role" enum:"admin,developer,viewer" example:"developer"`
-	Pending        bool       `json:"pending" doc:"They have not signed in with the address yet" example:"false"`
+	Pending        bool       `json:"pending" doc:"They have not signed in with the address since they were added" example:"false"`
 	LastAccessedAt *timestamp `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
 	CreatedAt      timestamp  `json:"createdAt"`
 }
@@ -66,7 +66,8 @@ func (a *API) addMembers() {
 			return listed(ctx, in.PageInput, list, err, showMember)
 		})
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
-	add.Description = "An address that no account has yet makes a pending member, who becomes real at the first sign-in with it, and is mailed an invitation: an address gets five an hour at most."
+	add.Description = "It makes a pending member, who becomes a member when they next sign in with the address, verified, or refresh their session. Until then they are shown by the address that " +
+		"was typed, whether or not it has an account. They are mailed an invitation: an address gets five an hour at most."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember)

@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,18 +19,44 @@ func usersPath(c *nodetest.Client, rest ...string) string {
 
 func TestMembers(t *testing.T) {
 	nodetest.Cases{
-		"a person who has an account is a member at once": func(t *testing.T, me *nodetest.Client) {
-			email := nodetest.Address()
-			dev := me.Service.SignUp(email)
-			a := me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "developer"}).Want(201)
-			body := a.Object()
-			nodetest.Members(t, "a member", body, "userId", "email", "displayName", "role", "pending", "lastAccessedAt", "createdAt")
-			a.Shows(map[string]any{"userId": dev.UserID, "email": email, "role": "developer", "pending": false, "lastAccessedAt": nil})
-			nodetest.Same(t, "Location", a.Header.Get("Location"), usersPath(me, dev.UserID))
+		"whether or not an address has an account, it makes a pending member, who joins at the next sign-in": func(t *testing.T, me *nodetest.Client) {
+			dev := me.Service.SignUp(nodetest.Address())
+			token := dev.Token
+			var answers []map[string]any
+			for _, email := range []string{dev.Email, nodetest.Address()} {
+				a := me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "developer"}).Want(201)
+				body := a.Object()
+				nodetest.Members(t, "a member", body, "userId", "email", "displayName", "role", "pending", "lastAccessedAt", "createdAt")
+				a.Shows(map[string]any{"email": email, "displayName": "", "role": "developer", "pending": true, "lastAccessedAt": nil})
+				nodetest.Same(t, "Location", a.Header.Get("Location"), usersPath(me, body["userId"].(string)))
+				list := me.Call("GET", usersPath(me), nil).Want(200).List()
+				nodetest.Same(t, "the list", list[len(list)-1], body)
+				me.Call("POST", usersPath(me), map[string]any{"email": strings.ToUpper(email[:5]) + email[5:], "role": "viewer"}).Refused(409)
+				answers = append(answers, body)
+			}
+			pending := answers[0]["userId"].(string)
+			if pending == dev.UserID {
+				t.Error("the answer tells whose the address is")
+			}
+			dev.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", me.Tenant).Refused(403)
+			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"viewer"}`).Refused(404)
+			me.Call("PATCH", usersPath(me, pending), `{"role":"viewer"}`).Want(200).Shows(map[string]any{"userId": pending, "role": "viewer", "pending": true})
+			gone := answers[1]["userId"].(string)
+			me.Call("DELETE", usersPath(me, gone), nil).Want(204)
+
+			dev.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": token}).Want(200)
 			nodetest.Same(t, "members", nodetest.Column(dev.Call("GET", usersPath(me), nil, "X-Tenant-ID", me.Tenant).Want(200).List(), "userId"), []any{me.UserID, dev.UserID})
+			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"developer"}`).Want(200)
 			dev.Tenant = me.Tenant
 			dev.CreateFlag("by-the-colleague", nil)
-			me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "viewer"}).Refused(409)
+			me.Call("POST", usersPath(me), map[string]any{"email": dev.Email, "role": "viewer"}).Refused(409)
+			nodetest.Same(t, "nothing is kept of who is a member already", noted(me.Service, dev.Email), 0)
+		},
+		"whoever was added is a member after a refresh": func(t *testing.T, me *nodetest.Client) {
+			dev := newAccount(me)
+			me.Call("POST", usersPath(me), map[string]any{"email": dev.email, "role": "viewer"}).Want(201)
+			me.Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": dev.refresh}).Want(200)
+			nodetest.Same(t, "members", nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "userId"), []any{me.UserID, dev.user})
 		},
 		"when a member last used the tenant is shown, whichever way the tenant is named": func(t *testing.T, me *nodetest.Client) {
 			for _, use := range []func(*nodetest.Client){

@@ -59,7 +59,7 @@ func (a *API) addTenants() {
 			return listed(ctx, *in, list, err, a.showTenant)
 		})
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
-	create.Description = "Whoever is admin of 100 tenants may create no more; where they create the last ones on several nodes at the same moment, one more for each node beyond the first."
+	create.Description = "Whoever has created 100 tenants, deleted ones aside, may create no more; where they create the last ones on several nodes at the same moment, one more for each node beyond the first."
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, create, a.createTenant)
@@ -144,12 +144,12 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	if in.Body.IsSandbox {
 		create.SandboxEndsAt = a.Sandboxes.NewEnd()
 	}
-	administered, release, err := commands.CountAdministered(ctx, a.Writer, a.Live, claims.UserID)
+	created, release, err := commands.CountCreated(ctx, a.Writer, a.Queries, claims.UserID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	create.Administered = administered
+	create.Created = created
 	if err := checkCommand(ctx, a.Writer, wrong, create); err != nil {
 		return nil, err
 	}

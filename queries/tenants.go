@@ -42,6 +42,12 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 	return ids, classify(err)
 }
 
+// CountCreated counts the tenants that a person created, deleted ones aside. It may miss one that was created just now.
+func (q *Queries) CountCreated(ctx context.Context, userID string) (n int, err error) {
+	err = q.db.QueryRow(ctx, `select count(*) from read.tenants where created_by = $1 and deleted_at is null`, userID).Scan(&n)
+	return n, classify(err)
+}
+
 // Customers lists the ids of the tenants that are customers of the payment provider, and of those that were when they were deleted in the last 90 days.
 func (q *Queries) Customers(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, `select id from read.tenants where (deleted_at is null or deleted_at > now() - interval '90 days')

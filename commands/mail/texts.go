@@ -21,7 +21,8 @@ It can be accepted until %[3]s.
 
 const memberInvitation = `You have been invited to %q at %s, as %s.
 
-Sign up there with this address: you are a member from your first sign-in on.
+Sign in there with this address, signing up first if you have no account: you
+are a member from then on.
 `
 
 const resetLink = `Somebody, most likely you, wants a new password for this address at

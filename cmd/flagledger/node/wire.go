@@ -247,7 +247,7 @@ func (p *parts) api() *http.API {
 		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
 		Identity: p.identity, SignIn: signIn, Tenancies: p.tenancies,
 		Sandboxes: p.sandboxes, Links: p.links,
-		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, SignIn: signIn, Sandboxes: p.sandboxes},
+		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.reads, SignIn: signIn, Sandboxes: p.sandboxes},
 		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
 		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,

@@ -53,13 +53,13 @@ func (c *Client) NewTenant(name string) *Client {
 	return &other
 }
 
-// Join makes a new person a member of the client's tenant.
+// Join makes a new person a member of the client's tenant: they are invited, and then sign up.
 func (c *Client) Join(role events.Role) *Client {
 	c.Service.T.Helper()
 	email := Address()
+	c.Call("POST", "/api/v1/tenants/"+c.Tenant+"/users", map[string]any{"email": email, "role": role}).Want(201)
 	member := c.Service.SignUp(email)
 	member.Tenant = c.Tenant
-	c.Call("POST", "/api/v1/tenants/"+c.Tenant+"/users", map[string]any{"email": email, "role": role}).Want(201)
 	return member
 }
 

@@ -9,23 +9,17 @@ import (
 	"flagledger/commands"
 )
 
-// FindOrAddPending finds the person with a verified address, and the tenant's pending member with that address; either is empty where there is none.
-// Where there is neither, it notes the address for a pending member with the id newID.
-func (d *Directory) FindOrAddPending(ctx context.Context, tenantID, email, newID string) (person, pending string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C") and email_verified), ''),
-		coalesce((select id from keep.pending_members where lower(email collate "C") = lower($1 collate "C") and tenant_id = $2), '')`, email, tenantID).Scan(&person, &pending)
-	if err != nil {
-		return "", "", databaseError(err)
-	}
-	if person != "" {
-		return person, pending, nil
-	}
+// Person finds the person with a verified address, empty where there is none.
+func (d *Directory) Person(ctx context.Context, email string) (userID string, err error) {
+	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C") and email_verified), '')`, email).Scan(&userID)
+	return userID, databaseError(err)
+}
+
+// AddPending finds the tenant's pending member with an address, and notes the address for one with the id newID where there is none.
+func (d *Directory) AddPending(ctx context.Context, tenantID, email, newID string) (id string, err error) {
 	err = d.db.QueryRow(ctx, `insert into keep.pending_members values ($1, $2, $3)
-		on conflict (lower(email collate "C"), tenant_id) do update set created_at = excluded.created_at returning id`, newID, tenantID, email).Scan(&pending)
-	if err != nil {
-		return "", "", databaseError(err)
-	}
-	return "", pending, nil
+		on conflict (lower(email collate "C"), tenant_id) do update set created_at = excluded.created_at returning id`, newID, tenantID, email).Scan(&id)
+	return id, databaseError(err)
 }
 
 // PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first.
