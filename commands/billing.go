@@ -158,7 +158,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 			}
 		}
 	}
-	url, err = b.Payments.Checkout(ctx, b.providerKey(c.Key), page)
+	url, err = b.Payments.Checkout(ctx, b.idempotencyKey(c.Key), page)
 	return url, c.Type, err
 }
 
@@ -195,7 +195,7 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 	}
 	if named == "" {
 		// The key is the same for all checkouts at about one time, and another one for the customer after one that was deleted.
-		id, err = b.Payments.NewCustomer(ctx, b.providerKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)), tenant.ID)
+		id, err = b.Payments.NewCustomer(ctx, b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)), tenant.ID)
 	} else {
 		var found PaymentCustomer
 		found, err = b.Payments.Customer(ctx, named)
@@ -220,8 +220,8 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 // providerKeyTTL is how long a key is used at the payment provider, at most.
 const providerKeyTTL = 10 * time.Minute
 
-// providerKey is a key for a while. For one key the payment provider repeats a failure of its own for a day, although it has got over it.
-func (b *Billing) providerKey(key string) string {
+// idempotencyKey is a key for a while. For one key the payment provider repeats a failure of its own for a day, although it has got over it.
+func (b *Billing) idempotencyKey(key string) string {
 	return fmt.Sprintf("%s-%d", key, b.Now().Truncate(providerKeyTTL).Unix())
 }
 
@@ -245,12 +245,12 @@ func (b *Billing) subscriptions(ctx context.Context, customerID, notedID string)
 	if KindOf(err) == NotFound {
 		err = &Error{Kind: Conflict, Detail: "the payment provider does not know the tenant's customer", Err: err}
 	}
-	return b.toPlans(list, notedID), err
+	return b.onlyPlans(list, notedID), err
 }
 
-// toPlans leaves out the subscriptions to something else that the operator sells to the same customer: those that are at no known price, were not bought
+// onlyPlans leaves out the subscriptions to something else that the operator sells to the same customer: those that are at no known price, were not bought
 // on a page of the service and are not the noted one.
-func (b *Billing) toPlans(list []PaymentSubscription, notedID string) []PaymentSubscription {
+func (b *Billing) onlyPlans(list []PaymentSubscription, notedID string) []PaymentSubscription {
 	return slices.DeleteFunc(list, func(s PaymentSubscription) bool {
 		_, _, known := b.Prices.planItem(s)
 		return !known && s.TenantID == "" && s.ID != notedID
@@ -279,7 +279,7 @@ func (b *Billing) changePlan(ctx context.Context, c Checkout, page CheckoutPage,
 	case plan == c.Plan:
 		return "", "", refuse(Conflict, "the tenant has a subscription to the plan %s already", plan)
 	}
-	url, err = b.Payments.Portal(ctx, b.providerKey(c.Key), PortalPage{
+	url, err = b.Payments.Portal(ctx, b.idempotencyKey(c.Key), PortalPage{
 		CustomerID: page.CustomerID, ReturnURL: c.CancelURL,
 		Change: &PlanChange{SubscriptionID: s.ID, ItemID: item.ID, PriceID: page.PriceID, Discount: page.Discount, DoneURL: c.SuccessURL},
 	})
@@ -305,7 +305,7 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	if current == nil {
 		return c.SuccessURL, SubscriptionCheckout, nil
 	}
-	url, err = b.Payments.Portal(ctx, b.providerKey(c.Key), PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID})
+	url, err = b.Payments.Portal(ctx, b.idempotencyKey(c.Key), PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID})
 	return url, PlanChangeCheckout, err
 }
 
@@ -331,5 +331,5 @@ func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (
 	if tenant.Subscription.CustomerID == "" {
 		return "", refuse(Conflict, "the tenant is no customer yet: it has never checked out")
 	}
-	return b.Payments.Portal(ctx, b.providerKey(key), PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})
+	return b.Payments.Portal(ctx, b.idempotencyKey(key), PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})
 }

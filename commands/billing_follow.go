@@ -69,7 +69,7 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	if err != nil {
 		return false, err
 	}
-	cmd, err := b.news(ctx, tenant, current)
+	cmd, err := b.changeToNote(ctx, tenant, current)
 	if err != nil || cmd == nil {
 		return false, err
 	}
@@ -119,8 +119,8 @@ func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID str
 	return nil
 }
 
-// news is the command that notes what the provider has; nil where there is nothing to note. A customer that was deleted is noted no longer.
-func (b *Billing) news(ctx context.Context, tenant Tenant, current *PaymentSubscription) (Command[Tenant], error) {
+// changeToNote is the command that notes what the provider has; nil where there is nothing to note. A customer that was deleted is noted no longer.
+func (b *Billing) changeToNote(ctx context.Context, tenant Tenant, current *PaymentSubscription) (Command[Tenant], error) {
 	noted := tenant.Subscription.CustomerID
 	if current == nil {
 		gone, err := b.customerDeleted(ctx, noted)
@@ -167,7 +167,7 @@ func (b *Billing) subscriptionsOf(ctx context.Context, noted events.Subscription
 		}
 		list = append(list, found...)
 	}
-	return b.toPlans(list, noted.ID), nil
+	return b.onlyPlans(list, noted.ID), nil
 }
 
 // current is the subscription that counts: one that can be managed, the noted one rather than another, and else the noted one, which has ended. It is nil

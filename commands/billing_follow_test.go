@@ -216,7 +216,7 @@ func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err == nil {
 		t.Error("a price that is not known is no error")
 	}
-	remove := commands.DeleteEndedSandbox{TenantRef: tenant, EndsAt: end, Now: end.Add(2 * commands.SandboxTTL)}
+	remove := commands.DeleteEndedSandbox{TenantRef: tenant, EndsAt: end, Now: end.Add(2 * commands.SandboxKeptAfterEnd)}
 	state, _, err := commands.Do(t.Context(), w.writer, commands.ByService(), remove)
 	if err != nil || !state.Exists || state.Subscription.PlanAt(time.Now(), true) != events.SandboxPlan {
 		t.Errorf("the sandbox has %+v, and is there: %v; %v", state.Subscription, state.Exists, err)

@@ -159,21 +159,21 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	sandbox := events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: end}
 	remove := func(at time.Time) DeleteEndedSandbox { return DeleteEndedSandbox{TenantRef{"t"}, end, at} }
 	paid := events.SubscriptionChanged{From: sandbox.FirstSubscription(), To: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active}}
-	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxTTL-1))).then()
-	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxTTL))).then(events.TenantDeleted{})
-	when[Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxTTL)}).then()
-	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxTTL))).then()
+	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd-1))).then()
+	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd))).then(events.TenantDeleted{})
+	when[Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)}).then()
+	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	over := paid
 	over.To.PeriodEnd = end.Add(-time.Hour) // whose renewal was not heard of
-	when[Tenant](t, []events.Fact{sandbox, over}, remove(end.Add(2*SandboxTTL))).then()
+	when[Tenant](t, []events.Fact{sandbox, over}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	unpaid := over
 	unpaid.To.Status = events.Unpaid
-	when[Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxTTL))).then(events.TenantDeleted{})
+	when[Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxKeptAfterEnd))).then(events.TenantDeleted{})
 	unknown := paid
 	unknown.To.Plan = events.SandboxPlan // at a price that is no plan's
-	when[Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxTTL))).then()
-	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxTTL))).then()
-	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxTTL))).then()
+	when[Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
+	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxKeptAfterEnd))).then()
+	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxKeptAfterEnd))).then()
 }
 
 // What was changed after a cleanup was asked for stays, however late it is made.

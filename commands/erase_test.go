@@ -52,7 +52,7 @@ func (w *world) known(t *testing.T) person {
 		w.directory.SetContact(t.Context(), uuid.NewString(), &shouted, nil),
 		w.directory.SetContact(t.Context(), p.tenant, nil, &p.email),
 		w.identity.ForgotPassword(t.Context(), shouted),
-		w.links.Sandbox(t.Context(), shouted, "Ada", time.Now()),
+		w.links.MailSandboxLink(t.Context(), shouted, "Ada", time.Now()),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func SandboxGuard(ends SandboxEnds, now func() time.Time) func(tenantID string) 
 			return nil
 		}
 		return refuse(Forbidden, "the sandbox ended at %s and takes no more changes: its flags are still read and evaluated, and it is deleted %d days after its end",
-			end.UTC().Format(time.RFC3339), SandboxTTL/(24*time.Hour))
+			end.UTC().Format(time.RFC3339), SandboxKeptAfterEnd/(24*time.Hour))
 	}
 }
 

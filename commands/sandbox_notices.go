@@ -11,8 +11,8 @@ type SandboxNotice string
 
 // The notices.
 const (
-	SandboxEnding   SandboxNotice = "ending"
-	SandboxDeletion SandboxNotice = "deletion"
+	WarnOfEnd      SandboxNotice = "ending"
+	WarnOfDeletion SandboxNotice = "deletion"
 )
 
 // sandboxWarningPeriod is how long before they happen the admins of a sandbox are told of its end and its deletion.
@@ -41,10 +41,10 @@ type SandboxNotices interface {
 // noticeDue is the notice that is to be given of a sandbox with an end, empty where none is.
 func noticeDue(end, now time.Time) SandboxNotice {
 	switch {
-	case !now.Before(end.Add(SandboxTTL - sandboxWarningPeriod)):
-		return SandboxDeletion
+	case !now.Before(end.Add(SandboxKeptAfterEnd - sandboxWarningPeriod)):
+		return WarnOfDeletion
 	case !now.Before(end.Add(-sandboxWarningPeriod)) && now.Before(end):
-		return SandboxEnding
+		return WarnOfEnd
 	default:
 		return ""
 	}
@@ -52,17 +52,17 @@ func noticeDue(end, now time.Time) SandboxNotice {
 
 // deletionDue reports whether the admins of a sandbox have been told long enough that it is deleted.
 func (n SandboxNoticeGiven) deletionDue(now time.Time) bool {
-	return n.Notice == SandboxDeletion && !now.Before(n.GivenAt.Add(sandboxWarningPeriod))
+	return n.Notice == WarnOfDeletion && !now.Before(n.GivenAt.Add(sandboxWarningPeriod))
 }
 
-// SandboxEnds tells the admins of a sandbox that it ends soon, or that it will be deleted.
-func (s *Notifications) SandboxEnds(ctx context.Context, tenant Tenant, n SandboxNoticeGiven) error {
+// TellSandboxNotice tells the admins of a sandbox that it ends soon, or that it will be deleted.
+func (s *Notifications) TellSandboxNotice(ctx context.Context, tenant Tenant, n SandboxNoticeGiven) error {
 	cause := strings.Join([]string{"sandbox", string(n.Notice), n.TenantID, n.EndsAt.UTC().Format(time.RFC3339Nano)}, "\x00")
 	message := Notification{
 		Type: SandboxEndingNotice, Title: "Your sandbox " + tenant.Name + " ends soon",
 		Body: "From " + n.EndsAt.UTC().Format(time.RFC3339) + " on it takes no more changes. To keep it, choose a plan.",
 	}
-	if n.Notice == SandboxDeletion {
+	if n.Notice == WarnOfDeletion {
 		message.Type, message.Title = SandboxDeletionNotice, "Your sandbox "+tenant.Name+" will be deleted"
 		message.Body = "It ended at " + n.EndsAt.UTC().Format(time.RFC3339) + ", and is deleted with all that is in it in three days at the earliest. To keep it, choose a plan."
 	}

@@ -19,10 +19,10 @@ type SandboxRequest struct {
 // SandboxSignUp makes an account and a sandbox for people who have asked for one, and have shown by a mailed link that the address is theirs.
 type SandboxSignUp struct {
 	Links interface {
-		// FindSandbox finds a request by the token of its link. The error is Invalid in the field token where the link is not good.
-		FindSandbox(ctx context.Context, token string, now time.Time) (SandboxRequest, error)
-		// CloseSandbox uses the link up.
-		CloseSandbox(ctx context.Context, requestID string) error
+		// FindSandboxRequest finds a request by the token of its link. The error is Invalid in the field token where the link is not good.
+		FindSandboxRequest(ctx context.Context, token string, now time.Time) (SandboxRequest, error)
+		// RemoveSandboxRequest uses the link up.
+		RemoveSandboxRequest(ctx context.Context, requestID string) error
 	}
 	Identity interface {
 		SignUpVerified(ctx context.Context, email, password, displayName string) (Session, error)
@@ -48,7 +48,7 @@ var requestedSandboxes = uuid.MustParse("a3f6d4c9-3e0b-5c2d-9b7a-51e0c8f2d714")
 // Open makes the account and the sandbox; an account that has the address already is used, with its own password, or the error is Unauthenticated.
 // Where a step fails, those before it stay done, and the call is made again with the same link and password.
 func (s *SandboxSignUp) Open(ctx context.Context, by By, token, password string) error {
-	request, err := s.Links.FindSandbox(ctx, token, s.Sandboxes.Now())
+	request, err := s.Links.FindSandboxRequest(ctx, token, s.Sandboxes.Now())
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *SandboxSignUp) Open(ctx context.Context, by By, token, password string)
 		return err
 	}
 	s.SignIn.Directory.NoteUse(session.UserID, tenantID)
-	return s.Links.CloseSandbox(ctx, request.ID)
+	return s.Links.RemoveSandboxRequest(ctx, request.ID)
 }
 
 // account signs up whoever has a link, or signs them in. The link shows that the address is theirs, also where an earlier attempt made the account and

@@ -47,11 +47,11 @@ type steppingLinks struct {
 	*steps
 }
 
-func (l steppingLinks) CloseSandbox(ctx context.Context, requestID string) error {
+func (l steppingLinks) RemoveSandboxRequest(ctx context.Context, requestID string) error {
 	if err := l.take("close"); err != nil {
 		return err
 	}
-	return l.Links.CloseSandbox(ctx, requestID)
+	return l.Links.RemoveSandboxRequest(ctx, requestID)
 }
 
 func (d steppingDirectory) SaveDemoPeople(ctx context.Context, people []commands.DemoPerson) error {

@@ -32,9 +32,9 @@ func (sandboxLink) tenant() string { return "" }
 // sandboxLinkTTL is how long a link to a sandbox is good, and the address is kept that it was asked for with.
 const sandboxLinkTTL = 3 * 24 * time.Hour
 
-// Sandbox has a link to a sandbox mailed, once for each address and minute, and does the same for every address. Its errors are *commands.Error,
+// MailSandboxLink has a link to a sandbox mailed, once for each address and minute, and does the same for every address. Its errors are *commands.Error,
 // Unavailable while the database cannot be reached.
-func (l *Links) Sandbox(ctx context.Context, email, name string, now time.Time) error {
+func (l *Links) MailSandboxLink(ctx context.Context, email, name string, now time.Time) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) values ($1, $2, $3, $4, $5)
@@ -47,8 +47,8 @@ func (l *Links) Sandbox(ctx context.Context, email, name string, now time.Time) 
 	}))
 }
 
-// FindSandbox finds who asked for a sandbox by the token of the link. The error is Invalid in the field token where the link is not good.
-func (l *Links) FindSandbox(ctx context.Context, token string, now time.Time) (r commands.SandboxRequest, err error) {
+// FindSandboxRequest finds who asked for a sandbox by the token of the link. The error is Invalid in the field token where the link is not good.
+func (l *Links) FindSandboxRequest(ctx context.Context, token string, now time.Time) (r commands.SandboxRequest, err error) {
 	hash := sha256.Sum256([]byte(token))
 	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hashes @> array[$1::bytea] and expires_at > $2`, hash[:], now).Scan(&r.ID, &r.Email, &r.Name)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -57,8 +57,8 @@ func (l *Links) FindSandbox(ctx context.Context, token string, now time.Time) (r
 	return r, databaseError(err)
 }
 
-// CloseSandbox forgets a request for a sandbox, whose link is then used up.
-func (l *Links) CloseSandbox(ctx context.Context, requestID string) error {
+// RemoveSandboxRequest forgets a request for a sandbox, whose link is then used up.
+func (l *Links) RemoveSandboxRequest(ctx context.Context, requestID string) error {
 	_, err := l.client.pool.Exec(ctx, `delete from keep.sandbox_requests where id = $1`, requestID)
 	return databaseError(err)
 }

@@ -96,7 +96,7 @@ func SandboxLink(to, url, token string) commands.Mail {
 // SandboxNotice tells an admin of a sandbox that it ends at a time, or that it is deleted after having ended then.
 func SandboxNotice(to, url, tenant string, notice commands.SandboxNotice, end time.Time) commands.Mail {
 	subject, text := "Your sandbox ends soon", sandboxEnding
-	if notice == commands.SandboxDeletion {
+	if notice == commands.WarnOfDeletion {
 		subject, text = "Your sandbox will be deleted", sandboxDeletion
 	}
 	return commands.Mail{To: to, Subject: subject, Text: fmt.Sprintf(text, shortened(tenant), url, end.UTC().Format("2 January 2006, 15:04 UTC"))}

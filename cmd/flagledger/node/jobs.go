@@ -12,7 +12,7 @@ import (
 // upkeep is what one node does at regular times for all.
 func (p *parts) upkeep() []jobs.Task {
 	invitations := jobs.NewInvitationLimit(p.pool)
-	expiry := &commands.SandboxExpiry{
+	deletion := &commands.SandboxDeletion{
 		Writer: p.writer, Sandboxes: p.live, Notices: jobs.NewSandboxNotices(p.queue), Notifications: p.notify,
 		Tenancies: p.tenancies, Now: p.Now,
 	}
@@ -24,7 +24,7 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUp},
-		{Name: "end sandboxes", Every: time.Hour, Do: expiry.Run},
+		{Name: "end sandboxes", Every: time.Hour, Do: deletion.Run},
 		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
 }

@@ -125,7 +125,7 @@ func BenchmarkOutage(b *testing.B) {
 	payer.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": "token", "deviceType": "web"}).Want(201)
 	for _, provider := range []struct {
 		name   string
-		fails  *nodetest.Outside
+		fails  *nodetest.FaultyProvider
 		status int // of a call while it fails
 		call   func() nodetest.Reply
 	}{

@@ -36,10 +36,10 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 			"/api/v1/auth/update-password": fmt.Sprintf(`{"currentPassword":%q,"newPassword":"another horse"}`, nodetest.Password),
 			"/api/v1/auth/login":           fmt.Sprintf(`{"idToken":%q}`, me.Token),
 		} {
-			calls = append(calls, start(path, func() nodetest.Reply { return me.Attempt("POST", path, body) }))
+			calls = append(calls, startCall(path, func() nodetest.Reply { return me.Attempt("POST", path, body) }))
 		}
 		if f != nodetest.Garbage { // of which the Admin SDK reads the status alone
-			calls = append(calls, start("logout", func() nodetest.Reply { return leaver.Attempt("POST", "/api/v1/auth/logout", "") }))
+			calls = append(calls, startCall("logout", func() nodetest.Reply { return leaver.Attempt("POST", "/api/v1/auth/logout", "") }))
 		}
 		nobody.Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": me.Email}).Want(200)
 		othersGoOn(me)
@@ -52,7 +52,7 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 		nobody.Call("POST", "/auth/signin", credentials).Want(200)
 		s.RetryJobs()
 		e.Code(t, me.Email, "PASSWORD_RESET", "")
-		status := map[bool]int{true: 409, false: 201}[f == nodetest.Unheard] // where Firebase has made the account, they can sign in
+		status := map[bool]int{true: 409, false: 201}[f == nodetest.AnswerLost] // where Firebase has made the account, they can sign in
 		body := map[string]string{"email": newcomer, "password": nodetest.Password}
 		nobody.Call("POST", "/auth/signup", body).Want(status)
 		nobody.Call("POST", "/auth/signin", body).Want(200)

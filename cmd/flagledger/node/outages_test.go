@@ -14,8 +14,8 @@ import (
 	"flagledger/events"
 )
 
-// bound is more than the service waits for any provider, on a machine that is busy.
-const bound = 30 * time.Second
+// longestWait is more than the service waits for any provider, on a machine that is busy.
+const longestWait = 30 * time.Second
 
 // waiting is a call that waits for a provider.
 type waiting struct {
@@ -23,7 +23,7 @@ type waiting struct {
 	reply chan nodetest.Reply
 }
 
-func start(name string, call func() nodetest.Reply) waiting {
+func startCall(name string, call func() nodetest.Reply) waiting {
 	w := waiting{name, make(chan nodetest.Reply, 1)}
 	go func() { w.reply <- call() }()
 	return w
@@ -32,7 +32,7 @@ func start(name string, call func() nodetest.Reply) waiting {
 // refused checks that the call is answered 503 in bounded time.
 func (w waiting) refused(t *testing.T) {
 	t.Helper()
-	if r := <-w.reply; r.Status != 503 || r.Header.Get("Retry-After") == "" || r.Took > bound || strings.Contains(r.Body, "somebody@") {
+	if r := <-w.reply; r.Status != 503 || r.Header.Get("Retry-After") == "" || r.Took > longestWait || strings.Contains(r.Body, "somebody@") {
 		t.Errorf("%s: %v", w.name, r)
 	}
 }
@@ -42,13 +42,13 @@ func othersGoOn(me *nodetest.Client) {
 	me.Service.T.Helper()
 	for range 5 {
 		for _, name := range []string{"enable", "disable"} {
-			if r := me.Attempt("POST", nodetest.FlagPath("k", "/"+name), ""); r.Status != 200 || r.Took > bound {
+			if r := me.Attempt("POST", nodetest.FlagPath("k", "/"+name), ""); r.Status != 200 || r.Took > longestWait {
 				me.Service.T.Errorf("%s: %v", name, r)
 			}
 		}
 		for path, body := range map[string]string{nodetest.FlagPath("k", "/evaluate"): `{"targetingKey":"u"}`, "/api/v1/flags": "", "/api/v1/notifications": ""} {
 			method := map[bool]string{true: "GET", false: "POST"}[body == ""]
-			if r := me.Attempt(method, path, body); r.Status != 200 || r.Took > bound {
+			if r := me.Attempt(method, path, body); r.Status != 200 || r.Took > longestWait {
 				me.Service.T.Errorf("%s: %v", path, r)
 			}
 		}
@@ -108,7 +108,7 @@ func TestOutagesOfStripe(t *testing.T) {
 
 		stripe.Break(f)
 		key := uuid.NewString()
-		call := start("checkout", func() nodetest.Reply {
+		call := startCall("checkout", func() nodetest.Reply {
 			began := time.Now()
 			a := me.Call("POST", checkout, page, "Idempotency-Key", key)
 			return nodetest.Reply{Status: a.Status, Header: a.Header, Body: string(a.Body), Took: time.Since(began)}
@@ -174,7 +174,7 @@ func TestOutagesOfSMTP(t *testing.T) {
 		s.RetryJobs()
 		s.JobsDone()
 		for address, n := range sent() {
-			if f != nodetest.Unheard && n != 1 || n > 1+int(failed) {
+			if f != nodetest.AnswerLost && n != 1 || n > 1+int(failed) {
 				t.Errorf("%d mails to %s, after %d failures", n, address, failed)
 			}
 		}

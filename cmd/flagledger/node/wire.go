@@ -172,7 +172,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.queue, p.log)
-	p.writer, p.reads = commands.NewWriter(begunStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
+	p.writer, p.reads = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
 	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
 	p.sandboxes = &commands.Sandboxes{

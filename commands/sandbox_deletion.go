@@ -9,11 +9,11 @@ import (
 	"flagledger/events"
 )
 
-// SandboxTTL is how long a sandbox that has ended is kept before it is deleted.
-const SandboxTTL = 30 * 24 * time.Hour
+// SandboxKeptAfterEnd is how long a sandbox that has ended is kept before it is deleted.
+const SandboxKeptAfterEnd = 30 * 24 * time.Hour
 
-// SandboxExpiry deletes the sandboxes that ended long ago. Their admins are told before they end and before they are deleted.
-type SandboxExpiry struct {
+// SandboxDeletion deletes the sandboxes that ended long ago. Their admins are told before they end and before they are deleted.
+type SandboxDeletion struct {
 	Writer *Writer
 	// Sandboxes lists the sandboxes that end, with their ends. It may miss one that was created just now.
 	Sandboxes interface {
@@ -30,7 +30,7 @@ const maxSettled = 500
 
 // Run does what is due, and may be repeated: where one sandbox fails, the others are done all the same. No sandbox is deleted unless its admins were told
 // three days before, however late that was.
-func (e *SandboxExpiry) Run(ctx context.Context) error {
+func (e *SandboxDeletion) Run(ctx context.Context) error {
 	given, err := e.Notices.Given(ctx)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (e *SandboxExpiry) Run(ctx context.Context) error {
 
 // settle deletes a sandbox whose admins have been told so, and drops what is kept of one that is deleted. Of one that ends at another time now, or not
 // at all, it drops the notice.
-func (e *SandboxExpiry) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
+func (e *SandboxDeletion) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
 	var tenant Tenant
 	var err error
 	if n.deletionDue(now) {
@@ -88,18 +88,18 @@ func (e *SandboxExpiry) settle(ctx context.Context, n SandboxNoticeGiven, now ti
 }
 
 // tell notifies the admins of a sandbox and has the notice mailed to them. The notifications come first: repeated, they change nothing.
-func (e *SandboxExpiry) tell(ctx context.Context, n SandboxNoticeGiven) error {
+func (e *SandboxDeletion) tell(ctx context.Context, n SandboxNoticeGiven) error {
 	tenant, err := ReadTenant(ctx, e.Writer, n.TenantID)
 	if err != nil || !tenant.Exists {
 		return err
 	}
-	if err := e.Notifications.SandboxEnds(ctx, tenant, n); err != nil {
+	if err := e.Notifications.TellSandboxNotice(ctx, tenant, n); err != nil {
 		return err
 	}
 	return e.Notices.Give(ctx, n, tenant.Admins())
 }
 
-// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxTTL ago or earlier. Any other tenant stays as it is.
+// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxKeptAfterEnd ago or earlier. Any other tenant stays as it is.
 type DeleteEndedSandbox struct {
 	TenantRef
 	EndsAt time.Time
@@ -108,7 +108,7 @@ type DeleteEndedSandbox struct {
 
 func (c DeleteEndedSandbox) decide(t Tenant) ([]events.Fact, error) {
 	end := t.Subscription.SandboxEnd(t.SandboxEndsAt)
-	if !t.Exists || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxTTL)) {
+	if !t.Exists || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxKeptAfterEnd)) {
 		return nil, nil
 	}
 	return []events.Fact{events.TenantDeleted{}}, nil

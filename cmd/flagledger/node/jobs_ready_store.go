@@ -8,14 +8,14 @@ import (
 	"flagledger/projections/reactions"
 )
 
-// begunStore appends nothing before reactions have begun in the log: no jobs are made from what lies before their first checkpoint.
-type begunStore struct {
+// jobsReadyStore appends nothing before reactions have begun in the log: no jobs are made from what lies before their first checkpoint.
+type jobsReadyStore struct {
 	events.Store
 	reactions *reactions.Reactions
 }
 
 // Append implements events.Store.
-func (s begunStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
+func (s jobsReadyStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
 	if err := s.reactions.Begin(ctx); err != nil {
 		return events.Position{}, fmt.Errorf("%w: reactions cannot begin: %w", events.ErrUnavailable, err)
 	}

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Outside stands between a node and a provider outside, such as Stripe, and fails in the ways that such a provider may.
-type Outside struct {
+// FaultyProvider stands between a node and a provider outside, such as Stripe, and fails in the ways that such a provider may.
+type FaultyProvider struct {
 	URL  string // of an HTTP proxy
 	Addr string
 
@@ -33,15 +33,15 @@ type Fault string
 
 // The ways to fail.
 const (
-	Down    Fault = "down"        // connections break off
-	Hanging Fault = "hanging"     // nothing is answered for 30 s
-	Garbage Fault = "garbage"     // the answer is a page
-	Busy    Fault = "busy"        // 429, or 421 of SMTP
-	Unheard Fault = "answer lost" // what is asked is done, and the connection breaks off before the answer
+	Down       Fault = "down"        // connections break off
+	Hanging    Fault = "hanging"     // nothing is answered for 30 s
+	Garbage    Fault = "garbage"     // the answer is a page
+	Busy       Fault = "busy"        // 429, or 421 of SMTP
+	AnswerLost Fault = "answer lost" // what is asked is done, and the connection breaks off before the answer
 )
 
 // Faults are all ways to fail.
-var Faults = []Fault{Down, Hanging, Garbage, Busy, Unheard}
+var Faults = []Fault{Down, Hanging, Garbage, Busy, AnswerLost}
 
 const (
 	hangsFor    = 30 * time.Second
@@ -49,7 +49,7 @@ const (
 )
 
 // Break makes all further calls fail in a way, until Mend.
-func (o *Outside) Break(f Fault) {
+func (o *FaultyProvider) Break(f Fault) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fault, o.mended = f, make(chan struct{})
@@ -57,7 +57,7 @@ func (o *Outside) Break(f Fault) {
 }
 
 // Mend ends the fault, and the calls that hang.
-func (o *Outside) Mend() {
+func (o *FaultyProvider) Mend() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.fault != "" {
@@ -67,10 +67,10 @@ func (o *Outside) Mend() {
 }
 
 // Failed counts the calls that have failed since Break.
-func (o *Outside) Failed() int64 { return o.failed.Load() }
+func (o *FaultyProvider) Failed() int64 { return o.failed.Load() }
 
 // take counts a call that is to fail, and returns how; empty where there is no fault.
-func (o *Outside) take() (f Fault, mended <-chan struct{}) {
+func (o *FaultyProvider) take() (f Fault, mended <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.fault != "" {
@@ -80,13 +80,13 @@ func (o *Outside) take() (f Fault, mended <-chan struct{}) {
 }
 
 // FaultyHTTP starts a proxy of a provider over HTTP that works until it is broken. It ends with the test.
-func FaultyHTTP(t testing.TB, provider string) *Outside {
+func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 	t.Helper()
 	target, err := url.Parse(provider)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Outside{}
+	o := &FaultyProvider{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as where the caller has given up
@@ -114,7 +114,7 @@ func FaultyHTTP(t testing.TB, provider string) *Outside {
 		case Busy:
 			http.Error(w, "too many requests", http.StatusTooManyRequests)
 			return
-		case Unheard:
+		case AnswerLost:
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			proxy.ServeHTTP(httptest.NewRecorder(), r)
 		case Down:
@@ -130,13 +130,13 @@ func FaultyHTTP(t testing.TB, provider string) *Outside {
 }
 
 // FaultySMTP is FaultyHTTP for a mail server.
-func FaultySMTP(t testing.TB, server string) *Outside {
+func FaultySMTP(t testing.TB, server string) *FaultyProvider {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Outside{Addr: listener.Addr().String()}
+	o := &FaultyProvider{Addr: listener.Addr().String()}
 	var calls sync.WaitGroup
 	calls.Go(func() {
 		for {
@@ -160,7 +160,7 @@ func FaultySMTP(t testing.TB, server string) *Outside {
 	return o
 }
 
-func (o *Outside) serveSMTP(caller net.Conn, server string) {
+func (o *FaultyProvider) serveSMTP(caller net.Conn, server string) {
 	fault, mended := o.take()
 	switch fault {
 	case Down:
@@ -187,7 +187,7 @@ func (o *Outside) serveSMTP(caller net.Conn, server string) {
 		answers, data := bufio.NewReader(provider), false
 		for {
 			line, err := answers.ReadString('\n')
-			if err != nil || data && fault == Unheard {
+			if err != nil || data && fault == AnswerLost {
 				return
 			}
 			data = strings.HasPrefix(line, "354") // the mail follows
