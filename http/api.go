@@ -2,6 +2,7 @@
 package http
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -42,8 +43,10 @@ const (
 
 // Options is what the interface is made of.
 type Options struct {
-	Writer    *commands.Writer
-	Queries   *queries.Queries
+	Writer  *commands.Writer
+	Queries *queries.Queries
+	// Reads is how many reads Queries may make at once; 2 where it is not set.
+	Reads     int
 	Live      Live
 	Changes   Changes
 	Identity  commands.Identity
@@ -88,6 +91,7 @@ type API struct {
 	Options
 	tokens      *tokens
 	limiter     *limit.Limiter
+	shares      shares
 	router      *chi.Mux
 	huma        huma.API
 	durations   *durations
@@ -104,7 +108,7 @@ func New(o Options) *API {
 		o.Features = events.FeaturePlans()
 	}
 	a := &API{
-		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), router: chi.NewMux(),
+		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), shares: newShares(cmp.Or(o.Reads, 2)), router: chi.NewMux(),
 		durations: newDurations(), openStreams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

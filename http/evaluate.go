@@ -14,6 +14,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/http/strictjson"
+	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
 
@@ -79,9 +80,9 @@ func (a *API) readEvaluation(r *http.Request, need access, read func(*evaluation
 	if err := checkMediaType(r); err != nil {
 		return nil, nil, err
 	}
-	e, unread := readEvaluationBody(r)
-	if unread != nil {
-		return nil, nil, unread
+	e, err := a.readEvaluationBody(r, p)
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := a.decodeEvaluation(e, read, schema); err != nil {
 		e.release()
@@ -178,7 +179,7 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*eva
 		return err
 	}
 	defer e.release()
-	result, err := queries.Evaluate(p.tenant, p.environment, pathKey(r, "flagKey"), &e.Context)
+	result, err := a.evaluateFlag(r, p, pathKey(r, "flagKey"), e)
 	if err != nil {
 		return err
 	}
@@ -186,8 +187,21 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*eva
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)
+	e.pause()
 	out.send()
 	return nil
+}
+
+// evaluateFlag evaluates a flag. Where that takes long it begins again in the tenant's turn, so that others do not wait for it.
+func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluationRequest) (snapshot.Result, error) {
+	result, err := queries.EvaluateShort(p.tenant, p.environment, key, &e.Context)
+	if err == nil || !errors.Is(err, snapshot.ErrTooLarge) {
+		return result, err
+	}
+	if err := a.begin(r.Context(), e, p); err != nil {
+		return result, err
+	}
+	return queries.Evaluate(p.tenant, p.environment, key, &e.Context)
 }
 
 // pathKey is the key of a flag in a path, empty where it cannot be one.

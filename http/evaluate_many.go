@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -26,6 +27,10 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
+	if err := a.begin(r.Context(), e, p); err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
 	out := newOutput(w)
 	defer out.release()
 	type failure struct {
@@ -38,12 +43,15 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	sendFull := func() {
 		if len(out.b) >= chunk {
 			began = true
-			out.send()
+			e.send(r.Context(), out)
 		}
 	}
 	out.text(`{"flags":{`)
 	separator := ""
 	for key, answer := range queries.Select(p.tenant, e.flagKeys).Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating) {
+		if e.work.Pace(r.Context()) != nil {
+			panic(http.ErrAbortHandler) // the client has gone
+		}
 		switch {
 		case errors.Is(answer.Err, queries.ErrTooSlow) && began:
 			panic(http.ErrAbortHandler) // the status has been sent: what is left is to break off
@@ -77,7 +85,17 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		out.text("}")
 	}
 	out.text("}")
+	e.pause()
 	out.send()
+}
+
+// send sends what has been gathered. It holds no turn meanwhile: the client may be slow.
+func (e *evaluationRequest) send(ctx context.Context, out *output) {
+	e.pause()
+	out.send()
+	if e.work.Resume(ctx) != nil {
+		panic(http.ErrAbortHandler) // the client has gone
+	}
 }
 
 // ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
@@ -88,7 +106,12 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
+	e.pause()
 	a.catchUp(r, p)
+	if err := a.begin(r.Context(), e, p); err != nil {
+		writeOFREP(w, r, "", err)
+		return
+	}
 	stream, err := a.streamURL(p)
 	if refusal, ok := errors.AsType[*commands.Error](err); err != nil && (!ok || refusal.Kind != commands.Unavailable) { // without one, clients ask from time to time
 		writeOFREP(w, r, "", err)
@@ -102,6 +125,9 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		out.text(`{"flags":[`)
 		separator := ""
 		for key, answer := range flags.Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating) {
+			if e.work.Pace(r.Context()) != nil {
+				panic(http.ErrAbortHandler) // the client has gone
+			}
 			switch {
 			case errors.Is(answer.Err, queries.ErrTooSlow):
 				return evaluated, answer.Err
@@ -150,9 +176,10 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	if !held {
 		out.b = out.b[:0]
-		if _, err := write(chunk, out.send); err != nil {
+		if _, err := write(chunk, func() { e.send(r.Context(), out) }); err != nil {
 			panic(http.ErrAbortHandler)
 		}
 	}
+	e.pause()
 	out.send()
 }

@@ -2,10 +2,12 @@ package http
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"sync"
 
+	"flagledger/http/fair"
 	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
 )
@@ -22,6 +24,9 @@ type evaluationRequest struct {
 	data    []byte // the whole of body
 	limit   io.LimitedReader
 	members map[string]any // memory for the attributes
+
+	held *fair.Turn // of a large body; nil for others
+	work *fair.Turn // of costly work; nil for others
 }
 
 // maxKept is the largest body and answer whose memory is kept for the next request, maxKeptMembers the most attributes.
@@ -32,8 +37,45 @@ const (
 
 var evaluationRequests = sync.Pool{New: func() any { return &evaluationRequest{members: map[string]any{}} }}
 
-// readEvaluationBody reads a request's body. The caller decodes and releases it.
-func readEvaluationBody(r *http.Request) (*evaluationRequest, *problem) {
+// readEvaluationBody reads a request's body, and waits for the tenant's turn where that is large. The caller decodes and releases it. Its error is a problem.
+func (a *API) readEvaluationBody(r *http.Request, p *principal) (*evaluationRequest, error) {
+	if !isLarge(r) {
+		return readEvaluationBody(r)
+	}
+	held, err := enter(r.Context(), a.shares.bodies, p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := readEvaluationBody(r)
+	if err != nil {
+		held.Leave()
+		return nil, err
+	}
+	e.held = held
+	if err := a.begin(r.Context(), e, p); err != nil {
+		e.release()
+		return nil, err
+	}
+	return e, nil
+}
+
+// begin waits for the tenant's turn to do costly work for an evaluation. Its error is a problem.
+func (a *API) begin(ctx context.Context, e *evaluationRequest, p *principal) (err error) {
+	if e.work != nil {
+		return e.work.Resume(ctx)
+	}
+	e.work, err = enter(ctx, a.shares.evaluations, p)
+	return err
+}
+
+// pause gives the turn back while the evaluation waits for something else than a processor.
+func (e *evaluationRequest) pause() {
+	if e.work != nil {
+		e.work.Leave()
+	}
+}
+
+func readEvaluationBody(r *http.Request) (*evaluationRequest, error) {
 	e := evaluationRequests.Get().(*evaluationRequest)
 	e.limit = io.LimitedReader{R: r.Body, N: maxBody}
 	_, err := e.body.ReadFrom(&e.limit)
@@ -54,6 +96,11 @@ func readEvaluationBody(r *http.Request) (*evaluationRequest, *problem) {
 }
 
 func (e *evaluationRequest) release() {
+	e.pause()
+	if e.held != nil {
+		e.held.Leave()
+	}
+	e.held, e.work = nil, nil
 	if cap(e.data) > maxKept || len(e.members) > maxKeptMembers {
 		return
 	}

@@ -142,7 +142,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
-	result, err := queries.Evaluate(p.tenant, p.environment, key, &e.Context)
+	result, err := a.evaluateFlag(r, p, key, e)
 	if err == nil && result.Reason == snapshot.Archived {
 		err = queries.ErrNotFound
 	}
@@ -154,6 +154,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	out := newOutput(w)
 	defer out.release()
 	out.ofrep(key, &result)
+	e.pause()
 	out.send()
 }
 
@@ -182,9 +183,12 @@ func (a *API) readOFREPEvaluation(r *http.Request) (*principal, *evaluationReque
 	if err := checkMediaType(r); err != nil {
 		return nil, nil, err
 	}
-	e, unread := readEvaluationBody(r)
-	if unread != nil {
+	e, err := a.readEvaluationBody(r, p)
+	if unread, ok := errors.AsType[*problem](err); ok && unread.Status == http.StatusBadRequest {
 		return nil, nil, ofrepError{ofrepParseError, unread}
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	err = e.decode(readOFREP)
 	if wrong, ok := errors.AsType[strictjson.FieldError](err); ok {

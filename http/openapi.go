@@ -31,7 +31,8 @@ an ` + "`X-Correlation-ID`" + ` of up to 128 characters too, which stands with t
 
 **Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
 the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after 20 wrong passwords
-or secrets for one account within a quarter of an hour.`
+or secrets for one account within a quarter of an hour. Costly requests (lists, histories, evaluations of many flags, large bodies) of all tenants are carried out
+by turns: one whose turn does not come in 5 s is answered 429, or 503 where the service as a whole is busy.`
 
 // tags are the chapters of the document, in the order in which its page shows them.
 var tags = []*huma.Tag{

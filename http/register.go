@@ -1,13 +1,17 @@
 package http
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/http/fair"
 )
 
 // register adds an operation for those that its access lets in, under its path and the old ones that legacyRoutes has of it.
@@ -37,7 +41,18 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	}
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{g.serve})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := handle(ctx, in)
+		out, err := func() (*O, error) {
+			if op.Method != http.MethodGet || need.who == anyone {
+				return handle(ctx, in)
+			}
+			turn, err := enter(ctx, a.shares.reads, principalOf(ctx))
+			if err != nil {
+				return nil, err
+			}
+			defer turn.Leave()
+			requestOf(ctx).turn = turn
+			return handle(ctx, in)
+		}()
 		if err := withBodyErrors(ctx, err); err != nil {
 			return nil, problemOf(ctx, err)
 		}
@@ -79,11 +94,40 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	ctx = huma.WithValue(ctx, principalKey{}, p)
+	if g.body != nil && isLarge(r) {
+		leave, err := g.readLarge(r, p)
+		if err != nil {
+			writeProblem(w, r, problemOf(r.Context(), err))
+			return
+		}
+		defer leave()
+	}
 	if bearsKey {
 		g.api.once(ctx, p, handle)
 		return
 	}
 	handle(ctx)
+}
+
+// readLarge reads a large body into memory and waits until its tenant may make a change with one. Its error is a problem.
+func (g *guard) readLarge(r *http.Request, p *principal) (leave func(), err error) {
+	held, err := enter(r.Context(), g.api.shares.bodies, p)
+	if err != nil {
+		return nil, err
+	}
+	body, err := wholeBody(r)
+	if err == nil {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var turn *fair.Turn
+		if turn, err = enter(r.Context(), g.api.shares.changes, p); err == nil {
+			return func() {
+				turn.Leave()
+				held.Leave()
+			}, nil
+		}
+	}
+	held.Leave()
+	return nil, err
 }
 
 func (g *guard) readBody(ctx huma.Context, next func(huma.Context)) {

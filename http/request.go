@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
+	"flagledger/http/fair"
 )
 
 // The names of headers as net/http keeps them.
@@ -42,6 +43,7 @@ type request struct {
 	credential *credential // of the token that the request bears
 	refusal    error       // why it bears none that holds, or its caller may not make it any more
 
+	turn  *fair.Turn        // of a read; nil for others
 	once  *commands.Once    // nil without an Idempotency-Key
 	wrong map[string]string // what of the body does not fit its schema, by field
 }

@@ -21,6 +21,15 @@ func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key st
 	return flag.Evaluate(environment.ID, c)
 }
 
+// EvaluateShort is Evaluate for as long as it takes some 200 µs at most. Beyond that it ends with snapshot.ErrTooLarge.
+func EvaluateShort(tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context) (snapshot.Result, error) {
+	flag, ok := tenant.Flag(key)
+	if !ok {
+		return snapshot.Result{}, ErrNotFound
+	}
+	return flag.EvaluateShort(environment.ID, c)
+}
+
 // Evaluated is the result of one of many flags, or the error of its evaluation.
 type Evaluated struct {
 	snapshot.Result

@@ -58,6 +58,15 @@ var (
 
 // Evaluate returns what the flag serves in an environment, without allocating. The error is a *NoUnitError or ErrTooLarge.
 func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
+	return f.evaluate(environmentID, c, maxEffort)
+}
+
+// EvaluateShort is Evaluate for as long as comparing takes some 200 µs at most: beyond that the error is ErrTooLarge.
+func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
+	return f.evaluate(environmentID, c, shortEffort)
+}
+
+func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	e := f.environment(environmentID)
 	switch {
@@ -71,7 +80,6 @@ func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	r.Enabled, r.Reason = true, Fallthrough
 	if t := e.targeting; t != nil {
 		r.HasRules = len(t.rules) > 0
-		left := maxEffort
 		for i := range t.rules {
 			rule := &t.rules[i]
 			matched := rule.matches(c, &left)

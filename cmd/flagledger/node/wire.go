@@ -244,7 +244,7 @@ func (p *parts) api() *http.API {
 	superUsers := commands.NewSuperUsers(p.SuperUsers)
 	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.people, People: p.live, SuperUsers: superUsers, Now: p.Now, Log: p.log}
 	return http.New(http.Options{
-		Writer: p.writer, Queries: p.reads, Live: p.live, Changes: p.live,
+		Writer: p.writer, Queries: p.reads, Reads: max(1, int(p.pool.Config().MaxConns)/2), Live: p.live, Changes: p.live,
 		Identity: p.identity, SignIn: signIn, Tenancies: p.tenancies,
 		Sandboxes: p.sandboxes, Links: p.links,
 		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.reads, SignIn: signIn, Sandboxes: p.sandboxes},

@@ -1,0 +1,169 @@
+package fair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// work enters, works in small steps for so long, and leaves. It returns when it was done, since the test began.
+func work(t *testing.T, q *Queue, tenant string, began time.Time, steps int, step time.Duration) time.Duration {
+	t.Helper()
+	turn, err := q.Enter(t.Context(), tenant)
+	if err != nil {
+		t.Errorf("%s: %v", tenant, err)
+		return 0
+	}
+	defer turn.Leave()
+	for range steps {
+		time.Sleep(step)
+		if err := turn.Pace(t.Context()); err != nil {
+			t.Errorf("%s: %v", tenant, err)
+		}
+	}
+	return time.Since(began)
+}
+
+func TestATenantWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 1, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour})
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 40 {
+			all.Go(func() { work(t, q, "much", began, 5000, time.Millisecond) })
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		for range 10 {
+			from := time.Now()
+			if took := work(t, q, "little", from, 1, time.Millisecond); took > 2*quantum+time.Millisecond {
+				t.Errorf("it took %v", took)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		all.Wait()
+		if took := time.Since(began); took > 201*time.Second {
+			t.Errorf("all of it took %v: the slot was idle", took)
+		}
+		if len(q.tenants) != 0 {
+			t.Errorf("the queue is idle and knows %d tenants", len(q.tenants))
+		}
+	})
+}
+
+func TestTenantsShareTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 1, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour})
+		began := time.Now()
+		done := map[string]*time.Duration{"long": new(time.Duration), "short": new(time.Duration)}
+		var all sync.WaitGroup
+		all.Go(func() { *done["long"] = work(t, q, "long", began, 1000, time.Millisecond) })
+		all.Go(func() {
+			for range 10 {
+				*done["short"] = work(t, q, "short", began, 50, time.Millisecond)
+			}
+		})
+		all.Wait()
+		// Half a second of work each takes a second together; then the long one is alone.
+		if short, long := *done["short"], *done["long"]; short < 900*time.Millisecond || short > 1150*time.Millisecond || long > 1510*time.Millisecond {
+			t.Errorf("they were done after %v and %v", short, long)
+		}
+	})
+}
+
+func TestWorkOfOneTenantComesInItsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 2, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour})
+		var done []int
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() {
+				turn, _ := q.Enter(t.Context(), "a")
+				defer turn.Leave()
+				time.Sleep(10 * time.Millisecond)
+				done = append(done, i)
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		if got := fmt.Sprint(done); got != "[0 1 2 3 4]" {
+			t.Errorf("it was done in the order %s", got)
+		}
+	})
+}
+
+func TestBoundsOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 2, Each: 1, PerTenant: 3, Waiting: 5, Patience: 5 * time.Second})
+		enter := func(tenant string, want error) {
+			t.Helper()
+			if _, err := q.Enter(t.Context(), tenant); !errors.Is(err, want) {
+				t.Errorf("%s is answered %v, want %v", tenant, err, want)
+			}
+		}
+		a, _ := q.Enter(t.Context(), "a")
+		b, _ := q.Enter(t.Context(), "b")
+		waited := make([]error, 5)
+		var all sync.WaitGroup
+		for i, tenant := range []string{"a", "a", "a", "c", "b"} {
+			all.Go(func() { _, waited[i] = q.Enter(t.Context(), tenant) })
+			synctest.Wait()
+		}
+		enter("a", ErrTenantBusy) // three wait
+		enter("b", ErrNodeBusy)   // five wait
+		all.Wait()
+		if got, want := fmt.Sprint(waited), fmt.Sprint([]error{ErrTenantBusy, ErrTenantBusy, ErrTenantBusy, ErrNodeBusy, ErrTenantBusy}); got != want {
+			t.Errorf("those that waited too long are answered %s", got)
+		}
+		a.Leave()
+		a.Leave()
+		b.Leave()
+		enter("a", nil)
+		enter("b", nil)
+	})
+}
+
+func TestWorkThatGivesItsSlotBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 1, Each: 1, PerTenant: 3, Waiting: 5, Patience: time.Hour})
+		first, _ := q.Enter(t.Context(), "a")
+		first.Leave() // while it writes to its client
+		second, _ := q.Enter(t.Context(), "a")
+		var order []string
+		go func() {
+			turn, _ := q.Enter(t.Context(), "a")
+			order = append(order, "third")
+			turn.Leave()
+		}()
+		synctest.Wait()
+		go func() {
+			if err := first.Resume(t.Context()); err != nil {
+				t.Error(err)
+			}
+			order = append(order, "first")
+			first.Leave()
+		}()
+		synctest.Wait()
+		gone, goAway := context.WithCancel(t.Context())
+		go func() {
+			if _, err := q.Enter(gone, "a"); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		goAway()
+		synctest.Wait()
+		second.Leave()
+		synctest.Wait()
+		if got := fmt.Sprint(order); got != "[first third]" {
+			t.Errorf("they went on in the order %s", got)
+		}
+		if len(q.tenants) != 0 || len(q.queued) != 0 || q.waiting.Load() != 0 || q.free != 1 {
+			t.Errorf("the queue is left as %+v", q)
+		}
+	})
+}
