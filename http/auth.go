@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -128,7 +129,7 @@ func (a *API) createAccount(ctx context.Context, email, password, displayName st
 	if commands.KindOf(err) != commands.Conflict {
 		return session, err
 	}
-	guess := a.limitGuesses(ctx, "person "+strings.TrimSpace(email), func() (err error) {
+	guess := a.limitGuesses(ctx, "person "+cmp.Or(commands.AddressKey(strings.TrimSpace(email)), email), func() (err error) {
 		session, err = a.Identity.SignIn(ctx, email, password)
 		return err
 	})

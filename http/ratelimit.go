@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -18,6 +19,7 @@ import (
 func (a *API) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
+		req.received = r
 		req.credential, req.refusal = a.bearer(r)
 		left := a.count(r, req)
 		left.Show(req.answer)
@@ -44,8 +46,26 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 	case req.refusal != nil:
 		return a.limiter.Address(r)
 	default:
-		return a.limiter.Tenant(a.countedTenant(req.credential, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader))))
+		tenantID, plan := a.countedTenant(req.credential, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader)))
+		if req.credential.machine != nil {
+			return a.limiter.Tenant(tenantID, plan)
+		}
+		userID := req.credential.claims.UserID
+		return a.limiter.Person(userID, a.bestPlan(userID), tenantID, plan)
 	}
+}
+
+// bestPlan is the plan among those of a person's tenants that gives the most requests, and else the free one.
+func (a *API) bestPlan(userID string) events.Plan {
+	best, now := events.FreePlan, a.Now()
+	for _, id := range a.Live.TenantsOf(userID) {
+		if tenant, ok := a.Live.Tenant(id); ok {
+			if plan := tenant.Plan(now); a.limiter.RequestsPerMinute(plan) > a.limiter.RequestsPerMinute(best) {
+				best = plan
+			}
+		}
+	}
+	return best
 }
 
 // countedTenant is the tenant that a request counts for, and its plan: a machine's own; for a person the one that the path or header names, if they are a
@@ -92,17 +112,30 @@ func signsIn(path string) bool {
 	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")
 }
 
-// limitGuesses tries a secret for an account, unless too many wrong ones were tried for it lately. An account that does not exist is treated alike.
+// limitGuesses tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it
+// first waits for its turn, for a few seconds. An account that does not exist is treated alike.
 func (a *API) limitGuesses(ctx context.Context, account string, try func() error) error {
-	left := a.limiter.Guess(account)
+	network := a.limiter.Network(requestOf(ctx).received)
+	left, wait := a.limiter.Guess(account, network)
 	if left.Exceeded {
 		left.Show(requestOf(ctx).answer)
 		return tooManyRequests(left)
 	}
+	if wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			a.limiter.Unguess(account, network)
+			return ctx.Err()
+		}
+	}
 	err := try()
 	refused, _ := errors.AsType[*problem](err)
-	if commands.KindOf(err) != commands.Unauthenticated && (refused == nil || refused.Status != http.StatusUnauthorized) {
-		a.limiter.GuessedRight(account)
+	switch {
+	case err == nil:
+		a.limiter.GuessedRight(account, network)
+	case commands.KindOf(err) != commands.Unauthenticated && (refused == nil || refused.Status != http.StatusUnauthorized):
+		a.limiter.Unguess(account, network)
 	}
 	return err
 }

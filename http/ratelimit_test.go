@@ -148,7 +148,7 @@ func TestSigningInHasALimitOfItsOwn(t *testing.T) {
 
 func TestGuessing(t *testing.T) {
 	a, clock := newAPIWithClock(anonymous(1000))
-	req := &request{answer: http.Header{}, serviceLog: a.Log}
+	req := &request{answer: http.Header{}, serviceLog: a.Log, received: httptest.NewRequest("POST", "/", nil)}
 	ctx := context.WithValue(t.Context(), requestKey{}, req)
 	tried := 0
 	guess := func(account string, result error) error {
@@ -185,6 +185,11 @@ func TestGuessing(t *testing.T) {
 	if err := guess("person you@example.com", nil); err != nil {
 		t.Errorf("another is refused: %v", err)
 	}
+	req.received.RemoteAddr = "[2001:db8::1]:4711"
+	if err := guess("person me@example.com", nil); err != nil {
+		t.Errorf("the owner is refused, who comes from elsewhere: %v", err)
+	}
+	req.received.RemoteAddr = "192.0.2.1:4711"
 	*clock = clock.Add(time.Minute)
 	if err := guess("person me@example.com", nil); err != nil {
 		t.Errorf("refused when it is over: %v", err)

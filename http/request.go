@@ -36,8 +36,9 @@ type request struct {
 	correlation string
 	reason      string
 	url         *url.URL
-	publicURL   string      // of the service
-	answer      http.Header // of the answer
+	publicURL   string        // of the service
+	answer      http.Header   // of the answer
+	received    *http.Request // as the limit was asked for it
 	serviceLog  *slog.Logger
 
 	credential *credential // of the token that the request bears

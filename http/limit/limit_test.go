@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -148,26 +149,93 @@ func TestAFloodOfAddresses(t *testing.T) {
 
 func TestGuesses(t *testing.T) {
 	l, clock := newLimiter(1)
+	here, there := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::")
 	for range 100 {
-		l.Guess("person me@example.com")
-		l.GuessedRight("person me@example.com")
+		l.Guess("person me@example.com", here)
+		l.GuessedRight("person me@example.com", here)
 	}
 	for i := range maxGuesses {
-		if left := l.Guess("person me@example.com"); left.Exceeded || left.Remaining != maxGuesses-i-1 {
-			t.Fatalf("guess %d: %+v", i, left)
+		if left, wait := l.Guess("person me@example.com", here); left.Exceeded || left.Remaining != maxGuesses-i-1 || wait != 0 {
+			t.Fatalf("guess %d: %+v after %v", i, left, wait)
 		}
 	}
 	*clock = clock.Add(14 * time.Minute)
-	if left := l.Guess("person me@example.com"); !left.Exceeded || left.Reset != 60 {
+	if left, _ := l.Guess("person me@example.com", here); !left.Exceeded || left.Reset != 60 {
 		t.Errorf("one guess more: %+v", left)
 	}
-	if l.Guess("person you@example.com").Exceeded {
+	if left, wait := l.Guess("person me@example.com", there); left.Exceeded || wait != 0 {
+		t.Error("another network is refused")
+	}
+	if left, _ := l.Guess("person you@example.com", here); left.Exceeded {
 		t.Error("another account is refused")
 	}
 	*clock = clock.Add(time.Minute)
-	if l.Guess("person me@example.com").Exceeded {
+	if left, _ := l.Guess("person me@example.com", here); left.Exceeded {
 		t.Error("refused in the next window")
 	}
+}
+
+// Very many wrong guesses from everywhere slow an account's sign-in, and do not shut it.
+func TestGuessesFromManyNetworks(t *testing.T) {
+	const account = "person me@example.com"
+	l, clock := newLimiter(1)
+	*clock = clock.Add(time.Hour)
+	network := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
+	own := netip.MustParseAddr("192.0.2.1")
+	l.Guess(account, own)
+	l.GuessedRight(account, own)
+	for i := range maxAccountGuesses {
+		if left, wait := l.Guess(account, network(i/10)); left.Exceeded || wait != 0 {
+			t.Fatalf("guess %d: %+v after %v", i, left, wait)
+		}
+	}
+	for second := range 3 {
+		for i := range 20 { // networks that have guessed before
+			left, wait := l.Guess(account, network(i))
+			if want := time.Duration(i) * time.Second; second == 0 && i < maxTurns && (left.Exceeded || wait != want) {
+				t.Errorf("turn %d is in %v, want %v: %+v", i, wait, want, left)
+			} else if (second > 0 || i >= maxTurns) && (!left.Exceeded || left.Reset != maxTurns-second) {
+				t.Errorf("after all turns were given out: %+v", left)
+			}
+		}
+		if left, wait := l.Guess(account, own); left.Exceeded || wait != 0 {
+			t.Errorf("from the owner's network: %+v after %v", left, wait)
+		}
+		if left, wait := l.Guess(account, network(1000+second)); left.Exceeded || wait != 0 {
+			t.Errorf("from a network that never guessed: %+v after %v", left, wait)
+		}
+		*clock = clock.Add(time.Second)
+	}
+	if left, wait := l.Guess("person you@example.com", network(0)); left.Exceeded || wait != 0 {
+		t.Errorf("another account: %+v after %v", left, wait)
+	}
+	*clock = clock.Add(maxTurns * time.Second)
+	if left, wait := l.Guess(account, network(1)); left.Exceeded || wait != 0 {
+		t.Errorf("later: %+v after %v", left, wait)
+	}
+}
+
+func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
+	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.StandardPlan: 15}, Anonymous: 1, Auth: 1}, nil, time.Now)
+	call := func(person string, best events.Plan, tenant string, plan events.Plan, limit, remaining int) {
+		t.Helper()
+		b := l.Person(person, best, tenant, plan)
+		if exceeded := remaining < 0; b.max != limit || b.Remaining != max(remaining, 0) || b.Exceeded != exceeded {
+			t.Errorf("%s calls %s: %+v", person, tenant, b)
+		}
+	}
+	for i := range 10 {
+		call("ada", events.FreePlan, fmt.Sprint("t", i%4), events.FreePlan, 10, 9-i)
+	}
+	call("ada", events.FreePlan, "t5", events.FreePlan, 10, -1)
+	call("bob", events.FreePlan, "t5", events.FreePlan, 10, 9) // of which ada's refused call took none
+	for i := range 10 {
+		call("cy", events.StandardPlan, "s", events.FreePlan, 10, 9-i)
+	}
+	for range 20 {
+		call("cy", events.StandardPlan, "s", events.FreePlan, 10, -1) // which takes nothing of their own
+	}
+	call("cy", events.StandardPlan, "p", events.StandardPlan, 15, 4)
 }
 
 func TestPeekDoesNotCount(t *testing.T) {
@@ -200,6 +268,15 @@ func BenchmarkLimiter(b *testing.B) {
 			})
 		})
 	}
+	b.Run("person", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			h := http.Header{}
+			for pb.Next() {
+				l.Person(tenants[0], events.FreePlan, tenants[1+rand.IntN(len(tenants)-1)], events.FreePlan).Show(h)
+			}
+		})
+	})
 	b.Run("address", func(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {

@@ -57,6 +57,16 @@ func (ws *windows[K]) take(key K, allowed rate, now uint32) Budget {
 	return w.take(allowed, now, ws.seconds)
 }
 
+// holds reports whether a key has been counted in its current window.
+func (ws *windows[K]) holds(key K, now uint32) bool {
+	w, ok := ws.byKey.Load(key)
+	if !ok {
+		return false
+	}
+	began, count := split(w.state.Load())
+	return count > 0 && int32(now-began) < int32(ws.seconds)
+}
+
 // giveBack undoes a take of just now.
 func (ws *windows[K]) giveBack(key K) {
 	if w, ok := ws.byKey.Load(key); ok {
