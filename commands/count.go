@@ -13,7 +13,12 @@ const countMargin = 1000
 // its turn until release, and for the snapshot to hold all that was appended: so a node never passes the bound by itself, and each further node by
 // one at most. Errors are *Error: TooMany where the turn did not come in 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
-	if n = count(); n < bound-countMargin {
+	return w.countUpTo(ctx, things, bound, countMargin, count)
+}
+
+// countUpTo is Count with the margin below the bound where exact counting begins.
+func (w *Writer) countUpTo(ctx context.Context, things string, bound, margin int, count func() int) (n int, release func(), err error) {
+	if n = count(); n < bound-margin {
 		return n, func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

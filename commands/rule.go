@@ -20,8 +20,9 @@ const (
 	maxAttribute  = 200
 	maxRegexp     = 1000
 	maxRegexps    = 10_000 // the sum of rules.RegexpSize: 1 or 2 MB of memory, and bounded time to match
-	// maxServed bounds the JSON of all rules. If all of them change at once, one event must hold the old and the new ones, their order, and metadata.
-	maxServed = (events.MaxEventBytes - 16<<10) / 2
+	// maxServed bounds the JSON of an environment's rules. If all of them change at once, one event must hold the old and the new ones, their order, and
+	// metadata.
+	maxServed = 384 << 10
 )
 
 var operatorNames = func() string {
@@ -71,7 +72,7 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 	for i, r := range c.Rules[:min(len(c.Rules), maxRules)] {
 		after = append(after, check.rule(place("rules", i), r, before, after))
 	}
-	check.size("rules", after)
+	check.size("rules", before, after)
 	if c.Fallthrough != nil {
 		same := events.StoredEqual(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
 		check.wrong.check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
@@ -83,7 +84,7 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 	if change.Empty() {
 		return nil, nil
 	}
-	return []events.Fact{change}, nil
+	return f.bounded(change)
 }
 
 // applyRules returns the list of rules after a change.
@@ -105,14 +106,13 @@ func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
 	}
 	check := ruleCheck{wrong: fields{}, flag: &f}
 	before, after := f.FallthroughIn(c.Environment.ID), check.fallthroughServe("serve", c)
-	check.size("serve", after)
 	if err := check.wrong.err(); err != nil {
 		return nil, err
 	}
 	if events.StoredEqual(before, after) {
 		return nil, nil
 	}
-	return []events.Fact{events.FallthroughChanged{Environment: c.Environment, From: before, To: after}}, nil
+	return f.bounded(events.FallthroughChanged{Environment: c.Environment, From: before, To: after})
 }
 
 // FallthroughIn returns what the flag serves in an environment if no rule matches, nil if it is not set.
@@ -204,8 +204,14 @@ func (c *ruleCheck) attribute(at, name string) {
 
 // value returns what is wrong with a value of a condition, which is well-formed JSON, or nil.
 func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
-	if err := rules.CheckValue(kind, value); err != nil || kind != rules.Pattern {
+	if err := rules.CheckValue(kind, value); err != nil {
 		return err
+	}
+	if !numbersFit(value) {
+		return errors.New(unfitNumber)
+	}
+	if kind != rules.Pattern {
+		return nil
 	}
 	pattern, err := rules.ReadText(value)
 	if err != nil {
@@ -304,8 +310,11 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 	c.wrong.check(total > 0, at, "needs weights that add up to more than 0")
 }
 
-// size checks that a value takes at most maxServed bytes in a fact.
-func (c *ruleCheck) size(at string, v any) {
-	stored, err := events.Marshal(v)
-	c.wrong.check(err == nil && len(stored) <= maxServed, at, "takes %d bytes as JSON; at most %d", len(stored), maxServed)
+// size checks that rules take at most maxServed bytes in a fact, or no more than those before, which an earlier release may have taken.
+func (c *ruleCheck) size(at string, before, after []events.Rule) {
+	stored, err := events.Marshal(after)
+	if err == nil && len(stored) > maxServed {
+		was, _ := events.Marshal(before)
+		c.wrong.check(len(stored) <= len(was), at, "takes %d bytes as JSON; at most %d", len(stored), maxServed)
+	}
 }

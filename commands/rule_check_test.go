@@ -103,15 +103,15 @@ func TestValuesAreOfTheKindThatTheOperatorTakes(t *testing.T) {
 		rules.Scalar:  {`""`, `"a"`, `"<&>"`, `0`, `-1.50`, `1e2`, `9007199254740993`, `true`, `false`},
 		rules.Text:    {`""`, `"a"`, `"1"`, `"\u00e9"`},
 		rules.Pattern: {`""`, `"^a+$"`, `"\\d{1,3}"`, `"(?i)x"`},
-		rules.Number:  {`0`, `-1.50`, `1e2`, `-0`, `9007199254740993`, `1e-999`, `-1e999`},
+		rules.Number:  {`0`, `-1.50`, `1e2`, `-0`, `9007199254740993`, `1e-999`, `-1e308`},
 		rules.Time:    {`"2026-03-14T15:09:26Z"`, `"2026-03-14T15:09:26.535897+05:30"`},
 		rules.Version: {`"1.2.3"`, `"1.2.3-beta.1+build"`},
 	}
 	others := map[rules.Kind][]string{
-		rules.Scalar:  {`null`, `{}`, `[]`, `[1]`},
+		rules.Scalar:  {`null`, `{}`, `[]`, `[1]`, `1e999`},
 		rules.Text:    {`null`, `1`, `true`, `{}`, `[]`},
 		rules.Pattern: {`null`, `1`, `"("`, `"a{1001}"`, `"(?=a)"`, `"\\C"`, `{}`},
-		rules.Number:  {`null`, `"1"`, `true`, `{}`, `[]`},
+		rules.Number:  {`null`, `"1"`, `true`, `{}`, `[]`, `-1e999`},
 		rules.Time:    {`null`, `1`, `""`, `"2026-03-14"`, `"2026-03-14T15:09:26"`, `"14 March"`, `"2026-03-14T5:09:26Z"`, `"2026-02-30T00:00:00Z"`, `true`},
 		rules.Version: {`null`, `1`, `""`, `"1.2"`, `"v1.2.3"`, `"1.2.03"`, `1.2`, `{}`},
 	}

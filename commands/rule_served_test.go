@@ -88,7 +88,7 @@ func TestSetFallthrough(t *testing.T) {
 	}
 	ofText := created(func(f *events.FlagCreated) { f.Type, f.DefaultValue = events.StringFlag, raw(`""`) })
 	when(t, []events.Fact{ofText}, SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{Value: raw(`"` + strings.Repeat("x", maxServed) + `"`)}}).
-		refused(Invalid, "serve")
+		refused(Conflict)
 }
 
 func TestAVariationThatIsServedStays(t *testing.T) {

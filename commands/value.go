@@ -43,7 +43,33 @@ func checkValue(wrong fields, field string, t events.FlagType, value json.RawMes
 		wrong.check(first == '-' || first >= '0' && first <= '9', field, "must be a number: the flag is of type number")
 		wrong.check(err == nil && !math.IsInf(f, 0), field, "must be a number that fits 64-bit floating point")
 	case events.JSONFlag:
+		wrong.check(numbersFit(value), field, unfitNumber)
 	}
+}
+
+const unfitNumber = "must hold no number beyond 64-bit floating point"
+
+// numbersFit reports whether all numbers in well-formed JSON are within the range of a float64.
+func numbersFit(value json.RawMessage) bool {
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '"':
+			for i++; i < len(value) && value[i] != '"'; i++ {
+				if value[i] == '\\' {
+					i++
+				}
+			}
+		case c >= '0' && c <= '9':
+			begin := i
+			for i+1 < len(value) && bytes.IndexByte([]byte("0123456789.eE+-"), value[i+1]) >= 0 {
+				i++
+			}
+			if f, _ := strconv.ParseFloat(string(value[begin:i+1]), 64); math.IsInf(f, 0) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // compact drops the white space around JSON's tokens and changes nothing else.

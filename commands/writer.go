@@ -42,7 +42,9 @@ type Writer struct {
 
 	// Guard, if set, tells why a tenant takes no changes, nil where it does. Commands that are exempt do not ask it.
 	Guard func(tenantID string) error
-	now   func() time.Time
+	// FlagBytes, if set, tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytes.
+	FlagBytes func(tenantID string) (used, bound int)
+	now       func() time.Time
 
 	states  *states // nil where none are kept
 	streams *gate
@@ -176,11 +178,16 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		batch := batchOf(facts, ids, events.Metadata{
 			Time: w.now().UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
 		})
+		release, err := w.reserveBytes(ctx, cmd.tenant(), flagGrowth(&s, facts))
+		if err != nil {
+			return s, outcome{last: last, names: last.family()}, err
+		}
 		position, err := w.store.Append(ctx, stream, last.revision, batch)
 		for err != nil && retry.wait(ctx, err) {
 			mayBeRepeated = ids != nil
 			position, err = w.store.Append(ctx, stream, last.revision, batch)
 		}
+		release()
 		switch {
 		case errors.Is(err, events.ErrConflict):
 			fromMemory = false

@@ -166,6 +166,7 @@ func TestCreatingFlags(t *testing.T) {
 				}
 			}
 			me.Call("POST", "/api/v1/flags", `{"key":"huge","type":"number","defaultValue":1e999}`).Refused(422, "defaultValue")
+			me.Call("POST", "/api/v1/flags", `{"key":"huge","type":"json","flag_variations":[{"name":"a","value":{"a":[1e999999999]}}]}`).Refused(422, "flag_variations[0].value")
 		},
 		"tags are a set": func(t *testing.T, me *nodetest.Client) {
 			a := me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean","tags":["b","a","b"]}`).Want(201)

@@ -46,7 +46,7 @@ type platformUserOutput struct {
 // platformTenantBody is a tenant as those see it who run the platform.
 type platformTenantBody struct {
 	TenantBody
-	Usage  usageBody `json:"usage" doc:"Evaluations up to five seconds ago"`
+	Usage  UsageBody `json:"usage" doc:"Evaluations up to five seconds ago"`
 	Active bool      `json:"active" doc:"false for one that has been deleted" example:"true"`
 }
 
@@ -105,7 +105,7 @@ type platformRoleBody struct {
 func (a *API) listAllTenants(ctx context.Context, in *PageInput) (*listOutput[platformTenantBody], error) {
 	list, err := a.Queries.PlatformTenants(ctx, in.page())
 	return listed(ctx, *in, list, err, func(t queries.PlatformTenant) platformTenantBody {
-		return platformTenantBody{TenantBody: a.showTenant(t.Tenant), Usage: usageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
+		return platformTenantBody{TenantBody: a.showTenant(t.Tenant), Usage: UsageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
 	})
 }
 

@@ -226,9 +226,9 @@ func TestRulesThatAreRefused(t *testing.T) {
 			large := func(n int) string {
 				return `{"rules":[` + rule(many(1, condition(`["`+strings.Repeat("x", n)+`"]`))) + `]}`
 			}
-			me.SetRules("k", large(515_000)).Want(200)
-			me.SetRules("k", large(515_500)).Want(200)
-			me.SetRules("k", large(516_096)).Refused(422, "rules")
+			me.SetRules("k", large(392_000)).Want(200)
+			me.SetRules("k", large(392_500)).Want(200)
+			me.SetRules("k", large(393_216)).Refused(422, "rules")
 			me.SetRules("k", large(1<<20)).Refused(400)
 		},
 	}.Run(t)

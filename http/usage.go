@@ -3,28 +3,46 @@ package http
 import (
 	"context"
 
+	"flagledger/commands"
 	"flagledger/projections/snapshot"
 )
 
-type usageBody struct {
+// UsageBody is what a tenant has and uses.
+type UsageBody struct {
 	Flags       int   `json:"flags" example:"12"`
 	Evaluations int64 `json:"evaluations" doc:"Of the calendar month in UTC: one for each flag that a call evaluated" example:"184203"`
 	Users       int   `json:"users" doc:"Members; who was invited and has not signed in yet is none" example:"3"`
 }
 
-type usageOutput struct{ Body usageBody }
+// tenantUsage is the usage as the tenant itself sees it.
+type tenantUsage struct {
+	UsageBody
+	Bytes  int         `json:"bytes" doc:"Of all flags together, about as they are as JSON: names, texts, tags, values, variations, and the rules of all environments" example:"48211"`
+	Limits usageLimits `json:"limits"`
+}
+
+type usageLimits struct {
+	Flags             int `json:"flags" doc:"How many flags the tenant may have" example:"20000"`
+	Bytes             int `json:"bytes" doc:"How many bytes they may have together, by plan" example:"16777216"`
+	RequestsPerMinute int `json:"requestsPerMinute" doc:"By plan, on each node" example:"1200"`
+}
+
+type usageOutput struct{ Body tenantUsage }
 
 func (a *API) addUsage() {
 	usage := operation("GET", "/api/v1/tenants/{tenantId}/usage", "get-usage", "Tenants", "How much a tenant has and uses")
-	usage.Description = "The evaluations that this node answered are counted to the last; those of other nodes may come up to five seconds later."
+	usage.Description = "The evaluations that this node answered are counted to the last; those of other nodes may come up to five seconds later. " +
+		"A change by which the flags would grow beyond `limits` is answered with 409; one by which they shrink never is."
 	register(a, access{who: viewer}, usage, func(ctx context.Context, _ *TenantPath) (*usageOutput, error) {
 		body, err := a.usage(ctx, principalOf(ctx).tenant)
 		return &usageOutput{body}, err
 	})
 }
 
-func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body usageBody, err error) {
+func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body tenantUsage, err error) {
 	body.Flags, body.Users = tenant.Size()
+	body.Bytes, body.Limits.Bytes = a.Writer.FlagBytes(tenant.ID())
+	body.Limits.Flags, body.Limits.RequestsPerMinute = commands.MaxFlags, a.limiter.RequestsPerMinute(tenant.Plan(a.Now()))
 	body.Evaluations, err = a.Meter.Evaluations(ctx, tenant.ID())
 	return body, err
 }

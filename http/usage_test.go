@@ -1,16 +1,21 @@
 package http_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
+	"flagledger/http/limit"
 )
 
 // usage is what a call for it shows.
 func usage(c *nodetest.Client) (flags, evaluations, users int) {
 	c.Service.T.Helper()
 	a := c.Call("GET", "/api/v1/tenants/"+c.Tenant+"/usage", nil).Want(200)
-	nodetest.Members(c.Service.T, "usage", a.Object(), "flags", "evaluations", "users")
+	nodetest.Members(c.Service.T, "usage", a.Object(), "flags", "evaluations", "users", "bytes", "limits")
 	var body struct{ Flags, Evaluations, Users int }
 	a.Decode(&body)
 	return body.Flags, body.Evaluations, body.Users
@@ -59,6 +64,65 @@ func TestUsage(t *testing.T) {
 			uses(me, 0, 0, 2)
 		},
 	}.Run(t)
+}
+
+// What a tenant's flags take is shown, and they grow as far as the plan in force lets them.
+func TestBytesOfFlags(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	const mebibyte = 1 << 20
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
+		FlagBytes: map[events.Plan]int{events.FreePlan: mebibyte},
+	}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	bytes := func(bound, requests int) int {
+		t.Helper()
+		var body struct {
+			Bytes  int
+			Limits map[string]int
+		}
+		me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Want(200).Decode(&body)
+		nodetest.Same(t, "limits", body.Limits, map[string]int{"flags": 20_000, "bytes": bound, "requestsPerMinute": requests})
+		return body.Bytes
+	}
+	text := func(n int) string { return strings.Repeat("x", n) }
+	create := func(key string, n int) *nodetest.Answer {
+		return me.Call("POST", "/api/v1/flags", map[string]any{"key": key, "type": "string", "flag_variations": []map[string]any{
+			{"name": "a", "value": text(n / 8)}, {"name": "b", "value": text(n / 8)}, {"name": "c", "value": text(n / 8)}, {"name": "d", "value": text(n / 8)},
+			{"name": "e", "value": text(n / 8)}, {"name": "f", "value": text(n / 8)}, {"name": "g", "value": text(n / 8)}, {"name": "h", "value": text(n / 8)},
+		}})
+	}
+	nodetest.Same(t, "bytes at first", bytes(mebibyte, 1_000_000), 0)
+	create("a", 500_000).Want(201)
+	if n := bytes(mebibyte, 1_000_000); n < 500_000 || n > 502_000 {
+		t.Errorf("a flag of 500,000 takes %d", n)
+	}
+	create("b", 500_000).Want(201)
+	if detail := fmt.Sprint(create("c", 100_000).Refused(409).Object()["detail"]); !strings.Contains(detail, "1048576") {
+		t.Errorf("refused with %q", detail)
+	}
+	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Active})
+	create("c", 100_000).Want(201)
+	taken := bytes(64*mebibyte, 2_000_000)
+	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Canceled})
+	t.Run("a plan that has ended takes nothing away", func(t *testing.T) {
+		nodetest.Same(t, "bytes", bytes(mebibyte, 1_000_000), taken)
+		me.Evaluate("c", `{}`).Want(200)
+		me.Call("PATCH", nodetest.FlagPath("c"), map[string]any{"description": "more"}).Refused(409)
+		me.SetRules("c", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).Refused(409)
+		me.Call("POST", nodetest.FlagPath("c", "/enable"), nil).Want(200)
+		me.Call("DELETE", nodetest.FlagPath("a"), nil).Want(204)
+		me.SetRules("c", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).Want(200)
+	})
+	t.Run("and what counts is the same after a start", func(t *testing.T) {
+		taken := bytes(mebibyte, 1_000_000)
+		second := *me
+		second.Service = s.SecondNode()
+		s.Node.Stop()
+		me = &second
+		nodetest.Same(t, "bytes", bytes(mebibyte, 1_000_000), taken)
+	})
 }
 
 func TestUsageOfSeveralNodes(t *testing.T) {

@@ -90,7 +90,9 @@ func (a *API) addVariations() {
 		out.Location = "/api/v1/flags/" + in.Key + "/variations/" + v.ID
 		return out, nil
 	})
-	register(a, changeFlags, operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation"),
+	update := operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation")
+	update.Errors = append(update.Errors, http.StatusConflict)
+	register(a, changeFlags, update,
 		func(ctx context.Context, in *struct {
 			VariationChange
 			Body updateVariationBody

@@ -97,6 +97,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 		"FLAGLEDGER_DATABASE_CONNECTIONS": {"13", "1001", "many", "-1"},
 		"FLAGLEDGER_SANDBOX_DAYS":         {"0", "-1", "3651", "1.5", "a fortnight"},
 		"FLAGLEDGER_RATE_LIMITS":          {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
+		"FLAGLEDGER_FLAG_MIB":             {"free", "free=", "free=0", "free=1.5", "gold=1", "free=9999999"},
 		"FLAGLEDGER_FEATURES":             {"analytics", "analytics=", "analytics=gold", "charts=free", "analytics:free"},
 		"FLAGLEDGER_TRUSTED_PROXIES":      {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
 		"FIREBASE_PROJECT_ID":             {"Flags", "flags/1234", "-flags"},

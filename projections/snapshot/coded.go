@@ -159,6 +159,7 @@ func (s *Snapshot) addRecord(c *coder) {
 			t := s.addedTenant(tenantID)
 			for _, f := range flags {
 				t.flags.Store(f.key, f.flag)
+				t.flagBytes.Add(int64(f.flag.bytes))
 			}
 		}
 	case usersRecord:

@@ -180,7 +180,7 @@ func TestADamagedFileIsNotRead(t *testing.T) {
 
 func TestAFileOfAnotherVersionIsNotRead(t *testing.T) {
 	_, data := smallFile(t)
-	other := bytes.Replace(data, []byte(" v1\n"), []byte(" v10\n"), 1)
+	other := bytes.Replace(data, []byte(firstLine), bytes.Replace([]byte(firstLine), []byte(" v"), []byte(" v1"), 1), 1)
 	if _, err := readBytes(other); !errors.Is(err, errOtherVersion) {
 		t.Errorf("got %v", err)
 	}

@@ -18,6 +18,7 @@ type Flag struct {
 	environments []environment
 	project      unique.Handle[string]
 	salt         murmur
+	bytes        uint32 // see events.FlagBytes
 	boolean      bool
 	status       status
 }
@@ -53,7 +54,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 	if created, ok := fact.(events.FlagCreated); ok {
 		f := &Flag{
 			version: e.Revision, defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
-			boolean: created.Type == events.BooleanFlag,
+			boolean: created.Type == events.BooleanFlag, bytes: uint32(events.FlagBytes(0, fact)),
 		}
 		for _, v := range created.Variations {
 			f.variations = append(f.variations, newVariation(v))
@@ -65,7 +66,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		return nil, nil
 	}
 	f := *before
-	f.version = e.Revision
+	f.version, f.bytes = e.Revision, uint32(max(events.FlagBytes(int(before.bytes), fact), 0))
 	switch fact := fact.(type) {
 	case events.FlagCreated:
 	case events.FlagUpdated:
@@ -98,7 +99,8 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		if fact.To != nil {
 			s, err := f.compileServe(*fact.To, f.salt)
 			if err != nil {
-				return before, fmt.Errorf("the fallthrough: %w", err)
+				f.version = before.version
+				return &f, fmt.Errorf("the fallthrough: %w", err)
 			}
 			served = &s
 		}

@@ -250,6 +250,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.TenantDeleted:
 		next = tenantState{}
 		t.flags.Clear()
+		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)
 			return true

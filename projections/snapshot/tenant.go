@@ -15,6 +15,7 @@ type Tenant struct {
 	id             string
 	state          atomic.Pointer[tenantState]
 	flags          *xsync.Map[string, *Flag]
+	flagBytes      atomic.Int64  // of all flags: see events.FlagBytes
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
 	members        *xsync.Map[string, events.Role]
@@ -52,11 +53,12 @@ func newTenant(id string) *Tenant {
 	return t
 }
 
-// count changes the number of flags of a flag's project by n.
+// count adds a flag to the bytes of the tenant's flags and to the number of its project's, n times.
 func (t *Tenant) count(f *Flag, n int64) {
 	if f == nil {
 		return
 	}
+	t.flagBytes.Add(n * int64(f.bytes))
 	if p, ok := t.projects.Load(f.project.Value()); ok {
 		p.flags.Add(n)
 	}
@@ -143,6 +145,9 @@ func (t *Tenant) FlagKeys() []string {
 
 // Size counts the tenant's flags and members, without pending members.
 func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.Size() }
+
+// FlagBytes is how many bytes the tenant's flags have together: see events.FlagBytes.
+func (t *Tenant) FlagBytes() int { return int(t.flagBytes.Load()) }
 
 // ProjectFlags counts the flags of a project. It returns false if the tenant has no such project.
 func (t *Tenant) ProjectFlags(projectID string) (int, bool) {

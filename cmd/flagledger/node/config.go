@@ -33,6 +33,7 @@ type Config struct {
 	Log           string   `env:"FLAGLEDGER_LOG" envDefault:"text"`
 	SuperUsers    []string `env:"FLAGLEDGER_SUPER_USERS"`
 	RateLimits    string   `env:"FLAGLEDGER_RATE_LIMITS"`
+	FlagMiB       string   `env:"FLAGLEDGER_FLAG_MIB"`
 	FeaturePlans  string   `env:"FLAGLEDGER_FEATURES"`
 	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
@@ -42,6 +43,7 @@ type Config struct {
 	Payment       PaymentSettings
 
 	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
+	FlagBytes     flagBytes         `env:"-"` // FlagMiB, parsed; those of the plans where nil
 	Features      http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
 	SandboxFor    time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
 	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
@@ -104,6 +106,9 @@ func Load() (Config, error) {
 	}
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
+	}
+	if c.FlagBytes, err = parseFlagMiB(c.FlagMiB); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_FLAG_MIB: %w", err)
 	}
 	if c.Features, err = http.ParseFeatures(c.FeaturePlans); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_FEATURES: %w", err)

@@ -175,6 +175,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.writer, p.reads = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
 	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
+	p.writer.FlagBytes = p.FlagBytes.of(p.live, p.Now)
 	p.sandboxes = &commands.Sandboxes{
 		Writer: p.writer, Directory: p.people, Contents: p.reads, Meter: p.meter, Jobs: jobs.NewSandboxes(p.queue), People: p.live, Active: p.SandboxFor, Now: p.Now, Log: p.log,
 	}
