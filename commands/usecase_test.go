@@ -74,7 +74,11 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	signing, err := keys.Open(t.Context(), pool, time.Now, log)
+	secret, err := keys.ParseSecret("a secret of thirty-two characters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signing, err := keys.Open(t.Context(), pool, secret, time.Now, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,11 @@ func outside(c *nodetest.Client) commands.Session {
 		c.Service.T.Fatal(err)
 	}
 	defer pool.Close()
-	signing, err := keys.Open(c.Service.T.Context(), pool, time.Now, nodetest.Log(c.Service.T))
+	secret, err := keys.ParseSecret(nodetest.Secret)
+	if err != nil {
+		c.Service.T.Fatal(err)
+	}
+	signing, err := keys.Open(c.Service.T.Context(), pool, secret, time.Now, nodetest.Log(c.Service.T))
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}

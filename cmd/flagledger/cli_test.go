@@ -89,6 +89,8 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 	}
 	for setting, values := range map[string][]string{
 		"FLAGLEDGER_ADDR":                 {"8080", "localhost", "127.0.0.1:99999", "127.0.0.1:http:", "host.invalid:8080"},
+		"FLAGLEDGER_METRICS_ADDR":         {"9090", "localhost", i.Addr},
+		"FLAGLEDGER_SECRET":               {"sesame", strings.Repeat("x", 40) + ",sesame", ","},
 		"FLAGLEDGER_DATABASE_URL":         {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d", "postgres://u:sesame@h/d?sslmode=x", "postgres://u:sesame@127.0.0.1:1/d", "postgres://u:sesame@host.invalid/d"},
 		"FLAGLEDGER_EVENTSTORE_URL":       {"http://u:sesame@h:2113", "h:2113", "esdb://"},
 		"FLAGLEDGER_PUBLIC_URL":           {"flags.example.com", "ftp://flags.example.com", "https://"},

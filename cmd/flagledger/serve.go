@@ -30,6 +30,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("FLAGLEDGER_ADDR: %w", err)
 	}
 	defer listener.Close()
+	c.WarnOfExposure(log)
 	start := node.Start
 	url, stopDatabase, err := node.OpenDatabase(ctx, c, log)
 	if node.CanWait(c, err) {

@@ -135,7 +135,7 @@ func BenchmarkStart(b *testing.B) {
 	nodetest.Seed(b, store, 20_000)
 	b.Run("facts=100000", func(b *testing.B) {
 		for b.Loop() {
-			n, err := node.Start(b.Context(), node.Config{PublicURL: "http://localhost", Environment: "development", Now: time.Now}, url, nodetest.Log(b))
+			n, err := node.Start(b.Context(), node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now}, url, nodetest.Log(b))
 			if err != nil {
 				b.Fatal(err)
 			}

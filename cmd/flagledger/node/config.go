@@ -17,6 +17,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"flagledger/commands"
+	"flagledger/commands/keep/keys"
 	"flagledger/http"
 	"flagledger/http/limit"
 )
@@ -24,6 +25,8 @@ import (
 // Config is the settings. Those with a name are environment variables; Load checks them.
 type Config struct {
 	Addr          string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
+	MetricsAddr   string   `env:"FLAGLEDGER_METRICS_ADDR"`
+	Secret        string   `env:"FLAGLEDGER_SECRET"`
 	Data          string   `env:"FLAGLEDGER_DATA" envDefault:"./data"`
 	DatabaseURL   string   `env:"FLAGLEDGER_DATABASE_URL"`
 	Connections   string   `env:"FLAGLEDGER_DATABASE_CONNECTIONS"`
@@ -64,6 +67,9 @@ func Load() (Config, error) {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
 	}
+	if _, _, err := net.SplitHostPort(c.MetricsAddr); c.MetricsAddr != "" && (err != nil || c.MetricsAddr == c.Addr) {
+		return c, fmt.Errorf("FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and another than FLAGLEDGER_ADDR; it is %q", c.MetricsAddr)
+	}
 	if c.Data == "" {
 		return c, errors.New("FLAGLEDGER_DATA must name a folder")
 	}
@@ -100,6 +106,14 @@ func Load() (Config, error) {
 	}
 	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment), c.Payment.check()); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if c.Secret != "" {
+		if _, err = keys.ParseSecret(c.Secret); err != nil {
+			return c, fmt.Errorf("FLAGLEDGER_SECRET: each value %w", err)
+		}
+	}
+	if err := c.checkProduction(); err != nil {
+		return c, err
 	}
 	if c.SandboxFor, err = parseSandboxDays(c.SandboxDays); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_SANDBOX_DAYS: %w", err)

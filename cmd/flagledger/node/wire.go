@@ -100,6 +100,7 @@ type parts struct {
 	pool       *pgxpool.Pool
 	mailer     commands.Mailer
 	pusher     commands.Pusher
+	secret     keys.Secret
 	signing    *keys.Keys
 
 	// What works over it.
@@ -153,7 +154,10 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	if p.pusher, err = p.Config.pusher(ctx, p.log); err != nil {
 		return err
 	}
-	if p.signing, err = keys.OpenWithCopy(ctx, p.pool, p.publicKeysFile(), p.Now, p.log); err != nil {
+	if p.secret, err = p.Config.secret(p.log); err != nil {
+		return err
+	}
+	if p.signing, err = keys.OpenWithCopy(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log); err != nil {
 		return err
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

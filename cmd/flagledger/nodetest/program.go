@@ -86,7 +86,7 @@ func FreeAddress(t testing.TB) string {
 func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 	c := exec.Command(p.Binary, arguments...)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "FLAGLEDGER_") }),
-		"FLAGLEDGER_DATA="+p.Dir, "FLAGLEDGER_ADDR="+p.Addr, "FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000", "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
+		"FLAGLEDGER_DATA="+p.Dir, "FLAGLEDGER_ADDR="+p.Addr, "FLAGLEDGER_SECRET="+Secret, "FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000", "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
 	c.Env = append(c.Env, settings...) // of two of one name, the last one counts
 	return c
 }

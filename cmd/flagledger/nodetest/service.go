@@ -21,6 +21,9 @@ import (
 	"flagledger/projections/models"
 )
 
+// Secret is the secret of all nodes of tests.
+const Secret = "the secret of all nodes of tests"
+
 // Service is a node that serves on a loopback address. T fails when a call or a check does.
 type Service struct {
 	T           testing.TB
@@ -48,7 +51,7 @@ func Database(t testing.TB) string {
 		if err := node.Migrate(ctx, url, log); err != nil {
 			return err
 		}
-		n, err := node.Start(ctx, node.Config{PublicURL: "http://localhost", Environment: "development", Now: time.Now}, url, log)
+		n, err := node.Start(ctx, node.Config{PublicURL: "http://localhost", Environment: "development", Secret: Secret, Now: time.Now}, url, log)
 		if err != nil {
 			return err
 		}
@@ -140,6 +143,9 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		c.PublicURL = url
 	}
 	c.Build = "dev"
+	if c.Secret == "" {
+		c.Secret = Secret
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

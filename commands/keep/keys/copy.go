@@ -23,11 +23,18 @@ import (
 var errVerifyOnly = &commands.Error{Kind: commands.Unavailable, Detail: "no tokens are issued until the database has been reached"}
 
 // OpenWithCopy is Open with a copy of the public keys in a file, which only its owner may read. Where the database cannot be reached, tokens are verified with the copy, and
-// Sign, Seal and Unseal are Unavailable until Rotate has read the keys. An empty file name is for no copy.
-func OpenWithCopy(ctx context.Context, pool *pgxpool.Pool, file string, now func() time.Time, log *slog.Logger) (*Keys, error) {
+// Sign is Unavailable until Rotate has read the keys. An empty file name is for no copy.
+func OpenWithCopy(ctx context.Context, pool *pgxpool.Pool, secret Secret, file string, now func() time.Time, log *slog.Logger) (*Keys, error) {
 	k := &Keys{pool: pool, copy: file, now: now, log: log}
 	k.load = k.fetch
-	err := k.Rotate(ctx)
+	var err error
+	if k.box, err = secret.Box("signing keys"); err != nil {
+		return nil, err
+	}
+	if k.sealing, err = secret.sealingKeys(); err != nil {
+		return nil, err
+	}
+	err = k.Rotate(ctx)
 	if err == nil {
 		return k, nil
 	}

@@ -1,4 +1,4 @@
-// Package keys signs and verifies the tokens of the service. Its keys are in the keepings, and all nodes share them. Each signs for a month; it is published a day before, and kept until the tokens that it signed have long expired.
+// Package keys signs and verifies the tokens of the service. Its keys are in the keepings, encrypted, and all nodes share them. Each signs for a month; it is published a day before, and kept until the tokens that it signed have long expired.
 package keys
 
 import (
@@ -27,11 +27,15 @@ const (
 
 // Keys are the signing keys of all nodes, as they were last read. Readers take no lock.
 type Keys struct {
-	pool *pgxpool.Pool
-	copy string // the file of OpenWithCopy, else empty
-	load func(context.Context) (*set, error)
-	now  func() time.Time
-	log  *slog.Logger
+	pool    *pgxpool.Pool
+	box     Box          // that private keys are encrypted with
+	sealing []sealingKey // the current one first
+	copy    string       // the file of OpenWithCopy, else empty
+	load    func(context.Context) (*set, error)
+	now     func() time.Time
+	log     *slog.Logger
+
+	encrypted bool // this node has encrypted what stood in the database unencrypted; Rotate alone uses it
 
 	held    atomic.Pointer[set]
 	loading singleflight.Group
@@ -51,12 +55,12 @@ type key struct {
 	signsFrom time.Time // until the next one does
 	public    *rsa.PublicKey
 	private   *rsa.PrivateKey // nil for a key from OpenWithCopy's file
-	sealing   []byte          // derived from it
 }
 
-// Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. now tells the time.
-func Open(ctx context.Context, pool *pgxpool.Pool, now func() time.Time, log *slog.Logger) (*Keys, error) {
-	return OpenWithCopy(ctx, pool, "", now, log)
+// Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. The private keys stand in the database
+// encrypted under the secret; one that another secret has encrypted is ErrSecret. now tells the time.
+func Open(ctx context.Context, pool *pgxpool.Pool, secret Secret, now func() time.Time, log *slog.Logger) (*Keys, error) {
+	return OpenWithCopy(ctx, pool, secret, "", now, log)
 }
 
 // JWKS are the public keys that tokens can be verified with (RFC 7517), the newest first, as this node last read them.
@@ -127,11 +131,12 @@ func (k *Keys) fetch(ctx context.Context) (*set, error) {
 	s := &set{byID: map[string]*key{}}
 	for _, r := range stored {
 		next := &key{id: r.KID, signsFrom: r.SignsFrom}
-		if next.private, err = parse(r.PrivateKey); err != nil {
-			return nil, &commands.Error{Detail: "read the signing keys", Err: fmt.Errorf("key %s: %w", next.id, err)}
+		der, _, err := k.decrypt(storedKey{r.KID, r.PrivateKey})
+		if err == nil {
+			next.private, err = parse(der)
 		}
-		if next.sealing, err = sealingKey(r.PrivateKey); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, unreadable(next.id, err)
 		}
 		next.public = &next.private.PublicKey
 		s.add(next)

@@ -49,7 +49,21 @@ func (c *clock) add(d time.Duration) {
 
 func open(t testing.TB, pool *pgxpool.Pool, c *clock) *Keys {
 	t.Helper()
-	return must(Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler)))(t)
+	return openWith(t, pool, c, aSecret)
+}
+
+const aSecret, anotherSecret = "a secret of thirty-two characters", "another secret that has 32 characters"
+
+func theSecret(t testing.TB) Secret { return must(ParseSecret(aSecret))(t) }
+
+func openWith(t testing.TB, pool *pgxpool.Pool, c *clock, secret string) *Keys {
+	t.Helper()
+	return must(tryOpen(t, pool, c, secret))(t)
+}
+
+func tryOpen(t testing.TB, pool *pgxpool.Pool, c *clock, secret string) (*Keys, error) {
+	t.Helper()
+	return Open(t.Context(), pool, must(ParseSecret(secret))(t), c.now, slog.New(slog.DiscardHandler))
 }
 
 // must is for calls that are to succeed.
@@ -265,11 +279,11 @@ func TestWhileTheDatabaseIsDown(t *testing.T) {
 	wantKind(t, k.Rotate(t.Context()), commands.Unavailable)
 	accepts(t, k, sign(t, k))
 
-	_, err := Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler))
+	_, err := tryOpen(t, pool, c, aSecret)
 	wantKind(t, err, commands.Unavailable)
 	elsewhere := must(pgxpool.New(t.Context(), "postgres://nobody:hunter22@127.0.0.1:1/nothing"))(t)
 	defer elsewhere.Close()
-	_, err = Open(t.Context(), elsewhere, c.now, slog.New(slog.DiscardHandler))
+	_, err = tryOpen(t, elsewhere, c, aSecret)
 	if wantKind(t, err, commands.Unavailable); strings.Contains(err.Error(), "hunter22") {
 		t.Errorf("the error shows the database's password: %v", err)
 	}
@@ -310,7 +324,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ('k9', $1, now(), now())`, []byte(bad)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler))
+		_, err := tryOpen(t, pool, c, aSecret)
 		if wantKind(t, err, commands.Internal); !strings.Contains(err.Error(), "k9") || strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("the error does not name the key, or shows it: %v", err)
 		}

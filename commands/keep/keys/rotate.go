@@ -46,6 +46,12 @@ func (k *Keys) Run(ctx context.Context) {
 // Rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes that do it at once publish one key
 // between them.
 func (k *Keys) Rotate(ctx context.Context) error {
+	if !k.encrypted {
+		if err := k.encryptStored(ctx); err != nil {
+			return err
+		}
+		k.encrypted = true
+	}
 	now := k.now()
 	s, err := k.load(ctx)
 	if err != nil {
@@ -122,7 +128,7 @@ func (k *Keys) publish(ctx context.Context, s *set, from, now time.Time) error {
 		tag, err := tx.Exec(ctx, `
 			insert into keep.signing_keys (kid, private_key, created_at, signs_from)
 			select $1::text, $2::bytea, $3::timestamptz, $4::timestamptz
-			where (select max(signs_from) from keep.signing_keys) is not distinct from $5::timestamptz`, id, der, now, from, newest)
+			where (select max(signs_from) from keep.signing_keys) is not distinct from $5::timestamptz`, id, k.encrypt(id, der), now, from, newest)
 		added = tag.RowsAffected() > 0
 		return err
 	})

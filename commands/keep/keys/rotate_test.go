@@ -20,7 +20,7 @@ func TestNodesThatStartAtOnceShareOneKey(t *testing.T) {
 	errs := make([]error, len(nodes))
 	var all sync.WaitGroup
 	for i := range nodes {
-		all.Go(func() { nodes[i], errs[i] = Open(t.Context(), pool, c.now, slog.New(slog.DiscardHandler)) })
+		all.Go(func() { nodes[i], errs[i] = tryOpen(t, pool, c, aSecret) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -165,7 +165,7 @@ func TestTheLogTellsOfEachRotationAndOfNoKey(t *testing.T) {
 	var log bytes.Buffer
 	c := newClock()
 	pool := pgtest.Pool(t)
-	k := must(Open(t.Context(), pool, c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
+	k := must(Open(t.Context(), pool, must(ParseSecret(aSecret))(t), c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
 	for range 4 {
 		c.add(signsFor)
 		if err := k.Rotate(t.Context()); err != nil {

@@ -2,8 +2,6 @@ package keys
 
 import (
 	"context"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -12,25 +10,13 @@ import (
 	"flagledger/commands"
 )
 
-const (
-	sealAlgorithm = jose.HS256
-	sealBytes     = 32
-)
+const sealAlgorithm = jose.HS256
 
-// sealingKey derives a symmetric key from a signing key.
-func sealingKey(der []byte) ([]byte, error) {
-	return hkdf.Key(sha256.New, der, nil, "flagledger sealed token", sealBytes)
-}
-
-// Seal makes a token that the service alone can verify, on any node. Unlike Sign it gives the same text for the same claims on all nodes, until
-// the next key signs.
+// Seal makes a token that the service alone can verify, on any node. Unlike Sign it gives the same text for the same claims on all nodes.
 func (k *Keys) Seal(kind Kind, subject string, expires time.Time, private any) (string, error) {
-	by := k.signer()
-	if by.sealing == nil {
-		return "", errVerifyOnly
-	}
+	by := k.sealing[0]
 	signer, err := jose.NewSigner(
-		jose.SigningKey{Algorithm: sealAlgorithm, Key: by.sealing},
+		jose.SigningKey{Algorithm: sealAlgorithm, Key: by.key},
 		(&jose.SignerOptions{}).WithType(jose.ContentType(kind.Type)).WithHeader("kid", by.id))
 	if err == nil {
 		var text string
@@ -46,14 +32,12 @@ func (k *Keys) Seal(kind Kind, subject string, expires time.Time, private any) (
 
 // Unseal reads a token that Seal made into private, as Verify reads one that Sign made.
 func (k *Keys) Unseal(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
-	return read(ctx, kind, sealAlgorithm, k.now(), text, private, func(ctx context.Context, id string) (any, error) {
-		by, err := k.find(ctx, id)
-		if by == nil {
-			return nil, err
+	return read(ctx, kind, sealAlgorithm, k.now(), text, private, func(_ context.Context, id string) (any, error) {
+		for _, by := range k.sealing {
+			if by.id == id {
+				return by.key, nil
+			}
 		}
-		if by.sealing == nil {
-			return nil, errVerifyOnly
-		}
-		return by.sealing, nil
+		return nil, nil
 	})
 }

@@ -1,0 +1,66 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"flagledger/commands/keep/keys"
+)
+
+// secret is what the settings say, or else what the file FLAGLEDGER_DATA/secret holds, which is made where there is none.
+func (c Config) secret(log *slog.Logger) (keys.Secret, error) {
+	if c.Secret != "" {
+		s, err := keys.ParseSecret(c.Secret)
+		if err != nil {
+			err = fmt.Errorf("FLAGLEDGER_SECRET: each value %w", err)
+		}
+		return s, err
+	}
+	if err := os.MkdirAll(c.Data, 0o755); err != nil { // see embedded: its Postgres may run as another user
+		return keys.Secret{}, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
+	}
+	path := filepath.Join(c.Data, "secret")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeSecret(path); err != nil {
+			return keys.Secret{}, fmt.Errorf("FLAGLEDGER_SECRET is not set, and its file cannot be made: %w", err)
+		}
+		log.Info("a secret has been made, since FLAGLEDGER_SECRET is not set", "file", path)
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return keys.Secret{}, fmt.Errorf("FLAGLEDGER_SECRET is not set, and its file cannot be read: %w", err)
+	}
+	s, err := keys.ParseSecret(string(text))
+	if err != nil {
+		err = fmt.Errorf("%s: each value %w", path, err)
+	}
+	return s, err
+}
+
+// makeSecret makes a file with a random secret, which its owner alone may read. Where another process makes it at the same moment, that one's stays.
+func makeSecret(path string) error {
+	value := make([]byte, 32)
+	if _, err := rand.Read(value); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "secret-") // readable for its owner alone
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(hex.EncodeToString(value) + "\n")
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); !errors.Is(err, fs.ErrExist) { // whole or not at all
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestASecretIsMadeInTheDataFolder(t *testing.T) {
+	t.Parallel()
+	c := Config{Data: filepath.Join(t.TempDir(), "data")}
+	var made sync.WaitGroup
+	for range 8 {
+		made.Go(func() {
+			if _, err := c.secret(slog.New(slog.DiscardHandler)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	made.Wait()
+	path := filepath.Join(c.Data, "secret")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the file's mode is %v", info.Mode())
+	}
+	first, err := os.ReadFile(path)
+	if err != nil || len(first) < 64 {
+		t.Fatalf("the file has %d bytes: %v", len(first), err)
+	}
+	if _, err := c.secret(slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(first, again) {
+		t.Errorf("the next start has another secret: %v", err)
+	}
+	if files, err := os.ReadDir(c.Data); err != nil || len(files) != 1 {
+		t.Errorf("it leaves %v: %v", files, err)
+	}
+	if err := os.WriteFile(path, []byte("sesame"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.secret(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "sesame") {
+		t.Errorf("a file that was cut off: %v", err)
+	}
+}
+
+func TestDevelopmentWarnsOfWhatIsOpenToAnybody(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		c    Config
+		want []string
+	}{
+		"on this machine":       {Config{Environment: "development", Addr: "127.0.0.1:8080"}, nil},
+		"on this machine's IP6": {Config{Environment: "development", Addr: "[::1]:8080"}, nil},
+		"to all":                {Config{Environment: "development", Addr: ":8080"}, []string{"FLAGLEDGER_ADDR"}},
+		"to a network":          {Config{Environment: "development", Addr: "192.0.2.1:8080"}, []string{"FLAGLEDGER_ADDR"}},
+		"with super users":      {Config{Environment: "development", Addr: "localhost:8080", SuperUsers: []string{"a@example.com"}}, []string{"FLAGLEDGER_SUPER_USERS"}},
+		"in production":         {Config{Environment: "production", Addr: ":8080", SuperUsers: []string{"a@example.com"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			test.c.WarnOfExposure(slog.New(slog.NewTextHandler(&log, nil)))
+			if got := strings.Count(log.String(), "level=WARN"); got != len(test.want) {
+				t.Errorf("%d warnings, want %d: %s", got, len(test.want), log.String())
+			}
+			for _, setting := range test.want {
+				if !strings.Contains(log.String(), setting) {
+					t.Errorf("no warning names %s: %s", setting, log.String())
+				}
+			}
+			if strings.Contains(log.String(), "a@example.com") {
+				t.Error("the log has an address")
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package keys
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands"
+)
+
+// encrypted is the first byte of a private key that stands encrypted in the database. One that does not begins with 0x30, as PKCS #8 has it.
+const encrypted = 1
+
+// ErrSecret is why keys that another secret has encrypted are not read. They are left as they are: tokens that they signed are good elsewhere.
+var ErrSecret = errors.New("FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the same, and after a change the old one too: new,old")
+
+// storedKey is a row of the signing keys.
+type storedKey struct {
+	KID        string
+	PrivateKey []byte
+}
+
+func (k *Keys) encrypt(kid string, der []byte) []byte {
+	return append([]byte{encrypted}, k.box.Seal(der, []byte(kid))...)
+}
+
+// decrypt reads a stored private key. current is false where it is to be encrypted anew.
+func (k *Keys) decrypt(stored storedKey) (der []byte, current bool, err error) {
+	if len(stored.PrivateKey) == 0 || stored.PrivateKey[0] != encrypted {
+		return stored.PrivateKey, false, nil
+	}
+	der, current, ok := k.box.Open(stored.PrivateKey[1:], []byte(stored.KID))
+	if !ok {
+		return nil, false, ErrSecret
+	}
+	return der, current, nil
+}
+
+// encryptStored encrypts the keys that stand in the database unencrypted, or encrypted under an older value of the secret. Nodes may do so at once.
+func (k *Keys) encryptStored(ctx context.Context) error {
+	rows, err := k.pool.Query(ctx, `select kid, private_key from keep.signing_keys`)
+	if err != nil {
+		return databaseError(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[storedKey])
+	if err != nil {
+		return databaseError(err)
+	}
+	for _, stored := range list {
+		der, current, err := k.decrypt(stored)
+		if err != nil {
+			return unreadable(stored.KID, err)
+		}
+		if current {
+			continue
+		}
+		_, err = k.pool.Exec(ctx, `update keep.signing_keys set private_key = $2 where kid = $1 and private_key = $3`,
+			stored.KID, k.encrypt(stored.KID, der), stored.PrivateKey)
+		if err != nil {
+			return databaseError(err)
+		}
+		k.log.Info("a signing key has been encrypted under FLAGLEDGER_SECRET", "kid", stored.KID)
+	}
+	return nil
+}
+
+func unreadable(kid string, err error) error {
+	return &commands.Error{Detail: "read the signing key " + kid, Err: err}
+}

@@ -1,0 +1,140 @@
+package keys
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/migrations/pgtest"
+)
+
+// stored are the private keys as they stand in the database.
+func stored(t testing.TB, pool *pgxpool.Pool) [][]byte {
+	t.Helper()
+	rows := must(pool.Query(t.Context(), `select private_key from keep.signing_keys order by kid`))(t)
+	return must(pgx.CollectRows(rows, pgx.RowTo[[]byte]))(t)
+}
+
+func wantEncrypted(t testing.TB, pool *pgxpool.Pool, n int) {
+	t.Helper()
+	list := stored(t, pool)
+	if len(list) != n {
+		t.Fatalf("there are %d keys, want %d", len(list), n)
+	}
+	for _, text := range list {
+		if _, err := x509.ParsePKCS8PrivateKey(text); err == nil || bytes.Contains(text, []byte{0x2a, 0x86, 0x48, 0x86, 0xf7}) { // RSA's identifier
+			t.Error("a private key stands in the database unencrypted")
+		}
+	}
+}
+
+func TestPrivateKeysStandEncrypted(t *testing.T) {
+	c := newClock()
+	pool := pgtest.Pool(t)
+	k := open(t, pool, c)
+	wantEncrypted(t, pool, 1)
+	token := sign(t, k)
+	accepts(t, open(t, pool, c), token)
+}
+
+func TestKeysFromBeforeAreEncryptedAtTheStart(t *testing.T) {
+	c := newClock()
+	pool := pgtest.Pool(t)
+	id := addKey(t, pool, c.now())
+	k := open(t, pool, c)
+	wantEncrypted(t, pool, 1)
+	token := sign(t, k)
+	same(t, "who signs", signedBy(t, token), id)
+	accepts(t, open(t, pool, c), token)
+}
+
+func TestANodeWithAnotherSecretDoesNotStart(t *testing.T) {
+	c := newClock()
+	pool := pgtest.Pool(t)
+	k := open(t, pool, c)
+	before, token := stored(t, pool), sign(t, k)
+	c.add(2 * signsFor) // a key is due, and one has expired
+	if _, err := tryOpen(t, pool, c, anotherSecret); !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), "FLAGLEDGER_SECRET") {
+		t.Errorf("it starts, or does not name the setting: %v", err)
+	}
+	same(t, "the keys", stored(t, pool), before)
+	c.add(-2 * signsFor)
+	accepts(t, open(t, pool, c), token)
+}
+
+func TestASecretIsReplacedByAnother(t *testing.T) {
+	c := newClock()
+	pool := pgtest.Pool(t)
+	first := open(t, pool, c)
+	token, ticket := sign(t, first), seal(t, first, c.now().Add(time.Minute), sealed{"t"})
+
+	both := openWith(t, pool, c, anotherSecret+", "+aSecret)
+	accepts(t, both, token)
+	if _, err := both.Unseal(t.Context(), kind, ticket, &sealed{}); err != nil {
+		t.Errorf("what the old secret has sealed: %v", err)
+	}
+	accepts(t, first, sign(t, both))
+	if err := first.Rotate(t.Context()); !errors.Is(err, ErrSecret) {
+		t.Errorf("a node with the old secret alone: %v", err)
+	}
+	accepts(t, first, token) // it goes on with the keys that it knows
+
+	after := openWith(t, pool, c, anotherSecret)
+	accepts(t, after, token)
+	_, err := after.Unseal(t.Context(), kind, ticket, &sealed{})
+	wantDetail(t, err, "the token is signed with an unknown key")
+	if _, err := tryOpen(t, pool, c, aSecret); !errors.Is(err, ErrSecret) {
+		t.Errorf("the old secret still opens the keys: %v", err)
+	}
+}
+
+func TestAKeyIsNotTakenForAnother(t *testing.T) {
+	c := newClock()
+	pool := pgtest.Pool(t)
+	open(t, pool, c)
+	if _, err := pool.Exec(t.Context(), `update keep.signing_keys set kid = 'another'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryOpen(t, pool, c, aSecret); !errors.Is(err, ErrSecret) {
+		t.Errorf("a key under another's id is read: %v", err)
+	}
+}
+
+func TestSecretsThatAreTooShortAreRefused(t *testing.T) {
+	for _, text := range []string{"", "sesame", strings.Repeat("x", minSecret-1), strings.Repeat("x", minSecret) + ",", strings.Repeat("x", minSecret) + ",sesame"} {
+		if _, err := ParseSecret(text); err == nil || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%q is taken, or is repeated: %v", text, err)
+		}
+	}
+}
+
+func TestABoxOpensWhatItSealed(t *testing.T) {
+	box := must(must(ParseSecret(aSecret))(t).Box("tests"))(t)
+	other := must(must(ParseSecret(aSecret))(t).Box("other tests"))(t)
+	text := box.Seal([]byte("text"), []byte("about"))
+	if opened, _, ok := box.Open(text, []byte("about")); !ok || string(opened) != "text" {
+		t.Errorf("opened %q, %v", opened, ok)
+	}
+	if bytes.Equal(text, box.Seal([]byte("text"), []byte("about"))) {
+		t.Error("the same text is the same twice")
+	}
+	if _, _, ok := box.Open(text, []byte("something else")); ok {
+		t.Error("it opens about something else")
+	}
+	if _, _, ok := other.Open(text, []byte("about")); ok {
+		t.Error("it opens for another purpose")
+	}
+	text[len(text)-1] ^= 1
+	if _, _, ok := box.Open(text, []byte("about")); ok {
+		t.Error("it opens changed")
+	}
+	if _, _, ok := box.Open(nil, nil); ok {
+		t.Error("nothing opens")
+	}
+}

@@ -1,0 +1,106 @@
+package keys
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+const (
+	minSecret = 32 // characters
+	keyBytes  = 32 // of a derived key
+)
+
+// Secret is what the service's own keys are derived from, with HKDF (RFC 5869) and a purpose each. The first value encrypts and signs; what an older value
+// has encrypted or signed is still read.
+type Secret struct{ values []string }
+
+// ParseSecret reads values with commas between, the newest first; each must have 32 characters or more. The error does not repeat them.
+func ParseSecret(text string) (Secret, error) {
+	var s Secret
+	for value := range strings.SplitSeq(text, ",") {
+		value = strings.TrimSpace(value)
+		if len(value) < minSecret {
+			return s, fmt.Errorf("must have at least %d characters, such as those of `openssl rand -hex 32`; where one value follows another there is a comma between: new,old", minSecret)
+		}
+		s.values = append(s.values, value)
+	}
+	return s, nil
+}
+
+// derive makes a key for a purpose of each value.
+func (s Secret) derive(purpose string) ([][]byte, error) {
+	var keys [][]byte
+	for _, value := range s.values {
+		key, err := hkdf.Key(sha256.New, []byte(value), nil, "flagledger "+purpose, keyBytes)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// Box encrypts and authenticates short texts for one purpose, with AES-256-GCM and random nonces. All nodes of one secret read what one has encrypted.
+type Box struct{ ciphers []cipher.AEAD }
+
+// Box derives the box of a purpose.
+func (s Secret) Box(purpose string) (Box, error) {
+	var b Box
+	keys, err := s.derive(purpose)
+	if err != nil {
+		return b, err
+	}
+	for _, key := range keys {
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return b, err
+		}
+		box, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			return b, err
+		}
+		b.ciphers = append(b.ciphers, box)
+	}
+	return b, nil
+}
+
+// Seal encrypts a text. The same text is another one each time. It opens only together with about, which is not encrypted.
+func (b Box) Seal(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) }
+
+// Open decrypts what Seal made. ok is false where the text is another's, was changed or was sealed about something else. current reports whether the
+// newest value of the secret has sealed it.
+func (b Box) Open(sealed, about []byte) (text []byte, current, ok bool) {
+	for i, box := range b.ciphers {
+		if text, err := box.Open(nil, nil, sealed, about); err == nil {
+			return text, i == 0, true
+		}
+	}
+	return nil, false, false
+}
+
+// sealingKey signs tokens that the service alone can verify.
+type sealingKey struct {
+	id  string
+	key []byte
+}
+
+func (s Secret) sealingKeys() ([]sealingKey, error) {
+	ids, err := s.derive("sealed token id")
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.derive("sealed token")
+	if err != nil {
+		return nil, err
+	}
+	var list []sealingKey
+	for i := range keys {
+		list = append(list, sealingKey{hex.EncodeToString(ids[i][:8]), keys[i]})
+	}
+	return list, nil
+}
