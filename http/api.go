@@ -14,7 +14,6 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
@@ -69,7 +68,9 @@ type Options struct {
 	Tours    *tours.Tours
 	Requests *idempotency.Requests
 	Metrics  *prometheus.Registry
-	Log      *slog.Logger
+	// NearMetrics shows the metrics at /metrics to clients on the same machine.
+	NearMetrics bool
+	Log         *slog.Logger
 
 	// Troubles lists what is wrong although evaluation goes on; it is empty when all is well.
 	Troubles func() []string
@@ -121,7 +122,9 @@ func New(o Options) *API {
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)
-	a.router.Method("GET", "/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
+	if o.NearMetrics {
+		a.addMetrics()
+	}
 	a.router.Get("/problems/{kind}", explain)
 	a.router.Get(jwksRoute, a.jwks)
 	a.addDocs()

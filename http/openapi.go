@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/swaggest/swgui"
-	"github.com/swaggest/swgui/v5emb"
 
 	"flagledger/events"
 	"flagledger/http/strictjson"
@@ -120,43 +118,4 @@ func showing(op huma.Operation, body, answer any) huma.Operation {
 
 func operationsOf(item *huma.PathItem) []*huma.Operation {
 	return slices.DeleteFunc([]*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete}, func(op *huma.Operation) bool { return op == nil })
-}
-
-// addDocs serves a page that shows the OpenAPI document, with its scripts, from the binary.
-func (a *API) addDocs() {
-	page := v5emb.NewHandlerWithConfig(swgui.Config{
-		Title: "flagledger", SwaggerJSON: "/openapi.json", BasePath: "/docs", HideCurl: false,
-		SettingsUI: map[string]string{"docExpansion": `"none"`, "defaultModelsExpandDepth": "-1"},
-	})
-	policy := "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
-	secured := func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", policy)
-		found := &pageWriter{ResponseWriter: w}
-		if page.ServeHTTP(found, r); found.missing {
-			notFound(w, r)
-		}
-	}
-	a.router.Get("/docs", secured)
-	a.router.Get("/docs/*", secured)
-}
-
-// pageWriter leaves out the page's own answer to what it does not have.
-type pageWriter struct {
-	http.ResponseWriter
-	missing bool
-}
-
-// WriteHeader implements net/http.ResponseWriter.
-func (w *pageWriter) WriteHeader(status int) {
-	if w.missing = status == http.StatusNotFound; !w.missing {
-		w.ResponseWriter.WriteHeader(status)
-	}
-}
-
-// Write implements net/http.ResponseWriter.
-func (w *pageWriter) Write(b []byte) (int, error) {
-	if w.missing {
-		return len(b), nil
-	}
-	return w.ResponseWriter.Write(b)
 }

@@ -171,7 +171,11 @@ func TestAnswersToAnyone(t *testing.T) {
 				}
 				withToken(me, "").Call("GET", source[1], nil).Want(200)
 			}
-			if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "http") {
+			if regexp.MustCompile(`<script[^>]*>[^<]|<style|\son\w+=`).Match(page.Body) {
+				t.Errorf("the page has inline scripts or styles: %s", page.Body)
+			}
+			policy := page.Header.Get("Content-Security-Policy")
+			if !strings.Contains(policy, "default-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "script-src") || strings.Contains(policy, "http") {
 				t.Errorf("Content-Security-Policy is %q", policy)
 			}
 		},

@@ -31,7 +31,7 @@ func newAPI(limits limit.Limits) *API {
 func newAPIWithClock(limits limit.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
-		Live: snapshot.New(), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Live: snapshot.New(), Metrics: prometheus.NewRegistry(), NearMetrics: true, Log: slog.New(slog.DiscardHandler),
 		Troubles: func() []string { return nil }, Limits: limits, Now: func() time.Time { return *clock },
 	}), clock
 }
@@ -99,7 +99,7 @@ func TestEveryAnswerShowsTheLimit(t *testing.T) {
 	a := newAPI(limit.Limits{Anonymous: 100, Auth: 1000})
 	remaining := 100
 	for status, calls := range map[int][][]string{
-		200: {{"GET", "/metrics"}, {"GET", "/docs"}, {"GET", "/openapi.json"}, {"GET", "/problems/not-found"}, {"HEAD", "/problems/not-found"}},
+		200: {{"GET", "/docs"}, {"GET", "/openapi.json"}, {"GET", "/problems/not-found"}, {"HEAD", "/problems/not-found"}},
 		400: {{"GET", "/health", "X-Correlation-ID", strings.Repeat("x", 200)}, {"GET", "/health?%00"}},
 		404: {{"GET", "/nowhere"}, {"GET", "/problems/none"}, {"GET", "/nowhere", "Authorization", "Basic eDp5"}},
 		405: {{"DELETE", "/health"}, {"PROPFIND", "/health"}},

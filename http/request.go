@@ -23,6 +23,7 @@ const (
 	reasonHeader      = "X-Change-Reason"
 	typeHeader        = "Content-Type"
 	authHeader        = "Authorization"
+	nosniffHeader     = "X-Content-Type-Options"
 )
 
 // request is what is known of a request. It is the request's context, the router's and the writer of the answer in one, which saves allocations.
@@ -80,6 +81,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req.correlation = req.id
 	req.idHeader[0] = req.id
 	req.answer[requestHeader] = req.idHeader[:]
+	req.answer[nosniffHeader] = nosniff
 	req.route.Reset()
 	req.route.Routes = a.router
 	a.router.ServeHTTP(&req.writer, r.WithContext(req))

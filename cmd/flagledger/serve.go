@@ -31,6 +31,13 @@ func (serveCommand) Run(ctx context.Context) error {
 	}
 	defer listener.Close()
 	c.WarnOfExposure(log)
+	var metricsListener net.Listener
+	if c.MetricsAddr != "" {
+		if metricsListener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.MetricsAddr); err != nil {
+			return fmt.Errorf("FLAGLEDGER_METRICS_ADDR: %w", err)
+		}
+		defer metricsListener.Close()
+	}
 	start := node.Start
 	url, stopDatabase, err := node.OpenDatabase(ctx, c, log)
 	if node.CanWait(c, err) {
@@ -47,8 +54,13 @@ func (serveCommand) Run(ctx context.Context) error {
 	}
 	defer n.Stop()
 	server := n.API.Server()
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- server.Serve(listener) }()
+	if metricsListener != nil {
+		metrics := n.API.MetricsServer()
+		defer metrics.Close()
+		go func() { served <- metrics.Serve(metricsListener) }()
+	}
 	ready := n.Ready
 	for {
 		select {

@@ -1,0 +1,46 @@
+package http
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const metricsRoute = "/metrics"
+
+// nosniff is the value of X-Content-Type-Options in every answer. It must not be changed.
+var nosniff = []string{"nosniff"}
+
+// MetricsServer returns a server of the metrics alone, for an address of its own, which its caller starts and stops.
+func (a *API) MetricsServer() *http.Server {
+	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+metricsRoute, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()[nosniffHeader] = nosniff
+		metrics.ServeHTTP(w, r)
+	})
+	return &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
+}
+
+// addMetrics serves the metrics beside the interface to clients on the same machine. Those that come through a proxy are not.
+func (a *API) addMetrics() {
+	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
+	a.router.Get(metricsRoute, func(w http.ResponseWriter, r *http.Request) {
+		if !onThisMachine(r) {
+			notFound(w, r)
+			return
+		}
+		metrics.ServeHTTP(w, r)
+	})
+}
+
+func onThisMachine(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+		return false
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}

@@ -1,0 +1,71 @@
+package http
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/projections/snapshot"
+)
+
+func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
+	a := newAPI(anonymous(100))
+	for _, near := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"} {
+		if w := a.from(near, "GET", "/metrics"); w.Code != 200 || !strings.Contains(w.Body.String(), "flagledger_streams") {
+			t.Errorf("from %s: %d", near, w.Code)
+		}
+	}
+	for _, call := range [][]string{{"192.0.2.1:1"}, {"127.0.0.1:1", "X-Forwarded-For", "127.0.0.1"}, {"127.0.0.1:1", "Forwarded", "for=127.0.0.1"}, {"@"}} {
+		if w := a.from(call[0], "GET", "/metrics", call[1:]...); w.Code != 404 || strings.Contains(w.Body.String(), "flagledger_streams") {
+			t.Errorf("from %v: %d", call, w.Code)
+		}
+	}
+}
+
+func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
+	a := New(Options{Live: snapshot.New(), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Limits: anonymous(100), Now: time.Now})
+	if w := a.from("127.0.0.1:1", "GET", "/metrics"); w.Code != 404 {
+		t.Errorf("the interface answers %d", w.Code)
+	}
+	own := httptest.NewServer(a.MetricsServer().Handler)
+	defer own.Close()
+	get := func(path string) *http.Response {
+		t.Helper()
+		r, err := own.Client().Get(own.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Body.Close() })
+		return r
+	}
+	r := get("/metrics")
+	text, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != 200 || !strings.Contains(string(text), "flagledger_streams") || r.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("its own address answers %d %v: %v", r.StatusCode, r.Header, err)
+	}
+	if r := get("/api/v1/version"); r.StatusCode != 404 {
+		t.Errorf("its own address answers calls of the interface with %d", r.StatusCode)
+	}
+}
+
+func TestEveryAnswerForbidsToGuessItsType(t *testing.T) {
+	a := newAPI(anonymous(20))
+	for range 3 { // the last ones are over the limit
+		for _, call := range [][]string{
+			{"GET", "/"}, {"GET", "/health"}, {"GET", "/nowhere"}, {"DELETE", "/health"}, {"GET", "/docs"}, {"GET", "/docs/page.js"}, {"GET", "/docs/none"}, {"GET", "/openapi.json"},
+			{"POST", "/api/v1/flags/f/evaluate"}, {"POST", "/ofrep/v1/evaluate/flags"}, {"GET", "/api/v1/flags/stream"}, {"GET", "/metrics"}, {"GET", "/reset-password"},
+			{"GET", "/health", "X-Correlation-ID", strings.Repeat("x", 200)},
+		} {
+			w := a.from("127.0.0.1:1", call[0], call[1], call[2:]...)
+			if got := w.Result().Header.Values("X-Content-Type-Options"); len(got) != 1 || got[0] != "nosniff" {
+				t.Errorf("%v: %d with %q", call, w.Code, got)
+			}
+		}
+	}
+}
