@@ -41,7 +41,7 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change.", "a flag with the key \"new-checkout\" exists already"},
 	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed.", "the flag has changed: its version is 7"},
 	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take.", "the body must be of the type application/json"},
-	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names every field at fault.", "validation failed"},
+	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names the fields at fault, 100 at most.", "validation failed"},
 	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in, or too many costly ones of the tenant are under way. Retry-After tells in how many seconds to try again.", "the rate limit is exceeded; try again later, in 17 s"},
 	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log.", "the request could not be carried out; its id finds the reason in the log"},
 	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.", "the read models cannot be read at the moment"},
@@ -83,6 +83,7 @@ func (p *problem) ContentType(string) string {
 
 // identified fills in what the request tells. A caller over a rate limit is told to wait for the next window.
 func (p *problem) identified(ctx context.Context) *problem {
+	p.bound()
 	req := requestOf(ctx)
 	if p.Status == http.StatusTooManyRequests && p.headers.Get("Retry-After") == "" {
 		p.headers["Retry-After"] = req.answer["RateLimit-Reset"]
