@@ -25,6 +25,9 @@ var (
 // Reached tells Progress of a position.
 func (p *Progress) Reached(name string, position events.Position) { p.reached(name, "", position) }
 
+// Failed tells Progress that this process could not carry on a read model.
+func (p *Progress) Failed(name string) { p.failed(name, true) }
+
 // Notified tells Progress what another process has sent.
 func (p *Progress) Notified(payload string) { p.notified(payload) }
 

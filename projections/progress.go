@@ -32,7 +32,7 @@ type model struct {
 	prefixes []string
 	logID    string          // of the log that its checkpoint is of; empty where nothing tells
 	reached  events.Position // its checkpoint, which stands still while nothing happens that it follows
-	failing  time.Time       // since when this process has failed to carry it on; zero while it does not
+	failing  time.Time       // since when this process has failed to carry it on; zero while it does not, or another has carried it on since
 	last     events.Position // of the last event that it follows, among those that the snapshot holds
 }
 
@@ -131,7 +131,7 @@ func (p *Progress) reached(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m, ok := p.models[name]; ok && (m.logID != logID || m.reached.Compare(position) < 0) {
-		m.logID, m.reached = logID, position
+		m.logID, m.reached, m.failing = logID, position, time.Time{}
 		p.wake()
 	}
 }
@@ -150,7 +150,8 @@ func (p *Progress) failed(name string, failed bool) {
 	}
 }
 
-// Failing names the read models that this process has failed to carry on for a time at least, in order.
+// Failing names the read models that this process has failed to carry on for a time at least, in order. One that another process has taken further is not
+// among them.
 func (p *Progress) Failing(atLeast time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,6 +170,9 @@ func (p *Progress) resumed(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m, ok := p.models[name]; ok {
+		if m.logID != logID || m.reached.Compare(position) < 0 {
+			m.failing = time.Time{}
+		}
 		m.logID, m.reached = logID, position
 		p.wake()
 	}

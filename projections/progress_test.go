@@ -221,6 +221,32 @@ func TestAReadModelOfAnotherLogIsWaitedFor(t *testing.T) {
 	})
 }
 
+// A node that failed may no longer be the one that carries a read model on.
+func TestAReadModelThatAnotherNodeTakesFurtherIsNotFailing(t *testing.T) {
+	t.Parallel()
+	for name, moved := range map[string]func(*projections.Progress){
+		"heard of":                func(p *projections.Progress) { p.Notified("history 4 4") },
+		"found after a reconnect": func(p *projections.Progress) { p.Resumed("history", at(4)) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := projections.NewProgress(models.All())
+			p.Resumed("history", at(3))
+			p.Failed("history")
+			time.Sleep(time.Minute)
+			p.Notified("history 3 3")
+			p.Resumed("history", at(3))
+			p.Notified("users 4 4")
+			if got := p.Failing(time.Minute); !slices.Equal(got, []string{"history"}) {
+				t.Errorf("%s: before the checkpoint moves, %v are failing", name, got)
+			}
+			moved(p)
+			if got := p.Failing(0); len(got) > 0 {
+				t.Errorf("%s: %v are failing", name, got)
+			}
+		})
+	}
+}
+
 // A node that carries on nothing itself answers writes as well.
 func TestProgressHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()

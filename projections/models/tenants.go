@@ -12,7 +12,7 @@ import (
 
 var tenants = projections.Projection{
 	Name:    "tenants",
-	Version: 3, // with subscriptions
+	Version: 4, // with an index for the list of all
 	Tables:  []string{"tenants", "environments", "members"},
 	Schema: `
 create table tenants (
@@ -24,6 +24,7 @@ create table tenants (
     created_at timestamptz not null,
     deleted_at timestamptz
 );
+create index on tenants (created_at, id);
 create table environments (
     id         text        primary key,
     tenant_id  text        not null,

@@ -12,7 +12,7 @@ import (
 
 var users = projections.Projection{
 	Name:    "users",
-	Version: 1,
+	Version: 2, // with an index for the list of all
 	Tables:  []string{"users"},
 	Schema: `
 create table users (
@@ -21,7 +21,8 @@ create table users (
     active        boolean     not null,
     erased        boolean     not null,
     created_at    timestamptz not null
-);`,
+);
+create index on users (created_at, id);`,
 	FactPrefixes: []string{"user."},
 	Apply:        applyUser,
 }

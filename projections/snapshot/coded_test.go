@@ -181,7 +181,7 @@ func reloaded(t failer, s *Snapshot, path string) *Snapshot {
 		t.Fatalf("%v", err)
 	}
 	r := New()
-	r.adopt(read, f.checkpoint)
+	r.adopt(read, &f.contents)
 	return r
 }
 

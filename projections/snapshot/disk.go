@@ -50,7 +50,7 @@ const (
 // KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end. began is told where the snapshot begins. It must be
 // called before Run.
 //
-// A file that is damaged, of another version or another log, or ahead of the log, is ignored. While the event store cannot be reached, what the file holds
+// A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored. While the event store cannot be reached, what the file holds
 // is served.
 func (s *Snapshot) KeepOnDisk(path string, began func(events.Checkpoint)) {
 	s.copy = &diskCopy{path: path, began: began, every: minSaveInterval}
@@ -80,7 +80,7 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 		d.trouble.Store(new("the snapshot on disk was ignored: " + withoutPath(err)))
 		return
 	}
-	s.adopt(loaded, f.checkpoint)
+	s.adopt(loaded, &f.contents)
 	d.saved, d.size = f.checkpoint.Position, f.size
 	d.written.Store(&f.written)
 	d.began(f.checkpoint)
@@ -104,8 +104,8 @@ func (f *file) isOf(ctx context.Context, store events.Store) (confirmed bool, er
 	ctx, cancel := context.WithTimeout(ctx, servePatience)
 	defer cancel()
 	for {
-		held, err := store.Log(ctx)
-		if err == nil && !held.Holds(f.checkpoint) {
+		held, err := holds(ctx, store, f.checkpoint, f.last)
+		if err == nil && !held {
 			return false, errOtherLog
 		}
 		if err == nil {
@@ -119,8 +119,31 @@ func (f *file) isOf(ctx context.Context, store events.Store) (confirmed bool, er
 	}
 }
 
-// adopt takes what another snapshot holds, which nobody uses. This one must be empty.
-func (s *Snapshot) adopt(from *Snapshot, c events.Checkpoint) {
+// eventRef tells an event from any other.
+type eventRef struct {
+	stream   string
+	revision events.Revision
+	id       string
+}
+
+func refTo(e events.Recorded) eventRef { return eventRef{e.Stream, e.Revision, e.ID.String()} }
+
+// holds reports whether a store's log holds all up to a checkpoint, whose last event is given. A log that was restored from an older copy may have grown past
+// the checkpoint since, and has other events there.
+func holds(ctx context.Context, store events.Store, c events.Checkpoint, last eventRef) (bool, error) {
+	log, err := store.Log(ctx)
+	if err != nil || !log.Holds(c) {
+		return false, err
+	}
+	for e, err := range store.Read(ctx, last.stream, last.revision) {
+		return err == nil && refTo(e) == last, err
+	}
+	return false, nil
+}
+
+// adopt takes what another snapshot holds, which nobody uses, with where a file says that it stands. This one must be empty.
+func (s *Snapshot) adopt(from *Snapshot, at *contents) {
+	c := at.checkpoint
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	from.tenants.Range(func(id string, t *Tenant) bool {
@@ -144,6 +167,7 @@ func (s *Snapshot) adopt(from *Snapshot, c events.Checkpoint) {
 		return true
 	})
 	s.setLogID(c.LogID)
+	s.last = at.last
 	s.position.Store(&c.Position)
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -158,11 +182,11 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	held, err := store.Log(ctx)
+	held, err := holds(ctx, store, events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position()}, s.last)
 	if err != nil {
 		return err
 	}
-	if d.confirmed = held.Holds(events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position()}); !d.confirmed {
+	if d.confirmed = held; !d.confirmed {
 		if !d.otherLog.Swap(true) {
 			log.Error("the event store holds another log than the snapshot on disk: flags are evaluated as that has them until the service is restarted")
 		}

@@ -18,13 +18,13 @@ import (
 )
 
 // fileVersion is the version of the file: of how it is written, and of what is made of facts. A file of another version is ignored.
-const fileVersion = 2
+const fileVersion = 3
 
 // The errors of a file that cannot be used.
 var (
 	errDamaged      = errors.New("it is damaged")
 	errOtherVersion = errors.New("it is of another version of the service")
-	errOtherLog     = errors.New("it is of another log than the event store holds, or ahead of it")
+	errOtherLog     = errors.New("it is of another log than the event store holds, or of events that are no longer in it")
 )
 
 // A file is its first line, blocks of records, and an empty block as its end. Each block has its length and a checksum before it, four bytes each. The first
@@ -147,6 +147,7 @@ func syncFolder(path string) error {
 
 func (c *coder) header(all *contents) {
 	c.checkpoint(&all.checkpoint)
+	c.eventRef(&all.last)
 	c.instant(&all.written)
 }
 

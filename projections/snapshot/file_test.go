@@ -31,7 +31,7 @@ func readBytes(data []byte) (*Snapshot, error) {
 		return nil, err
 	}
 	s := New()
-	s.adopt(read, f.checkpoint)
+	s.adopt(read, &f.contents)
 	return s, nil
 }
 

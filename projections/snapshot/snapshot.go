@@ -37,6 +37,7 @@ type Snapshot struct {
 
 	applying sync.Mutex // held while a page is applied
 	logID    string     // of the log that the snapshot holds, as in events.Checkpoint
+	last     eventRef   // the last event of it
 
 	announcer *announcer // nil where listeners are told at once
 	copy      *diskCopy  // nil without one
@@ -154,6 +155,9 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	}
 	if len(page.Events) > 0 && s.logID == "" {
 		s.setLogID(events.LogID(page.Events[0]))
+	}
+	if n := len(page.Events); n > 0 {
+		s.last = refTo(page.Events[n-1])
 	}
 	s.position.Store(&page.Next)
 	s.announce(s.changes.take(page.Next))

@@ -97,15 +97,18 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		return err
 	})
-	skewErr := within(ctx, headTimeout, func(ctx context.Context) (err error) {
-		o.skew, err = clockSkew(ctx, m.pool, time.Now)
+	_ = within(ctx, headTimeout, func(ctx context.Context) error { // a busy pool is no unreachable database
+		skew, err := clockSkew(ctx, m.pool, time.Now)
+		if err == nil {
+			o.skew = skew
+		}
 		return err
 	})
 	_ = within(ctx, statusTimeout, func(ctx context.Context) error {
 		m.disk.look(ctx, m.pool)
 		return nil
 	})
-	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr, skewErr)
+	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)
 	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) { // the others ask the event store too
 		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.pool.Ping)
 	}

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -123,6 +124,40 @@ func TestASnapshotOnDiskThatCannotBeUsedIsIgnored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A log that was restored from an older copy begins as the file's does, and may have grown past the file since.
+func TestASnapshotOfEventsThatARestoreTookBackIsIgnored(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	const publicURL = "http://flags.example.com"
+	var me *nodetest.Client
+	restore := func() (databaseURL string) {
+		return pgtest.Filled(t, "saved for a restore", func(_ context.Context, url string) error {
+			s, _ := keeping(t, url, "", publicURL, t.TempDir())
+			me = s.SignUp("me@example.com")
+			s.Node.Stop()
+			return nil
+		})
+	}
+	folder := t.TempDir()
+	before, _ := keeping(t, restore(), "", publicURL, folder)
+	at(before, me).CreateFlag("lost", nil)
+	before.Node.Stop()
+
+	restored := restore()
+	after, _ := keeping(t, restored, "", publicURL, t.TempDir())
+	for i := range 3 {
+		at(after, me).CreateFlag(fmt.Sprint("new-", i), nil)
+	}
+	after.Node.Stop()
+	s, out := keeping(t, restored, "", publicURL, folder)
+	if !strings.Contains(out.String(), copyIgnored) || !strings.Contains(out.String(), "it is of another log") {
+		t.Errorf("it logged:\n%s", out)
+	}
+	me = at(s, me)
+	me.Call("POST", nodetest.FlagPath("lost", "/evaluate"), `{}`).Want(404)
+	me.Call("POST", nodetest.FlagPath("new-0", "/evaluate"), `{}`).Want(200)
 }
 
 // withFlags is a database whose log has some flags.
