@@ -57,6 +57,7 @@ type Options struct {
 	// SandboxSignUp makes sandboxes for people who ask for one, and Links mails them the links.
 	SandboxSignUp *commands.SandboxSignUp
 	Links         *jobs.Links
+	Invitations   *jobs.InvitationCounts
 	Keys          *keys.Keys // that access tokens are signed with
 	Now           func() time.Time
 	Directory     *directory.Directory
@@ -75,11 +76,13 @@ type Options struct {
 	// Troubles lists what is wrong although evaluation goes on; it is empty when all is well.
 	Troubles func() []string
 
-	Limits       limit.Limits
-	Features     Features // events.FeaturePlans where nil
-	StreamLimits StreamLimits
-	Proxies      []netip.Prefix // whose X-Forwarded-For is believed
-	Origins      []string       // of the web pages that may call the interface, or "*"
+	Limits limit.Limits
+	// InvitationsPerDay bounds invitations in place of what plans give, unless it is 0.
+	InvitationsPerDay int
+	Features          Features // events.FeaturePlans where nil
+	StreamLimits      StreamLimits
+	Proxies           []netip.Prefix // whose X-Forwarded-For is believed
+	Origins           []string       // of the web pages that may call the interface, or "*"
 
 	SuperUsers  commands.SuperUsers
 	PublicURL   string // without a slash at its end

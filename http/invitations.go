@@ -104,7 +104,10 @@ func (a *API) addInvitations() {
 	resend.Description = "An address is mailed five invitations an hour at most."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
-		_, done, err := do(ctx, a.Writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+		done, err := a.limitInvitations(ctx, platformBound, func() (done commands.Done, err error) {
+			_, done, err = do(ctx, a.Writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+			return done, err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +137,11 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 		return nil, err
 	}
 	create.Now = a.Now()
-	invitation, done, err := a.Inviter.ToPlatform(ctx, doer[commands.Invitation](a), create, email)
+	var invitation commands.Invitation
+	done, err := a.limitInvitations(ctx, platformBound, func() (done commands.Done, err error) {
+		invitation, done, err = a.Inviter.ToPlatform(ctx, doer[commands.Invitation](a), create, email)
+		return done, err
+	})
 	if err != nil {
 		return nil, err
 	}

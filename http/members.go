@@ -67,7 +67,8 @@ func (a *API) addMembers() {
 		})
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
 	add.Description = "It makes a pending member, who becomes a member when they next sign in with the address, verified, or refresh their session. Until then they are shown by the address that " +
-		"was typed, whether or not it has an account. They are mailed an invitation: an address gets five an hour at most."
+		"was typed, whether or not it has an account. They are mailed an invitation: an address gets five an hour at most. " +
+		"A tenant may add 25 members a day on free and sandbox, 250 on standard, 2,500 above, and a person as many in all their tenants as the best plan of these gives: beyond is 429."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember)
@@ -121,7 +122,12 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	if err := checkCommand(ctx, a.Writer, wrong, add); err != nil {
 		return nil, err
 	}
-	id, member, done, err := a.Inviter.Member(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
+	var id string
+	var member commands.Member
+	done, err := a.limitInvitations(ctx, a.tenantBound(tenantID), func() (done commands.Done, err error) {
+		id, member, done, err = a.Inviter.Member(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
+		return done, err
+	})
 	if err != nil {
 		return nil, err
 	}

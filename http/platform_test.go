@@ -130,7 +130,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 	sent := map[string]int{}
 	for _, m := range server.Mails() {
 		sent[m.To]++
-		if m.To == victim && (!strings.HasPrefix(m.Text, `You have been invited to "You have won!\n\nClaim it\u2028at\r\nhttp://example.com `) || strings.Contains(m.Text, strings.Repeat("x", 60))) {
+		if m.To == victim && (!strings.HasPrefix(m.Text, `You have been invited to "You have won! Claim it at … xxx`) || strings.Contains(m.Text, strings.Repeat("x", 60))) {
 			t.Errorf("the mail says %q", m.Text)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"flagledger/events"
 )
 
-const shownName = 60 // characters of a tenant's name
-
 const platformInvitation = `You have been invited to help run the feature flags at %[1]s, as %[2]s.
 
 Sign in there with this address, signing up first if you have no account, and accept the invitation:
@@ -66,16 +64,9 @@ func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
 	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(platformInvitation, url, i.Role, until)}
 }
 
-// MemberInvitation tells somebody that a tenant waits for them. The tenant's name may be any text, so it is kept short and on one line.
+// MemberInvitation tells somebody that a tenant waits for them. The tenant's name may be any text: see shown.
 func MemberInvitation(to, url, tenant string, role events.Role) commands.Mail {
-	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(memberInvitation, shortened(tenant), url, role)}
-}
-
-func shortened(tenant string) string {
-	if name := []rune(tenant); len(name) > shownName {
-		return string(name[:shownName]) + "…"
-	}
-	return tenant
+	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(memberInvitation, shown(tenant), url, role)}
 }
 
 // ResetLink is a mail with a link, good for an hour, that sets a new password.
@@ -99,5 +90,5 @@ func SandboxNotice(to, url, tenant string, notice commands.SandboxNotice, end ti
 	if notice == commands.WarnOfDeletion {
 		subject, text = "Your sandbox will be deleted", sandboxDeletion
 	}
-	return commands.Mail{To: to, Subject: subject, Text: fmt.Sprintf(text, shortened(tenant), url, end.UTC().Format("2 January 2006, 15:04 UTC"))}
+	return commands.Mail{To: to, Subject: subject, Text: fmt.Sprintf(text, shown(tenant), url, end.UTC().Format("2 January 2006, 15:04 UTC"))}
 }

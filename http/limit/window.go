@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 )
@@ -23,6 +24,11 @@ type Budget struct {
 	Remaining int
 	Reset     int // seconds until the next window, at least 1
 	Exceeded  bool
+}
+
+// Spent is a budget of which nothing is left for a time, of which a further second has begun.
+func Spent(limit int, left time.Duration) Budget {
+	return Budget{rate: newRate(limit), Reset: int((left + time.Second - 1) / time.Second), Exceeded: true}
 }
 
 // Show sets the headers RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, in this spelling.

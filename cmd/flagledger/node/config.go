@@ -45,17 +45,18 @@ type Config struct {
 	Firebase      FirebaseSettings
 	Payment       PaymentSettings
 
-	Limits        limit.Limits      `env:"-"` // RateLimits, parsed
-	FlagBytes     flagBytes         `env:"-"` // FlagMiB, parsed; those of the plans where nil
-	Features      http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
-	SandboxFor    time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
-	ProxyNetworks []netip.Prefix    `env:"-"` // Proxies, parsed
-	Streams       http.StreamLimits `env:"-"`
-	Now           func() time.Time  `env:"-"` // required; tests move it
-	FlushEvery    time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
-	HashMemory    uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
-	PushEndpoint  string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
-	Build         string            `env:"-"` // the number of the build, which /api/v1/version shows
+	Limits            limit.Limits      `env:"-"` // RateLimits, parsed
+	FlagBytes         flagBytes         `env:"-"` // FlagMiB, parsed; those of the plans where nil
+	Features          http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
+	SandboxFor        time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
+	ProxyNetworks     []netip.Prefix    `env:"-"` // Proxies, parsed
+	Streams           http.StreamLimits `env:"-"`
+	InvitationsPerDay int               `env:"-"` // in place of what plans give, unless it is 0; tests that invite many take more
+	Now               func() time.Time  `env:"-"` // required; tests move it
+	FlushEvery        time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
+	HashMemory        uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
+	PushEndpoint      string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
+	Build             string            `env:"-"` // the number of the build, which /api/v1/version shows
 }
 
 // Load reads the settings. The error names the one that is bad, in one line.

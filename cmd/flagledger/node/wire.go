@@ -254,10 +254,11 @@ func (p *parts) api() *http.API {
 		Sandboxes: p.sandboxes, Links: p.links,
 		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.reads, SignIn: signIn, Sandboxes: p.sandboxes},
 		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
-		Inviter: &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
-		Keys:    p.signing, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,
+		Invitations: jobs.NewInvitationCounts(p.pool),
+		Inviter:     &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
+		Keys:        p.signing, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,
 		Metrics: p.metrics, NearMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
-		Limits: p.Limits, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
+		Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
 }

@@ -2,6 +2,7 @@
 package nodetest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http/httptest"
@@ -131,7 +132,7 @@ func OwnEngineURL(t testing.TB) string {
 var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
 // Start starts a service over a database and an event store that may have been used before, and returns when it is healthy and has built its read
-// models. Limits that are not set are Generous.
+// models. Limits that are not set are Generous, and so are the bounds of invitations then.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
 	if err := node.Migrate(t.Context(), databaseURL, log); err != nil {
@@ -153,7 +154,7 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		c = quickened(c)
 	}
 	if c.Limits.Anonymous == 0 {
-		c.Limits = Generous
+		c.Limits, c.InvitationsPerDay = Generous, cmp.Or(c.InvitationsPerDay, 1_000_000)
 	}
 	if c.Streams.PerTenant == 0 {
 		c.Streams = flagledgerhttp.DefaultStreamLimits()

@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// InvitationCounts bounds how many invitations are made on a day in UTC, by all nodes. It owns the table invitation_counts.
+type InvitationCounts struct{ pool *pgxpool.Pool }
+
+// NewInvitationCounts returns the counts that all nodes on a database share.
+func NewInvitationCounts(pool *pgxpool.Pool) *InvitationCounts { return &InvitationCounts{pool} }
+
+// InvitationBound is how many invitations a day one of those may make that it counts for: a tenant, a person, or the platform.
+type InvitationBound struct {
+	Counted string
+	PerDay  int
+}
+
+// ToPlatform is what invitations to the platform count for.
+const ToPlatform = "platform"
+
+// OfTenant is the bound of a tenant.
+func OfTenant(id string, perDay int) InvitationBound { return InvitationBound{"tenant " + id, perDay} }
+
+// OfPerson is the bound of a person, in all their tenants together.
+func OfPerson(id string, perDay int) InvitationBound { return InvitationBound{"person " + id, perDay} }
+
+var errNoPlace = errors.New("a bound is reached")
+
+// Take counts one more invitation on the day of now, for each bound or, where one is reached, for none: it is returned then, and nil else. The bounds of a
+// tenant come before those of people: so those who take at once wait for each other in one order. Errors are *commands.Error, Unavailable while the database
+// cannot be reached.
+func (c *InvitationCounts) Take(ctx context.Context, now time.Time, bounds ...InvitationBound) (reached *InvitationBound, err error) {
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		for _, b := range bounds {
+			counted, err := tx.Exec(ctx, `insert into keep.invitation_counts as c (counted, day, invitations) values ($1, $2, 1)
+				on conflict (counted, day) do update set invitations = c.invitations + 1 where c.invitations < $3`, b.Counted, now.UTC(), b.PerDay)
+			if err != nil {
+				return err
+			}
+			if counted.RowsAffected() == 0 {
+				reached = &b
+				return errNoPlace
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errNoPlace) {
+		return reached, nil
+	}
+	return nil, databaseError(err)
+}
+
+// GiveBack undoes a Take: the invitation was not made.
+func (c *InvitationCounts) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
+	counted := make([]string, len(bounds))
+	for i, b := range bounds {
+		counted[i] = b.Counted
+	}
+	_, err := c.pool.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = any($1) and day = $2 and invitations > 0`, counted, now.UTC())
+	return databaseError(err)
+}
+
+// RemoveOld forgets the counts of days before that of now.
+func (c *InvitationCounts) RemoveOld(ctx context.Context, now time.Time) error {
+	_, err := c.pool.Exec(ctx, `delete from keep.invitation_counts where day < $1`, now.UTC())
+	return databaseError(err)
+}

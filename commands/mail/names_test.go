@@ -1,0 +1,59 @@
+package mail
+
+import (
+	"strings"
+	"testing"
+
+	"flagledger/commands"
+	"flagledger/events"
+)
+
+// Names in mails are whatever somebody has typed, and lead nowhere.
+func TestNamesInMailsHoldNoLinks(t *testing.T) {
+	for name, want := range map[string]string{
+		"Acme Inc.":                       "Acme Inc.",
+		"Größer & Söhne e.V.":             "Größer & Söhne e.V.",
+		"U.S. Robots, v2.0 (AC/DC)":       "U.S. Robots, v2.0 (AC/DC)",
+		"株式会社":                            "株式会社",
+		"a, b: c; \"d\"":                  "a, b: c; \"d\"",
+		"Team\r\nBcc: x":                  "Team Bcc: x",
+		"tab\tand\u2028line\u0085\u00a0x": "tab and line x",
+		"in\u200bvis\u202eible\ufeff":     "invisible",
+		"Account locked! Visit https://evil.example/login now": "Account locked! Visit … now",
+		"HTTPS://EVIL":                        "…",
+		"evil.com":                            "…",
+		"(evil.com)":                          "…",
+		"see:evil.com/x":                      "…",
+		"www.evil":                            "…",
+		"evil\u200b.\u200bcom":                "…",
+		"evil。com":                            "…",
+		"ｅｖｉｌ．ｃｏｍ":                            "…",
+		"http\uff1a//evil":                    "…",
+		"bücher.example":                      "…",
+		"evil.xn--p1ai":                       "…",
+		"call 192.0.2.1 now":                  "call … now",
+		"ada@example.com":                     "…",
+		"mailto:ada tel:+49123":               "… …",
+		"javascript:alert(1)":                 "…",
+		`\\host\share`:                        "…",
+		"evil.com evil.org":                   "… …",
+		strings.Repeat("x", 70):               strings.Repeat("x", 60) + "…",
+		strings.Repeat("x ", 28) + "evil.com": strings.TrimSpace(strings.Repeat("x ", 28)) + " …",
+	} {
+		if got := shown(name); got != want {
+			t.Errorf("%q is shown as %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestSubjectsAreFixed(t *testing.T) {
+	const name = "Account locked! Visit https://evil.example"
+	for _, m := range []commands.Mail{
+		MemberInvitation("a@example.com", "https://flags.example.com", name, events.ViewerRole),
+		SandboxNotice("a@example.com", "https://flags.example.com", name, commands.WarnOfDeletion, events.TenantCreated{}.SandboxEndsAt),
+	} {
+		if m.Subject != "An invitation" && m.Subject != "Your sandbox will be deleted" || strings.Contains(m.Text, "evil") {
+			t.Errorf("%q: %s", m.Subject, m.Text)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/commands/jobs"
+	"flagledger/events"
+	"flagledger/http/limit"
+)
+
+// invitationsPerDay is how many invitations a plan gives a day.
+func (a *API) invitationsPerDay(plan events.Plan) int {
+	return cmp.Or(a.InvitationsPerDay, plan.Terms().InvitationsPerDay)
+}
+
+// platformBound is how many invitations to the platform are mailed a day, as many as the highest plan gives a tenant.
+var platformBound = jobs.InvitationBound{Counted: jobs.ToPlatform, PerDay: events.EnterprisePlan.Terms().InvitationsPerDay}
+
+// tenantBound is how many invitations a tenant may make a day, on its plan.
+func (a *API) tenantBound(tenantID string) jobs.InvitationBound {
+	plan := events.FreePlan
+	if tenant, ok := a.Live.Tenant(tenantID); ok {
+		plan = tenant.Plan(a.Now())
+	}
+	return jobs.OfTenant(tenantID, a.invitationsPerDay(plan))
+}
+
+// limitInvitations makes an invitation, unless as many were made today as a bound allows, or by the caller in all their tenants together as the best plan
+// among these does. One that is refused, or was made when the request was made before, does not count.
+func (a *API) limitInvitations(ctx context.Context, bound jobs.InvitationBound, invite func() (commands.Done, error)) (commands.Done, error) {
+	now, userID := a.Now(), principalOf(ctx).claims.UserID
+	perPerson := a.invitationsPerDay(a.bestPlan(userID))
+	if bound.Counted == jobs.ToPlatform {
+		perPerson = bound.PerDay
+	}
+	bounds := []jobs.InvitationBound{bound, jobs.OfPerson(userID, perPerson)}
+	reached, err := a.Invitations.Take(ctx, now, bounds...)
+	if err != nil {
+		return commands.Done{}, err
+	}
+	if reached != nil {
+		tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		left := limit.Spent(reached.PerDay, tomorrow.Sub(now))
+		left.Show(requestOf(ctx).answer)
+		p := tooManyRequests(left)
+		p.Detail = fmt.Sprintf("%d invitations were made today, as many as a day may have; the next day begins at %s", reached.PerDay, tomorrow.Format(time.RFC3339))
+		return commands.Done{}, p
+	}
+	done, err := invite()
+	_, refused := errors.AsType[*problem](err)
+	kind := commands.KindOf(err)
+	if refused || err != nil && kind != commands.Internal && kind != commands.Unavailable || done.Repeated {
+		if failure := a.Invitations.GiveBack(context.WithoutCancel(ctx), now, bounds...); failure != nil {
+			requestOf(ctx).log().Warn("an invitation that was not made counts for today", "err", failure)
+		}
+	}
+	return done, err
+}
