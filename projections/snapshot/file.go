@@ -167,7 +167,7 @@ func readFile(ctx context.Context, path string, wanted func(*file) error) (f *fi
 	if err != nil {
 		return nil, nil, err
 	}
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	info, err := from.Stat()
 	if err != nil {
 		return nil, nil, err

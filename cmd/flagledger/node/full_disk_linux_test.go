@@ -36,7 +36,7 @@ func fill(t *testing.T, dir string) (free func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	for size := 1 << 20; size >= 1; size /= 2 {
 		for {
 			if _, err := file.Write(make([]byte, size)); err != nil {

@@ -64,7 +64,7 @@ func start(ctx context.Context, c Config, databaseURL string, migrated bool, log
 		close(p.migrated)
 	}
 	if c.Data != "" {
-		if err := os.MkdirAll(c.Data, 0o755); err != nil { // as package embedded makes it
+		if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // its Postgres may run as another user
 			return nil, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
 		}
 	}
