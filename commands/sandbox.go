@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +19,8 @@ type Sandboxes struct {
 	}
 	// Contents lists what a tenant has, as the read models show it.
 	Contents interface {
-		FlagKeys(ctx context.Context, tenantID string) ([]string, error)
+		// FlagProjects tells of each flag, by key, which project it is in.
+		FlagProjects(ctx context.Context, tenantID string) (map[string]string, error)
 		ProjectIDs(ctx context.Context, tenantID string) ([]string, error)
 	}
 	Meter interface {
@@ -109,13 +111,13 @@ func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) (T
 
 // reset is one attempt at a Cleanup. Projects stay that have flags which stay.
 func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked time.Time) error {
-	keys, err := s.Contents.FlagKeys(ctx, tenantID)
+	flags, err := s.Contents.FlagProjects(ctx, tenantID)
 	if err != nil {
 		return err
 	}
 	var mu sync.Mutex
 	used := map[string]bool{} // ids of projects
-	err = eachAtOnce(keys, func(key string) error {
+	err = eachAtOnce(slices.Collect(maps.Keys(flags)), func(key string) error {
 		if slices.Contains(DemoFlags(), key) {
 			return nil
 		}
@@ -136,6 +138,15 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	}
 	for _, id := range demo {
 		used[id] = true
+	}
+	now, err := s.Contents.FlagProjects(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	for key, project := range now {
+		if _, before := flags[key]; !before {
+			used[project] = true
+		}
 	}
 	ids, err := s.Contents.ProjectIDs(ctx, tenantID)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // contents fails to list what a tenant has.
 type contents struct{ err error }
 
-func (c contents) FlagKeys(context.Context, string) ([]string, error)   { return nil, c.err }
-func (c contents) ProjectIDs(context.Context, string) ([]string, error) { return nil, c.err }
+func (c contents) FlagProjects(context.Context, string) (map[string]string, error) { return nil, c.err }
+func (c contents) ProjectIDs(context.Context, string) ([]string, error)            { return nil, c.err }
 
 // noted tells whether a cleanup is noted as a job.
 type noted bool
@@ -54,5 +54,56 @@ func TestACleanupTellsWhetherItGoesOn(t *testing.T) {
 		if refusal, ok := errors.AsType[*commands.Error](err); !ok || refusal.Kind != c.want || (refusal.Detail == "it has not been made") == c.goesOn || bool(job) != c.goesOn {
 			t.Errorf("%v: got %v; a job goes on: %v", c.kind, err, job)
 		}
+	}
+}
+
+// lateFlag is the contents of a tenant with one project, in which a flag is made after the flags were listed first.
+type lateFlag struct {
+	project string
+	listed  int
+}
+
+func (c *lateFlag) FlagProjects(context.Context, string) (map[string]string, error) {
+	if c.listed++; c.listed == 1 {
+		return nil, nil
+	}
+	return map[string]string{"late": c.project}, nil
+}
+
+func (c *lateFlag) ProjectIDs(context.Context, string) ([]string, error) {
+	return []string{c.project}, nil
+}
+
+// neverRestarted is a meter of which no cleanup has been completed.
+type neverRestarted struct{}
+
+func (neverRestarted) Restart(context.Context, string, time.Time) error { return nil }
+func (neverRestarted) RestartedSince(context.Context, string, time.Time) (bool, error) {
+	return false, nil
+}
+
+func TestACleanupKeepsTheProjectOfAFlagThatIsMadeMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "boss"}}
+	create := commands.CreateTenant{
+		ID: uuid.NewString(), Name: "Sandbox", Creator: "boss", SandboxEndsAt: time.Now().Add(time.Hour), Environments: commands.FirstEnvironments(),
+	}
+	if _, _, err := commands.Do(t.Context(), w.writer, by, create); err != nil {
+		t.Fatal(err)
+	}
+	project := commands.CreateProject{ID: uuid.NewString(), TenantID: create.ID, Name: "own"}
+	if _, _, err := commands.Do(t.Context(), w.writer, by, project); err != nil {
+		t.Fatal(err)
+	}
+	s := &commands.Sandboxes{
+		Writer: w.writer, Directory: w.directory, Contents: &lateFlag{project: project.ID}, Meter: neverRestarted{}, Jobs: new(noted),
+		Now: func() time.Time { return time.Now().Add(time.Second) }, Log: slog.New(slog.DiscardHandler),
+	}
+	if err := s.Cleanup(t.Context(), by, create.ID); err != nil {
+		t.Fatal(err)
+	}
+	if names := w.facts(t, events.ProjectStream(project.ID)); len(names) != 1 {
+		t.Errorf("the facts of the project: %v", names)
 	}
 }
