@@ -78,10 +78,11 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 	kim.Call("GET", usersOfPlatform, nil).Want(200)
 	s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": "kim@example.com", "password": nodetest.Password}).Refused(409)
 	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": "kIm@EXAMPLE.com", "password": nodetest.Password}).Want(200)
-	for range 10 { // guesses count for the address, however it is spelt
+	for range 7 { // guesses count for the address, however it is spelt
 		for _, email := range []string{"kim@example.com", " KIM@example.COM"} {
 			s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "wrong horse"}).Refused(401)
 		}
+		s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": "kIM@example.com", "password": "wrong horse"}).Refused(409)
 	}
 	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": "Kim@example.com", "password": nodetest.Password}).Refused(429)
 }

@@ -129,14 +129,23 @@ func (a *API) createAccount(ctx context.Context, email, password, displayName st
 	if commands.KindOf(err) != commands.Conflict {
 		return session, err
 	}
-	guess := a.limitGuesses(ctx, "person "+cmp.Or(commands.AddressKey(strings.TrimSpace(email)), email), func() (err error) {
+	guess := a.limitGuesses(ctx, guessedPerson(email), func() (err error) {
 		session, err = a.Identity.SignIn(ctx, email, password)
 		return err
 	})
-	if guess != nil || a.SignIn.CheckNew(session.Claims) != nil {
+	switch {
+	case guess == nil && a.SignIn.CheckNew(session.Claims) == nil:
+		return session, nil
+	case commands.KindOf(guess) == commands.Unavailable:
+		return commands.Session{}, guess
+	default:
 		return commands.Session{}, err
 	}
-	return session, nil
+}
+
+// guessedPerson is what wrong passwords are counted for: the account of an address, however it is spelt.
+func guessedPerson(email string) string {
+	return "person " + cmp.Or(commands.AddressKey(strings.TrimSpace(email)), email)
 }
 
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.

@@ -1,11 +1,9 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -35,7 +33,7 @@ func (a *API) addLegacy() {
 			return nil, err
 		}
 		var session commands.Session
-		err := a.limitGuesses(ctx, "person "+cmp.Or(commands.AddressKey(strings.TrimSpace(in.Body.Email)), in.Body.Email), func() (err error) {
+		err := a.limitGuesses(ctx, guessedPerson(in.Body.Email), func() (err error) {
 			session, err = a.Identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 			return err
 		})

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -50,9 +51,10 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 	}
 	page, err := pageURL(made.URL)
 	if err == nil && c.PriceID != "" {
-		// The other pages are closed now and not before: where the request is made again, Stripe answers the page that it made first.
+		// Earlier pages are closed now and not before: where the request is made again, Stripe answers the page that it made first. Later ones stay, so
+		// that of two requests at once one page is left.
 		err = s.closeCheckouts(ctx, c.CustomerID, func(other *stripe.CheckoutSession) bool {
-			return other.ID != made.ID && other.Mode == stripe.CheckoutSessionModeSubscription
+			return other.Mode == stripe.CheckoutSessionModeSubscription && cmp.Or(cmp.Compare(other.Created, made.Created), cmp.Compare(other.ID, made.ID)) < 0
 		})
 	}
 	return page, err

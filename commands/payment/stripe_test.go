@@ -283,3 +283,24 @@ func FuzzEvent(f *testing.F) {
 		_, _ = s.Event(payload, paymenttest.Sign(payload, now), now)
 	})
 }
+
+// A page closes the earlier ones alone, so that of two requests at once, or of one that is made again, a page is left to pay on.
+func TestACheckoutClosesEarlierPages(t *testing.T) {
+	t.Parallel()
+	server := paymenttest.New(t, time.Now)
+	server.AddPrice("price_1", "month")
+	s, customer := open(server.URL()), server.AddCustomer(nil)
+	page := func(key string) string {
+		t.Helper()
+		url, err := s.Checkout(t.Context(), key, commands.CheckoutPage{TenantID: "t", CustomerID: customer, PriceID: "price_1", SuccessURL: "https://a.example", CancelURL: "https://a.example"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return url
+	}
+	first := page("a")
+	second := page("b")
+	if again := page("a"); again != first || server.Payable(first) || !server.Payable(second) {
+		t.Errorf("the first page: %v, the second: %v; made again it is the first: %v", server.Payable(first), server.Payable(second), again == first)
+	}
+}

@@ -24,6 +24,7 @@ type subscription struct {
 // page is a page that customers open.
 type page struct {
 	ID, URL string
+	Created int64
 	Form    url.Values
 	Portal  bool
 	Closed  bool // paid or expired
@@ -150,7 +151,7 @@ func (s *Server) checkouts(customerID string) (int, map[string]any) {
 	data := []any{}
 	for _, p := range s.pages {
 		if !p.Portal && !p.Closed && p.Form.Get("customer") == customerID {
-			data = append(data, map[string]any{"id": p.ID, "object": "checkout.session", "status": "open", "mode": p.Form.Get("mode")})
+			data = append(data, map[string]any{"id": p.ID, "object": "checkout.session", "status": "open", "mode": p.Form.Get("mode"), "created": p.Created})
 		}
 	}
 	return http.StatusOK, map[string]any{"object": "list", "url": "/v1/checkout/sessions", "data": data, "has_more": false}
@@ -203,8 +204,8 @@ func (s *Server) portal(form url.Values) (int, map[string]any) {
 }
 
 func (s *Server) newPage(prefix, path, object string, form url.Values, portal bool) map[string]any {
-	p := &page{ID: s.id(prefix), Form: form, Portal: portal}
+	p := &page{ID: s.id(prefix), Created: s.now().Unix(), Form: form, Portal: portal}
 	p.URL = s.http.URL + path + p.ID
 	s.pages[p.URL] = p
-	return map[string]any{"id": p.ID, "object": object, "url": p.URL}
+	return map[string]any{"id": p.ID, "object": object, "url": p.URL, "created": p.Created}
 }
