@@ -2,19 +2,21 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
 
 	"flagledger/events"
 )
 
 // first is what a Store knows of the first event of ours.
 type first struct {
-	mu    sync.Mutex // held while the event is looked for
-	event events.Recorded
+	turn    chan struct{} // full while the event is looked for, which guards what follows
+	event   events.Recorded
+	scanned events.Position // there is no event of ours up to here
 }
 
-// Log implements events.Store. It looks for the first event once; from then on it only checks that this event still stands where it was.
+// Log implements events.Store. It looks for the first event once, where ctx ends also over several calls; from then on it only checks that this
+// event still stands where it was.
 func (s *Store) Log(ctx context.Context) (events.Log, error) {
 	id, err := s.logID(ctx)
 	if err != nil {
@@ -28,8 +30,12 @@ func (s *Store) Log(ctx context.Context) (events.Log, error) {
 }
 
 func (s *Store) logID(ctx context.Context) (string, error) {
-	s.first.mu.Lock()
-	defer s.first.mu.Unlock()
+	select {
+	case s.first.turn <- struct{}{}:
+		defer func() { <-s.first.turn }()
+	case <-ctx.Done():
+		return "", unavailable(ctx.Err())
+	}
 	if known := s.first.event; known.Stream != "" {
 		for e, err := range s.read(ctx, streamFrom(known.Stream, known.Revision, 1)) {
 			if err != nil {
@@ -39,13 +45,19 @@ func (s *Store) logID(ctx context.Context) (string, error) {
 				return events.LogID(known), nil
 			}
 		}
-		s.first.event = events.Recorded{} // the server holds another log than before
+		s.first.event, s.first.scanned = events.Recorded{}, events.Position{} // the server holds another log than before
 	}
-	// A log without an event of ours may be a long one of others. Its end is known without reading it again.
-	if head, err := s.Head(ctx); err != nil || head == (events.Position{}) {
-		return "", err
+	id, err := s.findFirst(ctx)
+	if errors.Is(err, events.ErrPastEnd) { // likewise
+		s.first.scanned = events.Position{}
+		id, err = s.findFirst(ctx)
 	}
-	for page, err := range s.Subscribe(ctx, events.Position{}) {
+	return id, err
+}
+
+// findFirst looks for the first event of ours from where the last search ended. The ID is empty where there is none.
+func (s *Store) findFirst(ctx context.Context) (id string, err error) {
+	for page, err := range s.Subscribe(ctx, s.first.scanned) {
 		if err != nil {
 			return "", err
 		}
@@ -53,7 +65,7 @@ func (s *Store) logID(ctx context.Context) (string, error) {
 			s.first.event = page.Events[0]
 			return events.LogID(s.first.event), nil
 		}
-		if page.Live {
+		if s.first.scanned = page.Next; page.Live {
 			break
 		}
 	}

@@ -1,9 +1,11 @@
 package eventstore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -63,4 +65,48 @@ func TestAnotherLogAtTheSameAddressIsToldApart(t *testing.T) {
 	if log := identify(t, s); log.ID == "" || log.ID == first.ID {
 		t.Errorf("the log %+v is identified as %+v", first, log)
 	}
+}
+
+// Events of others may stand before the first of ours, more than one search gets through.
+func TestASearchForTheFirstEventGoesOnWhereTheLastOneEnded(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.server.Inject("orders-1", "OrderPlaced", 80_000)
+	fill(t, s, 1)
+	const answer, patience = 100 * time.Millisecond, time.Second // 40 checkpoints come before the event
+	s.server.SetDelay(answer)
+	var log events.Log
+	var err error
+	found := esdbtest.HoldsIn(2*time.Minute, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		log, err = s.Log(ctx)
+		return err == nil
+	})
+	if !found || log.ID == "" {
+		t.Errorf("the log is identified as %+v, %v", log, err)
+	}
+}
+
+func TestWaitingForAnotherSearchEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	fill(t, s, 1)
+	s.server.Freeze()
+	defer s.server.Thaw()
+	first, end := context.WithTimeout(t.Context(), time.Minute)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = s.Log(first)
+	}()
+	for range 20 { // the other search is soon under way
+		ctx, check := within(t, 50*time.Millisecond)
+		if _, err := s.Log(ctx); !errors.Is(err, events.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		check("waiting")
+	}
+	end()
+	<-ended
 }

@@ -160,6 +160,43 @@ func TestASnapshotOfEventsThatARestoreTookBackIsIgnored(t *testing.T) {
 	me.Call("POST", nodetest.FlagPath("new-0", "/evaluate"), `{}`).Want(200)
 }
 
+// The folder is needed only for what stands in it alone: the private Postgres, and the secret where the settings have none.
+func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	database := nodetest.Database(t)
+	out := &nodetest.Output{}
+	c := node.Config{DatabaseURL: database, Environment: "development", Data: filepath.Join(file, "data")}
+	s := nodetest.Start(t, database, c, slog.New(slog.NewTextHandler(out, nil)))
+	me := s.SignUp("me@example.com")
+	me.CreateFlag("on", nil)
+	me.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{}`).Want(200)
+	s.Node.Stop()
+	if !strings.Contains(out.String(), "FLAGLEDGER_DATA cannot be used") || strings.Contains(out.String(), "could not be") {
+		t.Errorf("it logged:\n%s", out)
+	}
+	for _, setting := range []string{"DatabaseURL", "Secret"} {
+		c := s.Config
+		c.Data = filepath.Join(file, "data")
+		if setting == "Secret" {
+			c.Secret = ""
+		} else {
+			c.DatabaseURL = ""
+		}
+		n, err := node.Start(t.Context(), c, database, nodetest.Log(t))
+		if err == nil {
+			n.Stop()
+		}
+		if err == nil || !strings.Contains(err.Error(), "FLAGLEDGER_DATA") {
+			t.Errorf("without %s: %v", setting, err)
+		}
+	}
+}
+
 // withFlags is a database whose log has some flags.
 func withFlags(t *testing.T, n int) (databaseURL string) {
 	if n == 0 {

@@ -65,7 +65,11 @@ func start(ctx context.Context, c Config, databaseURL string, migrated bool, log
 	}
 	if c.Data != "" {
 		if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // its Postgres may run as another user
-			return nil, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
+			if c.DatabaseURL == "" || c.Secret == "" { // what stands in it alone
+				return nil, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
+			}
+			log.Warn("FLAGLEDGER_DATA cannot be used: there is no snapshot on disk and no copy of the public keys, and the next start needs the databases", "err", err)
+			p.Data = ""
 		}
 	}
 	stop := sync.OnceFunc(p.stop)
