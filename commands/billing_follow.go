@@ -8,15 +8,16 @@ import (
 	"flagledger/events"
 )
 
-// Receive takes in what the payment provider tells of a change, and has it followed later. It may be repeated. ErrSignature says that the message is not the
-// provider's, ErrUnreadableEvent that it is and cannot be read; other errors are *Error.
-func (b *Billing) Receive(ctx context.Context, payload []byte, signature string) error {
-	if b.Payments == nil {
-		return refuse(Unavailable, "payments are not configured")
-	}
-	e, err := b.Payments.Event(payload, signature, b.Now())
-	if err != nil || e.CustomerID == "" {
-		return err
+// ReadEvent reads what the payment provider tells of a change. ErrSignature says that the message is not the provider's, ErrUnreadableEvent that it is and
+// cannot be read, and an *Error that messages of the provider are not configured.
+func (b *Billing) ReadEvent(payload []byte, signature string) (PaymentEvent, error) {
+	return b.Payments.Event(payload, signature, b.Now())
+}
+
+// Receive has a change at the payment provider followed later. It may be repeated. Its errors are *Error.
+func (b *Billing) Receive(ctx context.Context, e PaymentEvent) error {
+	if e.CustomerID == "" {
+		return nil
 	}
 	return b.Events.Enqueue(ctx, e)
 }

@@ -18,32 +18,9 @@ const (
 	maxWebhook      = 256 << 10 // bytes; events of Stripe have a few thousand
 )
 
-// Why an event is not read. Nobody knows then whether Stripe has signed it.
-var (
-	errLargeEvent  = errors.New("the body is larger than 256 KiB")
-	errUnreadEvent = errors.New(unreadBody)
-)
-
-// webhook takes in what Stripe tells of a change. It is no huma operation: the signature is over the body's bytes. What Stripe has signed is not limited;
-// all else counts for the address that it came from, and is refused without a trace in the log.
+// webhook takes in what Stripe tells of a change. It is no huma operation: the signature is over the body's bytes.
 func (a *API) webhook(w http.ResponseWriter, r *http.Request) {
-	err := a.receive(r)
-	for _, unsigned := range []error{commands.ErrSignature, errLargeEvent, errUnreadEvent} {
-		if !errors.Is(err, unsigned) {
-			continue
-		}
-		left := a.limiter.Address(r)
-		left.Show(requestOf(r.Context()).answer)
-		err = newProblem(http.StatusBadRequest, unsigned.Error())
-		if left.Exceeded {
-			err = tooManyRequests(left)
-		}
-		break
-	}
-	if errors.Is(err, commands.ErrUnreadableEvent) {
-		err = newProblem(http.StatusBadRequest, commands.ErrUnreadableEvent.Error())
-	}
-	if err != nil {
+	if err := a.receive(r); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
@@ -52,21 +29,47 @@ func (a *API) webhook(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) receive(r *http.Request) error {
+	event, err := a.readEvent(r)
+	switch {
+	case errors.Is(err, commands.ErrUnreadableEvent):
+		return newProblem(http.StatusBadRequest, commands.ErrUnreadableEvent.Error())
+	case err != nil:
+		if left := a.limiter.Peek(r); left.Exceeded {
+			return tooManyRequests(left)
+		}
+		return err
+	}
+	requestOf(r.Context()).unsigned = false
+	return a.Billing.Receive(r.Context(), event)
+}
+
+// readEvent reads an event that Stripe has signed. Its errors other than ErrUnreadableEvent are problems: a caller that is not known is not logged.
+func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error) {
+	refused := func(text string) (commands.PaymentEvent, error) {
+		return event, newProblem(http.StatusBadRequest, text)
+	}
 	signature := r.Header.Get(signatureHeader)
 	if signature == "" {
-		return commands.ErrSignature
+		return refused(commands.ErrSignature.Error())
 	}
 	if !a.Billing.Configured() {
-		return newProblem(http.StatusServiceUnavailable, "payments are not configured")
+		return event, newProblem(http.StatusServiceUnavailable, "payments are not configured")
 	}
 	payload, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxWebhook))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return errLargeEvent
+		return refused("the body is larger than 256 KiB")
 	}
 	if err != nil {
-		return errUnreadEvent
+		return refused(unreadBody)
 	}
-	return a.Billing.Receive(r.Context(), payload, signature)
+	event, err = a.Billing.ReadEvent(payload, signature)
+	if unavailable, ok := errors.AsType[*commands.Error](err); ok {
+		return event, newProblem(http.StatusServiceUnavailable, unavailable.Detail)
+	}
+	if errors.Is(err, commands.ErrSignature) {
+		return refused(commands.ErrSignature.Error())
+	}
+	return event, err
 }
 
 // documentWebhook describes the webhook.

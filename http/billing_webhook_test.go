@@ -166,6 +166,47 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	}
 }
 
+// Where events are not configured, calls of the webhook are limited as well, and leave no line in the log.
+func TestEventsThatNobodyCanSign(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string]node.PaymentSettings{
+		"no Stripe":         {},
+		"no webhook secret": {SecretKey: paymenttest.SecretKey, Base: paymenttest.New(t, time.Now).URL(), PlanPrices: "standard=price_1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			book := &nodetest.LogBook{}
+			limits := nodetest.Generous
+			limits.Anonymous = 20
+			s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Limits: limits, Payment: settings}, book.Logger())
+			nobody := s.Anonymous()
+			signature := fmt.Sprintf("t=%d,v1=00", time.Now().Unix())
+			nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature).Refused(503)
+			for i := 0; ; i++ {
+				if nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature).Status == 429 {
+					break
+				}
+				if i > 3*limits.Anonymous { // of two minutes, at most
+					t.Fatal("calls are not limited")
+				}
+			}
+			nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature, "X-Correlation-Id", strings.Repeat("x", 129)).Refused(400) // which does not get as far
+			requests := 0
+			for line := range strings.Lines(book.String()) {
+				if strings.Contains(line, webhookPath) {
+					requests++
+				}
+				if !strings.Contains(line, `"level":"DEBUG"`) && (strings.Contains(line, webhookPath) || strings.Contains(line, `"msg":"unavailable"`)) {
+					t.Errorf("a call is logged: %s", line)
+				}
+			}
+			if requests == 0 {
+				t.Error("no call is in the log of debugging")
+			}
+		})
+	}
+}
+
 // Whose subscription it is says the metadata that the service noted, and nothing else.
 func TestEventsOfStrangersChangeNothing(t *testing.T) {
 	t.Parallel()

@@ -107,6 +107,19 @@ func TestTheLog(t *testing.T) {
 		s.Anonymous().Call("DELETE", path+"/device-tokens/"+token, nil).Refused(401)
 		me.Call("DELETE", path+"/device-tokens/"+token, nil).Want(204)
 		me.Call("DELETE", path+"/device-tokens/"+strings.ReplaceAll(token, ":", "%3A"), nil).Refused(404)
+		// Paths that no route takes, or that another one takes than was meant.
+		for _, wrong := range []string{
+			"/api/notifications/device-tokens/", "/api/v1//notifications/device-tokens/", "/api/v1/notifications/device%2Dtokens/", "/api/v1/notifications/device-tokens%2F",
+			"/api/v1/notifications/device-tokens%252F", "/api/v1/notifications/devices/", "/api/v1/device-tokens/", "/reset-password/", "/sandbox/",
+		} {
+			for _, method := range []string{"GET", "DELETE"} {
+				for _, sent := range []string{token, strings.TrimPrefix(token, "device:")} {
+					me.Call(method, wrong+sent, nil)
+				}
+			}
+		}
+		me.Call("PUT", path+"/device-tokens/"+token, nil).Refused(405)
+		me.Call("DELETE", path+"/device-tokens/"+token, nil, "X-Change-Reason", strings.Repeat("x", 501)).Refused(422, "X-Change-Reason")
 		text := book.String()
 		if !strings.Contains(text, path+"/device-tokens/{token}") {
 			t.Errorf("the calls are not in the log")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/puzpuzpuz/xsync/v4"
 )
@@ -29,7 +30,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 			// An answer without a body, such as that to HEAD, is written once the handler has returned.
 			status, route := cmp.Or(req.writer.status, http.StatusOK), req.route.RoutePattern()
 			if route == "" || status == http.StatusNotFound && route == "/*" {
-				route = "unknown"
+				route = unknownRoute
 			}
 			took := time.Since(began)
 			if route != streamRoute || status != http.StatusOK { // a stream takes as long as it is wanted
@@ -39,7 +40,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 			if status < 400 && evaluates(route) {
 				level = slog.LevelDebug // thousands a second
 			}
-			if status == http.StatusTooManyRequests || preflight(r) || route == webhookRoute && status == http.StatusBadRequest {
+			if status == http.StatusTooManyRequests || preflight(r) || req.unsigned {
 				level = slog.LevelDebug // as many as somebody sends
 			}
 			if a.Log.Enabled(r.Context(), level) {
@@ -48,7 +49,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 					message = "request, whose answer was broken off"
 				}
 				req.log().Log(r.Context(), level, message,
-					"method", r.Method, "path", loggedPath(r.URL.Path), "status", status, "took", took, "bytes", req.writer.bytes)
+					"method", r.Method, "path", a.loggedPath(r, route), "status", status, "took", took, "bytes", req.writer.bytes)
 			}
 			if brokenOff {
 				panic(cause)
@@ -58,10 +59,21 @@ func (a *API) observe(next http.Handler) http.Handler {
 	})
 }
 
-// loggedPath is a path without the device token that it may end with: whoever has one can send to the device.
-func loggedPath(path string) string {
-	if strings.HasPrefix(path, devicesRoute+"/") {
-		return devicesRoute + "/{token}"
+// unknownRoute stands for the paths that no route takes.
+const unknownRoute = "unknown"
+
+// loggedPath is the path of a request, or its route alone where the path can hold what nobody may see: the token of a device, which whoever has it can send
+// to, an address, or whatever stands in a path that no route takes.
+func (a *API) loggedPath(r *http.Request, route string) string {
+	path := r.URL.EscapedPath()
+	if route == unknownRoute { // or refused before it got to its route
+		return cmp.Or(a.router.Find(chi.NewRouteContext(), r.Method, path), unknownRoute)
+	}
+	special := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("/._-", c)
+	}
+	if strings.HasSuffix(route, "/{token}") || strings.HasSuffix(route, "*") || strings.ContainsFunc(path, special) {
+		return route
 	}
 	return path
 }

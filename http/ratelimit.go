@@ -21,14 +21,35 @@ func (a *API) limit(next http.Handler) http.Handler {
 		req := requestOf(r.Context())
 		req.received = r
 		req.credential, req.refusal = a.bearer(r)
+		if receives(r) {
+			a.limitUnsigned(w, r, next)
+			return
+		}
 		left := a.count(r, req)
 		left.Show(req.answer)
-		if left.Exceeded && r.URL.Path != webhookRoute {
+		if left.Exceeded {
 			writeProblem(w, r, tooManyRequests(left))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// receives reports whether a request is to the webhook.
+func receives(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == webhookRoute }
+
+// limitUnsigned counts a call of the webhook for the client's address unless it turns out that the payment provider has signed it: what is signed is not
+// limited. Any other call is not logged either, wherever it is refused.
+func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	req := requestOf(r.Context())
+	a.limiter.Peek(r).Show(req.answer)
+	req.unsigned = true
+	defer func() {
+		if req.unsigned {
+			a.limiter.Address(r)
+		}
+	}()
+	next.ServeHTTP(w, r)
 }
 
 func tooManyRequests(b limit.Budget) *problem {
@@ -39,8 +60,6 @@ func tooManyRequests(b limit.Budget) *problem {
 
 func (a *API) count(r *http.Request, req *request) limit.Budget {
 	switch {
-	case r.URL.Path == webhookRoute:
-		return a.limiter.Peek(r) // its handler counts what is not signed
 	case signsIn(r.URL.Path):
 		return a.limiter.SignIn(r)
 	case req.refusal != nil:

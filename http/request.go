@@ -45,9 +45,10 @@ type request struct {
 	credential *credential // of the token that the request bears
 	refusal    error       // why it bears none that holds, or its caller may not make it any more
 
-	turn  *fair.Turn        // of a read; nil for others
-	once  *commands.Once    // nil without an Idempotency-Key
-	wrong map[string]string // what of the body does not fit its schema, by field
+	unsigned bool              // a call of the webhook that is not known to be the payment provider's
+	turn     *fair.Turn        // of a read; nil for others
+	once     *commands.Once    // nil without an Idempotency-Key
+	wrong    map[string]string // what of the body does not fit its schema, by field
 }
 
 type requestKey struct{}
