@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,10 +28,14 @@ var errStep = errors.New("the step fails")
 // steps counts what a use case does outside of itself, and fails one of it.
 type steps struct {
 	failing int // the first is 1; 0 fails none
-	taken   []string
+
+	mu    sync.Mutex
+	taken []string
 }
 
 func (s *steps) take(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.taken = append(s.taken, name)
 	if len(s.taken) == s.failing {
 		return errStep

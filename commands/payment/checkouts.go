@@ -70,7 +70,7 @@ func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string, plansOnl
 func (s *Stripe) closeCheckouts(ctx context.Context, customerID string, closes func(*stripe.CheckoutSession) bool) error {
 	sessions := checkout.Client{B: s.backend, Key: s.settings.SecretKey}
 	list := sessions.List(&stripe.CheckoutSessionListParams{
-		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(maxListed)},
+		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(maxListed), Single: true},
 		Customer:   stripe.String(customerID), Status: stripe.String(string(stripe.CheckoutSessionStatusOpen)),
 	})
 	var open []string
