@@ -128,7 +128,7 @@ func (a attack) once(ctx context.Context, c *nodetest.Client, path, body string)
 	if err != nil {
 		return "no connection", err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
 	if !a.unread {

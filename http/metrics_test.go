@@ -35,22 +35,24 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	}
 	own := httptest.NewServer(a.MetricsServer().Handler)
 	defer own.Close()
-	get := func(path string) *http.Response {
+	get := func(path string) (status int, header http.Header, text string) {
 		t.Helper()
 		r, err := own.Client().Get(own.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { r.Body.Close() })
-		return r
+		defer func() { _ = r.Body.Close() }()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, r.Header, string(body)
 	}
-	r := get("/metrics")
-	text, err := io.ReadAll(r.Body)
-	if err != nil || r.StatusCode != 200 || !strings.Contains(string(text), "flagledger_streams") || r.Header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("its own address answers %d %v: %v", r.StatusCode, r.Header, err)
+	if status, header, text := get("/metrics"); status != http.StatusOK || !strings.Contains(text, "flagledger_streams") || header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("its own address answers %d %v", status, header)
 	}
-	if r := get("/api/v1/version"); r.StatusCode != 404 {
-		t.Errorf("its own address answers calls of the interface with %d", r.StatusCode)
+	if status, _, _ := get("/api/v1/version"); status != http.StatusNotFound {
+		t.Errorf("its own address answers calls of the interface with %d", status)
 	}
 }
 

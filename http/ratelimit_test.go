@@ -148,7 +148,7 @@ func TestSigningInHasALimitOfItsOwn(t *testing.T) {
 
 func TestGuessing(t *testing.T) {
 	a, clock := newAPIWithClock(anonymous(1000))
-	req := &request{answer: http.Header{}, serviceLog: a.Log, received: httptest.NewRequest("POST", "/", nil)}
+	req := &request{answer: http.Header{}, serviceLog: a.Log, received: httptest.NewRequest(http.MethodPost, "/", nil)}
 	ctx := context.WithValue(t.Context(), requestKey{}, req)
 	tried := 0
 	guess := func(account string, result error) error {

@@ -42,7 +42,7 @@ func (r *reader) Write(b []byte) (int, error) {
 func answer(c *nodetest.Client, method, path, body string, to *reader) (broken bool) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			if broken = cause == http.ErrAbortHandler; !broken { //nolint:errorlint // a sentinel that is panicked with, not returned
+			if broken = cause == http.ErrAbortHandler; !broken {
 				panic(cause)
 			}
 		}

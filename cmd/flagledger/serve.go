@@ -58,7 +58,7 @@ func (serveCommand) Run(ctx context.Context) error {
 	go func() { served <- server.Serve(listener) }()
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
-		defer metrics.Close()
+		defer func() { _ = metrics.Close() }()
 		go func() { served <- metrics.Serve(metricsListener) }()
 	}
 	ready := n.Ready

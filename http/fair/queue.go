@@ -86,8 +86,8 @@ func (q *Queue) Enter(ctx context.Context, tenantID string) (*Turn, error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	busy, gaveUp := t.giveUp(w)
-	if !gaveUp {
+	busy := t.giveUp(w)
+	if busy == nil {
 		return t, nil
 	}
 	return nil, cmp.Or(err, busy)
@@ -140,7 +140,7 @@ func (t *Turn) Resume(ctx context.Context) error {
 	case <-w.in:
 		return nil
 	case <-ctx.Done():
-		if _, gaveUp := t.giveUp(w); gaveUp {
+		if t.giveUp(w) != nil {
 			return ctx.Err()
 		}
 		return nil
@@ -253,12 +253,12 @@ func (t *Turn) charge(now time.Time) {
 	t.since = now
 }
 
-// giveUp leaves the queue and tells who is busy. It reports false where the turn has just come.
-func (t *Turn) giveUp(w *waiter) (busy error, gaveUp bool) {
+// giveUp leaves the queue and tells who is busy. It returns nil where the turn has just come.
+func (t *Turn) giveUp(w *waiter) (busy error) {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
 	if t.in {
-		return nil, false
+		return nil
 	}
 	t.drop(w)
 	busy = ErrNodeBusy
@@ -266,7 +266,7 @@ func (t *Turn) giveUp(w *waiter) (busy error, gaveUp bool) {
 		busy = ErrTenantBusy
 	}
 	t.queue.sweep()
-	return busy, true
+	return busy
 }
 
 // drop takes a waiter out of the queue.

@@ -193,7 +193,7 @@ func BenchmarkOutage(b *testing.B) {
 					return
 				}
 				_ = answer.Body.Close()
-				if answer.StatusCode != 400 && answer.StatusCode != 429 {
+				if answer.StatusCode != http.StatusBadRequest && answer.StatusCode != http.StatusTooManyRequests {
 					b.Errorf("a webhook is answered with %d", answer.StatusCode)
 				}
 				calls.Add(1)

@@ -65,7 +65,7 @@ func TestKillingTheServerLosesNoPush(t *testing.T) {
 	fcm.Answer(func(int, pushtest.Message) pushtest.Answer { return pushtest.Answer{Lost: true} })
 	restart()
 	notify("sent while a push is under way")
-	each("a push is under way", func(token string) bool { return len(fcm.Titles(token)) == 1 })
+	each("a push is under way", func(token string) bool { return len(fcm.Titles(token)) > 0 })
 	running.Kill()
 	fcm.Answer(nil)
 	restart()

@@ -22,7 +22,7 @@ func (c Config) secret(log *slog.Logger) (keys.Secret, error) {
 		}
 		return s, err
 	}
-	if err := os.MkdirAll(c.Data, 0o755); err != nil { // see embedded: its Postgres may run as another user
+	if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // its Postgres may run as another user: see embedded
 		return keys.Secret{}, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
 	}
 	path := filepath.Join(c.Data, "secret")
@@ -54,7 +54,7 @@ func makeSecret(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.WriteString(hex.EncodeToString(value) + "\n")
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

@@ -146,7 +146,7 @@ func FaultySMTP(t testing.TB, server string) *FaultyProvider {
 			}
 			if err == nil {
 				calls.Go(func() {
-					defer caller.Close()
+					defer func() { _ = caller.Close() }()
 					o.serveSMTP(caller, server)
 				})
 			}
@@ -179,7 +179,7 @@ func (o *FaultyProvider) serveSMTP(caller net.Conn, server string) {
 		if err != nil {
 			return
 		}
-		defer provider.Close()
+		defer func() { _ = provider.Close() }()
 		go func() {
 			_, _ = io.Copy(provider, caller)
 			_ = provider.(*net.TCPConn).CloseWrite()

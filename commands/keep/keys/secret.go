@@ -70,7 +70,7 @@ func (s Secret) Box(purpose string) (Box, error) {
 }
 
 // Seal encrypts a text. The same text is another one each time. It opens only together with about, which is not encrypted.
-func (b Box) Seal(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) }
+func (b Box) Seal(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) } //nolint:gosec // the cipher draws the nonce
 
 // Open decrypts what Seal made. ok is false where the text is another's, was changed or was sealed about something else. current reports whether the
 // newest value of the secret has sealed it.
