@@ -103,11 +103,12 @@ func TestBodies(t *testing.T) {
 			me.Evaluate("k", padded(`{}`, limit+1)).Refused(400)
 			nodetest.Same(t, "keys", me.FlagKeys(""), []string{"fits", "k"})
 		},
-		"a large value is kept, one too large for a fact is 422": func(t *testing.T, me *nodetest.Client) {
-			value := func(size int) string { return `"` + strings.Repeat("x", size) + `"` }
-			me.Call("POST", flags, `{"key":"large","type":"string","defaultValue":`+value(1_000_000)+`}`).Want(201)
-			nodetest.Same(t, "the value", len(me.Evaluate("large", `{}`).Want(200).Raw("value")), 1_000_002)
-			me.Call("POST", flags, `{"key":"larger","type":"string","defaultValue":`+value(1<<20-100)+`}`).Refused(422, "body")
+		"a value of 64 KiB is kept, a larger one is 409": func(t *testing.T, me *nodetest.Client) {
+			value := func(size int) string { return `"` + strings.Repeat("x", size-2) + `"` }
+			me.Call("POST", flags, `{"key":"large","type":"string","defaultValue":`+value(1<<16)+`}`).Want(201)
+			nodetest.Same(t, "the value", len(me.Evaluate("large", `{}`).Want(200).Raw("value")), 1<<16)
+			me.Call("POST", flags, `{"key":"larger","type":"string","defaultValue":`+value(1<<16+1)+`}`).Refused(409)
+			me.Call("POST", flags, `{"key":"larger","type":"string","defaultValue":`+value(1<<20-100)+`}`).Refused(409)
 			me.Call("GET", nodetest.FlagPath("larger"), nil).Refused(404)
 		},
 		"long lists are refused as fast as short ones": func(_ *testing.T, me *nodetest.Client) {

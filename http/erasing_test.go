@@ -47,6 +47,7 @@ func TestErasing(t *testing.T) {
 			email := nodetest.Address()
 			gone := root.Service.SignUp(email)
 			root.Call("POST", usersPath(root), map[string]string{"email": email, "role": "developer"}).Want(201)
+			root.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Want(200)
 			gone.Tenant = root.Tenant
 			key := "by-" + strings.ToLower(uuid.NewString())
 			gone.CreateFlag(key, nil)

@@ -19,6 +19,7 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/keep/keys"
 	"flagledger/events"
 )
 
@@ -70,9 +71,21 @@ func newForger(t *testing.T, s *nodetest.Service, token string) forger {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	var der []byte
-	if err := pool.QueryRow(t.Context(), `select private_key from keep.signing_keys where kid = $1`, f.header["kid"]).Scan(&der); err != nil {
+	var stored []byte
+	if err := pool.QueryRow(t.Context(), `select private_key from keep.signing_keys where kid = $1`, f.header["kid"]).Scan(&stored); err != nil {
 		t.Fatal(err)
+	}
+	secret, err := keys.ParseSecret(nodetest.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := secret.Box("signing keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, _, ok := box.Open(stored[1:], []byte(f.header["kid"].(string)))
+	if !ok {
+		t.Fatal("the key does not open")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
