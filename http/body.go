@@ -16,8 +16,26 @@ import (
 // A body is checked in two places, and all that is wrong with it is told at once: members and types here against the schema, which removes what does
 // not fit, and the values of the rest by commands.
 
-// wholeBody reads a body of at most 1 MiB. Its error is a problem.
+// heldBody is a body that is in memory. Nobody changes its bytes.
+type heldBody struct {
+	bytes.Reader
+	data []byte
+}
+
+func holdBody(data []byte) *heldBody {
+	b := &heldBody{data: data}
+	b.Reset(data)
+	return b
+}
+
+// Close implements io.Closer.
+func (*heldBody) Close() error { return nil }
+
+// wholeBody reads a body of at most 1 MiB, which can be read again afterwards. Its error is a problem.
 func wholeBody(r *http.Request) ([]byte, error) {
+	if held, ok := r.Body.(*heldBody); ok {
+		return held.data, nil
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody-1))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, newProblem(http.StatusBadRequest, bodyTooLarge)
@@ -25,6 +43,7 @@ func wholeBody(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, newProblem(http.StatusBadRequest, unreadBody)
 	}
+	r.Body = holdBody(body)
 	return body, nil
 }
 
@@ -60,7 +79,7 @@ func (a *API) fitBody(r *http.Request, schema *huma.Schema) error {
 			return problemOfBody(err)
 		}
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = holdBody(body)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -154,7 +153,6 @@ func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request
 	if err != nil {
 		return idempotency.Request{}, err
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	who := "user " + c.claims.UserID
 	if c.machine != nil {
 		who = "client " + c.machine.clientID

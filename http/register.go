@@ -1,10 +1,8 @@
 package http
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -115,9 +113,7 @@ func (g *guard) readLarge(r *http.Request, p *principal) (leave func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	body, err := wholeBody(r)
-	if err == nil {
-		r.Body = io.NopCloser(bytes.NewReader(body))
+	if _, err = wholeBody(r); err == nil {
 		var turn *fair.Turn
 		if turn, err = enter(r.Context(), g.api.shares.changes, p); err == nil {
 			return func() {

@@ -16,11 +16,7 @@ func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byt
 	if err := checkText(body); err != nil {
 		return nil, nil, err
 	}
-	var out bytes.Buffer
-	f := fitter{
-		schemas: schemas, in: jsontext.NewDecoder(bytes.NewReader(body)), wrong: map[string]string{},
-		out: jsontext.NewEncoder(&out, jsontext.PreserveRawStrings(true)),
-	}
+	f := fitter{schemas: schemas, in: decoderOf(body), wrong: map[string]string{}}
 	mismatch := f.value(schema)
 	if _, whole := errors.AsType[FieldError](mismatch); mismatch != nil && !whole {
 		return nil, nil, malformed(mismatch)
@@ -31,18 +27,26 @@ func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byt
 	if mismatch != nil || len(f.wrong) == 0 {
 		return body, nil, mismatch
 	}
+	var out bytes.Buffer
+	f.in, f.out = decoderOf(body), jsontext.NewEncoder(&out, jsontext.PreserveRawStrings(true))
+	if err := f.value(schema); err != nil {
+		return nil, nil, err
+	}
 	return out.Bytes(), f.wrong, nil
 }
 
-// fitter copies JSON as far as it fits a schema.
+// decoderOf reads a body without copying it.
+func decoderOf(body []byte) *jsontext.Decoder { return jsontext.NewDecoder(bytes.NewBuffer(body)) }
+
+// fitter reads JSON, and copies it as far as it fits a schema.
 type fitter struct {
 	schemas huma.Registry
 	in      *jsontext.Decoder
-	out     *jsontext.Encoder
+	out     *jsontext.Encoder // nil where nothing is copied
 	wrong   map[string]string
 }
 
-// value copies a value, and null for one of another type than the schema's. If that is the whole body, the error is a FieldError.
+// value reads and copies a value, and null for one of another type than the schema's. If that is the whole body, the error is a FieldError.
 func (f *fitter) value(s *huma.Schema) error {
 	if s.Ref != "" {
 		s = f.schemas.SchemaFromRef(s.Ref)
@@ -63,7 +67,7 @@ func (f *fitter) value(s *huma.Schema) error {
 		return FieldError{"body", "expected " + s.Type}
 	}
 	f.note("expected " + s.Type)
-	return f.out.WriteToken(jsontext.Null)
+	return f.write(jsontext.Null)
 }
 
 func (f *fitter) object(s *huma.Schema) error {
@@ -83,7 +87,7 @@ func (f *fitter) object(s *huma.Schema) error {
 			f.note("unexpected property")
 			continue
 		}
-		if err := f.out.WriteToken(name); err != nil {
+		if err := f.write(name); err != nil {
 			return err
 		}
 		if f.in.PeekKind() == 'n' {
@@ -112,7 +116,7 @@ func (f *fitter) array(s *huma.Schema) error {
 
 func (f *fitter) copy() error {
 	value, err := f.in.ReadValue()
-	if err != nil {
+	if err != nil || f.out == nil {
 		return err
 	}
 	return f.out.WriteValue(value)
@@ -122,6 +126,13 @@ func (f *fitter) token() error {
 	token, err := f.in.ReadToken()
 	if err != nil {
 		return err
+	}
+	return f.write(token)
+}
+
+func (f *fitter) write(token jsontext.Token) error {
+	if f.out == nil {
+		return nil
 	}
 	return f.out.WriteToken(token)
 }

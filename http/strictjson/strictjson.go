@@ -3,6 +3,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -71,24 +72,53 @@ func field(pointer jsontext.Pointer) string {
 
 // checkText refuses JSON that nests too deep, and NUL in strings, which Postgres cannot store. It does not check the syntax otherwise.
 func checkText(data []byte) error {
-	depth, inString := 0, false
+	depth := 0
+	escape := -1 // where the next backslash is, once one was looked for
 	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			if strings.HasPrefix(string(data[i:min(i+6, len(data))]), `\u0000`) {
-				return fmt.Errorf("malformed JSON at byte %d: strings must not contain the character NUL", i)
+		switch data[i] {
+		case '"':
+			end, err := endOfString(data, i+1, &escape)
+			if err != nil {
+				return err
 			}
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
+			i = end
+		case '{', '[':
 			if depth++; depth > maxDepth {
 				return fmt.Errorf("malformed JSON at byte %d: nested deeper than %d levels", i, maxDepth)
 			}
-		case c == '}' || c == ']':
+		case '}', ']':
 			depth--
 		}
 	}
 	return nil
+}
+
+// endOfString is where the string whose text begins at i ends: at its quote, or at the end of data. Each byte is looked at twice at most, whatever the
+// strings are.
+func endOfString(data []byte, i int, escape *int) (end int, err error) {
+	for quote := -1; ; i = *escape + 2 {
+		if quote < i {
+			quote = indexFrom(data, i, '"')
+		}
+		if *escape < i {
+			*escape = indexFrom(data, i, '\\')
+		}
+		if quote <= *escape {
+			return quote, nil
+		}
+		if bytes.HasPrefix(data[*escape:], []byte(`\u0000`)) {
+			return 0, fmt.Errorf("malformed JSON at byte %d: strings must not contain the character NUL", *escape)
+		}
+	}
+}
+
+// indexFrom is where a byte is next, len(data) where it is not.
+func indexFrom(data []byte, from int, b byte) int {
+	if from >= len(data) {
+		return len(data)
+	}
+	if i := bytes.IndexByte(data[from:], b); i >= 0 {
+		return from + i
+	}
+	return len(data)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
 )
 
 type document struct {
@@ -67,6 +68,39 @@ func FuzzReader(f *testing.F) {
 		}
 		if err == nil && fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%q: %v, by reflection %v", body, got, want)
+		}
+	})
+}
+
+// The search for the ends of strings must find what looking at each byte finds.
+func TestTextIsCheckedAsByteForByte(t *testing.T) {
+	byteForByte := func(data []byte) string {
+		depth, inString := 0, false
+		for i := 0; i < len(data); i++ {
+			switch c := data[i]; {
+			case inString && c == '\\':
+				if bytes.HasPrefix(data[i:], []byte(`\u0000`)) {
+					return fmt.Sprintf("malformed JSON at byte %d: strings must not contain the character NUL", i)
+				}
+				i++
+			case c == '"':
+				inString = !inString
+			case inString:
+			case c == '{' || c == '[':
+				if depth++; depth > maxDepth {
+					return fmt.Sprintf("malformed JSON at byte %d: nested deeper than %d levels", i, maxDepth)
+				}
+			case c == '}' || c == ']':
+				depth--
+			}
+		}
+		return "<nil>"
+	}
+	part := rapid.SampledFrom([]string{`"`, `\`, `\"`, `\\`, `\u0000`, `u0000`, `a`, `{`, `]`, `"b"`, strings.Repeat("[", 30)})
+	rapid.Check(t, func(t *rapid.T) {
+		data := []byte(strings.Join(rapid.SliceOfN(part, 0, 40).Draw(t, "parts"), ""))
+		if got, want := fmt.Sprint(checkText(data)), byteForByte(data); got != want {
+			t.Fatalf("%s: %s, want %s", data, got, want)
 		}
 	})
 }
