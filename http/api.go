@@ -58,7 +58,8 @@ type Options struct {
 	SandboxSignUp *commands.SandboxSignUp
 	Links         *jobs.Links
 	Invitations   *jobs.InvitationCounts
-	Keys          *keys.Keys // that access tokens are signed with
+	Keys          *keys.Keys  // that access tokens are signed with
+	Secret        keys.Secret // that ids of streams are encrypted with
 	Now           func() time.Time
 	Directory     *directory.Directory
 	Inbox         *inbox.Inbox

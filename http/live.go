@@ -27,7 +27,6 @@ type Changes interface {
 	Await(ctx context.Context, t *snapshot.Tenant, position events.Position)
 	// Position is how far the log is known.
 	Position() events.Position
-	// FormatPosition and ParsePosition write and read positions with what tells the log apart from others.
-	FormatPosition(p events.Position) string
-	ParsePosition(text string) (events.Position, bool)
+	// LogName tells the log that positions are of apart from others.
+	LogName() string
 }

@@ -166,11 +166,18 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	if r.URL.RawQuery == "" {
 		return
 	}
-	changes := a.Changes
-	if position, ok := changes.ParsePosition(r.URL.Query().Get("flagConfigEtag")); ok && changes.Position().Compare(position) < 0 {
+	etag := r.URL.Query().Get("flagConfigEtag")
+	if etag == "" {
+		return
+	}
+	ids, err := a.streamIDsOf(p.tenant.ID())
+	if err != nil { // the answer then comes as it is
+		return
+	}
+	if position, ok := ids.position(etag); ok && a.Changes.Position().Compare(position) < 0 {
 		ctx, cancel := context.WithTimeout(r.Context(), catchUpTime)
 		defer cancel()
-		changes.Await(ctx, p.tenant, position)
+		a.Changes.Await(ctx, p.tenant, position)
 	}
 }
 

@@ -45,7 +45,7 @@ const (
 type streamEvent struct {
 	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
 	Environment  string        `json:"environment" example:"production"`
-	ETag         string        `json:"etag,omitempty" doc:"As id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"postgres-5c2f1e9a7b30:1042/1042"`
+	ETag         string        `json:"etag,omitempty" doc:"The id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"`
 	LastModified int64         `json:"lastModified,omitzero" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
 	Flags        []changedFlag `json:"flags,omitempty" doc:"What changed. Without it anything may have: fetch all"`
 }
@@ -90,19 +90,23 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer listener.Close()
+	ids, err := a.streamIDsOf(p.tenant.ID())
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
 	a.openStreams.Inc()
 	defer a.openStreams.Dec()
 	control := http.NewResponseController(w)
 	s := &sender{w: w, control: control, limit: a.StreamLimits.Write}
-	if a.tell(r.Context(), s, listener, p, r.Header.Get("Last-Event-ID")) {
+	if a.tell(r.Context(), s, listener, ids, p, r.Header.Get("Last-Event-ID")) {
 		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the end that the server writes
 	}
 }
 
 // tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It returns false once
 // the client no longer reads.
-func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, p *principal, lastEventID string) bool {
-	changes := a.Changes
+func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, ids streamIDs, p *principal, lastEventID string) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()
 	end := time.NewTimer(min(p.expires.Sub(a.Now()), a.StreamLimits.Life))
@@ -111,7 +115,7 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret
 	unknown := false
 	if lastEventID != "" {
-		last, ok := changes.ParsePosition(lastEventID)
+		last, ok := ids.position(lastEventID)
 		listener.Resume(last)
 		unknown = !ok
 	}
@@ -120,12 +124,12 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 		if !a.stillAllowed(p, streamAccess) {
 			return true
 		}
-		id := changes.FormatPosition(update.Position)
+		id := ids.id(update.Position)
 		switch {
 		case unknown || update.Gap:
 			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name})
 		case len(update.Changes) > 0:
-			last := changes.FormatPosition(update.Changes[len(update.Changes)-1].Position)
+			last := ids.id(update.Changes[len(update.Changes)-1].Position)
 			s.event(last, refetch(last, p.environment.Name, update.Changes))
 		case beat:
 			s.heartbeat(id)
@@ -210,7 +214,7 @@ func (a *API) documentStream() {
 	op.Parameters = []*huma.Param{
 		tenantParam(false), environmentParam(),
 		{Name: ticketParameter, In: "query", Schema: text, Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: part of the URLs in `eventStreams` of OFREP's answers"},
-		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "postgres-5c2f1e9a7b30:1042/1042"},
+		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"},
 	}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "The stream, until it ends", Content: map[string]*huma.MediaType{"text/event-stream": {
@@ -232,8 +236,8 @@ updated, its status, its variations, deleted) is told in all environments.
 **Events** have no name, so that a browser's ` + "`EventSource`" + ` hands all of them to ` + "`onmessage`" + `; ` + "`type`" + ` in their data says what they are, as OFREP's event streams have it.
 ` + "`refetchEvaluation`" + `: flags have changed, those in ` + "`flags`" + `, or anything where it is missing: fetch what you need. ` + "`connected`" + `: from here on nothing is missed. Ignore other types.
 
-**Resuming.** ` + "`id`" + ` is a position in the log of all changes. A client that comes back with ` + "`Last-Event-ID`" + `, to whichever node, first hears of what it missed; if that
-is too long ago, or the id is not known, of a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + `.
+**Resuming.** ` + "`id`" + ` stands for what the client has heard of; it is another one each time, and good for this tenant alone. A client that comes back with ` + "`Last-Event-ID`" + `, to
+whichever node, first hears of what it missed; if that is too long ago, or the id is not known, of a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + `.
 
 **Its end.** A silent stream sends a comment every 15 s. It ends when the token expires, after an hour at the latest, when the caller may no longer listen, when the client reads too slowly,
 and when the node stops: connect again. A tenant may have 1,000 streams open on each node.
@@ -242,12 +246,13 @@ A machine needs the scope ` + "`flags:evaluate`" + `: who may evaluate flags may
 
 const streamExample = `retry: 1840
 
-id: postgres:1041/1041
+id: QSaYFl1ZGqZTg-TsWQaLOmtHEMhLGHUoNAtRvOB8iYdRcp9hBUH1IKa6x5s
 data: {"type":"connected","environment":"production"}
 
-id: postgres-5c2f1e9a7b30:1042/1042
-data: {"type":"refetchEvaluation","environment":"production","etag":"postgres-5c2f1e9a7b30:1042/1042","lastModified":1771622898,"flags":[{"key":"new-checkout","version":7}]}
+id: h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg
+data: {"type":"refetchEvaluation","environment":"production","etag":"h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg","lastModified":1771622898,"flags":[{"key":"new-checkout","version":7}]}
 
 : heartbeat
+id: Jm2Tn1c0e0nC5bTzq0kYyB3V8lqvM1hUO9Rk7dWfPpX4gZsE6iNwLQoGxHA
 
 `

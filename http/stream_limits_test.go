@@ -14,6 +14,7 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 	flagledgerhttp "flagledger/http"
 )
 
@@ -68,9 +69,19 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 			return told{}
 		}
 	}
-	nodetest.Same(t, "the position while nothing happens", beat().ID, began)
+	position := func(id string) events.Position {
+		t.Helper()
+		p, known := me.Service.Node.API.StreamPosition(me.Tenant, id)
+		nodetest.Same(t, "the id is known", known, true)
+		return p
+	}
+	quiet := beat().ID
+	nodetest.Same(t, "the position while nothing happens", position(quiet), position(began))
+	if quiet == began {
+		t.Error("the id of a heartbeat tells that others have changed nothing")
+	}
 	other.CreateFlag("theirs", nil)
-	me.Service.Eventually("the heartbeat tells the position that others have moved", func() bool { l.last = beat().ID; return l.last != began })
+	me.Service.Eventually("the heartbeat has the position that others have moved", func() bool { l.last = beat().ID; return position(l.last) != position(began) })
 	me.CreateFlag("mine", nil)
 	l.hears("mine 1")
 }

@@ -2,12 +2,12 @@ package http_test
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 	flagledgerhttp "flagledger/http"
 )
 
@@ -17,12 +17,13 @@ func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
 	me.CreateFlag("k", nil)
 	l := listen(me)
 	enable(me, "k", "production")
-	var commit uint64
-	if _, err := fmt.Sscanf(l.next().ID[strings.Index(l.last, ":")+1:], "%d/", &commit); err != nil {
-		t.Fatal(err)
+	api := me.Service.Node.API
+	at, known := api.StreamPosition(me.Tenant, l.next().Data.ETag)
+	nodetest.Same(t, "the id is known", known, true)
+	etag := func(commit uint64) string {
+		return api.StreamID(me.Tenant, events.Position{Commit: commit, Prepare: commit})
 	}
-	engine, _, _ := strings.Cut(l.last, ":")
-	next := fmt.Sprintf("%s?flagConfigLastModified=1771622898&flagConfigEtag=%s:%d/%d", ofrepPath, engine, commit+1, commit+1)
+	next := fmt.Sprintf("%s?flagConfigLastModified=1771622898&flagConfigEtag=%s", ofrepPath, etag(at.Commit+1))
 	var fetched sync.WaitGroup
 	fetched.Go(func() {
 		if flag := me.Call("POST", next, `{"context":{}}`).Object()["flags"].([]any)[0].(map[string]any); flag["reason"] != "DISABLED" {
@@ -31,7 +32,7 @@ func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
 	})
 	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
 	fetched.Wait()
-	me.Call("POST", ofrepPath+"?flagConfigEtag="+engine+":99999999999/99999999999", `{"context":{}}`).Want(200)
+	me.Call("POST", ofrepPath+"?flagConfigEtag="+etag(99_999_999_999), `{"context":{}}`).Want(200)
 	me.Call("POST", ofrepPath+"?flagConfigEtag=%22abc%22", `{"context":{}}`).Want(200)
 }
 

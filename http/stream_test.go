@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 )
 
 const streamPath = "/api/v1/flags/stream"
@@ -264,8 +265,9 @@ func TestStream(t *testing.T) {
 		},
 		"after an id that nobody knows all is to be fetched": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("a", nil)
-			engine, _, _ := strings.Cut(listen(me).last, ":")
-			for _, id := range []string{"x", "1/1", "other:1/1", engine + ":99999999999/99999999999"} {
+			api, far := me.Service.Node.API, uint64(99_999_999_999)
+			future := api.StreamID(me.Tenant, events.Position{Commit: far, Prepare: far})
+			for _, id := range []string{"x", "1/1", "postgres:1/1", future, listen(me.NewTenant("other")).last} {
 				l := openStream(me, streamPath, "Last-Event-ID", id)
 				l.hears("")
 				nodetest.Same(t, "then", l.next().Data.Type, "connected")

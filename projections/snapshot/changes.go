@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -244,18 +242,5 @@ func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Positio
 	}
 }
 
-// FormatPosition writes a position for ParsePosition, of this or another node. It may be used after Ready.
-func (s *Snapshot) FormatPosition(p events.Position) string {
-	return s.engine + *s.logMark.Load() + ":" + p.String()
-}
-
-// ParsePosition reads what FormatPosition wrote. It returns false for any other text, and for a position of another log.
-func (s *Snapshot) ParsePosition(text string) (events.Position, bool) {
-	log, numbers, _ := strings.Cut(text, ":")
-	commit, prepare, _ := strings.Cut(numbers, "/")
-	var p events.Position
-	var commitErr, prepareErr error
-	p.Commit, commitErr = strconv.ParseUint(commit, 10, 64)
-	p.Prepare, prepareErr = strconv.ParseUint(prepare, 10, 64)
-	return p, log == s.engine+*s.logMark.Load() && commitErr == nil && prepareErr == nil
-}
+// LogName tells the log that the snapshot holds apart from others, on all nodes alike. It may be used after Ready.
+func (s *Snapshot) LogName() string { return *s.logName.Load() }

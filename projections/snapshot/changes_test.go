@@ -218,21 +218,18 @@ func TestResume(t *testing.T) {
 	})
 }
 
-func TestPositionsAsText(t *testing.T) {
-	s := New()
-	s.engine = "postgres"
-	s.apply(events.Page{Events: []events.Recorded{{Event: events.Event{ID: uuid.MustParse("0198c0de-0000-7000-8000-5c2f1e9a7b30")}}}}, slog.New(slog.DiscardHandler))
-	p := events.Position{Commit: 12, Prepare: 1<<64 - 1}
-	if got, ok := s.ParsePosition(s.FormatPosition(p)); !ok || got != p {
-		t.Errorf("%s is read as %v, %v", s.FormatPosition(p), got, ok)
+func TestTheNameOfTheLog(t *testing.T) {
+	name := func(engine, first string) string {
+		s := New()
+		s.engine = engine
+		s.apply(events.Page{Events: []events.Recorded{{Event: events.Event{ID: uuid.MustParse(first)}}}}, slog.New(slog.DiscardHandler))
+		return s.LogName()
 	}
-	const mark = "postgres-5c2f1e9a7b30"
-	for _, text := range []string{
-		"", mark, mark + ":", mark + ":1", mark + ":1/", mark + ":/1", mark + ":1/x", mark + ":-1/1", mark + ":1/1/1", mark + ":18446744073709551616/0",
-		"1/1", "postgres:1/1", "postgres-5c2f1e9a7b31:1/1", "eventstore-5c2f1e9a7b30:1/1",
-	} {
-		if _, ok := s.ParsePosition(text); ok {
-			t.Errorf("%q is taken", text)
-		}
+	const first = "0198c0de-0000-7000-8000-5c2f1e9a7b30"
+	if name("postgres", first) != name("postgres", first) {
+		t.Error("one log has two names")
+	}
+	if name("postgres", first) == name("eventstore", first) || name("postgres", first) == name("postgres", "0198c0de-0000-7000-8000-5c2f1e9a7b31") {
+		t.Error("two logs have one name")
 	}
 }

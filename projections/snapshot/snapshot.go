@@ -30,7 +30,7 @@ type Snapshot struct {
 	faults   atomic.Int64
 	changes  changes
 	engine   string                 // of the store, once Run has begun
-	logMark  atomic.Pointer[string] // is part of positions as text, so that those of another log are not taken
+	logName  atomic.Pointer[string] // of the log that the snapshot holds; empty while that has no events
 	ready    chan struct{}
 	isReady  sync.Once
 	live     atomic.Bool // all of the log was in the snapshot at some time
@@ -55,7 +55,7 @@ func New() *Snapshot {
 		ready:    make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
-	s.logMark.Store(new(string))
+	s.logName.Store(new(string))
 	return s
 }
 
@@ -171,8 +171,7 @@ func (s *Snapshot) becomeReady() { s.isReady.Do(func() { close(s.ready) }) }
 
 func (s *Snapshot) setLogID(id string) {
 	s.logID = id
-	first, _, _ := strings.Cut(id, " ")
-	s.logMark.Store(new("-" + first[max(0, len(first)-12):]))
+	s.logName.Store(new(s.engine + " " + id))
 }
 
 func (s *Snapshot) applyEvent(e events.Recorded) error {

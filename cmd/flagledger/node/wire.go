@@ -260,7 +260,7 @@ func (p *parts) api() *http.API {
 		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
 		Invitations: jobs.NewInvitationCounts(p.pool),
 		Inviter:     &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
-		Keys:        p.signing, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,
+		Keys:        p.signing, Secret: p.secret, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,
 		Metrics: p.metrics, NearMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
 		Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
