@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,15 +46,11 @@ func (m jobsMonitor) observe(ctx context.Context) (o jobsObservation, err error)
 }
 
 func (o jobsObservation) health() (list []string) {
-	failing := 0
-	for _, c := range o.counts {
-		failing += c.Failing
-	}
-	if failing > 0 {
-		list = append(list, fmt.Sprintf("%d jobs failed five times or were given up", failing))
+	if slices.ContainsFunc(o.counts, func(c jobs.Count) bool { return c.Failing > 0 }) {
+		list = append(list, "jobs failed five times or were given up")
 	}
 	if o.behind > reactionsLate {
-		list = append(list, fmt.Sprintf("no jobs have been made yet from the last %d events", o.lag))
+		list = append(list, fmt.Sprintf("no jobs have been made for more than %v from what has happened", reactionsLate))
 	}
 	if o.anotherLog {
 		list = append(list, "the event store holds another log than jobs were made from; what it held when that was noticed makes none")
