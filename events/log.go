@@ -1,5 +1,7 @@
 package events
 
+import "context"
+
 // Log identifies a log, so that positions of one are not taken for those of another: of another server, or of this one before a restore.
 type Log struct {
 	Engine string
@@ -10,15 +12,47 @@ type Log struct {
 // LogID returns the ID of the log that an event is the first of.
 func LogID(first Recorded) string { return first.ID.String() + " " + first.Position.String() }
 
-// Checkpoint is a position, and the log that it was taken from.
+// EventRef names an event. Where a log was restored from an older copy, another event may stand at the same place.
+type EventRef struct {
+	Stream   string   `json:"stream"`
+	Revision Revision `json:"revision"`
+	ID       string   `json:"id"`
+}
+
+// RefTo returns the name of an event.
+func RefTo(e Recorded) EventRef { return EventRef{e.Stream, e.Revision, e.ID.String()} }
+
+// Checkpoint is a position, and what identifies the log up to it.
 type Checkpoint struct {
 	Engine   string
 	LogID    string // empty where the log had no events, or where a release noted it that did not know of ids
 	Position Position
+	Last     EventRef // the last event up to the position; empty where nobody has read that, or where a release noted it that did not know of it
 }
 
-// Holds reports whether a checkpoint can be of this log. It must have been read before the log was identified: the end may have moved on since. A
-// checkpoint without an ID counts as of this log.
-func (l Log) Holds(c Checkpoint) bool {
-	return c.Engine == l.Engine && (c.LogID == "" || c.LogID == l.ID) && c.Position.Compare(l.End) <= 0
+// After returns the checkpoint after events that follow this one, where the log goes on from next.
+func (c Checkpoint) After(list []Recorded, next Position) Checkpoint {
+	if n := len(list); n > 0 {
+		if c.LogID == "" { // the log was empty
+			c.LogID = LogID(list[0])
+		}
+		c.Last = RefTo(list[n-1])
+	}
+	c.Position = next
+	return c
+}
+
+// Holds reports whether the log, which is that of a store, holds all up to a checkpoint. The checkpoint must have been read before the log was identified: the
+// end may have moved on since. What is empty in a checkpoint counts as of this log.
+func (l Log) Holds(ctx context.Context, store Store, c Checkpoint) (bool, error) {
+	if c.Engine != l.Engine || c.LogID != "" && c.LogID != l.ID || c.Position.Compare(l.End) > 0 {
+		return false, nil
+	}
+	if c.Last == (EventRef{}) {
+		return true, nil
+	}
+	for e, err := range store.Read(ctx, c.Last.Stream, c.Last.Revision) {
+		return err == nil && RefTo(e) == c.Last, err
+	}
+	return false, nil
 }

@@ -23,12 +23,12 @@ func TestACheckpointIsOfTheLogThatItWasTakenFrom(t *testing.T) {
 		{"postgres", "", 8, false},
 	} {
 		c := events.Checkpoint{Engine: test.engine, LogID: test.id, Position: events.Position{Commit: test.commit, Prepare: test.commit}}
-		if got := log.Holds(c); got != test.want {
-			t.Errorf("%+v: %v, want %v", c, got, test.want)
+		if got, err := log.Holds(t.Context(), nil, c); got != test.want || err != nil {
+			t.Errorf("%+v: %v, %v, want %v", c, got, err, test.want)
 		}
 	}
 	empty := events.Log{Engine: "postgres"}
-	if empty.Holds(events.Checkpoint{Engine: "postgres", LogID: "a 1/1"}) {
-		t.Error("a log without events is taken for one that had some")
+	if held, err := empty.Holds(t.Context(), nil, events.Checkpoint{Engine: "postgres", LogID: "a 1/1"}); held || err != nil {
+		t.Errorf("a log without events is taken for one that had some, %v", err)
 	}
 }

@@ -149,6 +149,42 @@ func TestAReadModelThatIsAheadOfItsLogIsRebuilt(t *testing.T) {
 	}
 }
 
+// A log that was restored from an older copy begins with the same event, and may have grown past the checkpoint since.
+func TestAReadModelOfEventsThatARestoreTookBackIsRebuilt(t *testing.T) {
+	t.Parallel()
+	for engine, open := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			w, store, restored := newTallied(t), open(t), open(t)
+			progress, stop := w.run(store)
+			w.wantRows(progress, w.add(store, "a", "b"), "a", "b")
+			stop()
+			for e, err := range store.Read(t.Context(), "flag-t.a", 1) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := restored.Append(t.Context(), e.Stream, 0, []events.Event{e.Event}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.add(restored, "x", "y", "z")
+			before, _ := store.Log(t.Context())
+			if after, err := restored.Log(t.Context()); err != nil || after.ID != before.ID || after.End.Compare(before.End) <= 0 {
+				t.Fatalf("the log %+v is restored as %+v, %v", before, after, err)
+			}
+			if w.built(restored) {
+				t.Error("the read model is taken for one of the restored log")
+			}
+			progress, stop = w.run(restored)
+			w.wantRows(progress, w.add(restored, "new"), "a", "x", "y", "z", "new")
+			stop()
+			if !w.logged.has(saysAnotherLog) || !w.built(restored) {
+				t.Error("the log output does not tell of it, or the rebuilt read model is not taken for one of the restored log")
+			}
+		})
+	}
+}
+
 // An earlier release wrote checkpoints without the log's id, and tables of checkpoints without a place for it.
 func TestACheckpointOfAnEarlierReleaseIsAdopted(t *testing.T) {
 	t.Parallel()
@@ -160,7 +196,7 @@ func TestACheckpointOfAnEarlierReleaseIsAdopted(t *testing.T) {
 			w.wantRows(progress, w.add(store, "a", "b"), "a", "b")
 			stop()
 			table := w.table()
-			w.exec(`alter table read.checkpoints drop column log; alter table read_next.checkpoints drop column log`)
+			w.exec(`alter table read.checkpoints drop column log, drop column last_event; alter table read_next.checkpoints drop column log, drop column last_event`)
 			if !w.built(store) {
 				t.Error("the read model does not count as built")
 			}

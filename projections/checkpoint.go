@@ -43,11 +43,13 @@ func createSchema(ctx context.Context, db execer, schema string) error {
 			commit     bigint      not null,
 			prepare    bigint      not null,
 			updated_at timestamptz not null,
-			log        text        not null default ''
+			log        text        not null default '',
+			last_event jsonb       not null default '{}'
 		);
-		do $$ begin -- a release that did not know of it has made the table; to alter it locks it, so that is done once
-			if not exists (select from pg_attribute where attrelid = '%[1]s.checkpoints'::regclass and attname = 'log') then
-				alter table %[1]s.checkpoints add column log text not null default '';
+		do $$ begin -- a release that did not know of all columns has made the table; to alter it locks it, so that is done once
+			if not exists (select from pg_attribute where attrelid = '%[1]s.checkpoints'::regclass and attname = 'last_event') then
+				alter table %[1]s.checkpoints add column if not exists log text not null default '',
+					add column if not exists last_event jsonb not null default '{}';
 			end if;
 		end $$`, schema))
 	return err
@@ -71,10 +73,10 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema strin
 	if tables <= len(p.Tables) {
 		return c, errNoReadModel
 	}
-	// The column is read as a member of the row: it may not stand yet.
-	err = db.QueryRow(ctx, `select version, engine, coalesce(to_jsonb(c) ->> 'log', ''), commit, prepare, to_regclass($2)::oid
+	// Columns that may not stand yet are read as members of the row.
+	err = db.QueryRow(ctx, `select version, engine, coalesce(to_jsonb(c) ->> 'log', ''), coalesce(to_jsonb(c) -> 'last_event', '{}'), commit, prepare, to_regclass($2)::oid
 		from `+schema+`.checkpoints c where projection = $1`,
-		p.Name, schema+"."+p.Tables[0]).Scan(&c.version, &c.Engine, &c.LogID, &c.Position.Commit, &c.Position.Prepare, &c.table)
+		p.Name, schema+"."+p.Tables[0]).Scan(&c.version, &c.Engine, &c.LogID, &c.Last, &c.Position.Commit, &c.Position.Prepare, &c.table)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && c.version != p.Version {
 		return c, errNoReadModel
 	}
@@ -91,7 +93,11 @@ func (p Projection) resume(ctx context.Context, conn *pgx.Conn, schema string, s
 	if err != nil {
 		return c, err
 	}
-	if !log.Holds(c.Checkpoint) {
+	held, err := log.Holds(ctx, store, c.Checkpoint)
+	if err != nil {
+		return c, err
+	}
+	if !held {
 		return c, errAnotherLog
 	}
 	if c.LogID == "" && log.ID != "" {

@@ -216,14 +216,14 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 	if err := createSchema(ctx, conn, liveSchema); err != nil {
 		return err
 	}
-	rows, err := conn.Query(ctx, `select projection, engine, log, commit, prepare from `+liveSchema+`.checkpoints`)
+	rows, err := conn.Query(ctx, `select projection, engine, log, commit, prepare, last_event from `+liveSchema+`.checkpoints`)
 	if err != nil {
 		return err
 	}
 	found := map[string]events.Checkpoint{}
 	var name string
 	var c events.Checkpoint
-	if _, err = pgx.ForEachRow(rows, []any{&name, &c.Engine, &c.LogID, &c.Position.Commit, &c.Position.Prepare}, func() error {
+	if _, err = pgx.ForEachRow(rows, []any{&name, &c.Engine, &c.LogID, &c.Position.Commit, &c.Position.Prepare, &c.Last}, func() error {
 		found[name] = c
 		return nil
 	}); err != nil {
@@ -236,7 +236,11 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 		return err
 	}
 	for name, c := range found {
-		if !log.Holds(c) {
+		held, err := log.Holds(ctx, store, c)
+		if err != nil {
+			return err
+		}
+		if !held {
 			c = events.Checkpoint{}
 		}
 		p.resumed(name, c.LogID, c.Position)

@@ -71,7 +71,7 @@ type build struct {
 // finish is called when the new tables have caught up with the log: it locks the live projector's checkpoint, and switches as soon as the new tables
 // are as far as that. done is false where they have to follow some more first.
 func (s *subscriber) finish(ctx context.Context, p *place) (done bool, err error) {
-	if p.Position != p.reached {
+	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
 			return false, err
 		}

@@ -57,10 +57,15 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 		return nil, err
 	}
 	for i, c := range found {
-		if s := &list[i]; s.Built {
-			if s.Built = log.Holds(c.Checkpoint); s.Built {
-				s.Position = c.Position
-			}
+		s := &list[i]
+		if !s.Built {
+			continue
+		}
+		if s.Built, err = log.Holds(ctx, store, c.Checkpoint); err != nil {
+			return nil, err
+		}
+		if s.Built {
+			s.Position = c.Position
 		}
 	}
 	return list, measure(ctx, list, projections, store)

@@ -145,13 +145,13 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		return err
 	}
 	s.resumed(c.Checkpoint)
-	p := place{checkpoint: c, reached: c.Position, written: time.Now()}
+	p := place{checkpoint: c, reached: c.Checkpoint, written: time.Now()}
 	for {
-		page, err := s.follower.next(ctx, p.reached, s.interval())
+		page, err := s.follower.next(ctx, p.reached.Position, s.interval())
 		if err != nil {
 			return err
 		}
-		if s.build == nil && page.Next == p.reached && !page.Live {
+		if s.build == nil && page.Next == p.reached.Position && !page.Live {
 			if err := s.confirm(ctx, p.checkpoint); err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		if s.build == nil {
 			continue
 		}
-		s.build.report(p.reached)
+		s.build.report(p.reached.Position)
 		if page.Live {
 			if done, err := s.finish(ctx, &p); done || err != nil {
 				return err
@@ -205,9 +205,9 @@ func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
 // place is where a projection stands in the log.
 type place struct {
 	checkpoint
-	reached events.Position // at the checkpoint or after it, without an event of the projection's in between
-	passed  int             // events since the checkpoint
-	written time.Time       // when the checkpoint was
+	reached events.Checkpoint // at the checkpoint or after it, without an event of the projection's in between
+	passed  int               // events since the checkpoint
+	written time.Time         // when the checkpoint was
 }
 
 // apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by itself, and the streams of those that
@@ -223,15 +223,13 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 			}
 		}
 	}
-	if p.LogID == "" && len(page.Events) > 0 { // the log was empty
-		p.LogID = events.LogID(page.Events[0])
-	}
-	p.reached = page.Next
+	p.reached = p.reached.After(page.Events, page.Next)
+	p.LogID = p.reached.LogID
 	p.passed += len(page.Events)
-	if !own && (p.reached == p.Position || p.passed < idleEvents && time.Since(p.written) < idleInterval) {
+	if !own && (page.Next == p.Position || p.passed < idleEvents && time.Since(p.written) < idleInterval) {
 		return nil
 	}
-	err := s.commit(ctx, messages, list, page.Next, p)
+	err := s.commit(ctx, messages, list, p.reached, p)
 	if !inapplicable(err) {
 		return err
 	}
@@ -239,7 +237,7 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 		if parked[e.Stream] {
 			continue
 		}
-		err := s.commit(ctx, messages, []events.Recorded{e}, e.Position, p)
+		err := s.commit(ctx, messages, []events.Recorded{e}, p.After([]events.Recorded{e}, e.Position), p)
 		if inapplicable(err) {
 			err = s.park(ctx, e, p, err)
 			parked[e.Stream] = true
@@ -248,11 +246,11 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 			return err
 		}
 	}
-	return s.commit(ctx, messages, nil, page.Next, p)
+	return s.commit(ctx, messages, nil, p.reached, p)
 }
 
 // commit delivers events and commits what their handler queued together with the checkpoint.
-func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Position, p *place) error {
+func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) error {
 	batch := &pgx.Batch{}
 	s.moveCheckpoint(batch, next, p)
 	for _, e := range list {
@@ -265,17 +263,17 @@ func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Messag
 
 // moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
 // it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked.
-func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Position, p *place) {
-	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9
+func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Checkpoint, p *place) {
+	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8`,
-		s.projection.Name, next.Commit, next.Prepare, p.version, p.Position.Commit, p.Position.Prepare, s.schema+"."+s.projection.Tables[0], p.table, p.LogID)
+		s.projection.Name, next.Position.Commit, next.Position.Prepare, p.version, p.Position.Commit, p.Position.Prepare, s.schema+"."+s.projection.Tables[0], p.table, next.LogID, next.Last)
 	if s.schema == liveSchema {
-		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, p.LogID, next))
+		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next.LogID, next.Position))
 	}
 }
 
 // flush commits a batch that moves the checkpoint.
-func (s *subscriber) flush(ctx context.Context, batch *pgx.Batch, next events.Position, p *place) error {
+func (s *subscriber) flush(ctx context.Context, batch *pgx.Batch, next events.Checkpoint, p *place) error {
 	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			results := tx.SendBatch(ctx, batch)
@@ -290,7 +288,7 @@ func (s *subscriber) flush(ctx context.Context, batch *pgx.Batch, next events.Po
 	if err != nil {
 		return err
 	}
-	p.Position, p.passed, p.written = next, 0, time.Now()
+	p.Checkpoint, p.passed, p.written = next, 0, time.Now()
 	s.committed(p.Checkpoint)
 	return nil
 }

@@ -50,6 +50,7 @@ func Run(t *testing.T, engine Engine) {
 		{"broken connections lose and repeat nothing", testDisruption},
 		{"a position from another log is refused", testForeignPosition},
 		{"a log is told apart from others", testLog},
+		{"a checkpoint is held by the log that has its last event", testHolds},
 		{"cancellation ends calls", testCancellation},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -253,6 +254,37 @@ func testLog(t *testing.T, engine Engine) {
 	}
 	if log := identify(other); log.ID == events.LogID(first) {
 		t.Errorf("another log is identified as %+v, too", log)
+	}
+}
+
+func testHolds(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	mustAppend(t, s, "project-1", 0, renamed("a"))
+	position := mustAppend(t, s, "project-1", 1, renamed("b"))
+	mustAppend(t, s, "project-1", 2, renamed("c"))
+	log, err := s.Log(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := collect(t, s.Read(t.Context(), "project-1", 1))
+	before := events.Checkpoint{Engine: log.Engine, LogID: log.ID}
+	for what, test := range map[string]struct {
+		last events.EventRef
+		want bool
+	}{
+		"an event that it holds":                 {events.RefTo(list[1]), true},
+		"an event at the place of another":       {events.EventRef{Stream: "project-1", Revision: 2, ID: list[2].ID.String()}, false},
+		"an event of a longer stream":            {events.EventRef{Stream: "project-1", Revision: 4, ID: list[1].ID.String()}, false},
+		"an event of a stream that is not there": {events.EventRef{Stream: "project-2", Revision: 1, ID: list[1].ID.String()}, false},
+	} {
+		c := before.After(list[:2], position)
+		c.Last = test.last
+		if held, err := log.Holds(t.Context(), s, c); held != test.want || err != nil {
+			t.Errorf("a checkpoint after %s: %v, %v, want %v", what, held, err, test.want)
+		}
+	}
+	if c := before.After(list[:2], position); c.Last != events.RefTo(list[1]) || c.Position != position {
+		t.Errorf("the checkpoint after the second event is %+v", c)
 	}
 }
 

@@ -28,7 +28,10 @@ func (r *Reactions) CatchUp(ctx context.Context) error {
 		return err
 	}
 	log, err := r.store.Log(ctx)
-	if err != nil || !log.Holds(*c) {
+	if err != nil {
+		return err
+	}
+	if held, err := log.Holds(ctx, r.store, *c); err != nil || !held {
 		return err
 	}
 	head, err := r.store.Head(ctx)
@@ -59,18 +62,21 @@ const catchUpInterval = 50 * time.Millisecond
 
 // checkpoint returns how far a log has been followed, or nil where reactions have not begun in any.
 func (r *Reactions) checkpoint(ctx context.Context) (*events.Checkpoint, error) {
-	rows, err := r.pool.Query(ctx, `select engine, log, commit, prepare from keep.reactions`)
+	rows, err := r.pool.Query(ctx, `select engine, log, commit, prepare, last_event from keep.reactions`)
 	if err != nil {
 		return nil, err
 	}
 	noted, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct {
 		Engine, Log     string
 		Commit, Prepare uint64
+		LastEvent       events.EventRef
 	}])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
-	return &events.Checkpoint{Engine: noted.Engine, LogID: noted.Log, Position: events.Position{Commit: noted.Commit, Prepare: noted.Prepare}}, err
+	return &events.Checkpoint{
+		Engine: noted.Engine, LogID: noted.Log, Position: events.Position{Commit: noted.Commit, Prepare: noted.Prepare}, Last: noted.LastEvent,
+	}, err
 }
 
 // AnotherLog reports whether this node found a checkpoint of another log, as after a restore or a move, and has replaced it.
@@ -87,10 +93,16 @@ func (r *Reactions) resume(ctx context.Context) (events.Checkpoint, error) {
 		if err != nil {
 			return events.Checkpoint{}, err
 		}
-		if c != nil && log.Holds(*c) {
-			c.LogID = log.ID
-			r.begun.Store(true)
-			return *c, nil
+		if c != nil {
+			held, err := log.Holds(ctx, r.store, *c)
+			if err != nil {
+				return events.Checkpoint{}, err
+			}
+			if held {
+				c.LogID = log.ID
+				r.begun.Store(true)
+				return *c, nil
+			}
 		}
 		if err := r.startAtHead(ctx, log.ID, c); err != nil {
 			return events.Checkpoint{}, err
@@ -113,7 +125,7 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 		}
 		return err
 	}
-	replaced, err := r.pool.Exec(ctx, `update keep.reactions set engine = $1, log = $2, commit = $3, prepare = $4, updated_at = now()
+	replaced, err := r.pool.Exec(ctx, `update keep.reactions set engine = $1, log = $2, commit = $3, prepare = $4, last_event = '{}', updated_at = now()
 		where engine = $5 and log = $6 and commit = $7 and prepare = $8`,
 		engine, logID, head.Commit, head.Prepare, before.Engine, before.LogID, before.Position.Commit, before.Position.Prepare)
 	if err != nil || replaced.RowsAffected() == 0 {

@@ -154,7 +154,7 @@ func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{r, conn.Conn(), c.LogID, c.Position, c.Position}
+	f := &follower{r, conn.Conn(), c, c}
 	pages, stop := r.subscribe(ctx, c.Position)
 	defer stop()
 	idle := time.NewTicker(idleInterval)
@@ -218,16 +218,13 @@ func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages
 type follower struct {
 	*Reactions
 	conn  *pgx.Conn
-	logID string          // as in events.Checkpoint
-	noted events.Position // the checkpoint
-	seen  events.Position // up to here all jobs are noted
+	noted events.Checkpoint
+	seen  events.Checkpoint // up to here all jobs are noted
 }
 
 // take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is refused is passed over.
 func (f *follower) take(ctx context.Context, p events.Page) error {
-	if f.logID == "" && len(p.Events) > 0 { // the log was empty
-		f.logID = events.LogID(p.Events[0])
-	}
+	next := f.seen.After(p.Events, p.Next)
 	var list []jobs.Job
 	for _, e := range p.Events {
 		follows, err := react(e)
@@ -237,10 +234,10 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 		list = append(list, follows...)
 	}
 	if len(list) == 0 {
-		f.seen = p.Next
+		f.seen = next
 		return nil
 	}
-	err := f.commit(ctx, list, p.Next)
+	err := f.commit(ctx, list, next)
 	if !refused(err) {
 		return err
 	}
@@ -249,14 +246,14 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 		if err != nil || len(list) == 0 {
 			continue
 		}
-		err = f.commit(ctx, list, e.Position)
+		err = f.commit(ctx, list, f.noted.After([]events.Recorded{e}, e.Position))
 		if refused(err) {
 			f.skip(e, err)
 		} else if err != nil {
 			return err
 		}
 	}
-	f.seen = p.Next
+	f.seen = next
 	return nil
 }
 
@@ -266,10 +263,11 @@ func (f *follower) skip(e events.Recorded, err error) {
 }
 
 // commit inserts jobs and moves the checkpoint, both or neither.
-func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.Position) error {
+func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.Checkpoint) error {
 	err := pgx.BeginFunc(ctx, f.conn, func(tx pgx.Tx) error {
-		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, log = $3, updated_at = now() where engine = $4 and commit = $5 and prepare = $6`,
-			next.Commit, next.Prepare, f.logID, f.store.Engine(), f.noted.Commit, f.noted.Prepare)
+		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, log = $3, last_event = $4, updated_at = now()
+			where engine = $5 and commit = $6 and prepare = $7`,
+			next.Position.Commit, next.Position.Prepare, next.LogID, next.Last, next.Engine, f.noted.Position.Commit, f.noted.Position.Prepare)
 		if err != nil {
 			return err
 		}

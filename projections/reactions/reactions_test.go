@@ -239,22 +239,37 @@ func TestAnotherLogOfTheSameEngineBeginsAtItsHead(t *testing.T) {
 	}
 }
 
-// A log that was restored from an older copy ends before the checkpoint.
-func TestARestoredLogBeginsAtItsHead(t *testing.T) {
+// A log that was restored from an older copy ends before the checkpoint, or has grown past it since.
+func TestReactionsBeginAtTheHeadOfARestoredLog(t *testing.T) {
 	t.Parallel()
-	w := followed(t, "1", "2")
-	for _, sql := range []string{
-		`alter table events.event disable trigger all`, `delete from events.event where position > 1`, `update events.head set position = 1`,
-	} {
-		if _, err := w.pool.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r, _ := w.follow(w.store)
-	w.invite("3")
-	w.wantJobs("1", "2", "3")
-	if !r.AnotherLog() {
-		t.Error("nothing tells that the log is another one")
+	for name, grown := range map[string]int{"shorter": 0, "as long": 1, "longer": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := followed(t, "1", "2")
+			for _, sql := range []string{
+				`alter table events.event disable trigger all`, `delete from events.event where position > 1`, `update events.head set position = 1`,
+			} {
+				if _, err := w.pool.Exec(t.Context(), sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range grown {
+				w.invite("of the restored log")
+			}
+			r, stop := w.follow(w.store)
+			w.invite("3")
+			w.wantJobs("1", "2", "3")
+			if !r.AnotherLog() {
+				t.Error("nothing tells that the log is another one")
+			}
+			stop()
+			w.invite("4")
+			r, _ = w.follow(w.store)
+			w.wantJobs("1", "2", "3", "4")
+			if r.AnotherLog() {
+				t.Error("the log is taken for another one once more")
+			}
+		})
 	}
 }
 

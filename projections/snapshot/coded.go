@@ -11,7 +11,6 @@ import (
 // contents are all that a snapshot holds at a checkpoint, with what readers share: it is only read.
 type contents struct {
 	checkpoint events.Checkpoint
-	last       eventRef // the last event before the checkpoint
 	written    time.Time
 	tenants    []codedTenant
 	users      []codedUser
@@ -61,7 +60,7 @@ func (s *Snapshot) contents() *contents {
 	if s.Faults() > 0 {
 		return nil
 	}
-	all := &contents{checkpoint: events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position()}, last: s.last, written: time.Now()}
+	all := &contents{checkpoint: events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last}, written: time.Now()}
 	s.tenants.Range(func(_ string, t *Tenant) bool {
 		all.tenants = append(all.tenants, t.contents())
 		return true
@@ -214,12 +213,9 @@ func (c *coder) checkpoint(v *events.Checkpoint) {
 	codeText(c, &v.LogID)
 	codeNumber(c, &v.Position.Commit)
 	codeNumber(c, &v.Position.Prepare)
-}
-
-func (c *coder) eventRef(v *eventRef) {
-	codeText(c, &v.stream)
-	codeNumber(c, &v.revision)
-	codeText(c, &v.id)
+	codeText(c, &v.Last.Stream)
+	codeNumber(c, &v.Last.Revision)
+	codeText(c, &v.Last.ID)
 }
 
 func (c *coder) tenant(t *codedTenant) {

@@ -104,7 +104,7 @@ func (f *file) isOf(ctx context.Context, store events.Store) (confirmed bool, er
 	ctx, cancel := context.WithTimeout(ctx, servePatience)
 	defer cancel()
 	for {
-		held, err := holds(ctx, store, f.checkpoint, f.last)
+		held, err := holds(ctx, store, f.checkpoint)
 		if err == nil && !held {
 			return false, errOtherLog
 		}
@@ -119,26 +119,13 @@ func (f *file) isOf(ctx context.Context, store events.Store) (confirmed bool, er
 	}
 }
 
-// eventRef tells an event from any other.
-type eventRef struct {
-	stream   string
-	revision events.Revision
-	id       string
-}
-
-func refTo(e events.Recorded) eventRef { return eventRef{e.Stream, e.Revision, e.ID.String()} }
-
-// holds reports whether a store's log holds all up to a checkpoint, whose last event is given. A log that was restored from an older copy may have grown past
-// the checkpoint since, and has other events there.
-func holds(ctx context.Context, store events.Store, c events.Checkpoint, last eventRef) (bool, error) {
+// holds reports whether a store's log holds all up to a checkpoint.
+func holds(ctx context.Context, store events.Store, c events.Checkpoint) (bool, error) {
 	log, err := store.Log(ctx)
-	if err != nil || !log.Holds(c) {
+	if err != nil {
 		return false, err
 	}
-	for e, err := range store.Read(ctx, last.stream, last.revision) {
-		return err == nil && refTo(e) == last, err
-	}
-	return false, nil
+	return log.Holds(ctx, store, c)
 }
 
 // adopt takes what another snapshot holds, which nobody uses, with where a file says that it stands. This one must be empty.
@@ -167,7 +154,7 @@ func (s *Snapshot) adopt(from *Snapshot, at *contents) {
 		return true
 	})
 	s.setLogID(c.LogID)
-	s.last = at.last
+	s.last = c.Last
 	s.position.Store(&c.Position)
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -182,7 +169,7 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	held, err := holds(ctx, store, events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position()}, s.last)
+	held, err := holds(ctx, store, events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last})
 	if err != nil {
 		return err
 	}

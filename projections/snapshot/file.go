@@ -147,7 +147,6 @@ func syncFolder(path string) error {
 
 func (c *coder) header(all *contents) {
 	c.checkpoint(&all.checkpoint)
-	c.eventRef(&all.last)
 	c.instant(&all.written)
 }
 

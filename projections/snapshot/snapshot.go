@@ -35,9 +35,9 @@ type Snapshot struct {
 	isReady  sync.Once
 	live     atomic.Bool // all of the log was in the snapshot at some time
 
-	applying sync.Mutex // held while a page is applied
-	logID    string     // of the log that the snapshot holds, as in events.Checkpoint
-	last     eventRef   // the last event of it
+	applying sync.Mutex      // held while a page is applied
+	logID    string          // of the log that the snapshot holds, as in events.Checkpoint
+	last     events.EventRef // the last event of it
 
 	announcer *announcer // nil where listeners are told at once
 	copy      *diskCopy  // nil without one
@@ -157,7 +157,7 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 		s.setLogID(events.LogID(page.Events[0]))
 	}
 	if n := len(page.Events); n > 0 {
-		s.last = refTo(page.Events[n-1])
+		s.last = events.RefTo(page.Events[n-1])
 	}
 	s.position.Store(&page.Next)
 	s.announce(s.changes.take(page.Next))
