@@ -21,8 +21,8 @@ func TestIDsOfARequest(t *testing.T) {
 		return ids
 	}
 	ids := all(NewOnce([]byte("k"), began))
-	if again := all(NewOnce([]byte("k"), began.Truncate(time.Millisecond))); !slices.Equal(ids, again) {
-		t.Errorf("made again, the request has other ids: %v, %v", ids, again)
+	if repeated := all(NewOnce([]byte("k"), began.Truncate(time.Millisecond))); !slices.Equal(ids, repeated) {
+		t.Errorf("made again, the request has other ids: %v, %v", ids, repeated)
 	}
 	seen := map[string]bool{}
 	for _, o := range []*Once{NewOnce([]byte("k"), began), NewOnce([]byte("l"), began), NewOnce([]byte("k"), began.Add(time.Millisecond))} {

@@ -33,7 +33,7 @@ type shop struct {
 // newShop starts a service that sells standard and enhanced by the month, and enterprise also by the year.
 func newShop(t *testing.T, change ...func(*node.Config)) shop {
 	t.Helper()
-	return shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), change...)
+	return shopOn(t, nodetest.Database(t), paymenttest.New(t, paymenttest.Clock()), change...)
 }
 
 func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ...func(*node.Config)) shop {
@@ -41,7 +41,7 @@ func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ..
 	for price, interval := range map[string]string{"price_standard": "month", "price_enhanced": "month", "price_enterprise": "month", "price_enterprise_year": "year"} {
 		stripe.AddPrice(price, interval)
 	}
-	c := node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
+	c := node.Config{Now: stripe.Now, EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
 		SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL(),
 		PlanPrices: "standard=price_standard,enhanced=price_enhanced,enterprise=price_enterprise,enterprise=price_enterprise_year",
 	}}
@@ -255,9 +255,9 @@ func TestACheckoutIsMadeOnce(t *testing.T) {
 	me.Call("POST", checkoutPath, purchase("standard"), "Idempotency-Key", key).Refused(503)
 	s.stripe.Break(paymenttest.Working)
 	first := me.Call("POST", checkoutPath, purchase("standard"), "Idempotency-Key", key).Want(200)
-	again := me.Call("POST", checkoutPath, purchase("standard"), "Idempotency-Key", key).Want(200)
-	if string(first.Body) != string(again.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("again it is %s, not %s", again.Body, first.Body)
+	repeated := me.Call("POST", checkoutPath, purchase("standard"), "Idempotency-Key", key).Want(200)
+	if string(first.Body) != string(repeated.Body) || repeated.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("repeated it is %s, not %s", repeated.Body, first.Body)
 	}
 	me.Call("POST", checkoutPath, purchase("enhanced"), "Idempotency-Key", key).Refused(422, "Idempotency-Key")
 	calls := s.stripe.Calls("POST", "/v1/checkout/sessions")

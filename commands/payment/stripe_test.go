@@ -156,8 +156,8 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := s.NewCustomer(t.Context(), "customer", "tenant"); err != nil || again != customer {
-		t.Errorf("the tenant is the customers %s and %s: %v", customer, again, err)
+	if repeated, err := s.NewCustomer(t.Context(), "customer", "tenant"); err != nil || repeated != customer {
+		t.Errorf("the tenant is the customers %s and %s: %v", customer, repeated, err)
 	}
 	page := commands.CheckoutPage{TenantID: "tenant", CustomerID: customer, PriceID: "price_1", SuccessURL: "https://a.example", CancelURL: "https://a.example"}
 	product := page
@@ -300,7 +300,7 @@ func TestACheckoutClosesEarlierPages(t *testing.T) {
 	}
 	first := page("a")
 	second := page("b")
-	if again := page("a"); again != first || server.Payable(first) || !server.Payable(second) {
-		t.Errorf("the first page: %v, the second: %v; made again it is the first: %v", server.Payable(first), server.Payable(second), again == first)
+	if repeated := page("a"); repeated != first || server.Payable(first) || !server.Payable(second) {
+		t.Errorf("the first page: %v, the second: %v; made again it is the first: %v", server.Payable(first), server.Payable(second), repeated == first)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/migrations/embedded"
@@ -44,19 +42,13 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 		}
 		killed := time.Now()
 		running = p.Serve(setting)
-		// What was under way is begun again a minute after its beginning: that is over.
 		url, err := embedded.Connect(t.Context(), p.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		db, err := pgx.Connect(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = db.Close(t.Context()) }()
-		if _, err := db.Exec(t.Context(), `update jobs.river_job set attempted_at = attempted_at - interval '2 minutes' where state = 'running' and attempted_at < $1`, killed); err != nil {
-			t.Fatal(err)
-		}
+		s := p.Service()
+		s.DatabaseURL = url
+		s.ResumeJobs(killed)
 	}
 	sent := func(address string) (n int) {
 		for _, m := range mails.Mails() {

@@ -6,28 +6,39 @@ import (
 	"net"
 	"os"
 	"testing"
+	"time"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// fcmSetting names an FCM of a test. The test binary serves with it instead of testing, as a process that can be killed: the program itself knows Google's
-// FCM alone.
-const fcmSetting = "TEST_FCM"
+// The test binary serves with the first of these settings instead of testing, as a process that can be killed and has what the program itself does not know.
+const (
+	serveSetting = "TEST_SERVE"
+	fcmSetting   = "TEST_FCM"   // the address of an FCM other than Google's
+	clockSetting = "TEST_CLOCK" // by how much its clock is ahead of the machine's
+)
 
 func TestMain(m *testing.M) {
-	if endpoint := os.Getenv(fcmSetting); endpoint != "" {
-		log.Fatal(serve(context.Background(), endpoint))
+	if os.Getenv(serveSetting) != "" {
+		log.Fatal(serve(context.Background()))
 	}
 	nodetest.Main(m)
 }
 
-func serve(ctx context.Context, fcm string) error {
+func serve(ctx context.Context) error {
 	c, err := node.Load()
 	if err != nil {
 		return err
 	}
-	c.PushEndpoint = fcm
+	c.PushEndpoint = os.Getenv(fcmSetting)
+	if text := os.Getenv(clockSetting); text != "" {
+		ahead, err := time.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		c.Now = func() time.Time { return time.Now().Add(ahead) }
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -74,16 +75,16 @@ func outages(t *testing.T, c node.Config, test func(t *testing.T, me *nodetest.C
 func TestOutagesOfStripe(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	account := paymenttest.New(t, time.Now)
+	account := paymenttest.New(t, paymenttest.Clock())
 	account.AddPrice("price_1", "month")
 	stripe := nodetest.FaultyHTTP(t, account.URL())
 	const checkout, sessions = "/api/v1/billing/checkout", "/v1/checkout/sessions"
-	outages(t, node.Config{Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
+	outages(t, node.Config{Now: account.Now, Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
 		SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL, PlanPrices: "standard=price_1",
 	}}, func(t *testing.T, payer *nodetest.Client, f nodetest.Fault) {
 		s := payer.Service
 		me := s.SignUp(nodetest.Address())
-		page := map[string]string{"type": "subscription", "planId": "standard", "successUrl": "https://app.example.com", "cancelUrl": "https://app.example.com"}
+		page := fmt.Sprintf(`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`, "https://app.example.com")
 		deliver := func() {
 			for _, e := range account.Events() {
 				if status := account.Deliver(s.URL+"/api/v1/billing/webhook", e); status != 200 {
@@ -108,11 +109,7 @@ func TestOutagesOfStripe(t *testing.T) {
 
 		stripe.Break(f)
 		key := uuid.NewString()
-		call := startCall("checkout", func() nodetest.Reply {
-			began := time.Now()
-			a := me.Call("POST", checkout, page, "Idempotency-Key", key)
-			return nodetest.Reply{Status: a.Status, Header: a.Header, Body: string(a.Body), Took: time.Since(began)}
-		})
+		call := startCall("checkout", func() nodetest.Reply { return me.Attempt("POST", checkout, page, "Idempotency-Key", key) })
 		account.FailPayment(subscription)
 		deliver()
 		othersGoOn(payer)

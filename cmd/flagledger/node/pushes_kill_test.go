@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/push/pushtest"
 	"flagledger/migrations/pgtest"
@@ -21,7 +19,7 @@ func TestKillingTheServerLosesNoPush(t *testing.T) {
 	fcm := pushtest.New(t)
 	database := pgtest.URL(t)
 	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)
-	settings := []string{fcmSetting + "=" + fcm.Endpoint, "FLAGLEDGER_DATABASE_URL=" + database}
+	settings := []string{serveSetting + "=1", fcmSetting + "=" + fcm.Endpoint, "FLAGLEDGER_DATABASE_URL=" + database}
 	running := p.Serve(settings...)
 	me := p.Service().SignUp(nodetest.Address())
 	var tokens []string
@@ -45,18 +43,10 @@ func TestKillingTheServerLosesNoPush(t *testing.T) {
 		}
 		killed := time.Now()
 		running = p.Serve(settings...)
-		// What was under way is begun again a minute after its beginning, and what failed is tried again later: that is over.
-		db, err := pgx.Connect(t.Context(), database)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = db.Close(t.Context()) }()
-		if _, err := db.Exec(t.Context(), `update jobs.river_job set attempted_at = attempted_at - interval '2 minutes' where state = 'running' and attempted_at < $1`, killed); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.Exec(t.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where state = 'retryable'`); err != nil {
-			t.Fatal(err)
-		}
+		s := p.Service()
+		s.DatabaseURL = database
+		s.ResumeJobs(killed)
+		s.RetryJobs()
 	}
 
 	fcm.Answer(func(int, pushtest.Message) pushtest.Answer { return pushtest.Answer{Drop: true} })
@@ -86,7 +76,7 @@ func TestKillingTheServerLosesNoPush(t *testing.T) {
 					n++
 				}
 			}
-			if again := title == titles[0]; n > 1+kills[title] || again && n < 2 {
+			if repeated := title == titles[0]; n > 1+kills[title] || repeated && n < 2 {
 				t.Errorf("%q was pushed %d times, with %d kills", title, n, kills[title])
 			}
 		}

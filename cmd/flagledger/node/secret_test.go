@@ -37,7 +37,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	if _, err := c.secret(slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(first, again) {
+	if second, err := os.ReadFile(path); err != nil || !bytes.Equal(first, second) {
 		t.Errorf("the next start has another secret: %v", err)
 	}
 	if files, err := os.ReadDir(c.Data); err != nil || len(files) != 1 {

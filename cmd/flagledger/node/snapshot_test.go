@@ -59,11 +59,11 @@ func TestAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 	meanwhile.CreateFlag("later", nil)
 	meanwhile.Call("POST", nodetest.FlagPath("on", "/disable"), nil).Want(200)
 
-	again, out := keeping(t, database, engine, "http://flags.example.com", folder)
+	restarted, out := keeping(t, database, engine, "http://flags.example.com", folder)
 	if !strings.Contains(out.String(), begunFromDisk) {
 		t.Errorf("the start did not begin with the file:\n%s", out)
 	}
-	me = at(again, me)
+	me = at(restarted, me)
 	for key, enabled := range map[string]bool{"on": false, "later": false} {
 		if got := me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).Want(200).Object(); got["enabled"] != enabled {
 			t.Errorf("%s is %v", key, got)

@@ -26,8 +26,8 @@ func (r Reply) String() string {
 // callers keep their connections: a test that calls without pause would run out of ports otherwise.
 var callers = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 
-// Attempt makes a call that may fail. It may be used from any goroutine.
-func (c *Client) Attempt(method, path, body string) (r Reply) {
+// Attempt makes a call that may fail. headers are pairs of name and value. It may be used from any goroutine.
+func (c *Client) Attempt(method, path, body string, headers ...string) (r Reply) {
 	began := time.Now()
 	defer func() { r.Took = time.Since(began) }()
 	request, err := http.NewRequest(method, c.Service.URL+path, strings.NewReader(body))
@@ -38,6 +38,9 @@ func (c *Client) Attempt(method, path, body string) (r Reply) {
 	request.Header.Set("X-Tenant-ID", c.Tenant)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := callers.Do(request)
 	if err != nil {

@@ -24,6 +24,7 @@ type FaultyProvider struct {
 
 	mu     sync.Mutex
 	fault  Fault
+	call   string        // that fails, such as "POST /v1/customers"; empty for all
 	mended chan struct{} // closed when the fault is over
 	failed atomic.Int64
 }
@@ -38,9 +39,10 @@ const (
 	Garbage    Fault = "garbage"     // the answer is a page
 	Busy       Fault = "busy"        // 429, or 421 of SMTP
 	AnswerLost Fault = "answer lost" // what is asked is done, and the connection breaks off before the answer
+	AnswerLate Fault = "answer late" // what is asked is done, and nothing is answered for 30 s; over HTTP alone
 )
 
-// Faults are all ways to fail.
+// Faults are the ways in which any provider may fail.
 var Faults = []Fault{Down, Hanging, Garbage, Busy, AnswerLost}
 
 const (
@@ -49,10 +51,13 @@ const (
 )
 
 // Break makes all further calls fail in a way, until Mend.
-func (o *FaultyProvider) Break(f Fault) {
+func (o *FaultyProvider) Break(f Fault) { o.BreakCall("", f) }
+
+// BreakCall is Break for one call over HTTP alone, such as "POST /v1/customers".
+func (o *FaultyProvider) BreakCall(call string, f Fault) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.fault, o.mended = f, make(chan struct{})
+	o.fault, o.call, o.mended = f, call, make(chan struct{})
 	o.failed.Store(0)
 }
 
@@ -70,12 +75,13 @@ func (o *FaultyProvider) Mend() {
 func (o *FaultyProvider) Failed() int64 { return o.failed.Load() }
 
 // take counts a call that is to fail, and returns how; empty where there is no fault.
-func (o *FaultyProvider) take() (f Fault, mended <-chan struct{}) {
+func (o *FaultyProvider) take(call string) (f Fault, mended <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.fault != "" {
-		o.failed.Add(1)
+	if o.fault == "" || o.call != "" && o.call != call {
+		return "", nil
 	}
+	o.failed.Add(1)
 	return o.fault, o.mended
 }
 
@@ -92,7 +98,7 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as where the caller has given up
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fault, mended := o.take()
+		fault, mended := o.take(r.Method + " " + r.URL.Path)
 		if fault == "" {
 			proxy.ServeHTTP(w, r)
 			return
@@ -101,8 +107,12 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 		if err != nil {
 			return
 		}
+		if fault == AnswerLost || fault == AnswerLate {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+		}
 		switch fault {
-		case Hanging:
+		case Hanging, AnswerLate:
 			select {
 			case <-mended:
 			case <-r.Context().Done():
@@ -114,10 +124,7 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 		case Busy:
 			http.Error(w, "too many requests", http.StatusTooManyRequests)
 			return
-		case AnswerLost:
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			proxy.ServeHTTP(httptest.NewRecorder(), r)
-		case Down:
+		case Down, AnswerLost:
 		}
 		panic(http.ErrAbortHandler)
 	}))
@@ -161,7 +168,7 @@ func FaultySMTP(t testing.TB, server string) *FaultyProvider {
 }
 
 func (o *FaultyProvider) serveSMTP(caller net.Conn, server string) {
-	fault, mended := o.take()
+	fault, mended := o.take("")
 	switch fault {
 	case Down:
 	case Hanging:

@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,12 +40,24 @@ func (s *Service) JobsDone() {
 // RetryJobs has jobs that failed done now.
 func (s *Service) RetryJobs() {
 	s.T.Helper()
+	s.Exec(`update jobs.river_job set state = 'available', scheduled_at = now() where state = 'retryable'`)
+}
+
+// ResumeJobs has jobs begun again that were under way when their node was killed: else that is a minute after their beginning.
+func (s *Service) ResumeJobs(killed time.Time) {
+	s.T.Helper()
+	s.Exec(`update jobs.river_job set attempted_at = attempted_at - interval '2 minutes' where state = 'running' and attempted_at < $1`, killed)
+}
+
+// Exec carries out SQL in the database of the service.
+func (s *Service) Exec(sql string, arguments ...any) {
+	s.T.Helper()
 	db, err := pgx.Connect(s.T.Context(), s.DatabaseURL)
 	if err != nil {
 		s.T.Fatal(err)
 	}
 	defer func() { _ = db.Close(context.Background()) }()
-	if _, err := db.Exec(s.T.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where state = 'retryable'`); err != nil {
+	if _, err := db.Exec(s.T.Context(), sql, arguments...); err != nil {
 		s.T.Fatal(err)
 	}
 }

@@ -89,6 +89,14 @@ func New(t testing.TB, now func() time.Time) *Server {
 	return s
 }
 
+// Clock is a clock on which ten minutes have just begun, during which the service sends the same Idempotency-Key for what is done once: a test that counts
+// calls or pages is over before they are. It is at most a second ahead of the machine's.
+func Clock() func() time.Time {
+	now := time.Now()
+	ahead := now.Truncate(10 * time.Minute).Add(time.Second).Sub(now)
+	return func() time.Time { return time.Now().Add(ahead) }
+}
+
 // URL is the address of the API.
 func (s *Server) URL() string { return s.http.URL }
 
@@ -141,6 +149,9 @@ func (s *Server) Break(how Failure) {
 	defer s.mu.Unlock()
 	s.broken = how
 }
+
+// Now is the time on the clock of the account.
+func (s *Server) Now() time.Time { return s.now() }
 
 // Calls are the calls with a method and a path, in order.
 func (s *Server) Calls(method, path string) (list []Call) {
