@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -45,12 +46,27 @@ func CheckSandboxRequest(email, name string) error {
 
 var requestedSandboxes = uuid.MustParse("a3f6d4c9-3e0b-5c2d-9b7a-51e0c8f2d714")
 
-// Open makes the account and the sandbox; an account that has the address already is used, with its own password, or the error is Unauthenticated.
+// Request is what a link was mailed for. The error is Invalid in the field token where the link is not good.
+func (s *SandboxSignUp) Request(ctx context.Context, token string) (SandboxRequest, error) {
+	return s.Links.FindSandboxRequest(ctx, token, s.Sandboxes.Now())
+}
+
+// Open makes the account and the sandbox; an account that has the address already is used, with its own password, or the error is Unauthenticated. A new
+// account has the name that the link was asked for with, or else the name given here, which may be empty.
 // Where a step fails, those before it stay done, and the call is made again with the same link and password.
-func (s *SandboxSignUp) Open(ctx context.Context, by By, token, password string) error {
-	request, err := s.Links.FindSandboxRequest(ctx, token, s.Sandboxes.Now())
+func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password string) error {
+	request, err := s.Request(ctx, token)
 	if err != nil {
 		return err
+	}
+	if request.Name == "" {
+		wrong := fields{}
+		wrong.check(utf8.ValidString(name), "name", "must be UTF-8")
+		checkText(wrong, "name", name, 0, maxDisplayName)
+		if err := wrong.err(); err != nil {
+			return err
+		}
+		request.Name = name
 	}
 	session, err := s.account(ctx, request, password)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestALinkToASandboxIsUsedAgain(t *testing.T) {
 	for failing := range len(opening) + 1 {
 		email := uuid.NewString() + "@example.com"
 		token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&people{})
-		open := func() error { return signUp.Open(t.Context(), commands.By{}, token, sandboxPassword) }
+		open := func() error { return signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword) }
 		*w.steps = steps{failing: failing}
 		err := open()
 		want := opening
@@ -161,13 +161,13 @@ func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	email := uuid.NewString() + "@example.com"
 	before := w.signUp(t, email)
 	token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&people{})
-	if err := signUp.Open(t.Context(), commands.By{}, token, "another horse"); commands.KindOf(err) != commands.Unauthenticated {
+	if err := signUp.Open(t.Context(), commands.By{}, token, "", "another horse"); commands.KindOf(err) != commands.Unauthenticated {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || in.EmailVerified {
 		t.Fatalf("got %+v: %v", in.Claims, err)
 	}
-	if err := signUp.Open(t.Context(), commands.By{}, token, sandboxPassword); err != nil {
+	if err := signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword); err != nil {
 		t.Fatal(err)
 	}
 	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || !in.EmailVerified || in.UserID != before.UserID {
@@ -209,7 +209,7 @@ func (w *world) atOnce(t *testing.T, heard commands.People, others int, tokens .
 	errs = make([]error, len(tokens))
 	var done sync.WaitGroup
 	for i, token := range tokens {
-		done.Go(func() { errs[i] = signUp.Open(t.Context(), commands.By{}, token, sandboxPassword) })
+		done.Go(func() { errs[i] = signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword) })
 	}
 	done.Wait()
 	return errs

@@ -16,33 +16,49 @@ const (
 )
 
 func (a *API) addPages() {
-	a.addPage(resetPage, web.ResetPassword, "The password is set, and all sessions have ended. You can sign in with it now.", func(r *http.Request, form web.Form) error {
+	a.addPage(resetPage, always(web.ResetPassword), func(r *http.Request, form web.Form) (web.Page, error) {
 		_, err := commands.ResetPassword(r.Context(), a.Writer, a.Identity, requestBy(r.Context()), form.Token, form.NewPassword)
-		return err
+		return web.Page{Title: web.ResetPassword.Title, Text: "The password is set, and all sessions have ended. You can sign in with it now."}, err
 	})
-	a.addPage(verifyPage, web.VerifyEmail, "The address is confirmed.", func(r *http.Request, form web.Form) error {
-		return a.verifyEmail(r.Context(), form.Token, form.Password)
+	a.addPage(verifyPage, always(web.VerifyEmail), func(r *http.Request, form web.Form) (web.Page, error) {
+		return web.Page{Title: web.VerifyEmail.Title, Text: "The address is confirmed."}, a.verifyEmail(r.Context(), form.Token, form.Password)
 	})
-	a.addPage(sandboxPage, web.Sandbox, "Your sandbox is there. You can sign in with your address and the password now.", func(r *http.Request, form web.Form) error {
-		return a.openSandbox(r.Context(), form.Token, form.NewPassword)
-	})
+	a.addPage(sandboxPage, a.sandboxForm, a.openSandbox)
 }
 
-// addPage adds a page with a form. done is what it says once submit has succeeded.
-func (a *API) addPage(path string, page web.Page, done string, submit func(*http.Request, web.Form) error) {
-	a.router.Get(path, func(w http.ResponseWriter, _ *http.Request) { page.Write(w, http.StatusOK) })
+func always(page web.Page) func(*http.Request) (web.Page, error) {
+	return func(*http.Request) (web.Page, error) { return page, nil }
+}
+
+// addPage adds a page with a form. submit gives what is shown once it has succeeded. Where show fails, its page has a title all the same.
+func (a *API) addPage(path string, show func(*http.Request) (web.Page, error), submit func(*http.Request, web.Form) (web.Page, error)) {
+	a.router.Get(path, func(w http.ResponseWriter, r *http.Request) {
+		page, err := show(r)
+		writePage(w, r, page, err)
+	})
 	a.router.Post(path, func(w http.ResponseWriter, r *http.Request) {
 		form, err := web.ReadForm(w, r)
 		if err != nil {
 			writeProblem(w, r, newProblem(http.StatusBadRequest, "the form cannot be read"))
 			return
 		}
-		if err := submit(r, form); err != nil {
-			pageOf(page, err).Write(w, problemOf(r.Context(), err).Status)
-			return
+		page, err := show(r)
+		if err == nil {
+			var done web.Page
+			if done, err = submit(r, form); err == nil {
+				page = done
+			}
 		}
-		web.Page{Title: page.Title, Text: done}.Write(w, http.StatusOK)
+		writePage(w, r, page, err)
 	})
+}
+
+func writePage(w http.ResponseWriter, r *http.Request, page web.Page, err error) {
+	if err != nil {
+		pageOf(page, err).Write(w, problemOf(r.Context(), err).Status)
+		return
+	}
+	page.Write(w, http.StatusOK)
 }
 
 // pageOf is a form again with what is wrong, or without the form if its link no longer works.
@@ -58,6 +74,8 @@ func pageOf(page web.Page, err error) web.Page {
 		page.Problem = "The password " + fields["newPassword"] + "."
 	case fields["password"] != "":
 		page.Problem = "The password " + fields["password"] + "."
+	case fields["name"] != "":
+		page.Problem = "The name " + fields["name"] + "."
 	default:
 		page.Problem = "It cannot be done at this moment. Try again in a minute."
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/http/web"
 	"flagledger/projections/snapshot"
 )
 
@@ -133,13 +134,24 @@ func (a *API) fillSandbox(ctx context.Context, tenantID string) {
 	}
 }
 
+// sandboxForm is the page that a mailed link leads to.
+func (a *API) sandboxForm(r *http.Request) (web.Page, error) {
+	request, err := a.SandboxSignUp.Request(r.Context(), r.URL.Query().Get("token"))
+	return web.Sandbox(request.Email, request.Name != "", int(a.Sandboxes.Active.Hours()/24)), err
+}
+
 // openSandbox makes the account and the sandbox of whoever has a link, unless too many wrong passwords were tried with it.
-func (a *API) openSandbox(ctx context.Context, token, password string) error {
-	err := a.limitGuesses(ctx, "link "+token, func() error {
-		return a.SandboxSignUp.Open(ctx, requestBy(ctx), token, password)
+func (a *API) openSandbox(r *http.Request, form web.Form) (web.Page, error) {
+	ctx := r.Context()
+	request, err := a.SandboxSignUp.Request(ctx, form.Token)
+	if err != nil {
+		return web.Page{}, err
+	}
+	err = a.limitGuesses(ctx, "link "+form.Token, func() error {
+		return a.SandboxSignUp.Open(ctx, requestBy(ctx), form.Token, form.Name, form.NewPassword)
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
-		return commands.InvalidField("password", "is not that of the account with this address")
+		err = commands.InvalidField("password", "is not that of the account with this address")
 	}
-	return err
+	return web.SandboxMade(request.Email), err
 }

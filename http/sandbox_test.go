@@ -332,9 +332,18 @@ func TestSubscribing(t *testing.T) {
 
 	link, token := linkTo(t, server, email, 1)
 	nodetest.Same(t, "the link", link, s.URL+"/sandbox?token="+token)
-	postForm(s, link, url.Values{"newPassword": {"short"}}, 422)
-	postForm(s, link, url.Values{"newPassword": {"another horse"}}, 200)
-	postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422)
+	if page := postForm(s, link, url.Values{"newPassword": {"short"}}, 422); !strings.Contains(page, email) || strings.Contains(page, `name="name"`) {
+		t.Errorf("the page says %s", page)
+	}
+	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 200); !strings.Contains(page, "Sign in as "+email) {
+		t.Errorf("the page says %s", page)
+	}
+	for _, path := range []string{strings.TrimPrefix(link, s.URL), "/sandbox", "/sandbox?token=other"} {
+		if used := s.Anonymous().Call("GET", path, nil).Want(422); !strings.Contains(string(used.Body), "has been used or has expired") {
+			t.Errorf("the page says %s", used.Body)
+		}
+		s.Anonymous().Call("POST", path, "newPassword=another+horse", "Content-Type", "application/x-www-form-urlencoded").Want(422)
+	}
 	me := &nodetest.Client{Service: s, Email: email}
 	session := s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "another horse"}).Want(200).Object()
 	me.Token = session["token"].(string)
@@ -343,6 +352,18 @@ func TestSubscribing(t *testing.T) {
 	me.Tenant = sandbox["id"].(string)
 	nodetest.Same(t, "the tenant", sandbox["isSandbox"], true)
 	nodetest.Same(t, "its flags", len(me.Call("GET", "/api/v1/flags", nil).Want(200).List()), 10)
+
+	unnamed := nodetest.Address() // whose link was asked for without a name
+	s.Anonymous().Call("POST", sandboxPath+"/subscribe", map[string]string{"email": unnamed}).Want(202)
+	link, _ = linkTo(t, server, unnamed, 1)
+	for name, problem := range map[string]string{strings.Repeat("x", 201): "The name must have at most 200 characters.", "\xff": "The name must be UTF-8."} {
+		if page := postForm(s, link, url.Values{"newPassword": {"another horse"}, "name": {name}}, 422); !strings.Contains(page, problem) || !strings.Contains(page, `name="name"`) {
+			t.Errorf("the page says %s", page)
+		}
+	}
+	postForm(s, link, url.Values{"newPassword": {"another horse"}, "name": {"Grace"}}, 200)
+	session = s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": unnamed, "password": "another horse"}).Want(200).Object()
+	nodetest.Same(t, "the name of who gave it on the page", session["user"].(map[string]any)["displayName"], "Grace")
 
 	link, _ = linkTo(t, server, known.Email, 2)
 	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422); !strings.Contains(page, "The password is not that of the account") {

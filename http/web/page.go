@@ -2,6 +2,7 @@
 package web
 
 import (
+	"fmt"
 	"html/template"
 	"net/http"
 )
@@ -12,19 +13,33 @@ const maxForm = 16 << 10 // bytes
 type Page struct {
 	Title, Text, Problem string
 
-	NewPassword bool   // the form asks for a new password, not for the current one
+	AsksName    bool
+	NewPassword bool   // the form may set a password, and does not ask for the current one alone
+	Password    string // what the form calls the password
 	Button      string // without one there is no form
 }
 
-// ResetPassword, VerifyEmail and Sandbox are the forms as they are first shown.
+// ResetPassword and VerifyEmail are the forms as they are first shown.
 var (
-	ResetPassword = Page{Title: "A new password", NewPassword: true, Button: "Set it"}
-	Sandbox       = Page{
-		Title: "Your sandbox", NewPassword: true, Button: "Open it",
-		Text: "Choose a password for your account. If you have one with this address already, enter its password.",
+	ResetPassword = Page{Title: "A new password", NewPassword: true, Password: "New password, at least 8 characters", Button: "Set it"}
+	VerifyEmail   = Page{
+		Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Password: "The password that you signed up with", Button: "Confirm",
 	}
-	VerifyEmail = Page{Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Button: "Confirm"}
 )
+
+// Sandbox is the form that makes a sandbox, which takes changes for some days, for whoever has an address. It asks for a name unless it is known.
+func Sandbox(email string, nameKnown bool, days int) Page {
+	return Page{
+		Title: "Your sandbox", AsksName: !nameKnown, NewPassword: true, Password: "Password, at least 8 characters", Button: "Make the sandbox",
+		Text: fmt.Sprintf("A sandbox is a place of your own to try feature flags in, with examples to begin with. It takes changes for %d days. "+
+			"It belongs to the account of %s: if you have that account, enter its password; if not, choose one, and the account is made.", days, email),
+	}
+}
+
+// SandboxMade is what is shown once the sandbox is there.
+func SandboxMade(email string) Page {
+	return Page{Title: "Your sandbox is ready", Text: fmt.Sprintf("Sign in as %s with the password. Among your tenants it is the one that is called Sandbox.", email)}
+}
 
 var pageTemplate = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <html lang="en">
@@ -40,9 +55,11 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 {{with .Text}}<p>{{.}}</p>{{end}}
 {{with .Problem}}<p role="alert"><strong>{{.}}</strong></p>{{end}}
 {{if .Button}}<form method="post">
-{{if .NewPassword}}<label>New password, at least 8 characters
+{{if .AsksName}}<label>Your name, where the account is new (you may leave it out)
+<input name="name" autocomplete="name" maxlength="200"></label>
+{{end}}{{if .NewPassword}}<label>{{.Password}}
 <input type="password" name="newPassword" autocomplete="new-password" minlength="8" required autofocus></label>
-{{else}}<label>The password that you signed up with
+{{else}}<label>{{.Password}}
 <input type="password" name="password" autocomplete="current-password" required autofocus></label>{{end}}
 <button>{{.Button}}</button>
 </form>{{end}}
@@ -50,7 +67,7 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 `))
 
 // Form is what a submitted form says, and the token of the mailed link. The token stays in the page's address.
-type Form struct{ Token, Password, NewPassword string }
+type Form struct{ Token, Name, Password, NewPassword string }
 
 // ReadForm reads a form of at most 16 KiB.
 func ReadForm(w http.ResponseWriter, r *http.Request) (Form, error) {
@@ -58,7 +75,7 @@ func ReadForm(w http.ResponseWriter, r *http.Request) (Form, error) {
 	if err := r.ParseForm(); err != nil {
 		return Form{}, err
 	}
-	return Form{Token: r.URL.Query().Get("token"), Password: r.PostForm.Get("password"), NewPassword: r.PostForm.Get("newPassword")}, nil
+	return Form{Token: r.URL.Query().Get("token"), Name: r.PostForm.Get("name"), Password: r.PostForm.Get("password"), NewPassword: r.PostForm.Get("newPassword")}, nil
 }
 
 // Write answers with the page.

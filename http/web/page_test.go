@@ -27,13 +27,24 @@ func TestAPageWithoutAButtonHasNoForm(t *testing.T) {
 	}
 }
 
+func TestTheFormOfASandboxAsksForANameThatIsNotKnown(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		w := httptest.NewRecorder()
+		Sandbox("<ada>@example.com", known, 14).Write(w, http.StatusOK)
+		body := w.Body.String()
+		if strings.Contains(body, `name="name"`) == known || !strings.Contains(body, `name="newPassword"`) || !strings.Contains(body, "for 14 days") || !strings.Contains(body, "&lt;ada&gt;@example.com") {
+			t.Error(body)
+		}
+	}
+}
+
 func TestReadForm(t *testing.T) {
 	submit := func(body string) (Form, error) {
 		r := httptest.NewRequest(http.MethodPost, "/reset-password?token=a%2Bb", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return ReadForm(httptest.NewRecorder(), r)
 	}
-	if form, err := submit("password=p&newPassword=n+n&token=other"); err != nil || form != (Form{"a+b", "p", "n n"}) {
+	if form, err := submit("password=p&newPassword=n+n&name=Ada+L&token=other"); err != nil || form != (Form{"a+b", "Ada L", "p", "n n"}) {
 		t.Errorf("%+v, %v", form, err)
 	}
 	for _, body := range []string{"password=" + strings.Repeat("x", maxForm), "password=%zz"} {
