@@ -153,13 +153,13 @@ func (b *Billing) customerDeleted(ctx context.Context, id string) (bool, error) 
 	return err == nil && found.Deleted, err
 }
 
-// customersOf are the customer that is noted of a tenant, and another one that is the tenant's as well.
+// customersOf lists the customer that is noted of a tenant, and another one that is the tenant's as well.
 func customersOf(noted events.Subscription, customerID string) []string {
 	list := slices.Compact([]string{noted.CustomerID, customerID})
 	return slices.DeleteFunc(list, func(id string) bool { return id == "" })
 }
 
-// subscriptionsOf lists the subscriptions to plans of both.
+// subscriptionsOf lists their subscriptions to plans.
 func (b *Billing) subscriptionsOf(ctx context.Context, noted events.Subscription, customerID string) (list []PaymentSubscription, err error) {
 	for _, id := range customersOf(noted, customerID) {
 		found, err := b.Payments.Subscriptions(ctx, id)

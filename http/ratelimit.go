@@ -74,10 +74,14 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 	}
 }
 
-// bestPlan is the plan among those of a person's tenants that gives the most requests, and else the free one.
+// maxPlans is how many of a person's tenants are asked for the best plan at each request: others may add people to any number.
+const maxPlans = 100
+
+// bestPlan is the plan among those of a person's first tenants that gives the most requests, and else the free one.
 func (a *API) bestPlan(userID string) events.Plan {
 	best, now := events.FreePlan, a.Now()
-	for _, id := range a.Live.TenantsOf(userID) {
+	tenants := a.Live.TenantsOf(userID)
+	for _, id := range tenants[:min(len(tenants), maxPlans)] {
 		if tenant, ok := a.Live.Tenant(id); ok {
 			if plan := tenant.Plan(now); a.limiter.RequestsPerMinute(plan) > a.limiter.RequestsPerMinute(best) {
 				best = plan

@@ -42,8 +42,8 @@ func (w *diskWatch) note(err error) {
 	}
 }
 
-// look finds out whether a disk that was full still is. The sort needs a few MB there, which it frees at once.
-func (w *diskWatch) look(ctx context.Context, pool *pgxpool.Pool) {
+// probe finds out whether a disk that was full still is. The sort needs a few MB there, which it frees at once.
+func (w *diskWatch) probe(ctx context.Context, pool *pgxpool.Pool) {
 	if !w.full.Load() {
 		return
 	}

@@ -105,7 +105,7 @@ func (m *monitor) observe(ctx context.Context) {
 		return err
 	})
 	_ = within(ctx, statusTimeout, func(ctx context.Context) error {
-		m.disk.look(ctx, m.pool)
+		m.disk.probe(ctx, m.pool)
 		return nil
 	})
 	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)

@@ -17,8 +17,8 @@ import (
 const (
 	// storeWait is how long a start waits for the event store where a snapshot on disk can be served instead.
 	storeWait     = 3 * time.Second
-	firstLater    = 250 * time.Millisecond
-	maxLater      = 2 * time.Second
+	firstRetry    = 250 * time.Millisecond
+	maxRetry      = 2 * time.Second
 	checkTimeout  = 10 * time.Second
 	checkInterval = 30 * time.Second
 )
@@ -66,14 +66,14 @@ func (p *parts) tellOfStore(ctx context.Context, store *eventstore.Store) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(max(wait, maxLater)):
+		case <-time.After(max(wait, maxRetry)):
 		}
 	}
 }
 
 // prepare brings a database that was down at the start to the newest schema.
 func (p *parts) prepare(ctx context.Context, databaseURL string) {
-	delays := &backoff.ExponentialBackOff{InitialInterval: firstLater, Multiplier: 2, MaxInterval: maxLater}
+	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
 	migrate := func() (struct{}, error) { return struct{}{}, Migrate(ctx, databaseURL, p.log) }
 	_, err := backoff.Retry(ctx, migrate, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
 		p.log.Warn("the database cannot be used yet", "again in", delay, "err", err)
