@@ -56,14 +56,17 @@ func (c *InvitationCounts) Take(ctx context.Context, now time.Time, bounds ...In
 	return nil, databaseError(err)
 }
 
-// GiveBack undoes a Take: the invitation was not made.
+// GiveBack undoes a Take of the same bounds: the invitation was not made. It locks them in the same order.
 func (c *InvitationCounts) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
-	counted := make([]string, len(bounds))
-	for i, b := range bounds {
-		counted[i] = b.Counted
-	}
-	_, err := c.pool.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = any($1) and day = $2 and invitations > 0`, counted, now.UTC())
-	return databaseError(err)
+	return databaseError(pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		for _, b := range bounds {
+			if _, err := tx.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
+				b.Counted, now.UTC()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 // RemoveOld forgets the counts of days before that of now.

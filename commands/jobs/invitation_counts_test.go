@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -55,5 +56,43 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 	var left int
 	if err := pool.QueryRow(t.Context(), `select count(*) from keep.invitation_counts`).Scan(&left); err != nil || left != 2 {
 		t.Errorf("%d counts are left, %v, want those of the second day", left, err)
+	}
+}
+
+func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
+	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	counts, tenant, person := NewInvitationCounts(pool), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 3)
+	if _, err := counts.Take(t.Context(), now, tenant, person); err != nil {
+		t.Fatal(err)
+	}
+	taking, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taking.Rollback(context.WithoutCancel(t.Context())) }()
+	lock := func(b InvitationBound) {
+		t.Helper()
+		if _, err := taking.Exec(t.Context(), `update keep.invitation_counts set invitations = invitations where counted = $1`, b.Counted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock(tenant)
+	var holder int
+	if err := taking.QueryRow(t.Context(), `select pg_backend_pid()`).Scan(&holder); err != nil {
+		t.Fatal(err)
+	}
+	gaveBack := make(chan error, 1)
+	go func() { gaveBack <- counts.GiveBack(t.Context(), now, tenant, person) }()
+	eventually(t, "it waits for who takes", func() bool {
+		var waits bool
+		err := pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))`, holder).Scan(&waits)
+		return err == nil && waits
+	})
+	lock(person)
+	if err := taking.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-gaveBack; err != nil {
+		t.Error(err)
 	}
 }
