@@ -2,18 +2,19 @@ package events
 
 import "encoding/json"
 
-// What the ids, salts and names of members take, beside the texts and values that somebody chose.
+// What the ids, salts and names of members take, beside the texts and values that somebody chose, and what a node needs to find a value of a condition.
 const (
 	flagBytes      = 384
 	variationBytes = 128
 	ruleBytes      = 192
 	conditionBytes = 64
+	operandBytes   = 16
 	serveBytes     = 96
 	shareBytes     = 96
 )
 
-// FlagBytes is how many bytes a flag has after a fact, where it had before until then: about as many as its texts, values and rules take as JSON. It is 0
-// for one that was deleted. The rules of a deleted environment count until their flag is deleted.
+// FlagBytes is how many bytes a flag has after a fact, where it had before until then: about as many as its texts, values and rules take as JSON, and
+// 16 for each value of a condition. So the memory that a flag takes is a small multiple of them, whatever it is made of. They are 0 for one that was deleted. The rules of a deleted environment count until their flag is deleted.
 func FlagBytes(before int, fact FlagFact) int {
 	switch fact := fact.(type) {
 	case FlagCreated:
@@ -65,7 +66,7 @@ func (r Rule) bytes() int {
 	for _, c := range r.Conditions {
 		n += conditionBytes + textBytes(c.Attribute)
 		for _, v := range c.Values {
-			n += len(v) + len(",")
+			n += operandBytes + len(v) + len(",")
 		}
 	}
 	return n

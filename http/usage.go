@@ -17,7 +17,7 @@ type UsageBody struct {
 // tenantUsage is the usage as the tenant itself sees it.
 type tenantUsage struct {
 	UsageBody
-	Bytes  int         `json:"bytes" doc:"Of all flags together, about as they are as JSON: names, texts, tags, values, variations, and the rules of all environments" example:"48211"`
+	Bytes  int         `json:"bytes" doc:"Of all flags together, about as they are as JSON: names, texts, tags, values, variations, and the rules of all environments, with 16 more for each value of a condition" example:"48211"`
 	Limits usageLimits `json:"limits"`
 }
 

@@ -12,12 +12,11 @@ import (
 type flagCoder struct {
 	*coder
 	variations []*variation
-	patterns   patterns
 }
 
 // flag codes a flag without pending rules: a snapshot that has left out events is not saved.
 func (c *coder) flag(f *Flag) {
-	fc := flagCoder{coder: c, patterns: patterns{}}
+	fc := flagCoder{coder: c}
 	own := len(f.variations)
 	if c.saving {
 		fc.variations = f.allVariations()
@@ -327,19 +326,9 @@ func (c *coder) version(v *rules.SemanticVersion) {
 	}
 }
 
-func (c *flagCoder) pattern(p **pattern) {
-	var s string
-	if c.saving {
-		s = (*p).String()
-	}
-	codeText(c.coder, &s)
-	if c.saving || c.bad {
-		return
-	}
-	var err error
-	if *p, err = c.patterns.compile(s); err != nil {
-		c.fail()
-	}
+func (c *coder) pattern(p *pattern) {
+	codeText(c, &p.text)
+	codeNumber(c, &p.size)
 }
 
 func codeBound[T any](c *coder, b *bound[T], value func(*T)) {

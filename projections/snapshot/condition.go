@@ -20,8 +20,8 @@ type condition struct {
 	negate    bool
 }
 
-func compileCondition(c events.Condition, known patterns) (condition, error) {
-	t, err := compileTest(c.Op, c.Values, known)
+func compileCondition(c events.Condition) (condition, error) {
+	t, err := compileTest(c.Op, c.Values)
 	if err != nil {
 		return condition{}, fmt.Errorf("the condition on %q: %s: %w", c.Attribute, c.Op, err)
 	}
@@ -73,7 +73,13 @@ func (c *condition) fitsText(text string, left *effort) bool {
 		return false
 	}
 	*left -= c.cost.each + c.cost.per64*effort(len(text))>>6
-	return *left >= 0 && c.test.text(text)
+	if *left < 0 {
+		return false
+	}
+	if m, ok := c.test.(matches); ok {
+		return m.match(text, left)
+	}
+	return c.test.text(text)
 }
 
 // test is a compiled operator. A value of a type that it does not take does not pass.
@@ -89,7 +95,7 @@ func (never) text(string) bool   { return false }
 func (never) number(Number) bool { return false }
 func (never) boolean(bool) bool  { return false }
 
-func compileTest(name events.Operator, values []json.RawMessage, known patterns) (test, error) {
+func compileTest(name events.Operator, values []json.RawMessage) (test, error) {
 	operator, ok := rules.Find(name)
 	if !ok {
 		return nil, errors.New("no such operator")
@@ -104,7 +110,7 @@ func compileTest(name events.Operator, values []json.RawMessage, known patterns)
 		texts, err := operands(values, rules.ReadText)
 		return affix{relation: relation, values: texts}, err
 	case rules.Pattern:
-		compiled, err := operands(values, known.read)
+		compiled, err := operands(values, readPattern)
 		return matches{patterns: compiled}, err
 	case rules.Number:
 		numbers, err := operands(values, readNumber)
@@ -205,15 +211,19 @@ func (t affix) text(s string) bool {
 	return false
 }
 
-// matches passes texts in which one of the patterns matches.
+// matches passes texts in which one of the patterns matches. It has match in place of text, because compiling costs effort.
 type matches struct {
 	never
-	patterns []*pattern
+	patterns []pattern
 }
 
-func (t matches) text(s string) bool {
-	for _, pattern := range t.patterns {
-		if pattern.MatchString(s) {
+func (t matches) match(s string, left *effort) bool {
+	for _, p := range t.patterns {
+		program := p.program(left)
+		if program == nil {
+			return false
+		}
+		if program.MatchString(s) {
 			return true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"flagledger/events/rules"
 )
@@ -19,38 +18,6 @@ func operands[T any](values []json.RawMessage, read func(json.RawMessage) (T, er
 		}
 	}
 	return list, nil
-}
-
-// pattern is a compiled regular expression, with its rules.RegexpSize.
-type pattern struct {
-	*regexp.Regexp
-	size int
-}
-
-// patterns are the regular expressions that a flag already has. Compiling is slow, and most expressions of a rule that changes stay the same.
-type patterns map[string]*pattern
-
-func (known patterns) read(value json.RawMessage) (*pattern, error) {
-	text, err := rules.ReadText(value)
-	if err != nil {
-		return nil, err
-	}
-	return known.compile(text)
-}
-
-func (known patterns) compile(text string) (*pattern, error) {
-	if known[text] == nil {
-		size, err := rules.RegexpSize(text)
-		if err != nil {
-			return nil, errPattern
-		}
-		compiled, err := regexp.Compile(text)
-		if err != nil {
-			return nil, errPattern
-		}
-		known[text] = &pattern{compiled, size}
-	}
-	return known[text], nil
 }
 
 // The errors do not contain the value: it may be personal data.

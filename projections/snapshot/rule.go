@@ -69,14 +69,14 @@ func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 		}
 	}
 	t.pending = events.ApplyRules(t.pending, change, func(p pendingRule) string { return p.id }, func(r events.Rule) pendingRule { return pendingRule{r.ID, &r} })
-	compiled, known := make([]rule, len(t.pending)), f.patterns()
+	compiled := make([]rule, len(t.pending))
 	for i, p := range t.pending {
 		if p.sent == nil {
 			compiled[i] = t.rules[slices.IndexFunc(t.rules, func(r rule) bool { return r.id == p.id })]
 			continue
 		}
 		var err error
-		if compiled[i], err = f.compileRule(*p.sent, known); err != nil {
+		if compiled[i], err = f.compileRule(*p.sent); err != nil {
 			return fmt.Errorf("rule %s: %w", p.id, err)
 		}
 	}
@@ -84,38 +84,18 @@ func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	return nil
 }
 
-func (f *Flag) compileRule(r events.Rule, known patterns) (rule, error) {
+func (f *Flag) compileRule(r events.Rule) (rule, error) {
 	serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
 	if err != nil {
 		return rule{}, err
 	}
 	conditions := make([]condition, len(r.Conditions))
 	for i, c := range r.Conditions {
-		if conditions[i], err = compileCondition(c, known); err != nil {
+		if conditions[i], err = compileCondition(c); err != nil {
 			return rule{}, err
 		}
 	}
 	return rule{id: r.ID, conditions: conditions, serve: serve}, nil
-}
-
-// patterns are the regular expressions of all of the flag's rules.
-func (f *Flag) patterns() patterns {
-	known := patterns{}
-	for _, e := range f.environments {
-		if e.targeting == nil {
-			continue
-		}
-		for _, r := range e.targeting.rules {
-			for _, c := range r.conditions {
-				if m, ok := c.test.(matches); ok {
-					for _, p := range m.patterns {
-						known[p.String()] = p
-					}
-				}
-			}
-		}
-	}
-	return known
 }
 
 func (f *Flag) compileServe(s events.Serve, salt murmur) (serve, error) {
