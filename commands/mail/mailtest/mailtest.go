@@ -34,7 +34,7 @@ type Options struct {
 	TLS            bool // STARTTLS is offered
 	Implicit       bool // TLS from the first byte on
 	User, Password string
-	// Refuse is asked for each mail, counted from 1.
+	// Refuse is asked for each mail, counted from 1: also for several at once.
 	Refuse func(n int) error
 	// RefuseRecipient is asked for each recipient; nil for none.
 	RefuseRecipient func(address string) error
@@ -179,13 +179,16 @@ func (c *session) Data(r io.Reader) error {
 		return err
 	}
 	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	c.s.tries++
+	n := c.s.tries
+	c.s.mu.Unlock()
 	if c.s.o.Refuse != nil {
-		if err := c.s.o.Refuse(c.s.tries); err != nil {
+		if err := c.s.o.Refuse(n); err != nil {
 			return err
 		}
 	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
 	c.s.mails = append(c.s.mails, c.mail)
 	close(c.s.more)
 	c.s.more = make(chan struct{})
