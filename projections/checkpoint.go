@@ -60,6 +60,7 @@ type execer interface {
 }
 
 type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
@@ -74,13 +75,33 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema strin
 		return c, errNoReadModel
 	}
 	// Columns that may not stand yet are read as members of the row.
-	err = db.QueryRow(ctx, `select version, engine, coalesce(to_jsonb(c) ->> 'log', ''), coalesce(to_jsonb(c) -> 'last_event', '{}'), commit, prepare, to_regclass($2)::oid
-		from `+schema+`.checkpoints c where projection = $1`,
-		p.Name, schema+"."+p.Tables[0]).Scan(&c.version, &c.Engine, &c.LogID, &c.Last, &c.Position.Commit, &c.Position.Prepare, &c.table)
+	rows, err := db.Query(ctx, `select version, engine, coalesce(to_jsonb(c) ->> 'log', '') as log, coalesce(to_jsonb(c) -> 'last_event', '{}') as last_event,
+		commit, prepare, to_regclass($2)::oid as first_table
+		from `+schema+`.checkpoints c where projection = $1`, p.Name, schema+"."+p.Tables[0])
+	if err != nil {
+		return c, err
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct {
+		Version    int
+		FirstTable uint32
+		checkpointColumns
+	}])
+	c = checkpoint{row.checkpoint(), row.Version, row.FirstTable}
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && c.version != p.Version {
 		return c, errNoReadModel
 	}
 	return c, err
+}
+
+// checkpointColumns are those of a table of checkpoints that a checkpoint is made of.
+type checkpointColumns struct {
+	Engine, Log     string
+	Commit, Prepare uint64
+	LastEvent       events.EventRef
+}
+
+func (c checkpointColumns) checkpoint() events.Checkpoint {
+	return events.Checkpoint{Engine: c.Engine, LogID: c.Log, Position: events.Position{Commit: c.Commit, Prepare: c.Prepare}, Last: c.LastEvent}
 }
 
 // resume finds where a read model stands in the log of a store: errAnotherLog where it was made from another one. It writes the log's id into a checkpoint

@@ -220,13 +220,11 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 	if err != nil {
 		return err
 	}
-	found := map[string]events.Checkpoint{}
-	var name string
-	var c events.Checkpoint
-	if _, err = pgx.ForEachRow(rows, []any{&name, &c.Engine, &c.LogID, &c.Position.Commit, &c.Position.Prepare, &c.Last}, func() error {
-		found[name] = c
-		return nil
-	}); err != nil {
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[struct {
+		Projection string
+		checkpointColumns
+	}])
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -235,7 +233,8 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 	if err != nil {
 		return err
 	}
-	for name, c := range found {
+	for _, row := range found {
+		c := row.checkpoint()
 		held, err := log.Holds(ctx, store, c)
 		if err != nil {
 			return err
@@ -243,7 +242,7 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 		if !held {
 			c = events.Checkpoint{}
 		}
-		p.resumed(name, c.LogID, c.Position)
+		p.resumed(row.Projection, c.LogID, c.Position)
 	}
 	return nil
 }
