@@ -84,6 +84,7 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 		s := p.Service()
 		s.DatabaseURL = database
 		s.ResumeJobs(killed)
+		s.RetryJobs()
 	}
 
 	underWay, goOn := make(chan struct{}, 100), make(chan struct{})
