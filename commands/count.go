@@ -9,9 +9,10 @@ import (
 // countMargin is how far below a bound exact counting begins. A snapshot that lacks more than that might miss the bound.
 const countMargin = 1000
 
-// Count counts what a bound limits and other streams hold, such as the flags of a tenant, in the snapshot of this node. Near the bound it waits for
-// its turn until release, and for the snapshot to hold all that was appended: so a node never passes the bound by itself, and each further node by
-// one at most. Errors are *Error: TooMany where the turn did not come in 5 s, Unavailable where the snapshot is behind.
+// Count counts what a bound limits and other streams hold, such as the flags of a tenant, in the snapshot of this node. Near the bound it waits for the
+// snapshot to hold all that was appended, and for a turn, which lasts until release: a node never passes the bound by itself, each further node by one at most.
+//
+// Errors are *Error: TooMany where the turn did not come in 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
 	return w.countUpTo(ctx, things, bound, countMargin, count)
 }

@@ -91,9 +91,10 @@ func addedRules(fact events.RulesChanged) (list []events.Change[events.Rule]) {
 	return list
 }
 
-// reserveBytes admits a change by which the flags of a tenant grow, which must be appended before release. A node passes the bound never, and each further
-// node by one change at most: far from the bound the snapshot's count will do, near it changes take turns, as they do for Count. The larger a change
-// is, the sooner that begins. Errors are *Error: Conflict where the flags would be too large together, and those of Count.
+// reserveBytes admits a change by which the flags of a tenant grow, which must be appended before release. A node never passes the bound, and each further
+// node by one change at most: near the bound, which begins sooner for a larger change, changes take turns as they do for Count.
+//
+// Errors are *Error: Conflict where the flags would be too large together, and those of Count.
 func (w *Writer) reserveBytes(ctx context.Context, tenantID string, growth int) (release func(), err error) {
 	if growth <= 0 || w.FlagBytes == nil {
 		return func() {}, nil

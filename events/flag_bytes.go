@@ -13,8 +13,10 @@ const (
 	shareBytes     = 96
 )
 
-// FlagBytes is how many bytes a flag has after a fact, where it had before until then: about as many as its texts, values and rules take as JSON, and
-// 16 for each value of a condition. So the memory that a flag takes is a small multiple of them, whatever it is made of. They are 0 for one that was deleted. The rules of a deleted environment count until their flag is deleted.
+// FlagBytes is how many bytes a flag has after a fact, where it had before until then; 0 for one that was deleted. They are about those of its texts, values
+// and rules as JSON, and 16 for each value of a condition, so that the memory that a flag takes is a small multiple of them, whatever it is made of.
+//
+// The rules of a deleted environment count until their flag is deleted.
 func FlagBytes(before int, fact FlagFact) int {
 	switch fact := fact.(type) {
 	case FlagCreated:

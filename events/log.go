@@ -42,8 +42,8 @@ func (c Checkpoint) After(list []Recorded, next Position) Checkpoint {
 	return c
 }
 
-// Holds reports whether the log, which is that of a store, holds all up to a checkpoint. The checkpoint must have been read before the log was identified: the
-// end may have moved on since. What is empty in a checkpoint counts as of this log.
+// Holds reports whether the log, which is that of a store, holds all up to a checkpoint; what is empty in that counts as of this log. The checkpoint must have
+// been read before the log was identified: the end may have moved on since.
 func (l Log) Holds(ctx context.Context, store Store, c Checkpoint) (bool, error) {
 	if c.Engine != l.Engine || c.LogID != "" && c.LogID != l.ID || c.Position.Compare(l.End) > 0 {
 		return false, nil

@@ -13,20 +13,21 @@ import (
 
 // Store keeps facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in eventstest.
 type Store interface {
-	// Append adds events to the end of a stream, all or none. It returns the position of the last one once it is on disk.
+	// Append adds events to the end of a stream, all or none, and returns the position of the last one once it is on disk. The error is ErrConflict where
+	// the stream is not at the expected revision (0: it must not exist), and ErrTooLarge for events over MaxEventBytes.
 	//
-	// The stream must be at the expected revision (0: it must not exist), or Append returns ErrConflict. If events with the same ids already
-	// follow the expected revision, the append has been made before: it changes nothing and succeeds. So after ErrUnavailable, when the
-	// outcome is unknown, the same call can be repeated. Events over MaxEventBytes are refused with ErrTooLarge.
+	// The same call can be repeated, also after ErrUnavailable, when its outcome is unknown: where events with the same ids already follow the expected
+	// revision, it changes nothing and succeeds.
 	Append(ctx context.Context, stream string, expected Revision, batch []Event) (Position, error)
 
-	// Read yields the events of a stream in order, from a revision on (0 and 1 both mean the first event). A stream that does not exist has
-	// no events. Read ends after the first error.
+	// Read yields the events of a stream in order, from a revision on (0 and 1 both mean the first event), and ends after the first error. A stream that
+	// does not exist has no events.
 	Read(ctx context.Context, stream string, from Revision) iter.Seq2[Recorded, error]
 
-	// Subscribe yields all events after a position, page by page, in order, each exactly once, and then new events as they are appended. It
-	// reconnects by itself. With the first Live page, everything that was appended before the call has been delivered. Subscribe ends with an
-	// error when ctx ends or the log cannot be read, with ErrPastEnd where the position is past the end of the log.
+	// Subscribe yields all events after a position and then new ones as they are appended, page by page, in order, each exactly once; it reconnects by
+	// itself. With the first Live page, everything that was appended before the call has been delivered.
+	//
+	// It ends with an error when ctx ends or the log cannot be read: ErrPastEnd where the position is past the end of the log.
 	Subscribe(ctx context.Context, after Position) iter.Seq2[Page, error]
 
 	// Head returns the position of the last event, or the zero Position if there is none.

@@ -31,7 +31,7 @@ type HistoryFilter struct {
 	From, To    time.Time
 }
 
-// History lists the events of all flags that have had a key, the newest first. It is kept when a flag is deleted. It returns ErrNotFound for a key that no flag ever had.
+// History lists the events of all flags that have had a key, deleted ones too, the newest first. It returns ErrNotFound for a key that no flag ever had.
 func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) (*List[HistoryEntry], error) {
 	from := `from read.history h left join keep.people p on h.actor_kind = 'user' and p.user_id = h.actor_id
 		left join read.oauth_clients c on h.actor_kind = 'client' and c.id = h.actor_id where h.tenant_id = $1 and h.key = $2`

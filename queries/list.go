@@ -16,8 +16,8 @@ type Page struct {
 	Offset int
 }
 
-// List is a page of a list that is read piece by piece, so that little of it is in memory at a time. Between two pieces it holds no connection. A row that
-// is there all the while is read once, in the list's order; one that changes meanwhile is read as it was before or after.
+// List is a page of a list that is read piece by piece: little of it is in memory at a time, and between two pieces it holds no connection. A row that is
+// there all the while is read once, in the list's order; one that changes meanwhile is read as it was before or after.
 type List[T any] struct {
 	Rows  []T // the first piece
 	Total int // of the rows in all pages
@@ -41,8 +41,8 @@ const (
 	firstBatch, maxBatch = 32, 512
 )
 
-// list begins to read a page of a list. Columns are named as the fields of T. from is the query from its "from" on, with a condition at its end. order has
-// columns that are never null and together tell any two rows apart; " desc" turns it around.
+// list begins to read a page of a list. columns are named as the fields of T, from is the query from its "from" on, with a condition at its end, and order
+// has columns that are never null and together tell any two rows apart; " desc" turns it around.
 func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (*List[T], error) {
 	order, descending := strings.CutSuffix(order, " desc")
 	l := &List[T]{db: db, columns: columns, from: from, order: order, descending: descending, args: args, batch: firstBatch, left: page.Limit}

@@ -98,8 +98,8 @@ const deferredMails = 3
 
 // Counts counts all jobs but those that are completed, by kind and state. Two kinds of failures are not counted as failing:
 //   - a run of a task after which another has succeeded;
-//   - mails whose recipients were the reason, unless three failed within the last day after the last mail that was completed. A link to a new password
-//     is no such mail: for an address without an account its job sends nothing. They are found by the text of commands.ErrRecipientDeferred.
+//   - mails whose recipients were the reason, as the text of commands.ErrRecipientDeferred tells, unless three failed within the last day and after the last
+//     mail that was completed, where links to new passwords do not count: their jobs complete for addresses without an account too.
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 	rows, err := c.pool.Query(ctx, `with job as (
 			select kind, state::text as state,

@@ -11,8 +11,8 @@ import (
 	"flagledger/events"
 )
 
-// Append implements events.Store. The events of one append together must not exceed MaxEventBytes, the limit of a server with default settings;
-// else ErrTooLarge. The client gives up after ten seconds, or the connection string's defaultDeadline, even when ctx does not end.
+// Append implements events.Store; ErrTooLarge is also for events that together exceed MaxEventBytes, the limit of a server with default settings. The
+// client gives up after ten seconds, or the connection string's defaultDeadline, even when ctx does not end.
 func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
 	if len(batch) == 0 {
 		return events.Position{}, errors.New("append without events")

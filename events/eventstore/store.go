@@ -37,9 +37,9 @@ type Store struct {
 // openTimeout is how long Open looks for a node that answers.
 const openTimeout = 10 * time.Second
 
-// Open connects to the database that a connection string names (esdb://..., as the official client takes it). It fails if no node answers within
-// ten seconds. It fails at once if the server refuses the credentials (ErrCredentials), if the client would not send them, if another node than the
-// leader is preferred, or if the server is older than 23.10, which does not tell subscribers when they have caught up.
+// Open connects to the database that a connection string names (esdb://..., as the official client takes it). It fails if no node answers within ten
+// seconds, and at once if the server refuses the credentials (ErrCredentials), if the client would not send them, if another node than the leader is
+// preferred, or if the server is older than 23.10, which does not tell subscribers when they have caught up.
 func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Store, error) {
 	s, err := New(connectionString, log)
 	if err != nil {

@@ -35,8 +35,8 @@ const readers = 2 // connections that read streams
 // Connections is how many connections a Store has at most, beside one for each subscription: those that read streams, and the committer's.
 const Connections = readers + 1
 
-// Open connects to the database at url. It refuses one with fsync or synchronous_commit off, which could lose acknowledged appends. The error is
-// events.ErrUnavailable where the database cannot be reached.
+// Open connects to the database at url, or returns events.ErrUnavailable where it cannot be reached. It refuses one with fsync or synchronous_commit off,
+// which could lose acknowledged appends.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	s, err := New(url, log)
 	if err != nil {

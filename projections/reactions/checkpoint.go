@@ -11,8 +11,8 @@ import (
 	"flagledger/events"
 )
 
-// Begin notes the head of the log as where reactions begin, unless they have begun in this log before. Facts that are appended after it are reacted to.
-// Once it has succeeded, it costs nothing.
+// Begin notes the head of the log as where reactions begin, unless they have begun in this log before: facts that are appended later are reacted to. Once it
+// has succeeded, it costs nothing.
 func (r *Reactions) Begin(ctx context.Context) error {
 	if r.begun.Load() {
 		return nil

@@ -69,7 +69,7 @@ func CanWait(c Config, err error) bool {
 // oldestPostgres is the oldest version that is supported.
 const oldestPostgres = 14
 
-// Migrate brings the database to the newest schema. It refuses a Postgres that is too old. The error is ErrUnreachable while the database is down.
+// Migrate brings the database to the newest schema, and refuses a Postgres that is too old. The error is ErrUnreachable while the database is down.
 func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	pool, err := OpenPool(ctx, url)
 	if err != nil {

@@ -46,8 +46,8 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 	return start(ctx, c, databaseURL, true, log)
 }
 
-// StartWaiting is Start while the database is down: see CanWait. Flags are evaluated as the snapshot on disk has them, and changes are refused. When the database is back
-// it is brought to the newest schema, and all goes on as after Start.
+// StartWaiting is Start while the database is down (see CanWait): flags are evaluated as the snapshot on disk has them, and changes are refused. When the
+// database is back it is brought to the newest schema, and all goes on as after Start.
 func StartWaiting(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (*Node, error) {
 	return start(ctx, c, databaseURL, false, log)
 }

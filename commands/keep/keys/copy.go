@@ -22,8 +22,8 @@ import (
 // errVerifyOnly says that only public keys are known.
 var errVerifyOnly = &commands.Error{Kind: commands.Unavailable, Detail: "no tokens are issued until the database has been reached"}
 
-// OpenWithCopy is Open with a copy of the public keys in a file, which only its owner may read. Where the database cannot be reached, tokens are verified with the copy, and
-// Sign is Unavailable until Rotate has read the keys. An empty file name is for no copy.
+// OpenWithCopy is Open with a copy of the public keys in a file that only its owner may read; without one where the name is empty. Where the database cannot
+// be reached, tokens are verified with the copy, and Sign is Unavailable until Rotate has read the keys.
 func OpenWithCopy(ctx context.Context, pool *pgxpool.Pool, secret Secret, file string, now func() time.Time, log *slog.Logger) (*Keys, error) {
 	k := &Keys{pool: pool, copy: file, now: now, log: log}
 	k.load = k.fetch

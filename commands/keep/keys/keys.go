@@ -1,4 +1,5 @@
-// Package keys signs and verifies the tokens of the service. Its keys are in the keepings, encrypted, and all nodes share them. Each signs for a month; it is published a day before, and kept until the tokens that it signed have long expired.
+// Package keys signs and verifies the tokens of the service, with keys that all nodes share, encrypted, in the keepings. Each signs for a month; it is published
+// a day before, and kept until the tokens that it signed have long expired.
 package keys
 
 import (
@@ -58,7 +59,7 @@ type key struct {
 }
 
 // Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. The private keys stand in the database
-// encrypted under the secret; one that another secret has encrypted is ErrSecret. now tells the time.
+// encrypted under the secret; one that another secret has encrypted is ErrSecret.
 func Open(ctx context.Context, pool *pgxpool.Pool, secret Secret, now func() time.Time, log *slog.Logger) (*Keys, error) {
 	return OpenWithCopy(ctx, pool, secret, "", now, log)
 }

@@ -69,10 +69,10 @@ func (s Secret) Box(purpose string) (Box, error) {
 	return b, nil
 }
 
-// Seal encrypts a text. The same text is another one each time. It opens only together with about, which is not encrypted.
+// Seal encrypts a text, each time differently. It opens only together with about, which is not encrypted.
 func (b Box) Seal(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) } //nolint:gosec // the cipher draws the nonce
 
-// Open decrypts what Seal made. ok is false where the text is another's, was changed or was sealed about something else. current reports whether the
+// Open decrypts what Seal made. ok is false for what another secret has sealed, or was sealed about something else, or was changed; current is true where the
 // newest value of the secret has sealed it.
 func (b Box) Open(sealed, about []byte) (text []byte, current, ok bool) {
 	for i, box := range b.ciphers {
