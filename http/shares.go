@@ -34,7 +34,7 @@ func newShares(reads int) shares {
 	return shares{
 		evaluations: fair.New(fair.Limits{Slots: cores, Each: half(cores), PerTenant: 1000, Waiting: nodeWaiting, Patience: patience}),
 		reads:       fair.New(fair.Limits{Slots: reads, Each: half(reads), PerTenant: 100, Waiting: nodeWaiting, Patience: patience}),
-		changes:     fair.New(fair.Limits{Slots: 2, Each: 1, PerTenant: 100, Waiting: nodeWaiting, Patience: patience}),
+		changes:     fair.New(fair.Limits{Slots: 2, Each: 1, PerTenant: 100, Waiting: nodeWaiting, Patience: patience, Rest: 3}),
 		bodies:      fair.New(fair.Limits{Slots: 128, Each: 8, PerTenant: 100, Waiting: nodeWaiting, Patience: patience}),
 	}
 }

@@ -19,6 +19,7 @@ type Limits struct {
 	PerTenant int           // work of a tenant that waits
 	Waiting   int           // work of all tenants that waits
 	Patience  time.Duration // the longest that work waits to begin
+	Rest      int           // how many times as long as its work took a tenant waits, before its next, where more of it waits already
 }
 
 // Queue has a number of slots. The next one goes to the tenant that has had least of them lately, in time, among those that wait. That is start-time fair
@@ -41,6 +42,7 @@ type tenant struct {
 	used    time.Duration
 	held    []*Turn
 	waiting []*waiter
+	resting bool
 }
 
 type waiter struct {
@@ -66,7 +68,8 @@ type Turn struct {
 	id     string
 	tenant *tenant
 	in     bool
-	since  time.Time // when the slot was taken, or charged last
+	began  time.Time // when the slot was taken
+	since  time.Time // when it was, or when its use was charged last
 	gave   time.Time // when others were let run last
 }
 
@@ -101,6 +104,7 @@ func (t *Turn) Leave() {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
 	t.charge(time.Now())
+	t.rest()
 	t.leave()
 }
 
@@ -110,6 +114,24 @@ func (t *Turn) leave() {
 	t.queue.free++
 	t.queue.grant()
 	t.queue.sweep()
+}
+
+const maxRest = 500 * time.Millisecond
+
+// rest keeps the tenant from slots for a while, where more of its work waits: without a pause one who has ever more of it would keep others slow at all
+// times, though each of their calls may wait for no more than one of its own.
+func (t *Turn) rest() {
+	own, q := t.tenant, t.queue
+	if q.limits.Rest == 0 || len(own.waiting) == 0 {
+		return
+	}
+	own.resting = true
+	time.AfterFunc(min(time.Duration(q.limits.Rest)*time.Since(t.began), maxRest), func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		own.resting = false
+		q.grant()
+	})
 }
 
 // giveWay gives the slot back if another tenant that has used less waits for one.
@@ -185,7 +207,7 @@ func (t *Turn) ask(perTenant, waiting int) (*waiter, error) {
 	t.tenant = own
 	bounded := waiting > 0
 	switch {
-	case q.free > 0 && len(own.held) < q.limits.Each && (len(own.waiting) == 0 || !bounded):
+	case q.free > 0 && !own.resting && len(own.held) < q.limits.Each && (len(own.waiting) == 0 || !bounded):
 		// Nobody waits who could have the slot: they would have it.
 		q.take(t, time.Now())
 		return nil, nil
@@ -210,7 +232,7 @@ func (t *Turn) ask(perTenant, waiting int) (*waiter, error) {
 func (q *Queue) take(t *Turn, now time.Time) {
 	q.free--
 	q.clock = max(q.clock, t.tenant.usedBy(now))
-	t.in, t.since, t.gave = true, now, now
+	t.in, t.began, t.since, t.gave = true, now, now, now
 	t.tenant.held = append(t.tenant.held, t)
 }
 
@@ -232,7 +254,7 @@ func (q *Queue) grant() {
 // next is the tenant that has used least of those that wait and may have a slot; nil where there is none.
 func (q *Queue) next(now time.Time) (next *tenant, least time.Duration) {
 	for _, t := range q.queued {
-		if used := t.usedBy(now); len(t.held) < q.limits.Each && (next == nil || used < least) {
+		if used := t.usedBy(now); !t.resting && len(t.held) < q.limits.Each && (next == nil || used < least) {
 			next, least = t, used
 		}
 	}

@@ -55,6 +55,36 @@ func TestATenantWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 	})
 }
 
+func TestATenantWhoseWorkQueuesUpRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 1, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour, Rest: 3})
+		began := time.Now()
+		for range 10 {
+			work(t, q, "one after the other", began, 1, 10*time.Millisecond)
+		}
+		if took := time.Since(began); took != 100*time.Millisecond {
+			t.Errorf("work that never waits took %v in all, want 100ms", took)
+		}
+		began = time.Now()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() { work(t, q, "much", began, 1, 10*time.Millisecond) })
+		}
+		synctest.Wait()
+		time.Sleep(15 * time.Millisecond) // the first piece is done
+		if took := work(t, q, "little", time.Now(), 1, time.Millisecond); took != time.Millisecond {
+			t.Errorf("another's took %v while the tenant rests", took)
+		}
+		all.Wait()
+		if took := time.Since(began); took != 370*time.Millisecond {
+			t.Errorf("work that queues up took %v, want 10 pieces of 10ms and 9 rests of 30ms", took)
+		}
+		if len(q.tenants) != 0 || q.free != 1 {
+			t.Errorf("the queue is left with %d tenants and %d slots", len(q.tenants), q.free)
+		}
+	})
+}
+
 func TestTenantsShareTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Limits{Slots: 1, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour})
