@@ -312,6 +312,9 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 
 // size checks that rules take at most maxServed bytes in a fact, or no more than those before, which an earlier release may have taken.
 func (c *ruleCheck) size(at string, before, after []events.Rule) {
+	if events.RulesBytes(after) <= maxServed {
+		return // as most are: writing them as JSON takes long
+	}
 	stored, err := events.Marshal(after)
 	if err == nil && len(stored) > maxServed {
 		was, _ := events.Marshal(before)

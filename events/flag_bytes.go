@@ -51,6 +51,15 @@ func FlagBytes(before int, fact FlagFact) int {
 	return before
 }
 
+// RulesBytes is at least how many bytes a list of rules takes as the JSON of a fact.
+func RulesBytes(list []Rule) int {
+	n := len("null")
+	for _, r := range list {
+		n += r.bytes()
+	}
+	return n
+}
+
 // grown is by how much a field has grown, 0 where it has not changed.
 func grown[T any](c *Change[T], bytes func(T) int) int {
 	if c == nil {

@@ -53,6 +53,9 @@ func TestFlagBytes(t *testing.T) {
 		if len(first) > 0 && len(second) > 0 {
 			second[0].ID = first[0].ID
 		}
+		if stored, err := Marshal(first); err != nil || RulesBytes(first) < len(stored) {
+			t.Fatalf("%d bytes of rules, which take %d as JSON: %v", RulesBytes(first), len(stored), err)
+		}
 		e := EnvironmentRef{ID: "e"}
 		at, direct := FlagBytes(FlagBytes(made, ChangeRules(e, nil, first)), ChangeRules(e, first, second)), FlagBytes(made, ChangeRules(e, nil, second))
 		if at != direct {

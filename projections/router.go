@@ -75,7 +75,7 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 		middleware.Recoverer,
 	)
 	for _, s := range subscribers {
-		router.AddConsumerHandler(s.projection.Name, s.projection.Name, s, handler(s.projection))
+		router.AddConsumerHandler(s.projection.Name, s.projection.Name, s, p.handler(s.projection))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var parts sync.WaitGroup
@@ -88,9 +88,13 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 }
 
 // handler applies the event of a message. An attempt that fails leaves nothing in the batch.
-func handler(p Projection) message.NoPublishHandlerFunc {
+func (p *process) handler(projection Projection) message.NoPublishHandlerFunc {
 	return func(m *message.Message) error {
 		w := m.Context().Value(workKey{}).(*work)
+		if len(w.event.Stored.Data) >= largeEvent {
+			p.large.Lock()
+			defer p.large.Unlock()
+		}
 		w.batch.QueuedQueries = w.batch.QueuedQueries[:w.start]
 		defer func() {
 			if cause := recover(); cause != nil {
@@ -99,7 +103,7 @@ func handler(p Projection) message.NoPublishHandlerFunc {
 			}
 		}()
 		if w.err = w.event.Err; w.err == nil {
-			w.err = p.Apply(w.batch, w.event)
+			w.err = projection.Apply(w.batch, w.event)
 		}
 		return w.err
 	}

@@ -22,7 +22,11 @@ type process struct {
 	session   *session
 	writers   *writers
 	switching sync.Mutex // held by a rebuild that is about to switch: it keeps one of the few connections
+	large     sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
 }
+
+// largeEvent is the size from which an event is large, in bytes of its JSON.
+const largeEvent = 32 << 10
 
 // subscriber is a Watermill subscriber over the feed, for one projection: it sends a message for each event and waits for its Ack before the next.
 // What the handler queued for the events of a page is committed with the checkpoint in one transaction.

@@ -42,6 +42,9 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 		if err != nil {
 			return events.Position{}, err
 		}
+		if _, copied := e.Fact.(events.Stored); !copied && len(stored.Data) >= largeEvent {
+			s.recent.prepare(stored)
+		}
 		p.events = append(p.events, stored)
 		p.bytes += len(stored.Data) + len(stored.Metadata)
 	}

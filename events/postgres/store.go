@@ -28,6 +28,7 @@ type Store struct {
 	appends      chan *pending
 	closing      chan struct{}
 	finished     chan struct{}
+	recent       recent
 }
 
 const readers = 2 // connections that read streams
@@ -64,7 +65,12 @@ func New(url string, log *slog.Logger) (*Store, error) {
 	}
 	config = config.Copy()
 	config.MinConns, config.MaxConns = 0, 1
-	config.AfterConnect = checkDurable // a role's or a database's settings may change between two connections
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := checkDurable(ctx, conn); err != nil { // a role's or a database's settings may change between two connections
+			return err
+		}
+		return compressFast(ctx, conn)
+	}
 	writing, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		pool.Close()
@@ -95,6 +101,13 @@ func checkDurable(ctx context.Context, conn *pgx.Conn) error {
 		}
 	}
 	return nil
+}
+
+// compressFast makes a connection compress what it writes with LZ4, where the server can: that takes a quarter of the time of the default, and all other
+// appends wait for it.
+func compressFast(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)")
+	return err
 }
 
 // Close waits for the appends under way and disconnects. The Store must not be used afterwards.
@@ -155,11 +168,12 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 		}
 		defer rows.Close()
 		for rows.Next() {
-			recorded, _, err := scan(rows)
+			recorded, err := scan(rows)
 			if err != nil {
 				yield(events.Recorded{}, classify(err))
 				return
 			}
+			recorded.Event, recorded.Err = events.Decode(recorded.Stored)
 			if !yield(recorded, nil) {
 				return
 			}
@@ -172,22 +186,13 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 
 const columns = "position, stream, revision, id, name, version, data, metadata"
 
-// scan reads a row of columns, and returns the size of its JSON in bytes too.
-func scan(rows pgx.Rows) (events.Recorded, int, error) {
-	var (
-		stored   events.Stored
-		position uint64
-		recorded events.Recorded
-	)
-	err := rows.Scan(&position, &recorded.Stream, &recorded.Revision, &stored.ID, &stored.Name, &stored.Version, &stored.Data, &stored.Metadata)
-	if err != nil {
-		return recorded, 0, err
-	}
-	recorded.Position = at(position)
-	recorded.Name = stored.Name
-	recorded.Event, recorded.Err = events.Decode(stored)
-	recorded.Stored = stored
-	return recorded, len(stored.Data) + len(stored.Metadata), nil
+// scan reads a row of columns. The event is still to be decoded.
+func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
+	var position uint64
+	stored := &recorded.Stored
+	err = rows.Scan(&position, &recorded.Stream, &recorded.Revision, &stored.ID, &stored.Name, &stored.Version, &stored.Data, &stored.Metadata)
+	recorded.Position, recorded.Name = at(position), stored.Name
+	return recorded, err
 }
 
 func at(position uint64) events.Position { return events.Position{Commit: position, Prepare: position} }

@@ -131,3 +131,31 @@ func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
 func BenchmarkAppend(b *testing.B) { eventstest.BenchmarkAppend(b, open(b)) }
 
 func BenchmarkCatchUp(b *testing.B) { eventstest.BenchmarkCatchUp(b, open(b)) }
+
+func TestALargeEventIsCompressedFastAndDecodedOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	large := events.Event{ID: uuid.New(), Fact: events.FlagCreated{DefaultValue: []byte(`"` + strings.Repeat("long", 10_000) + `"`)}}
+	if _, err := s.Append(t.Context(), "flag-t.long", 0, []events.Event{large}); err != nil {
+		t.Fatal(err)
+	}
+	var got, want string
+	err := connect(t, s.url).QueryRow(t.Context(), `select pg_column_compression(data), case when exists (select from pg_settings
+		where name = 'default_toast_compression' and 'lz4' = any (enumvals)) then 'lz4' else 'pglz' end from events.event`).Scan(&got, &want)
+	if err != nil || got != want {
+		t.Errorf("an event is compressed with %s, want %s: %v", got, want, err)
+	}
+	var values []*byte
+	for range 2 {
+		for page, err := range s.Subscribe(t.Context(), events.Position{}) {
+			if err != nil || len(page.Events) != 1 {
+				t.Fatalf("%d events, %v", len(page.Events), err)
+			}
+			values = append(values, &page.Events[0].Fact.(events.FlagCreated).DefaultValue[0])
+			break
+		}
+	}
+	if values[0] != values[1] {
+		t.Error("two subscriptions decode a large event each for itself")
+	}
+}

@@ -98,7 +98,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 	live := false // the last page sent was live
 	for {
 		for {
-			page, err := readPage(ctx, conn, *last)
+			page, err := s.readPage(ctx, conn, *last)
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 }
 
 // readPage reads the events after last. Positions have no gaps: a page with one is an error.
-func readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
+func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
 	page := events.Page{Next: at(last), Live: true}
 	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2", last, pageSize)
 	if err != nil {
@@ -133,16 +133,17 @@ func readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, er
 	defer rows.Close()
 	bytes := 0
 	for rows.Next() {
-		recorded, size, err := scan(rows)
+		recorded, err := scan(rows)
 		if err != nil {
 			return page, err
 		}
 		if recorded.Position.Commit != page.Next.Commit+1 {
 			return page, fmt.Errorf("the log has a gap: position %d comes after %d", recorded.Position.Commit, page.Next.Commit)
 		}
+		s.recent.decode(&recorded)
 		page.Events = append(page.Events, recorded)
 		page.Next = recorded.Position
-		if bytes += size; bytes >= pageBytes {
+		if bytes += len(recorded.Stored.Data) + len(recorded.Stored.Metadata); bytes >= pageBytes {
 			page.Live = false
 			return page, nil
 		}

@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+)
+
+const (
+	// largeEvent is the size from which subscriptions share what is decoded of an event, in bytes of JSON: less is decoded sooner than shared.
+	largeEvent = 8 << 10
+	// recentBytes is how much JSON of large events is kept for subscriptions that come to them later.
+	recentBytes = 2 << 20
+)
+
+// recent is the large events that were appended or read last. A node has several subscriptions that read the end of the log at the same time: the first to
+// come to an event decodes it, and the others wait for that, so that one processor is busy with it and not all. What they share is never changed.
+type recent struct {
+	mu    sync.Mutex
+	byID  map[uuid.UUID]*decoded
+	order []*decoded // the oldest first
+	bytes int
+}
+
+type decoded struct {
+	stored events.Stored
+	once   sync.Once
+	event  events.Event
+	err    error
+}
+
+// decode sets what the stored form of an event says.
+func (r *recent) decode(e *events.Recorded) {
+	if len(e.Stored.Data) < largeEvent {
+		e.Event, e.Err = events.Decode(e.Stored)
+		return
+	}
+	d := r.of(e.Stored)
+	d.once.Do(func() { d.event, d.err = events.Decode(d.stored) })
+	e.Event, e.Err, e.Stored = d.event, d.err, d.stored
+}
+
+// prepare decodes an event before it is appended: afterwards, others would wait for it.
+func (r *recent) prepare(s events.Stored) { r.decode(&events.Recorded{Stored: s}) }
+
+func (r *recent) of(s events.Stored) *decoded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, known := r.byID[s.ID]
+	if known && d.stored.Name == s.Name && d.stored.Version == s.Version && bytes.Equal(d.stored.Data, s.Data) && bytes.Equal(d.stored.Metadata, s.Metadata) {
+		return d
+	}
+	d = &decoded{stored: s}
+	if known {
+		return d // ids need not be unique in the log
+	}
+	if r.byID == nil {
+		r.byID = map[uuid.UUID]*decoded{}
+	}
+	r.byID[s.ID] = d
+	r.order = append(r.order, d)
+	for r.bytes += len(s.Data); r.bytes > recentBytes; {
+		oldest := r.order[0]
+		delete(r.byID, oldest.stored.ID)
+		r.order[0] = nil // else it would stay in memory until the list is copied
+		r.order = r.order[1:]
+		r.bytes -= len(oldest.stored.Data)
+	}
+	return d
+}
