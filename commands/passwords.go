@@ -22,18 +22,32 @@ type PasswordChange struct {
 	// Ends are the sessions that end with the old password: all, or all but the one that changes it. One that begins with the old password before
 	// Set is among them, or is told of by the provider later.
 	Ends EndSessions
+	// FirstVerifies says that setting it verifies the address, which was not verified before.
+	FirstVerifies bool
 	// Set sets the password and ends the refresh tokens of those sessions, or sets nothing: Unavailable says that it came too late or that another
 	// change was prepared since, Invalid that the provider finds the password too weak.
 	Set func(context.Context) error
 }
 
-// ResetPassword sets the password of whoever a link was mailed to, and ends all of their sessions.
-func ResetPassword(ctx context.Context, w *Writer, provider Passwords, by By, token, password string) (Done, error) {
+// ResetPassword sets the password of whoever a link was mailed to, and ends all of their sessions. Where it verifies the address, what the account has made
+// and joined before is dropped first: it may have been somebody else's.
+func ResetPassword(ctx context.Context, r *Reclaimer, provider Passwords, by By, token, password string) (Done, error) {
 	change, err := provider.PrepareReset(ctx, token, password)
 	if err != nil {
 		return Done{}, err
 	}
-	return setPassword(ctx, w, by, change)
+	if !change.FirstVerifies {
+		return setPassword(ctx, r.Writer, by, change)
+	}
+	set := change.Set
+	change.Set = func(ctx context.Context) error {
+		by.Actor = events.Actor{Kind: events.UserActor, ID: change.Ends.UserID}
+		if err := r.reclaim(ctx, by, change.Ends.UserID); err != nil {
+			return err
+		}
+		return set(ctx)
+	}
+	return setPassword(ctx, r.Writer, by, change)
 }
 
 // UpdatePassword sets the password of somebody who is signed in and knows the current one, and ends their other sessions.

@@ -53,7 +53,7 @@ func TestSettingAPassword(t *testing.T) {
 	setting := []string{"append user.sessions_ended", "set"}
 	for name, set := range map[string]func(t *testing.T, up commands.Session, link string) error{
 		"with a mailed link": func(t *testing.T, _ commands.Session, link string) error {
-			_, err := commands.ResetPassword(t.Context(), w.writer, provider, commands.By{}, link, newPassword)
+			_, err := commands.ResetPassword(t.Context(), &commands.Reclaimer{Writer: w.writer, People: &people{}}, provider, commands.By{}, link, newPassword)
 			return err
 		},
 		"with the current one": func(t *testing.T, up commands.Session, _ string) error {

@@ -58,6 +58,7 @@ func oneOfEach() []any {
 		JoinTenant{TenantRef: tenant, ID: "p", UserID: "u"},
 		ChangeRole{TenantRef: tenant, UserID: "u", Role: events.ViewerRole, ShutOut: []string{"v"}},
 		RemoveMember{TenantRef: tenant, UserID: "u", ShutOut: []string{"v"}},
+		LeaveTenant{RemoveMember{TenantRef: tenant, UserID: "u", ShutOut: []string{"v"}}},
 		CreateClient{TenantRef: tenant, ID: "c", Name: "n", Scopes: []string{"flags:read"}, SecretHash: []byte{1, 2}},
 		RotateSecret{ClientRef: ClientRef{tenant, "c"}, SecretHash: []byte{1, 2}, Now: now},
 		DeleteClient{ClientRef: ClientRef{tenant, "c"}},

@@ -20,9 +20,10 @@ func SandboxGuard(ends SandboxEnds, now func() time.Time) func(tenantID string) 
 	}
 }
 
-// A sandbox that has ended can still be deleted and paid for.
+// A sandbox that has ended can still be deleted, left and paid for.
 
 func (DeleteTenant) exempt()       {}
+func (LeaveTenant) exempt()        {}
 func (DeleteEndedSandbox) exempt() {}
 func (SetSubscription) exempt()    {}
 func (SetPlan) exempt()            {}

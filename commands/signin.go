@@ -130,9 +130,12 @@ func (s *SignIn) register(ctx context.Context, by By, c Claims) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = Do(ctx, s.Writer, by, CreateTenant{
-		ID: uuid.NewSHA1(personalTenants, []byte(c.UserID)).String(), Name: "Personal workspace", Creator: c.UserID, Environments: FirstEnvironments(),
-	})
+	return createPersonalTenant(ctx, s.Writer, by, uuid.NewSHA1(personalTenants, []byte(c.UserID)).String(), c.UserID)
+}
+
+// createPersonalTenant gives a person a tenant of their own with an id that is derived from theirs, unless it was made before.
+func createPersonalTenant(ctx context.Context, w *Writer, by By, id, userID string) error {
+	_, _, err := Do(ctx, w, by, CreateTenant{ID: id, Name: "Personal workspace", Creator: userID, Environments: FirstEnvironments()})
 	if KindOf(err) == Conflict {
 		return nil
 	}

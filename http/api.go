@@ -50,6 +50,7 @@ type Options struct {
 	Changes   Changes
 	Identity  commands.Identity
 	SignIn    *commands.SignIn
+	Reclaimer *commands.Reclaimer
 	Inviter   *commands.Inviter
 	Tenancies *commands.Tenancies
 	Billing   *commands.Billing

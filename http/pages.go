@@ -17,7 +17,7 @@ const (
 
 func (a *API) addPages() {
 	a.addPage(resetPage, always(web.ResetPassword), func(r *http.Request, form web.Form) (web.Page, error) {
-		_, err := commands.ResetPassword(r.Context(), a.Writer, a.Identity, requestBy(r.Context()), form.Token, form.NewPassword)
+		_, err := commands.ResetPassword(r.Context(), a.Reclaimer, a.Identity, requestBy(r.Context()), form.Token, form.NewPassword)
 		return web.Page{Title: web.ResetPassword.Title, Text: "The password is set, and all sessions have ended. You can sign in with it now."}, err
 	})
 	a.addPage(verifyPage, always(web.VerifyEmail), func(r *http.Request, form web.Form) (web.Page, error) {

@@ -40,6 +40,7 @@ func (a *API) addPasswords() {
 
 	reset := operation("POST", "/api/v1/auth/reset-password", "reset-password", "Authentication", "Set a new password with the token of a mailed link")
 	reset.Description = "It ends all sessions of the person, and verifies the address. Where the sessions cannot be ended nothing changes, and the link stays good. " +
+		"If the address was not verified before, somebody else may have made the account: what it made and joined is dropped, and the person gets an empty tenant. " +
 		"The page /reset-password makes this call."
 	register(a, access{who: anyone}, reset, func(ctx context.Context, in *struct {
 		Body struct {
@@ -50,7 +51,7 @@ func (a *API) addPasswords() {
 		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
-		done, err := commands.ResetPassword(ctx, a.Writer, a.Identity, requestBy(ctx), in.Body.Token, in.Body.NewPassword.NewPassword)
+		done, err := commands.ResetPassword(ctx, a.Reclaimer, a.Identity, requestBy(ctx), in.Body.Token, in.Body.NewPassword.NewPassword)
 		return succeeded(done), err
 	})
 

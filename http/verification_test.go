@@ -104,3 +104,121 @@ func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": second, "password": nodetest.Password}).Want(200)
 	(&nodetest.Client{Service: s, Token: account{email: me.Email}.signIn(me).token}).Call("POST", "/api/v1/auth/resend-verification", nil).Refused(409)
 }
+
+// An account of an earlier release, or of another environment, may have made and joined things before its address was verified. Whoever reads the mails to the address gets
+// it as if it were new.
+func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s, server := mailed(t, "production")
+	email, other := nodetest.Address(), verifyAddress(s.SignUp(nodetest.Address()))
+	body := s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Not Me"}).Want(201).Object()
+	user, first := body["user"].(map[string]any)["id"].(string), body["token"].(string)
+	sql(s, `update keep.people set email_verified = true where user_id = $1`, user)
+	before := account{email: email}.signIn(other)
+	planter := withToken(other, before.token)
+	planter.UserID, planter.Email = user, email
+	planter.Tenant = planter.Call("GET", "/api/v1/tenants", nil).Want(200).List()[0]["id"].(string)
+
+	// Alone in the tenant as admin, with members, clients and flags.
+	join := func(in *nodetest.Client, role string) *nodetest.Client {
+		in.Call("POST", usersPath(in), map[string]string{"email": other.Email, "role": role}).Want(201)
+		joined := *other
+		joined.Token, joined.Tenant = account{email: other.Email}.signIn(other).token, in.Tenant
+		return &joined
+	}
+	member := join(planter, "developer")
+	invited := nodetest.Address()
+	planter.Call("POST", usersPath(planter), map[string]string{"email": invited, "role": "admin"}).Want(201)
+	machine := planter.Machine("flags:read", "flags:write")
+	id, secret := planter.OAuthClient("planted", "flags:read")
+	planter.CreateFlag("planted", nil)
+	sandbox := newSandbox(planter)
+	// With another admin, in a tenant of theirs and in one of another's.
+	shared := planter.NewTenant("shared")
+	admin := join(shared, "admin")
+	joined := other.NewTenant("joined")
+	joined.Call("POST", usersPath(joined), map[string]string{"email": email, "role": "viewer"}).Want(201)
+	before = account{email: email}.signIn(other)
+	planter.Token = before.token
+	nodetest.Same(t, "tenants before", len(planter.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 4)
+	planter.Call("POST", devicesPath, map[string]any{"deviceToken": "planted-" + user, "deviceType": "web"}).Want(201)
+	planter.Call("POST", inboxPath+"/send", map[string]any{"userId": user, "tenantId": planter.Tenant, "title": "planted", "type": "x"}).Want(201)
+	sql(s, `update keep.people set email_verified = false where user_id = $1`, user)
+
+	used := map[string]bool{}
+	reset := func(password string) {
+		t.Helper()
+		sql(s, `delete from keep.reset_requests`)
+		sql(s, `delete from keep.mailed_tokens`)
+		s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
+		var token string
+		s.Eventually("the link is mailed", func() bool {
+			for _, m := range server.Mails() {
+				if found := mailedLink.FindStringSubmatch(m.Text); strings.EqualFold(m.To, email) && found != nil && strings.Contains(found[1], "/reset-password") {
+					token = found[2] // of the last one
+				}
+			}
+			return token != "" && !used[token]
+		})
+		used[token] = true
+		s.Anonymous().Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": password}).Want(200)
+	}
+	reset("the owner's own")
+
+	// Nobody who was let in before gets in.
+	for _, token := range []string{first, before.token} {
+		withToken(planter, token).Call("GET", "/api/v1/tenants", nil).Refused(401)
+	}
+	s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": before.refresh}).Refused(401)
+	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Refused(401)
+	machine.Call("GET", "/api/v1/flags", nil).Refused(401)
+	planter.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(401)
+	for _, gone := range []string{planter.Tenant, sandbox.Tenant} {
+		in := *member
+		in.Tenant = gone
+		in.Call("GET", "/api/v1/flags", nil).Refused(403)
+	}
+
+	// The owner has an account like a new one, and a tenant that nobody else is in.
+	owner := func() *nodetest.Client {
+		a := s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "the owner's own"}).Want(200).Object()
+		nodetest.Same(t, "the name", a["user"].(map[string]any)["displayName"], "")
+		me := withToken(planter, a["token"].(string))
+		tenants := checkBootstrap(t, me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": me.Token}).Want(200), email)["tenants"].([]any)
+		if len(tenants) != 1 || tenants[0].(map[string]any)["tenant_name"] != "Personal workspace" || tenants[0].(map[string]any)["role"] != "admin" {
+			t.Fatalf("the tenants are %v", tenants)
+		}
+		me.UserID, me.Tenant = user, tenants[0].(map[string]any)["tenant_id"].(string)
+		return me
+	}
+	me := owner()
+	for _, old := range []string{planter.Tenant, shared.Tenant, sandbox.Tenant, joined.Tenant} {
+		if me.Tenant == old {
+			t.Errorf("the tenant %s is from before", old)
+		}
+	}
+	nodetest.Same(t, "members", nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "email"), []string{email})
+	for _, path := range []string{"/api/v1/oauth/clients", "/api/v1/flags", devicesPath} {
+		if list := me.Call("GET", path, nil).Want(200).List(); len(list) > 0 {
+			t.Errorf("%s: %v", path, list)
+		}
+	}
+	me.Call("GET", inboxPath, nil).Want(200).Shows(map[string]any{"totalCount": 0})
+	me.CreateFlag("mine", nil)
+	me.OAuthClient("mine", "flags:read")
+
+	// What others have goes on without the account.
+	for _, c := range []*nodetest.Client{admin, joined} {
+		nodetest.Same(t, "members", nodetest.Column(c.Call("GET", usersPath(c), nil).Want(200).List(), "email"), []string{other.Email})
+	}
+	if late := verifyAddress(s.SignUp(invited)); len(late.Call("GET", "/api/v1/tenants", nil).Want(200).List()) != 1 {
+		t.Error("somebody has joined a tenant that is gone")
+	}
+
+	// A further reset drops nothing: the address is verified.
+	reset("the owner's own")
+	me = owner()
+	me.Call("GET", nodetest.FlagPath("mine"), nil).Want(200)
+	nodetest.Same(t, "clients", len(me.Call("GET", "/api/v1/oauth/clients", nil).Want(200).List()), 1)
+}

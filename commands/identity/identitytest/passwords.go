@@ -29,6 +29,9 @@ func forgottenPassword(t *testing.T, s Subject) {
 	if unset.Ends.UserID != up.UserID || !unset.Ends.Before.After(up.AuthTime) {
 		t.Errorf("a session that began at %v ends by %+v", up.AuthTime, unset.Ends)
 	}
+	if !unset.FirstVerifies {
+		t.Error("the address was not verified, and the new password is not said to verify it")
+	}
 	s.Later(t)
 	ended := must(s.resetPassword(t.Context(), token, another))(t)
 	if ended.UserID != up.UserID || !ended.Before.After(up.AuthTime) || ended.Except != "" {
@@ -93,5 +96,11 @@ func verifiedAddress(t *testing.T, s Subject) {
 	in := must(s.SignIn(t.Context(), email, secret))(t)
 	if !in.EmailVerified || !must(s.Verify(t.Context(), in.IDToken))(t).EmailVerified {
 		t.Error("it is not verified")
+	}
+	if err := s.ForgotPassword(t.Context(), email); err != nil {
+		t.Fatal(err)
+	}
+	if must(s.PrepareReset(t.Context(), s.Token(t, email, false, ""), another))(t).FirstVerifies {
+		t.Error("the address was verified, and a new password is said to do so first")
 	}
 }

@@ -20,9 +20,10 @@ const changeTime = 10 * time.Second
 // PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Setting the password also verifies the address:
 // whoever has the link reads its mails.
 func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
-	userID := ""
+	userID, verified := "", false
 	if hasTokenLength(token) {
-		err := p.pool.QueryRow(ctx, `select user_id from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now()).Scan(&userID)
+		err := p.pool.QueryRow(ctx, `select user_id, email_verified from keep.mailed_tokens t join keep.people using (user_id)
+			where t.hash = $1 and purpose = $2 and t.expires_at > $3`, sum(token), reset, p.now()).Scan(&userID, &verified)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return commands.PasswordChange{}, databaseError("look up a link", err)
 		}
@@ -42,7 +43,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	if errors.Is(err, pgx.ErrNoRows) {
 		return commands.PasswordChange{}, commands.InvalidLink()
 	}
-	return commands.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
+	return commands.PasswordChange{Ends: ends, FirstVerifies: !verified, Set: func(ctx context.Context) error {
 		err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
 			used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
 			if err == nil && used.RowsAffected() == 0 {
@@ -51,8 +52,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 			if err != nil {
 				return err
 			}
-			_, err = directory.MarkVerified(ctx, tx, userID)
-			return err
+			return directory.VerifyByReset(ctx, tx, userID)
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return commands.InvalidLink()

@@ -27,6 +27,13 @@ func MarkVerified(ctx context.Context, tx pgx.Tx, userID string) (done bool, err
 	return marked.RowsAffected() > 0, err
 }
 
+// VerifyByReset notes that a person's address is theirs, who sets a new password, within a transaction of the local identity provider. If it was not verified
+// before, the name is dropped: somebody else may have chosen it.
+func VerifyByReset(ctx context.Context, tx pgx.Tx, userID string) error {
+	_, err := tx.Exec(ctx, `update keep.people set email_verified = true, display_name = '' where user_id = $1 and email is not null and not email_verified`, userID)
+	return err
+}
+
 // Email is a person's address, empty where none is known.
 func (d *Directory) Email(ctx context.Context, userID string) (email string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.people where user_id = $1), '')`, userID).Scan(&email)
