@@ -67,7 +67,7 @@ func (a *API) addMembers() {
 		})
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
 	add.Description = "It makes a pending member, who becomes a member when they next sign in with the address, verified, or refresh their session. Until then they are shown by the address that " +
-		"was typed, whether or not it has an account. They are mailed an invitation: an address gets five an hour at most. " +
+		"was typed, whether or not it has an account. They are mailed an invitation: an address gets five an hour at most, and further ones later. " +
 		"A tenant may add 25 members a day on free and sandbox, 250 on standard, 2,500 above, and a person as many in all their tenants as the best plan of these gives: beyond is 429."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}

@@ -23,7 +23,7 @@ const verificationRoute = "/api/v1/auth/resend-verification"
 func (a *API) addPasswords() {
 	forgot := operation("POST", "/api/v1/auth/forgot-password", "forgot-password", "Authentication", "Have a link mailed that sets a new password")
 	forgot.Description = "The answer is the same for every address, known or not. The link leads to /reset-password, is good for one use and an hour, " +
-		"and is mailed once a minute at most. With Firebase it is Firebase that mails, and shows the page."
+		"and is mailed once a minute at most, five times a day, and then once an hour. With Firebase it is Firebase that mails, and shows the page."
 	register(a, access{who: anyone}, forgot, func(ctx context.Context, in *struct {
 		Body struct {
 			Email string `json:"email" example:"ada@example.com"`

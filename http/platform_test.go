@@ -126,7 +126,16 @@ func TestInvitationsAreMailed(t *testing.T) {
 	}
 	last := nodetest.Address()
 	root.Call("POST", usersPath(root), map[string]string{"email": last, "role": "viewer"}).Want(201)
-	s.JobsDone()
+	server.Wait(t, last, 1)
+	pool, err := node.OpenPool(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	s.Eventually("the mails that are too many wait", func() (wait bool) {
+		err := pool.QueryRow(t.Context(), `select count(*) = 3 and bool_and(state = 'scheduled') from jobs.river_job where queue = 'mails' and finalized_at is null`).Scan(&wait)
+		return err == nil && wait
+	})
 	sent := map[string]int{}
 	for _, m := range server.Mails() {
 		sent[m.To]++

@@ -91,7 +91,7 @@ func (a *API) addSandbox() {
 	})
 	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag, "Have a link mailed that makes an account and a sandbox")
 	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed once a minute " +
-		"and five times an hour at most. Whoever has an account already gets the sandbox in it."
+		"and ten times a day at most. Whoever has an account already gets the sandbox in it, and gives its password."
 	subscribe.DefaultStatus = http.StatusAccepted
 	register(a, access{who: anyone}, subscribe, func(ctx context.Context, in *struct{ Body SandboxWish }) (*successOutput, error) {
 		if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {

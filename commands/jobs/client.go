@@ -72,7 +72,7 @@ type Outcome string
 const (
 	Completed   Outcome = "completed"
 	Failed      Outcome = "failed"
-	Postponed   Outcome = "postponed"   // the job waits, as an invitation whose address has got many
+	Postponed   Outcome = "postponed"   // the job waits, as an invitation whose address has got many of late
 	Interrupted Outcome = "interrupted" // the node stopped, or an operator cancelled the job
 )
 
@@ -80,7 +80,7 @@ const (
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w.upkeepWorker())
-	w.Mails.addWorkers(workers, c.pool, w.Log)
+	w.Mails.addWorkers(workers, c.pool)
 	queues := map[string]river.QueueConfig{mailQueue: {MaxWorkers: mailWorkers}, upkeepQueue: {MaxWorkers: upkeepWorkers}}
 	if w.Notifications != nil {
 		river.AddWorker(workers, noticeWorker(w.Notifications))

@@ -12,6 +12,7 @@ const (
 	maxInvitations   = 5 // of one purpose, to an address within invitationWindow, by all nodes
 	invitationWindow = time.Hour
 	placeRetry       = 5 * time.Minute // of a job that waits for a place
+	placeWait        = 24 * time.Hour  // the longest that a job waits for one
 )
 
 // purpose is what a mail is for. It is stored, and stays as it is.
@@ -22,50 +23,29 @@ const (
 	forSandbox    purpose = "sandbox" // anybody can have one mailed to any address, so it takes no place of an invitation
 )
 
-// InvitationLimit bounds how many invitations are mailed to an address, and how many links to sandboxes. It owns the table mailed_invitations: each row is a place, of a mail that went out
-// or is going out now.
+// InvitationLimit bounds how many invitations are mailed to an address, and how many links to sandboxes. It owns the table mailed_invitations: each row is a
+// place, of a mail that went out or is going out now.
 type InvitationLimit struct{ pool *pgxpool.Pool }
 
 // NewInvitationLimit returns the limit that all nodes on a database share.
 func NewInvitationLimit(pool *pgxpool.Pool) *InvitationLimit { return &InvitationLimit{pool} }
 
-// place is what a job finds that is to mail an invitation.
-type place int
-
-const (
-	placeTaken    place = iota
-	noPlace             // all mails went out
-	noPlaceForNow       // some are not sent yet, and give up their place if they fail
-)
-
-// take takes a place of an address for a job that mails to it now. A job whose node died has its place already.
-func (l *InvitationLimit) take(ctx context.Context, jobID int64, why purpose, email string, now time.Time) (found place, err error) {
+// take takes a place of an address for a job that mails to it now, unless all are taken. A job whose node died has its place already.
+func (l *InvitationLimit) take(ctx context.Context, jobID int64, why purpose, email string, now time.Time) (taken bool, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		// Jobs with the same address take turns, so that each counts those before it.
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`, email); err != nil {
 			return err
 		}
-		var taken, unsent bool
-		err := tx.QueryRow(ctx, `with others as (
-				select state from keep.mailed_invitations left join jobs.river_job on id = job
-				where lower(email collate "C") = lower($2 collate "C") and purpose = $6 and mailed_at > $4 and job <> $1
-			), taken as (
-				insert into keep.mailed_invitations (job, email, mailed_at, purpose) select $1, $2, $3, $6 where (select count(*) from others) < $5
-				on conflict (job) do update set email = excluded.email, mailed_at = excluded.mailed_at returning job
-			)
-			select exists (select from taken), exists (select from others where state in ('available', 'retryable', 'running', 'scheduled'))`,
-			jobID, email, now, now.Add(-invitationWindow), maxInvitations, why).Scan(&taken, &unsent)
-		switch {
-		case taken:
-			found = placeTaken
-		case unsent:
-			found = noPlaceForNow
-		default:
-			found = noPlace
-		}
+		place, err := tx.Exec(ctx, `insert into keep.mailed_invitations (job, email, mailed_at, purpose) select $1, $2, $3, $6
+			where (select count(*) from keep.mailed_invitations
+				where lower(email collate "C") = lower($2 collate "C") and purpose = $6 and mailed_at > $4 and job <> $1) < $5
+			on conflict (job) do update set email = excluded.email, mailed_at = excluded.mailed_at`,
+			jobID, email, now, now.Add(-invitationWindow), maxInvitations, why)
+		taken = place.RowsAffected() > 0
 		return err
 	})
-	return found, databaseError(err)
+	return taken, databaseError(err)
 }
 
 // giveUp frees the place of a job whose mail was not sent, also where the node stops: else it would keep others waiting.

@@ -24,7 +24,6 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 			}
 			o.invited(email)
 		}
-		o.done()
 	}
 	got := func(email string) (n int) {
 		for _, to := range o.mails() {
@@ -34,30 +33,49 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 		}
 		return n
 	}
+	waiting := func(n int) {
+		t.Helper()
+		eventually(t, "the others wait", func() bool {
+			got := states(t, o.pool, MemberInvitation{}.Kind())
+			return got["scheduled"] == n && got["available"]+got["running"]+got["retryable"] == 0
+		})
+	}
 	stop, stopOther := o.run(), o.run()
 	invite(maxInvitations+3, me)
 	invite(1, you)
+	waiting(3)
 	if got(me) != maxInvitations || got(you) != 1 {
 		t.Errorf("one address got %d invitations, another %d", got(me), got(you))
 	}
 	stop()
 	stopOther()
 	o.run()
-	invite(2, me)
+	o.wake()
+	waiting(3)
 	if got(me) != maxInvitations {
 		t.Errorf("the address got %d invitations after another node started", got(me))
 	}
 	later.Store(int64(invitationWindow))
-	invite(1, me)
-	if got(me) != maxInvitations+1 {
+	o.done()
+	if got(me) != maxInvitations+3 {
 		t.Errorf("the address got %d invitations after an hour", got(me))
 	}
 	if err := NewInvitationLimit(o.pool).RemoveOld(t.Context(), o.now()); err != nil {
 		t.Fatal(err)
 	}
 	var kept int
-	if err := o.pool.QueryRow(t.Context(), `select count(*) from keep.mailed_invitations`).Scan(&kept); err != nil || kept != 1 {
+	if err := o.pool.QueryRow(t.Context(), `select count(*) from keep.mailed_invitations`).Scan(&kept); err != nil || kept != 3 {
 		t.Errorf("%d invitations are kept in mind: %v", kept, err)
+	}
+	// Nothing waits for ever.
+	invite(3, me)
+	waiting(1)
+	if _, err := o.pool.Exec(t.Context(), `update jobs.river_job set created_at = created_at - $1::interval`, placeWait); err != nil {
+		t.Fatal(err)
+	}
+	o.done()
+	if given := states(t, o.pool, MemberInvitation{}.Kind())["cancelled"]; got(me) != maxInvitations+5 || given != 1 {
+		t.Errorf("the address got %d invitations, and %d were given up", got(me), given)
 	}
 }
 
@@ -112,51 +130,36 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	}
 }
 
-// A mail that is on its way holds its place, which may become free.
-func TestPlacesOfMailsUnderWay(t *testing.T) {
+// A mail that is not sent gives up its place.
+func TestPlacesOfMails(t *testing.T) {
 	t.Parallel()
-	pool := newOffice(t).pool
-	limit := NewInvitationLimit(pool)
+	limit := NewInvitationLimit(newOffice(t).pool)
 	const email = "me@example.com"
-	take := func(job int64, email string, want place) {
+	take := func(job int64, email string, want bool) {
 		t.Helper()
-		found, err := limit.take(t.Context(), job, forInvitation, email, time.Now())
-		if err != nil || found != want {
-			t.Errorf("job %d found %v, want %v: %v", job, found, want, err)
-		}
-	}
-	become := func(job int64, state string) {
-		t.Helper()
-		_, err := pool.Exec(t.Context(), `insert into jobs.river_job (id, kind, args, queue, max_attempts, state, finalized_at)
-			values ($1, $2, '{}', $3, 12, $4::jobs.river_job_state, case when $4 = 'completed' then now() end)
-			on conflict (id) do update set state = excluded.state, finalized_at = excluded.finalized_at`, job, MemberInvitation{}.Kind(), mailQueue, state)
-		if err != nil {
-			t.Fatal(err)
+		taken, err := limit.take(t.Context(), job, forInvitation, email, time.Now())
+		if err != nil || taken != want {
+			t.Errorf("job %d has taken a place: %v, want %v: %v", job, taken, want, err)
 		}
 	}
 	for job := range int64(maxInvitations) {
-		become(job, "running")
-		take(job, email, placeTaken)
+		take(job, email, true)
 	}
-	take(10, email, noPlaceForNow)
-	for job := range int64(maxInvitations) {
-		become(job, "completed")
-	}
-	take(10, email, noPlace)
+	take(10, email, false)
 	stopped, stop := context.WithCancel(t.Context())
 	stop() // the node
 	if err := limit.giveUp(stopped, 0); err != nil {
 		t.Fatal(err)
 	}
-	take(10, email, placeTaken)
-	take(11, email, noPlace)
+	take(10, email, true)
+	take(11, email, false)
 	// Somebody has changed their address, and the job is tried once more.
-	take(10, "new@example.com", placeTaken)
-	take(11, email, placeTaken)
+	take(10, "new@example.com", true)
+	take(11, email, true)
 	for job := range int64(maxInvitations - 1) {
-		take(20+job, "new@example.com", placeTaken)
+		take(20+job, "new@example.com", true)
 	}
-	take(30, "new@example.com", noPlace)
+	take(30, "new@example.com", false)
 }
 
 // Whoever asks for sandboxes with somebody's address keeps no invitation from it, nor the other way round.
@@ -165,13 +168,10 @@ func TestEachPurposeHasItsOwnPlaces(t *testing.T) {
 	limit := NewInvitationLimit(newOffice(t).pool)
 	for i, why := range []purpose{forSandbox, forInvitation} {
 		for n := range int64(maxInvitations + 1) {
-			want := placeTaken
-			if n == maxInvitations {
-				want = noPlace
-			}
-			found, err := limit.take(t.Context(), int64(100*i)+n, why, "me@example.com", time.Now())
-			if err != nil || found != want {
-				t.Errorf("mail %d for %s found %v, want %v: %v", n+1, why, found, want, err)
+			want := n < maxInvitations
+			taken, err := limit.take(t.Context(), int64(100*i)+n, why, "me@example.com", time.Now())
+			if err != nil || taken != want {
+				t.Errorf("mail %d for %s has taken a place: %v: %v", n+1, why, taken, err)
 			}
 		}
 	}
@@ -186,11 +186,11 @@ func TestJobsThatInviteAtOnce(t *testing.T) {
 	var places []int64
 	for job := range int64(40) {
 		running.Go(func() {
-			found, err := limit.take(t.Context(), job, forInvitation, "me@example.com", time.Now())
+			taken, err := limit.take(t.Context(), job, forInvitation, "me@example.com", time.Now())
 			if err != nil {
 				t.Error(err)
 			}
-			if found == placeTaken {
+			if taken {
 				mu.Lock()
 				defer mu.Unlock()
 				places = append(places, job)
@@ -202,8 +202,8 @@ func TestJobsThatInviteAtOnce(t *testing.T) {
 		t.Fatalf("%d jobs may invite", len(places))
 	}
 	for _, job := range places {
-		if found, err := limit.take(t.Context(), job, forInvitation, "me@example.com", time.Now()); found != placeTaken || err != nil {
-			t.Errorf("the next attempt of a job: %v, %v", found, err)
+		if taken, err := limit.take(t.Context(), job, forInvitation, "me@example.com", time.Now()); !taken || err != nil {
+			t.Errorf("the next attempt of a job: %v, %v", taken, err)
 		}
 	}
 }

@@ -69,16 +69,26 @@ func (l *Links) VerifyAgain(ctx context.Context, userID, cause string) error {
 	}))
 }
 
-// requestsKept is how long an address is kept that a link was asked for: longer than all attempts to mail it take.
-const requestsKept = 2 * time.Hour
+const (
+	// requestsKept is how long an address is kept that a link to a new password was asked for, and counted: longer than all attempts to mail it take.
+	requestsKept  = 24 * time.Hour
+	maxResets     = 5         // links to an address within requestsKept, before resetInterval holds
+	resetInterval = time.Hour // at least, between further links: as long as one is good, so that nobody who asks for many keeps the address without a good one
+)
 
-// Reset has a link mailed that sets a new password, once for each address and minute, and does the same for every address: the job looks up whether
-// one has an account. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// Reset has a link mailed that sets a new password, once for each address and minute. After five within a day it does so once an hour, and nothing else. It does the
+// same for every address: the job looks up whether one has an account. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
-		err := tx.QueryRow(ctx, `insert into keep.reset_requests (id, email, asked_at) values ($1, $2, $3)
-			on conflict (lower(email collate "C"), asked_at) do update set asked_at = excluded.asked_at returning id::text`, uuid.New(), email, now.Truncate(time.Minute)).Scan(&id)
+		at := now.Truncate(time.Minute)
+		err := tx.QueryRow(ctx, `insert into keep.reset_requests (id, email, asked_at) select $1, $2, $3
+			where (select count(*) < $5 or max(asked_at) <= $6 from keep.reset_requests where lower(email collate "C") = lower($2 collate "C") and asked_at > $4 and asked_at <> $3)
+			on conflict (lower(email collate "C"), asked_at) do update set asked_at = excluded.asked_at returning id::text`,
+			uuid.New(), email, at, at.Add(-requestsKept), maxResets, at.Add(-resetInterval)).Scan(&id)
+		if errors.Is(err, pgx.ErrNoRows) { // too many
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -86,7 +96,7 @@ func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 	}))
 }
 
-// RemoveOld forgets the addresses that links were asked for two hours ago or earlier, and those whose link to a sandbox has expired.
+// RemoveOld forgets the addresses that links were asked for a day ago or earlier, and those whose link to a sandbox has expired.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.client.pool.Exec(ctx, `with expired as (delete from keep.sandbox_requests where expires_at <= $2)
 		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now)

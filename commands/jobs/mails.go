@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -26,11 +25,10 @@ type Mails struct {
 
 	pool  *pgxpool.Pool
 	limit *InvitationLimit
-	log   *slog.Logger
 }
 
-func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool, log *slog.Logger) {
-	m.pool, m.limit, m.log = pool, NewInvitationLimit(pool), log
+func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool) {
+	m.pool, m.limit = pool, NewInvitationLimit(pool)
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[MemberInvitation]) error {
 		return m.inviteMember(ctx, job.JobRow, job.Args)
 	}))
@@ -84,18 +82,18 @@ func (m *Mails) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, arg
 	return m.invite(ctx, job, forInvitation, mail.PlatformInvitation(email, m.PublicURL, invitation))
 }
 
-// invite sends an invitation or a link to a sandbox, unless its address has got too many of late. One that failed before is not left out then: it waits for a place, so that no
-// mail is lost to those of others.
+var errNoPlaceInTime = errors.New("the address has got as many mails of the kind as it may in each hour of a day")
+
+// invite sends an invitation or a link to a sandbox. Where its address has got too many of late, it waits for a place, for a day at most.
 func (m *Mails) invite(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
-	found, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
+	taken, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
 	switch {
 	case err != nil:
 		return err
-	case found == noPlaceForNow, found == noPlace && job.Attempt > 1:
+	case !taken && m.Now().Sub(job.CreatedAt) < placeWait:
 		return river.JobSnooze(placeRetry)
-	case found == noPlace:
-		m.log.WarnContext(ctx, "a mail is not sent: its address has got too many of the kind within the hour", "job", job.ID, "for", why)
-		return nil
+	case !taken:
+		return river.JobCancel(errNoPlaceInTime)
 	}
 	if err := m.Mailer.Send(ctx, message); err != nil {
 		return cancelRefused(errors.Join(err, m.limit.giveUp(ctx, job.ID)))

@@ -32,14 +32,24 @@ func (sandboxLink) tenant() string { return "" }
 // sandboxLinkTTL is how long a link to a sandbox is good, and the address is kept that it was asked for with.
 const sandboxLinkTTL = 3 * 24 * time.Hour
 
-// MailSandboxLink has a link to a sandbox mailed, once for each address and minute, and does the same for every address. Its errors are *commands.Error,
-// Unavailable while the database cannot be reached.
+const (
+	maxSandboxLinks   = 10 // that may be asked for with an address within sandboxLinkWindow, used ones not counted
+	sandboxLinkWindow = 24 * time.Hour
+)
+
+// MailSandboxLink has a link to a sandbox mailed, once for each address and minute and ten times within a day. Further requests do nothing: a link that was mailed
+// before is good for longer. It does the same for every address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) MailSandboxLink(ctx context.Context, email, name string, now time.Time) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
-		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) values ($1, $2, $3, $4, $5)
+		at := now.Truncate(time.Minute)
+		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) select $1, $2, $3, $4, $5
+			where (select count(*) from keep.sandbox_requests where lower(email collate "C") = lower($2 collate "C") and asked_at > $6 and asked_at <> $4) < $7
 			on conflict (lower(email collate "C"), asked_at) do update set name = excluded.name returning id::text`,
-			uuid.New(), email, name, now.Truncate(time.Minute), now.Add(sandboxLinkTTL)).Scan(&id)
+			uuid.New(), email, name, at, now.Add(sandboxLinkTTL), at.Add(-sandboxLinkWindow), maxSandboxLinks).Scan(&id)
+		if errors.Is(err, pgx.ErrNoRows) { // too many
+			return nil
+		}
 		if err != nil {
 			return err
 		}
