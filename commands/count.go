@@ -6,7 +6,8 @@ import (
 	"flagledger/events"
 )
 
-// countMargin is how far below a bound exact counting begins. A snapshot that lacks more than that might miss the bound.
+// countMargin is how far below a bound exact counting begins, or a tenth of a bound where that is less. A snapshot that lacks more than that might miss the
+// bound.
 const countMargin = 1000
 
 // Count counts what a bound limits and other streams hold, such as the flags of a tenant, in the snapshot of this node. Near the bound it waits for the
@@ -14,7 +15,7 @@ const countMargin = 1000
 //
 // Errors are *Error: TooMany where the turn did not come in 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
-	return w.countUpTo(ctx, things, bound, countMargin, count)
+	return w.countUpTo(ctx, things, bound, min(countMargin, bound/10), count)
 }
 
 // countUpTo is Count with the margin below the bound where exact counting begins.

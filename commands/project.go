@@ -38,6 +38,9 @@ const DefaultColor = "#6b7280"
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
+// MaxProjects is how many projects a tenant may have: all nodes know them. See Writer.Count for how exactly it is held.
+const MaxProjects = 1000
+
 // CreateProject creates a project.
 type CreateProject struct {
 	ID          string // new
@@ -45,6 +48,7 @@ type CreateProject struct {
 	Name        string
 	Description string
 	Color       *string // nil: DefaultColor
+	Projects    int     // how many the tenant has, by Writer.Count with MaxProjects
 }
 
 func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
@@ -58,6 +62,9 @@ func (c CreateProject) decide(Project) ([]events.Fact, error) {
 	checkProject(wrong, c.Name, c.Description, color)
 	if err := wrong.err(); err != nil {
 		return nil, err
+	}
+	if c.Projects >= MaxProjects {
+		return nil, refuse(Conflict, "the tenant has %d projects, as many as it may have: delete one before", c.Projects)
 	}
 	return []events.Fact{events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: color}}, nil
 }

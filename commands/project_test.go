@@ -13,6 +13,8 @@ func TestProjects(t *testing.T) {
 	t.Run("create", func(t *testing.T) {
 		when(t, nil, CreateProject{ID: "p", TenantID: "t", Name: "Web"}).then(web)
 		when(t, nil, CreateProject{ID: "p", TenantID: "t", Color: new("red")}).refused(Invalid, "name", "color")
+		when(t, nil, CreateProject{ID: "p", TenantID: "t", Name: "Web", Projects: 999}).then(web)
+		when(t, nil, CreateProject{ID: "p", TenantID: "t", Name: "Web", Projects: 1000}).refused(Conflict)
 	})
 	t.Run("update", func(t *testing.T) {
 		when(t, given, UpdateProject{ProjectRef: ref, Name: new("App"), Description: new("d"), Color: new("#000000")}).

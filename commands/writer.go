@@ -50,6 +50,7 @@ type Writer struct {
 	streams *gate
 	tenants *gate
 	counts  *gate
+	written written
 }
 
 // Await waits until the snapshot of this node, and the read models that show facts of the given stored names or prefixes such as "flag.", hold a
@@ -199,6 +200,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		case err != nil:
 			return s, did, unavailable(err)
 		}
+		w.NoteWritten(cmd.tenant(), encodedBytes(batch))
 		s = P(&s).clone()
 		did.changed = true
 		for _, e := range batch {

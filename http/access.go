@@ -33,6 +33,8 @@ type access struct {
 	// endsAccess says that the call may take the caller's own role, endsSession that it ends their session: a replay with its Idempotency-Key is
 	// answered all the same.
 	endsAccess, endsSession bool
+	// pays says that the call leads to a higher plan: how much the tenant has written today does not matter.
+	pays bool
 }
 
 type caller int

@@ -98,6 +98,7 @@ type API struct {
 	tokens      *tokens
 	limiter     *limit.Limiter
 	shares      shares
+	unread      unread
 	router      *chi.Mux
 	huma        huma.API
 	durations   *durations
@@ -115,7 +116,7 @@ func New(o Options) *API {
 	}
 	a := &API{
 		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), shares: newShares(cmp.Or(o.Reads, 2)), router: chi.NewMux(),
-		durations: newDurations(), openStreams: newStreamGauge(), ending: make(chan struct{}),
+		durations: newDurations(), unread: unread{by: map[string]int{}}, openStreams: newStreamGauge(), ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
 	o.Metrics.MustRegister(a.durations, a.openStreams)

@@ -109,7 +109,7 @@ func (a *API) addCheckout() {
 	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, usually within seconds. " +
 		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and a tenant whose customer Stripe does not know. Without Stripe it answers 503."
 	checkout.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, requireTenant: true}, showing(checkout, checkoutExample, nil), func(ctx context.Context, in *struct {
+	register(a, access{who: admin, requireTenant: true, pays: true}, showing(checkout, checkoutExample, nil), func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body checkoutBody
@@ -121,7 +121,7 @@ func (a *API) addCheckout() {
 	portal := operation("POST", "/api/v1/billing/portal", "create-portal", "Billing", "Open the page on which a tenant manages what it pays for")
 	portal.Description = "Answers a page of Stripe with the tenant's subscription, means of payment and invoices. A tenant that has never checked out is 409. Without Stripe it answers 503."
 	portal.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin}, portal, func(ctx context.Context, in *struct {
+	register(a, access{who: admin, pays: true}, portal, func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body portalBody
@@ -148,7 +148,7 @@ func (a *API) checkout(ctx context.Context, c commands.Checkout) (url, kind stri
 func (a *API) addLegacyCheckout() {
 	op := legacyOperation("POST", legacyCheckoutRoute, "legacy-create-checkout", "Begin to pay for a plan or a product")
 	op.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, requireTenant: true}, showing(op, checkoutExample, nil), func(ctx context.Context, in *struct {
+	register(a, access{who: admin, requireTenant: true, pays: true}, showing(op, checkoutExample, nil), func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body legacyCheckoutBody

@@ -64,8 +64,10 @@ func (a *API) begin(ctx context.Context, e *evaluationRequest, p *principal) (er
 	if e.work != nil {
 		return e.work.Resume(ctx)
 	}
-	e.work, err = enter(ctx, a.shares.evaluations, p)
-	return err
+	if e.work, err = enter(ctx, a.shares.evaluations, p); err != nil {
+		return err
+	}
+	return a.limitUnread(ctx)
 }
 
 // pause gives the turn back while the evaluation waits for something else than a processor.

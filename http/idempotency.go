@@ -103,6 +103,10 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, next func
 	r, w := unwrap(ctx)
 	req := requestOf(r.Context())
 	req.once = attempt.Once
+	tenantID := ""
+	if p := principalOf(ctx.Context()); p.tenant != nil {
+		tenantID = p.tenant.ID()
+	}
 	kept := false
 	defer func() {
 		if kept {
@@ -124,6 +128,7 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, next func
 			req.log().Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
 		} else {
 			kept = true
+			a.Writer.NoteWritten(tenantID, len(rec.answer.Body))
 		}
 	}
 	send(w, &rec.answer)

@@ -83,6 +83,8 @@ type answerWriter struct {
 	http.ResponseWriter
 	status int // 0 until the header is written
 	bytes  int // of the body
+	req    *request
+	api    *API
 }
 
 // WriteHeader implements net/http.ResponseWriter.
@@ -97,6 +99,11 @@ func (w *answerWriter) WriteHeader(status int) {
 func (w *answerWriter) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
+	}
+	if w.bytes+len(p) > sentAtOnce {
+		caller := w.api.callerOf(w.req)
+		w.api.unread.add(caller, 1)
+		defer w.api.unread.add(caller, -1)
 	}
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += n

@@ -66,14 +66,22 @@ func (a *API) addProjects() {
 			return listed(ctx, in.PageInput, list, err, showProject)
 		})
 	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
+	create.Description = "A tenant has 1,000 projects at most; one more is 409."
 	create.DefaultStatus = http.StatusCreated
+	create.Errors = []int{http.StatusConflict}
 	register(a, changing, create, func(ctx context.Context, in *struct {
 		TenantInput
 		ChangeInput
 		Body createProjectBody
 	}) (*projectOutput, error) {
+		tenant := principalOf(ctx).tenant
+		projects, release, err := a.Writer.Count(ctx, "projects of "+tenant.ID(), commands.MaxProjects, tenant.Projects)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 		out, err := a.writeProject(ctx, commands.CreateProject{
-			ID: newID(ctx), TenantID: principalOf(ctx).tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color.sent,
+			ID: newID(ctx), TenantID: tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color.sent, Projects: projects,
 		})
 		if err != nil {
 			return nil, err

@@ -31,6 +31,10 @@ func (a *API) limit(next http.Handler) http.Handler {
 			writeProblem(w, r, tooManyRequests(left))
 			return
 		}
+		if err := a.limitUnread(r.Context()); err != nil {
+			writeProblem(w, r, problemOf(r.Context(), err))
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -49,6 +49,9 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 			}
 			defer turn.Leave()
 			requestOf(ctx).turn = turn
+			if err := a.limitUnread(ctx); err != nil { // many may have waited for their turn
+				return nil, err
+			}
 			return handle(ctx, in)
 		}()
 		if err := withBodyErrors(ctx, err); err != nil {
@@ -107,6 +110,15 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	handle(ctx)
 }
 
+// limitWritten refuses a change that may be large, or whose answer is kept, where its tenant has written too much today. Its error is a problem.
+func (g *guard) limitWritten(ctx context.Context) error {
+	p := principalOf(ctx)
+	if !g.honoursKey || g.need.pays || p.tenant == nil || g.body == nil && requestOf(ctx).once == nil {
+		return nil
+	}
+	return g.api.limitWritten(ctx, p.tenant.ID())
+}
+
 // readLarge reads a large body into memory and waits until its tenant may make a change with one. Its error is a problem.
 func (g *guard) readLarge(r *http.Request, p *principal) (leave func(), err error) {
 	held, err := enter(r.Context(), g.api.shares.bodies, p)
@@ -128,6 +140,10 @@ func (g *guard) readLarge(r *http.Request, p *principal) (leave func(), err erro
 
 func (g *guard) readBody(ctx huma.Context, next func(huma.Context)) {
 	r, w := unwrap(ctx)
+	if err := g.limitWritten(ctx.Context()); err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
 	r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
 	if g.body != nil {
 		if err := g.api.fitBody(r, g.body); err != nil {

@@ -79,6 +79,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(header(r, requestHeader)),
 		url: r.URL, publicURL: a.PublicURL, answer: w.Header(), serviceLog: a.Log,
 	}
+	req.writer.req, req.writer.api = req, a
 	req.correlation = req.id
 	req.idHeader[0] = req.id
 	req.answer[requestHeader] = req.idHeader[:]

@@ -16,7 +16,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// reader is a client's end of an answer. Where gate is set, each write waits until that is closed.
+// reader is a client's end of an answer. Where gate is set, each write waits until that is closed, but for the first bytes, which a server's buffers take.
 type reader struct {
 	header  http.Header
 	status  int
@@ -31,7 +31,7 @@ func (r *reader) WriteHeader(status int) { r.status = status }
 
 func (r *reader) Write(b []byte) (int, error) {
 	r.largest = max(r.largest, len(b))
-	if r.gate != nil {
+	if r.gate != nil && r.body.Len()+len(b) > 4<<10 {
 		r.waiting.Add(1)
 		<-r.gate
 	}
@@ -135,7 +135,7 @@ func TestAnAnswerThatCannotBeReadToItsEndIsBrokenOff(t *testing.T) {
 	me.Call("GET", "/api/v1/flags", nil).Want(200)
 }
 
-// stalled are so many readers of each call who take nothing, until release is called.
+// stalled are so many readers of each call who take nothing of a long answer, until release is called.
 func stalled(c *nodetest.Client, each int, calls ...[3]string) (release func()) {
 	c.Service.T.Helper()
 	var waiting atomic.Int64
@@ -143,10 +143,13 @@ func stalled(c *nodetest.Client, each int, calls ...[3]string) (release func()) 
 	var all sync.WaitGroup
 	for _, call := range calls {
 		for range each {
-			all.Go(func() { answer(c, call[0], call[1], call[2], &reader{gate: gate, waiting: &waiting}) })
+			all.Go(func() {
+				answer(c, call[0], call[1], call[2], &reader{gate: gate, waiting: &waiting})
+				waiting.Add(1)
+			})
 		}
 	}
-	c.Service.Eventually("all have been answered a first piece", func() bool { return int(waiting.Load()) == each*len(calls) })
+	c.Service.Eventually("all have been answered, or a first piece", func() bool { return int(waiting.Load()) == each*len(calls) })
 	return func() {
 		close(gate)
 		all.Wait()
@@ -177,4 +180,41 @@ func TestReadersWhoStallHoldLittle(t *testing.T) {
 	other.Call("POST", manyPath, `{}`).Want(200)
 	other.CreateFlag("l", nil)
 	release()
+}
+
+// Whoever leaves many answers unread gets no more of them, and nobody else notices. The answers to it that are in memory are those that hold most: an entry of
+// a history that replaced all rules by others, and a flag of 500 KB.
+func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
+	nodetest.RunOnce(t)
+	s := nodetest.New(t)
+	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
+	var variations []map[string]any
+	for i := range 8 {
+		variations = append(variations, map[string]any{"name": fmt.Sprint(i), "value": strings.Repeat("v", 63_000)})
+	}
+	me.CreateFlag("large", map[string]any{"type": "string", "flag_variations": variations})
+	me.CreateEnabledFlag("ruled", nil)
+	values := make([]string, 900)
+	for i := range values {
+		values[i] = fmt.Sprintf(`"%095d"`, i)
+	}
+	for _, salt := range []string{"a", "b"} {
+		rule := `{"conditions":[{"attribute":"` + salt + `","op":"in","values":[` + strings.Join(values, ",") + `]}],"serve":{"value":false}}`
+		me.SetRules("ruled", `{"rules":[`+rule+","+rule+","+rule+`]}`).Want(200)
+	}
+	other.CreateEnabledFlag("k", nil)
+	for _, path := range []string{"/api/v1/flags/ruled/history", "/api/v1/flags/large", "/api/v1/flags/ruled/rules"} {
+		before := heap()
+		release := stalled(me, 100, [3]string{"GET", path})
+		if held := heap() - before; held > 90<<20 {
+			t.Errorf("%s: 100 readers hold %d MB", path, held>>20)
+		}
+		refused := me.Call("GET", path, nil)
+		refused.Refused(429)
+		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
+		other.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
+		nodetest.Same(t, "the flags of another", other.FlagKeys(""), []string{"k"})
+		release()
+		me.Call("GET", path, nil).Want(200)
+	}
 }

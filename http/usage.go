@@ -17,14 +17,16 @@ type UsageBody struct {
 // tenantUsage is the usage as the tenant itself sees it.
 type tenantUsage struct {
 	UsageBody
-	Bytes  int         `json:"bytes" doc:"Of all flags together, about as they are as JSON: names, texts, tags, values, variations, and the rules of all environments, with 16 more for each value of a condition" example:"48211"`
-	Limits usageLimits `json:"limits"`
+	Bytes             int         `json:"bytes" doc:"Of all flags together, about as they are as JSON: names, texts, tags, values, variations, and the rules of all environments, with 16 more for each value of a condition" example:"48211"`
+	BytesWrittenToday int         `json:"bytesWrittenToday" doc:"By changes, in UTC: their facts, and answers that are kept for Idempotency-Keys. This node counts for itself, from its start" example:"90211"`
+	Limits            usageLimits `json:"limits"`
 }
 
 type usageLimits struct {
-	Flags             int `json:"flags" doc:"How many flags the tenant may have" example:"20000"`
-	Bytes             int `json:"bytes" doc:"How many bytes they may have together, by plan" example:"16777216"`
-	RequestsPerMinute int `json:"requestsPerMinute" doc:"By plan, on each node" example:"1200"`
+	Flags              int `json:"flags" doc:"How many flags the tenant may have" example:"20000"`
+	Bytes              int `json:"bytes" doc:"How many bytes they may have together, by plan" example:"16777216"`
+	BytesWrittenPerDay int `json:"bytesWrittenPerDay" doc:"How many bytes its changes may take on a day, by plan, on each node" example:"134217728"`
+	RequestsPerMinute  int `json:"requestsPerMinute" doc:"By plan, on each node" example:"1200"`
 }
 
 type usageOutput struct{ Body tenantUsage }
@@ -32,7 +34,8 @@ type usageOutput struct{ Body tenantUsage }
 func (a *API) addUsage() {
 	usage := operation("GET", "/api/v1/tenants/{tenantId}/usage", "get-usage", "Tenants", "How much a tenant has and uses")
 	usage.Description = "The evaluations that this node answered are counted to the last; those of other nodes may come up to five seconds later. " +
-		"A change by which the flags would grow beyond `limits` is answered with 409; one by which they shrink never is."
+		"A change by which the flags would grow beyond `limits` is answered with 409; one by which they shrink never is. Once `bytesWrittenToday` reaches " +
+		"its limit, changes with a body or an Idempotency-Key are answered with 429 until the next day."
 	register(a, access{who: viewer}, usage, func(ctx context.Context, _ *TenantPath) (*usageOutput, error) {
 		body, err := a.usage(ctx, principalOf(ctx).tenant)
 		return &usageOutput{body}, err
@@ -42,6 +45,7 @@ func (a *API) addUsage() {
 func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body tenantUsage, err error) {
 	body.Flags, body.Users = tenant.Size()
 	body.Bytes, body.Limits.Bytes = a.Writer.FlagBytes(tenant.ID())
+	body.BytesWrittenToday, body.Limits.BytesWrittenPerDay = a.Writer.WrittenToday(tenant.ID()), dayOfFlags*body.Limits.Bytes
 	body.Limits.Flags, body.Limits.RequestsPerMinute = commands.MaxFlags, a.limiter.RequestsPerMinute(tenant.Plan(a.Now()))
 	body.Evaluations, err = a.Meter.Evaluations(ctx, tenant.ID())
 	return body, err

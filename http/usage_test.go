@@ -73,7 +73,7 @@ func TestBytesOfFlags(t *testing.T) {
 	const mebibyte = 1 << 20
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
-		FlagBytes: map[events.Plan]int{events.FreePlan: mebibyte},
+		FlagBytes: map[events.Plan]int{events.FreePlan: mebibyte, events.PremiumPlan: 50_000},
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	bytes := func(bound, requests int) int {
@@ -83,7 +83,7 @@ func TestBytesOfFlags(t *testing.T) {
 			Limits map[string]int
 		}
 		me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Want(200).Decode(&body)
-		nodetest.Same(t, "limits", body.Limits, map[string]int{"flags": 20_000, "bytes": bound, "requestsPerMinute": requests})
+		nodetest.Same(t, "limits", body.Limits, map[string]int{"flags": 20_000, "bytes": bound, "bytesWrittenPerDay": 8 * bound, "requestsPerMinute": requests})
 		return body.Bytes
 	}
 	text := func(n int) string { return strings.Repeat("x", n) }
@@ -106,6 +106,35 @@ func TestBytesOfFlags(t *testing.T) {
 	create("c", 100_000).Want(201)
 	taken := bytes(64*mebibyte, 2_000_000)
 	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Canceled})
+	t.Run("what changes take in a day is bounded, also where their answers are kept", func(t *testing.T) {
+		other := s.SignUp("other@example.com")
+		other.Subscribe(events.Subscription{ID: "sub_2", Plan: events.PremiumPlan, Status: events.Active})
+		other.CreateFlag("k", map[string]any{"type": "string", "defaultValue": text(40_000)})
+		keyed := func(i int) *nodetest.Answer {
+			return other.Call("PATCH", nodetest.FlagPath("k"), fmt.Sprintf(`{"description":"%d"}`, i), "Idempotency-Key", fmt.Sprint("key ", i))
+		}
+		first, n := keyed(0).Want(200), 1
+		for n < 12 && keyed(n).Status == 200 {
+			n++
+		}
+		if n < 8 || n > 10 { // 40 KB for the flag and as many for each answer, of 400 KB
+			t.Errorf("%d changes were made", n)
+		}
+		refused := keyed(n)
+		refused.Refused(429)
+		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
+		other.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"description": "more"}).Refused(429)
+		other.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "Idempotency-Key", "x").Refused(429)
+		nodetest.Same(t, "the first one, made again", keyed(0).Want(200).Object(), first.Object())
+		other.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
+		if a := other.Call("POST", "/api/v1/billing/portal", `{}`); a.Status == 429 {
+			t.Error("nothing can be paid for")
+		}
+		if n := other.Call("GET", "/api/v1/tenants/"+other.Tenant+"/usage", nil).Want(200).Object()["bytesWrittenToday"]; n.(float64) < 400_000 {
+			t.Errorf("it has written %v", n)
+		}
+		other.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
+	})
 	t.Run("a plan that has ended takes nothing away", func(t *testing.T) {
 		nodetest.Same(t, "bytes", bytes(mebibyte, 1_000_000), taken)
 		me.Evaluate("c", `{}`).Want(200)

@@ -149,6 +149,9 @@ func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.
 // FlagBytes is how many bytes the tenant's flags have together: see events.FlagBytes.
 func (t *Tenant) FlagBytes() int { return int(t.flagBytes.Load()) }
 
+// Projects counts the tenant's projects.
+func (t *Tenant) Projects() int { return t.projects.Size() }
+
 // ProjectFlags counts the flags of a project. It returns false if the tenant has no such project.
 func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
 	p, ok := t.projects.Load(projectID)

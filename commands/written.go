@@ -1,0 +1,50 @@
+package commands
+
+import (
+	"sync"
+	"time"
+
+	"flagledger/events"
+)
+
+// written counts the bytes that each tenant has written on a day, in UTC.
+type written struct {
+	mu    sync.Mutex
+	day   time.Time // its beginning
+	bytes map[string]int
+}
+
+// on returns the counts of the day of a time. It forgets those of the day before.
+func (w *written) on(now time.Time) map[string]int {
+	if day := now.UTC().Truncate(24 * time.Hour); w.bytes == nil || day.After(w.day) {
+		w.day, w.bytes = day, map[string]int{}
+	}
+	return w.bytes
+}
+
+// WrittenToday is how many bytes a tenant has written on this node since the beginning of the day in UTC, or since the node started: its facts, and what
+// NoteWritten added.
+func (w *Writer) WrittenToday(tenantID string) int {
+	w.written.mu.Lock()
+	defer w.written.mu.Unlock()
+	return w.written.on(w.now())[tenantID]
+}
+
+// NoteWritten adds bytes that were stored for a tenant beside its facts.
+func (w *Writer) NoteWritten(tenantID string, bytes int) {
+	if tenantID == "" {
+		return
+	}
+	w.written.mu.Lock()
+	defer w.written.mu.Unlock()
+	w.written.on(w.now())[tenantID] += bytes
+}
+
+// encodedBytes is how many bytes events take in the store.
+func encodedBytes(batch []events.Event) (n int) {
+	for _, e := range batch {
+		stored, _ := events.Encode(e) // the store did the same
+		n += len(stored.Data) + len(stored.Metadata)
+	}
+	return n
+}

@@ -1,0 +1,43 @@
+package commands
+
+import (
+	"testing"
+	"time"
+)
+
+func TestBytesWrittenOnADay(t *testing.T) {
+	store, _ := newMemory()
+	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	w := NewWriter(store, NoWait, func() time.Time { return now })
+	do := func(c Command[Flag]) {
+		t.Helper()
+		if _, _, err := Do(t.Context(), w, By{}, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(CreateFlag{TenantID: "t", Key: "k", Type: "string", DefaultValue: textValue(10_000)})
+	first := w.WrittenToday("t")
+	if first < 10_000 || first > 11_000 || w.WrittenToday("u") != 0 {
+		t.Errorf("a flag of 10,000 bytes wrote %d, and %d for another tenant", first, w.WrittenToday("u"))
+	}
+	ref := FlagRef{TenantID: "t", Key: "k"}
+	do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(10_000)})
+	if w.WrittenToday("t") != first {
+		t.Errorf("what changes nothing wrote %d", w.WrittenToday("t")-first)
+	}
+	do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(5000)})
+	if n := w.WrittenToday("t") - first; n < 15_000 || n > 16_000 {
+		t.Errorf("a change from 10,000 bytes to 5,000 wrote %d", n)
+	}
+	w.NoteWritten("t", 7)
+	w.NoteWritten("", 7)
+	before := w.WrittenToday("t")
+	now = now.Add(8 * time.Hour)
+	if w.WrittenToday("t") != before {
+		t.Error("it is forgotten during the day")
+	}
+	now = now.Add(time.Hour)
+	if w.WrittenToday("t") != 0 {
+		t.Error("it counts on the next day")
+	}
+}

@@ -1,0 +1,69 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// unread counts the answers that wait until their reader takes more of them, which hold memory meanwhile.
+type unread struct {
+	all atomic.Int64
+	mu  sync.Mutex
+	by  map[string]int // by caller; nobody stands in it with 0
+}
+
+const (
+	// fewUnread answers may wait for any caller.
+	fewUnread = 4
+	// manyUnread and unreadShare bound those of all callers: one may leave unread a share of what is left of them.
+	manyUnread, unreadShare = 432, 8
+	// sentAtOnce is how many bytes of an answer do not count: the server's buffers take them.
+	sentAtOnce = 4 << 10
+)
+
+// admits reports whether a caller may make a further request. None who leaves less than fewUnread unread is refused.
+func (u *unread) admits(caller func() string) bool {
+	all := int(u.all.Load())
+	if all < fewUnread {
+		return true
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.by[caller()] < max(fewUnread, (manyUnread-all)/unreadShare)
+}
+
+// add counts n more answers of a caller.
+func (u *unread) add(caller string, n int) {
+	u.all.Add(int64(n))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.by[caller] += n; u.by[caller] == 0 {
+		delete(u.by, caller)
+	}
+}
+
+// callerOf names who makes a request: a person, the tenant of a machine, or the network of anybody else.
+func (a *API) callerOf(req *request) string {
+	switch {
+	case req.credential == nil:
+		return a.limiter.Network(req.received).String()
+	case req.credential.machine != nil:
+		return req.credential.machine.tenantID
+	default:
+		return req.credential.claims.UserID
+	}
+}
+
+// limitUnread refuses a request of a caller who does not read the answers to others. Its error is a problem.
+func (a *API) limitUnread(ctx context.Context) error {
+	req := requestOf(ctx)
+	if a.unread.admits(func() string { return a.callerOf(req) }) {
+		return nil
+	}
+	p := newProblem(http.StatusTooManyRequests, "the rate limit is exceeded: too many answers wait until you read them; try again later")
+	p.headers.Set("Retry-After", "1")
+	req.answer["RateLimit-Remaining"], req.answer["RateLimit-Reset"] = []string{"0"}, []string{"1"}
+	return p
+}
