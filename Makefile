@@ -28,9 +28,9 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 	$(GO) test -short $$($(GO) list ./... | grep -v -e /embedded -e /pgtest -e /firebase -e /tooltest -e /events/eventstore)
 	$(GO) test -run '^TestAStory$$' ./http
 
-# Many tests wait for servers: more run at once than there are cores. Programs without debug symbols link sooner, `make lint` vets, and the race detector
-# would have each program sleep for a second at its end.
-RACETEST          := GORACE=atexit_sleep_ms=0 $(PGRUN) $(GO) test -race -vet=off -ldflags='-s -w' -p 3 -parallel 4 -timeout 30m
+# Many tests wait for servers: more run at once than there are cores. Programs without debug symbols link sooner, `make lint` vets, the race detector
+# would have each program sleep for a second at its end, and a larger heap is collected less often.
+RACETEST          := GOGC=300 GORACE=atexit_sleep_ms=0 $(PGRUN) -memory $(GO) test -race -vet=off -ldflags='-s -w' -p 3 -parallel 4 -timeout 30m
 
 # The API's tests run on both engines, but for those that call nodetest.RunOnce.
 .PHONY: test

@@ -222,7 +222,7 @@ func serverURL(t testing.TB) string {
 		t.Fatal("pgtest: the package's TestMain must call pgtest.Main, which stops the server in the end")
 	}
 	if server.url == "" && server.err == nil {
-		server.url, server.stop, server.err = Cluster(context.Background())
+		server.url, server.stop, server.err = Cluster(context.Background(), os.TempDir())
 	}
 	if server.err != nil {
 		t.Fatalf("pgtest: %v", server.err)
@@ -239,12 +239,12 @@ func exec(ctx context.Context, url, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// Cluster starts a private server in a temporary folder. stop stops it and
+// Cluster starts a private server in a new folder of parent. stop stops it and
 // removes the folder; a process that is killed before leaves the folder to a
-// later Cluster.
-func Cluster(ctx context.Context) (url string, stop func() error, err error) {
-	sweep(ctx)
-	dir, err := os.MkdirTemp("", folderPrefix)
+// later Cluster with the same parent.
+func Cluster(ctx context.Context, parent string) (url string, stop func() error, err error) {
+	sweep(ctx, parent)
+	dir, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
 		return "", nil, err
 	}
@@ -290,8 +290,8 @@ func quickLogin(ctx context.Context, address string) error {
 
 // sweep removes the folders of processes that were killed. A young one may be
 // about to be used.
-func sweep(ctx context.Context) {
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
+func sweep(ctx context.Context, parent string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
 	for _, dir := range dirs {
 		info, err := os.Lstat(dir)
 		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < time.Minute {

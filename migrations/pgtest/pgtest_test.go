@@ -28,7 +28,7 @@ const helper = "PGTEST_TEST_HELPER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(helper) != "" {
-		address, _, err := pgtest.Cluster(context.Background())
+		address, _, err := pgtest.Cluster(context.Background(), os.TempDir())
 		fmt.Println(address, err)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)

@@ -53,7 +53,7 @@ func build() (binary string, err error) {
 	}
 	atEnd.Cleanup(func() { _ = os.RemoveAll(dir) })
 	binary = filepath.Join(dir, "flagledger")
-	arguments := []string{"build", "-o", binary}
+	arguments := []string{"build", "-ldflags=-s -w", "-o", binary}
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		arguments = append(arguments, "-race")
 	}

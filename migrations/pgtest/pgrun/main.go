@@ -4,11 +4,15 @@
 //	go run ./migrations/pgtest/pgrun go test ./...
 //
 // If it is set already, the command just runs. The exit code is the command's.
+//
+// With -memory the server's files are kept in memory where the system has a
+// folder for that with room enough: tests spend a third of their time on a disk.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,11 +23,18 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: pgrun COMMAND [ARGUMENT...]")
+	memory := flag.Bool("memory", false, "keep the server's files in memory, where there is room")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: pgrun [-memory] COMMAND [ARGUMENT...]") }
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
 		os.Exit(2)
 	}
-	code, err := run(os.Args[1:])
+	parent := os.TempDir()
+	if *memory && roomInMemory() {
+		parent = memoryFolder
+	}
+	code, err := run(parent, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgrun:", err)
 		code = max(code, 1)
@@ -31,14 +42,23 @@ func main() {
 	os.Exit(code)
 }
 
-func run(args []string) (code int, err error) {
+// memoryFolder is what Linux holds in memory.
+const memoryFolder = "/dev/shm"
+
+// roomInMemory reports whether memoryFolder has room for what all tests write: some 2 GiB, a half of it the log of Postgres.
+func roomInMemory() bool {
+	var disk syscall.Statfs_t
+	return syscall.Statfs(memoryFolder, &disk) == nil && uint64(disk.Bavail)*uint64(disk.Bsize) >= 4<<30 //nolint:unconvert // the types differ between systems
+}
+
+func run(parent string, args []string) (code int, err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if os.Getenv(pgtest.EnvURL) == "" {
-		url, stop, failed := startCluster(signals)
+		url, stop, failed := startCluster(signals, parent)
 		if failed != nil {
 			return 1, failed
 		}
@@ -72,7 +92,7 @@ func run(args []string) (code int, err error) {
 }
 
 // startCluster gives up on the first signal.
-func startCluster(signals <-chan os.Signal) (string, func() error, error) {
+func startCluster(signals <-chan os.Signal, parent string) (string, func() error, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -82,5 +102,5 @@ func startCluster(signals <-chan os.Signal) (string, func() error, error) {
 		case <-ctx.Done():
 		}
 	}()
-	return pgtest.Cluster(ctx)
+	return pgtest.Cluster(ctx, parent)
 }
