@@ -32,10 +32,10 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 # would have each program sleep for a second at its end, and a larger heap is collected less often.
 RACETEST          := GOGC=300 GORACE=atexit_sleep_ms=0 $(PGRUN) -memory $(GO) test -race -vet=off -ldflags='-s -w' -p 3 -parallel 4 -timeout 30m
 
-# The API's tests run on both engines, but for those that call nodetest.RunOnce.
+# The API's tests run on both engines, but for those that call nodetest.RunOnce. The packages that take longest come first.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
-	$(RACETEST) ./...
+	$(RACETEST) ./http ./cmd/flagledger/node ./...
 	FLAGLEDGER_TEST_ENGINE=eventstore $(RACETEST) ./http ./cmd/flagledger/node
 	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
 

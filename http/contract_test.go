@@ -13,6 +13,7 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/payment/paymenttest"
 	"flagledger/events"
 )
 
@@ -21,7 +22,8 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	s := newShop(t, func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} })
+	// Its clock is the machine's: tokens from outside are of that time.
+	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} })
 	s.stripe.AddProduct("prod_1")
 	s.stripe.AddCoupon("LAUNCH25")
 	s.stripe.AddPromotion("SPRING")
