@@ -45,9 +45,9 @@ const (
 	verificationWindow   = keptComplete
 )
 
-// VerifyAgain is Verify for somebody who asks for a further link. The error is TooMany where they asked within the last minute, or five links were asked for within
-// a day.
-func (l *Links) VerifyAgain(ctx context.Context, userID, cause string) error {
+// ResendVerification is Verify for somebody who asks for a further link. The error is TooMany where they asked within the last minute, or five links were
+// asked for within a day.
+func (l *Links) ResendVerification(ctx context.Context, userID, cause string) error {
 	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`, userID); err != nil {
 			return err
