@@ -74,6 +74,13 @@ func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 		ids[operation["operationId"]] = true
 		checkOperation(t, name, operation)
 		checkExamples(t, whole, name, operation)
+		for status, response := range object(operation["responses"]) {
+			for media, body := range object(object(response)["content"]) {
+				if status[0] == '2' && media == "application/json" && object(body)["schema"] != nil {
+					s.CheckExample(name, status, media, sample(whole, object(body)))
+				}
+			}
+		}
 	}
 	checkReferences(t, whole, whole)
 	info := whole["info"].(map[string]any)
@@ -188,10 +195,12 @@ func sample(whole, schema map[string]any) any {
 		schema = object(schema["schema"])
 	}
 	schema = resolve(whole, schema)
-	properties, items := object(schema["properties"]), object(schema["items"])
+	properties, items, rest := object(schema["properties"]), object(schema["items"]), object(schema["additionalProperties"])
 	switch {
 	case schema["examples"] != nil:
 		return list(schema["examples"])[0]
+	case schema["oneOf"] != nil:
+		return sample(whole, object(list(schema["oneOf"])[0]))
 	case schema["enum"] != nil:
 		return list(schema["enum"])[0]
 	case len(properties) > 0:
@@ -202,6 +211,8 @@ func sample(whole, schema map[string]any) any {
 		return body
 	case items != nil:
 		return []any{sample(whole, items)}
+	case rest != nil:
+		return map[string]any{"any": sample(whole, rest)}
 	default:
 		return nil
 	}

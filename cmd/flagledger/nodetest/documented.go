@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/url"
 	"strconv"
 	"strings"
@@ -63,6 +64,20 @@ func (s *Service) checkDocumented(a *Answer) {
 	if media == "application/json" && name != "" || media == "application/problem+json" {
 		s.checkSchema(a, place)
 	}
+}
+
+// CheckExample checks that an example of what an operation answers, such as "GET /health", is as the document says.
+func (s *Service) CheckExample(operation, status, media string, example any) {
+	s.T.Helper()
+	documented.Do(s.readDocument)
+	body, err := json.Marshal(example)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	code, _ := strconv.Atoi(status)
+	method, path, _ := strings.Cut(operation, " ")
+	s.checkSchema(&Answer{T: s.T, Call: "the example of " + operation, Status: code, Body: body},
+		[]string{"paths", path, strings.ToLower(method), "responses", status, "content", media, "schema"})
 }
 
 func (s *Service) readDocument() {
