@@ -15,7 +15,7 @@ import (
 func usage(c *nodetest.Client) (flags, evaluations, users int) {
 	c.Service.T.Helper()
 	a := c.Call("GET", "/api/v1/tenants/"+c.Tenant+"/usage", nil).Want(200)
-	nodetest.Members(c.Service.T, "usage", a.Object(), "flags", "evaluations", "users", "bytes", "limits")
+	nodetest.Members(c.Service.T, "usage", a.Object(), "flags", "evaluations", "users", "bytes", "bytesWrittenToday", "limits")
 	var body struct{ Flags, Evaluations, Users int }
 	a.Decode(&body)
 	return body.Flags, body.Evaluations, body.Users
