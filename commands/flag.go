@@ -44,6 +44,7 @@ func (f *Flag) evolve(r events.Recorded) {
 		applyChange(&f.DefaultValue, fact.DefaultValue)
 		applyChange(&f.Description, fact.Description)
 		applyChange(&f.Tags, fact.Tags)
+		applyChange(&f.ProjectID, fact.ProjectID)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:

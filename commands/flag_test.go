@@ -217,6 +217,17 @@ func TestDeleteFlag(t *testing.T) {
 	when(t, []events.Fact{created(), events.FlagDeleted{}}, DeleteFlag{theFlag}).refused(NotFound)
 }
 
+func TestLeaveProject(t *testing.T) {
+	inProject := func(f *events.FlagCreated) { f.ProjectID = "p" }
+	leave := LeaveProject{FlagRef{TenantID: theFlag.TenantID, Key: theFlag.Key, ProjectID: "p"}}
+	left := events.FlagUpdated{ProjectID: &events.Change[string]{From: "p"}}
+	when(t, []events.Fact{created(inProject)}, leave).then(left)
+	when(t, []events.Fact{created(inProject), left}, leave).then()
+	when(t, []events.Fact{created()}, leave).then()
+	when(t, []events.Fact{created(inProject), events.FlagDeleted{}}, leave).then()
+	when(t, nil, leave).then()
+}
+
 func TestAFlagBeginsANewLifeClean(t *testing.T) {
 	f := stateOf[Flag]([]events.Fact{
 		created(withVariation), events.FlagEnabled{Environment: production}, events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},

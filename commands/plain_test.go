@@ -30,6 +30,7 @@ func oneOfEach() []any {
 		UpdateFlag{FlagRef: FlagRef{TenantID: "t", Key: "k"}},
 		SwitchFlag{FlagRef: ref, Environment: production, On: true},
 		DeleteFlag{FlagRef: ref},
+		LeaveProject{FlagRef: ref},
 		AddVariation{FlagRef: ref, Variation: NewVariation{ID: "v", Name: "n", Value: raw("1.50"), Weight: 1500}},
 		UpdateVariation{FlagRef: ref, ID: "v", Name: new("n"), Value: raw("null"), Weight: new(events.Weight(1500))},
 		UpdateVariation{FlagRef: ref, ID: "v"},

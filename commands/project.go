@@ -128,8 +128,8 @@ func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
 // DeleteProject deletes a project that has no flags.
 type DeleteProject struct {
 	ProjectRef
-	// FlagCount is how many flags the project has in the read model. It may miss one that is created at the same moment: that flag keeps the id
-	// of a project that no longer exists.
+	// FlagCount is how many flags the project has in the read model. It may miss one that is created at the same moment: DeletedProjects takes that out of
+	// the project.
 	FlagCount int
 }
 

@@ -28,7 +28,7 @@ type kind struct {
 // kinds lists all facts that may be stored. A name stays here forever, and so does a golden file in testdata for each of its versions.
 var kinds = map[string]kind{
 	"flag.created":                {1, decode[FlagCreated], nil},
-	"flag.updated":                {1, decode[FlagUpdated], nil},
+	"flag.updated":                {2, decode[FlagUpdated], upcasters{1: flagUpdatedV1}},
 	"flag.status_changed":         {1, decode[FlagStatusChanged], nil},
 	"flag.enabled":                {1, decode[FlagEnabled], nil},
 	"flag.disabled":               {1, decode[FlagDisabled], nil},
@@ -159,6 +159,9 @@ func Decode(s Stored) (Event, error) {
 	e.Fact = fact
 	return e, nil
 }
+
+// flagUpdatedV1 changes nothing: facts of version 1 leave a flag in its project.
+func flagUpdatedV1(data []byte) ([]byte, error) { return data, nil }
 
 // tenantCreatedV1 adds the plan, which version 1 did not record: sandboxes had the sandbox plan, all others the free one.
 func tenantCreatedV1(data []byte) ([]byte, error) {

@@ -27,7 +27,7 @@ var examples = []Fact{
 	},
 	FlagUpdated{
 		Name: &Change[string]{"a", "b"}, Description: &Change[string]{"", "c"}, Tags: &Change[[]string]{nil, []string{"x"}},
-		DefaultValue: &Change[json.RawMessage]{json.RawMessage(`"<"`), json.RawMessage(`"\u003e"`)},
+		DefaultValue: &Change[json.RawMessage]{json.RawMessage(`"<"`), json.RawMessage(`"\u003e"`)}, ProjectID: &Change[string]{"p1", ""},
 	},
 	FlagStatusChanged{From: ActiveFlag, To: ArchivedFlag},
 	FlagEnabled{EnvironmentRef{ID: "e1", Name: "production"}},

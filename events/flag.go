@@ -79,6 +79,7 @@ type FlagUpdated struct {
 	DefaultValue *Change[json.RawMessage] `json:"defaultValue,omitempty"`
 	Description  *Change[string]          `json:"description,omitempty"`
 	Tags         *Change[[]string]        `json:"tags,omitempty"`
+	ProjectID    *Change[string]          `json:"projectId,omitempty"` // empty for no project
 }
 
 // FlagStatusChanged changes the status of a flag.

@@ -286,7 +286,7 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 	case n == 7:
 		return events.FallthroughChanged{Environment: pick(l, l.environments), To: pick(l, []*events.Serve{nil, {Value: l.value()}})}
 	default:
-		return events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags())}
+		return events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags()), ProjectID: maybe(l, "")}
 	}
 }
 

@@ -53,9 +53,10 @@ const (
 // Work is what a node does as jobs.
 type Work struct {
 	Mails *Mails
-	// Sandboxes, Tenancies, Pushes, Notifications and Payments may be nil: then those jobs wait.
+	// Sandboxes, Tenancies, Projects, Pushes, Notifications and Payments may be nil: then those jobs wait.
 	Sandboxes     *commands.Sandboxes
 	Tenancies     *commands.Tenancies
+	Projects      *commands.DeletedProjects
 	Pushes        *Pushes
 	Notifications *commands.Notifications
 	Payments      Follower
@@ -97,6 +98,10 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if w.Tenancies != nil {
 		river.AddWorker(workers, forgettingWorker(w.Tenancies))
 		queues[tenantQueue] = river.QueueConfig{MaxWorkers: tenantWorkers}
+	}
+	if w.Projects != nil {
+		river.AddWorker(workers, releaseWorker(w.Projects))
+		queues[projectQueue] = river.QueueConfig{MaxWorkers: projectWorkers}
 	}
 	if w.Sandboxes != nil {
 		addSandboxWorkers(workers, w.Sandboxes)

@@ -90,8 +90,8 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 		return nil
 	case events.FlagUpdated:
 		b.Queue(`update flags set name = coalesce($3, name), default_value = coalesce($4, default_value), description = coalesce($5, description),
-				tags = coalesce($6, tags) where tenant_id = $1 and key = $2`,
-			tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags))
+				tags = coalesce($6, tags), project_id = nullif(coalesce($7, project_id), '') where tenant_id = $1 and key = $2`,
+			tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags), to(fact.ProjectID))
 	case events.FlagStatusChanged:
 		b.Queue(`update flags set status = $3 where tenant_id = $1 and key = $2`, tenant, key, fact.To)
 	case events.FlagEnabled:

@@ -85,6 +85,9 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 		if c := fact.Tags; c != nil {
 			changes.add("tags", orEmpty(c.From), orEmpty(c.To))
 		}
+		if c := fact.ProjectID; c != nil {
+			changes.add("projectId", orNull(c.From), orNull(c.To))
+		}
 	case events.FlagStatusChanged:
 		action = "status_changed"
 		changes.add("status", fact.From, fact.To)
@@ -136,6 +139,14 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		tenant, key, e.Revision, e.ID, action, text, environment, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Time)
 	return nil
+}
+
+// orNull is an id, or null for none.
+func orNull(id string) any {
+	if id == "" {
+		return nil
+	}
+	return id
 }
 
 // shownRule is a rule as callers see it: all its members, but not the salt.

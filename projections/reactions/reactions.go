@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,9 @@ type Reactions struct {
 	jobs    *jobs.Client
 	log     *slog.Logger
 	skipped atomic.Int64
+
+	// ProjectExists, if set before Run, tells whether a project exists now. Without it there is a job for each flag that is created in one.
+	ProjectExists func(ctx context.Context, projectID string) (bool, error)
 
 	begun      atomic.Bool // this node has found or noted a checkpoint of the log
 	anotherLog atomic.Bool
@@ -53,7 +57,7 @@ var (
 )
 
 // jobsByStream returns the jobs that follow from the facts of each kind of stream; nil where none do.
-var jobsByStream = events.EachStream[func(events.Recorded) []jobs.Job](nil, nil, fromTenant, nil, fromInvitation)
+var jobsByStream = events.EachStream(fromFlag, fromProject, fromTenant, nil, fromInvitation)
 
 // react returns the jobs that follow from a fact. Of one that cannot be decoded nobody knows whether some do: that is its error.
 func react(e events.Recorded) ([]jobs.Job, error) {
@@ -62,6 +66,20 @@ func react(e events.Recorded) ([]jobs.Job, error) {
 		return nil, nil
 	}
 	return from(e), e.Err
+}
+
+func fromFlag(e events.Recorded) []jobs.Job {
+	if fact, ok := e.Fact.(events.FlagCreated); ok && fact.ProjectID != "" {
+		return []jobs.Job{jobs.ProjectRelease{EventID: e.ID.String(), ProjectID: fact.ProjectID, FlagKey: fact.Key}}
+	}
+	return nil
+}
+
+func fromProject(e events.Recorded) []jobs.Job {
+	if _, ok := e.Fact.(events.ProjectDeleted); ok {
+		return []jobs.Job{jobs.ProjectRelease{EventID: e.ID.String(), ProjectID: strings.TrimPrefix(e.Stream, events.ProjectStream(""))}}
+	}
+	return nil
 }
 
 func fromTenant(e events.Recorded) []jobs.Job {
@@ -233,17 +251,27 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 		}
 		list = append(list, follows...)
 	}
+	list, err := f.needed(ctx, list)
+	if err != nil {
+		return err
+	}
 	if len(list) == 0 {
 		f.seen = next
 		return nil
 	}
-	err := f.commit(ctx, list, next)
+	err = f.commit(ctx, list, next)
 	if !refused(err) {
 		return err
 	}
 	for _, e := range p.Events {
 		list, err := react(e)
-		if err != nil || len(list) == 0 {
+		if err != nil {
+			continue
+		}
+		if list, err = f.needed(ctx, list); err != nil {
+			return err
+		}
+		if len(list) == 0 {
 			continue
 		}
 		err = f.commit(ctx, list, f.noted.After([]events.Recorded{e}, e.Position))
@@ -255,6 +283,29 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 	}
 	f.seen = next
 	return nil
+}
+
+// needed leaves out the jobs of flags that were created in a project that exists: of almost all.
+func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, error) {
+	if f.ProjectExists == nil {
+		return list, nil
+	}
+	exists := map[string]bool{} // by project id
+	for _, job := range list {
+		release, ok := job.(jobs.ProjectRelease)
+		if _, known := exists[release.ProjectID]; !ok || known || release.FlagKey == "" {
+			continue
+		}
+		found, err := f.ProjectExists(ctx, release.ProjectID)
+		if err != nil {
+			return nil, err
+		}
+		exists[release.ProjectID] = found
+	}
+	return slices.DeleteFunc(list, func(job jobs.Job) bool {
+		release, ok := job.(jobs.ProjectRelease)
+		return ok && release.FlagKey != "" && exists[release.ProjectID]
+	}), nil
 }
 
 func (f *follower) skip(e events.Recorded, err error) {

@@ -73,6 +73,9 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		if fact.DefaultValue != nil {
 			f.defaultValue = shared(fact.DefaultValue.To)
 		}
+		if fact.ProjectID != nil {
+			f.project = unique.Make(fact.ProjectID.To)
+		}
 	case events.FlagStatusChanged:
 		f.status = statusOf(fact.To)
 	case events.FlagEnabled:

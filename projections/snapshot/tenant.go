@@ -152,6 +152,21 @@ func (t *Tenant) FlagBytes() int { return int(t.flagBytes.Load()) }
 // Projects counts the tenant's projects.
 func (t *Tenant) Projects() int { return t.projects.Size() }
 
+// FlagsIn lists the keys of a tenant's flags in a project, which need not exist.
+func (s *Snapshot) FlagsIn(tenantID, projectID string) (keys []string) {
+	t, ok := s.Tenant(tenantID)
+	if !ok {
+		return nil
+	}
+	t.flags.Range(func(key string, f *Flag) bool {
+		if f.project.Value() == projectID {
+			keys = append(keys, key)
+		}
+		return true
+	})
+	return keys
+}
+
 // ProjectFlags counts the flags of a project. It returns false if the tenant has no such project.
 func (t *Tenant) ProjectFlags(projectID string) (int, bool) {
 	p, ok := t.projects.Load(projectID)

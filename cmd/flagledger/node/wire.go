@@ -181,6 +181,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.queue, p.log)
 	p.writer, p.reads = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
+	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
 	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
 	p.writer.FlagBytes = p.FlagBytes.of(p.live, p.Now)
@@ -215,6 +216,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live, Recipients: p.notify}, Notifications: p.notify,
 		Sandboxes: p.sandboxes,
 		Tenancies: p.tenancies,
+		Projects:  &commands.DeletedProjects{Writer: p.writer, Flags: p.live},
 		Payments:  p.billing,
 		Upkeep:    p.upkeep(),
 		Log:       p.log, Attempted: countAttempts(p.metrics),

@@ -1,0 +1,40 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/riverqueue/river"
+
+	"flagledger/commands"
+)
+
+// ProjectRelease takes flags out of a project that was deleted in the moment in which they were created.
+type ProjectRelease struct {
+	EventID   string `json:"eventId" river:"unique"`
+	ProjectID string `json:"projectId"`
+	FlagKey   string `json:"flagKey,omitempty"` // empty for all flags of the project
+}
+
+const (
+	projectQueue    = "projects"
+	projectWorkers  = 1  // on each node
+	projectAttempts = 12 // some eleven hours
+)
+
+// Kind implements river.JobArgs.
+func (ProjectRelease) Kind() string { return "project.release" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (ProjectRelease) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: projectQueue, MaxAttempts: projectAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+}
+
+func (ProjectRelease) tenant() string { return "" }
+
+func releaseWorker(projects *commands.DeletedProjects) river.Worker[ProjectRelease] {
+	return river.WorkFunc(func(ctx context.Context, job *river.Job[ProjectRelease]) error {
+		by := commands.ByService()
+		by.RequestID = job.Args.EventID
+		return unlessRefused(projects.ReleaseFlags(ctx, by, job.Args.ProjectID, job.Args.FlagKey))
+	})
+}
