@@ -56,6 +56,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		case errors.Is(answer.Err, queries.ErrTooSlow) && began:
 			panic(http.ErrAbortHandler) // the status has been sent: what is left is to break off
 		case errors.Is(answer.Err, queries.ErrTooSlow):
+			evaluated = 0 // a refused call counts none
 			writeProblem(w, r, problemOf(r.Context(), answer.Err))
 			return
 		case answer.Err != nil:

@@ -133,7 +133,13 @@ func TestAFloodOfAddresses(t *testing.T) {
 			t.Fatalf("%d addresses are kept", n)
 		}
 	}
+	t.Run("which forgets half of them and not all", func(t *testing.T) {
+		if n := l.addresses.byKey.Size(); n < maxWindows/3 {
+			t.Errorf("%d addresses are kept", n)
+		}
+	})
 	t.Run("an address over its limit is still refused after the flood", func(t *testing.T) {
+		*clock = clock.Add(time.Minute)
 		for range 4 {
 			count(1 << 20)
 		}

@@ -80,7 +80,7 @@ func (ws *windows[K]) giveBack(key K) {
 	}
 }
 
-// sweep drops the windows that have ended. If most have not, it drops all: when there are more clients than can be counted, they are let through.
+// sweep drops the windows that have ended. If most have not, it drops every other one: when there are more clients than can be counted, some are let through.
 func (ws *windows[K]) sweep(now uint32) {
 	if !ws.sweeping.TryLock() {
 		return
@@ -91,7 +91,11 @@ func (ws *windows[K]) sweep(now uint32) {
 		return now-began >= ws.seconds, false
 	})
 	if ws.byKey.Size() > maxWindows/2 {
-		ws.byKey.Clear()
+		drop := false
+		ws.byKey.DeleteMatching(func(K, *window) (bool, bool) {
+			drop = !drop
+			return drop, false
+		})
 	}
 }
 
