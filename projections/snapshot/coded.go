@@ -222,6 +222,7 @@ func (c *coder) tenant(t *codedTenant) {
 	codeText(c, &t.id)
 	c.boolean(&t.state.exists)
 	codeText(c, &t.state.name)
+	codeText(c, &t.state.creator)
 	c.boolean(&t.state.sandbox)
 	c.instant(&t.state.sandboxEnd)
 	codeJSON(c, &t.state.subscription)

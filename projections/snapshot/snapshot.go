@@ -241,7 +241,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	switch fact := fact.(type) {
 	case events.TenantCreated:
 		next.exists, next.name, next.sandbox, next.subscription = true, fact.Name, fact.Sandbox, fact.FirstSubscription()
-		next.sandboxEnd = fact.SandboxEndsAt
+		next.creator, next.sandboxEnd = e.Actor.ID, fact.SandboxEndsAt
 	case events.SubscriptionChanged:
 		next.subscription = fact.To
 	case events.EnvironmentAdded:

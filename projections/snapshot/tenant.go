@@ -28,6 +28,7 @@ type Tenant struct {
 type tenantState struct {
 	exists       bool
 	name         string
+	creator      string // a person's id
 	sandbox      bool
 	sandboxEnd   time.Time // as recorded
 	subscription events.Subscription
@@ -78,6 +79,9 @@ func (t *Tenant) ID() string { return t.id }
 
 // Name is the tenant's name.
 func (t *Tenant) Name() string { return t.state.Load().name }
+
+// Creator is the id of the person who created the tenant.
+func (t *Tenant) Creator() string { return t.state.Load().creator }
 
 // Plan is the plan that the tenant is on at a time.
 func (t *Tenant) Plan(now time.Time) events.Plan {
