@@ -157,11 +157,16 @@ func (a *API) checkRegistered(ctx context.Context, p *principal, need access) er
 
 // checkVerified refuses a person in production whose address is not verified what they may not do before: somebody else may have signed up with it.
 func (a *API) checkVerified(p *principal, need access) error {
-	if p.machine != nil || p.claims.EmailVerified || need.unverified || a.Environment != "production" {
+	if need.unverified || a.isVerified(p.credential) {
 		return nil
 	}
 	return newProblem(http.StatusForbidden, "the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or refresh counts; "+
 		"POST "+verificationRoute+" has another link mailed")
+}
+
+// isVerified reports whether a credential is no person's, or one's whose address is verified. Outside of production all addresses count as verified.
+func (a *API) isVerified(c *credential) bool {
+	return c.machine != nil || c.claims.EmailVerified || a.Environment != "production"
 }
 
 // authenticate verifies a token, refuses one that has been revoked, and returns what it proves.
@@ -236,10 +241,14 @@ func (a *API) authorizePerson(p *principal, need access, id string) error {
 		return newProblem(http.StatusForbidden, "the caller is no member of the tenant")
 	}
 	if callerRoles[p.role] < need.who {
-		return newProblem(http.StatusForbidden, "the role "+string(p.role)+" does not allow it")
+		return roleRefused(p.role)
 	}
 	p.tenant = tenant
 	return nil
+}
+
+func roleRefused(role events.Role) *problem {
+	return newProblem(http.StatusForbidden, "the role "+string(role)+" does not allow it")
 }
 
 // authorizeMachine lets a machine into its own tenant, for what its token has the scope of.

@@ -130,6 +130,16 @@ func TestTheLimitOfATenant(t *testing.T) {
 	if left(machine.Call("GET", "/api/v1/flags", nil).Want(200)) != n-1 {
 		t.Error("a tenant pays for a stranger")
 	}
+
+	maker := s.SignUp("maker@example.com")
+	machines := []*nodetest.Client{maker.Machine("flags:read"), maker.NewTenant("second").Machine("flags:read")}
+	for i := range 50 {
+		machines[i%2].Call("GET", "/api/v1/flags", nil).Want(200)
+	}
+	for _, machine := range machines { // of free tenants of one person
+		isLimited(machine.Call("GET", "/api/v1/flags", nil))
+	}
+	maker.Call("GET", "/api/v1/flags", nil).Want(200)
 }
 
 func TestATenantHasTheLimitOfItsPlan(t *testing.T) {

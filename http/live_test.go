@@ -78,10 +78,10 @@ func problemFor(err error) *problem {
 func TestWhoPays(t *testing.T) {
 	a := newAPI(anonymous(1))
 	a.Live = testLive{}
-	if id, plan := a.countedTenant(&credential{claims: commands.Claims{UserID: "me"}}, "deleted"); id != "me" || plan != events.FreePlan {
+	if id, _, plan := a.countedTenant(&credential{claims: commands.Claims{UserID: "me"}}, "deleted"); id != "me" || plan != events.FreePlan {
 		t.Errorf("a person whose tenants were deleted is counted as %s with %q", id, plan)
 	}
-	if id, plan := a.countedTenant(&credential{machine: &machine{clientID: "c", tenantID: "deleted"}}, "other"); id != "deleted" || plan != "" {
+	if id, _, plan := a.countedTenant(&credential{machine: &machine{clientID: "c", tenantID: "deleted"}}, "other"); id != "deleted" || plan != "" {
 		t.Errorf("a machine whose tenant was deleted is counted as %s with %q", id, plan)
 	}
 }

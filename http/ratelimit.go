@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -69,13 +68,27 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 	case req.refusal != nil:
 		return a.limiter.Address(r)
 	default:
-		tenantID, plan := a.countedTenant(req.credential, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader)))
-		if req.credential.machine != nil {
-			return a.limiter.Tenant(tenantID, plan)
-		}
-		userID := req.credential.claims.UserID
-		return a.limiter.Person(userID, a.bestPlan(userID), tenantID, plan)
+		return a.countAuthenticated(r, req.credential)
 	}
+}
+
+func (a *API) countAuthenticated(r *http.Request, c *credential) limit.Budget {
+	tenantID, creator, plan := a.countedTenant(c, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader)))
+	if c.machine != nil {
+		return a.limiter.Machine(creator, tenantID, plan)
+	}
+	if a.isVerified(c) {
+		return a.limiter.Person(c.claims.UserID, a.bestPlan(c.claims.UserID), tenantID, plan)
+	}
+	address := a.limiter.Address(r)
+	if address.Exceeded {
+		return address
+	}
+	left := a.limiter.Person(c.claims.UserID, a.bestPlan(c.claims.UserID), tenantID, plan)
+	if left.Exceeded || left.Remaining < address.Remaining {
+		return left
+	}
+	return address
 }
 
 // maxPlans is how many of a person's tenants are asked for the best plan at each request: others may add people to any number.
@@ -95,26 +108,26 @@ func (a *API) bestPlan(userID string) events.Plan {
 	return best
 }
 
-// countedTenant is the tenant that a request counts for, and its plan: a machine's own; for a person the one that the path or header names, if they are a
-// member, and else their first. A person without a tenant is counted by user id.
-func (a *API) countedTenant(c *credential, named string) (id string, plan events.Plan) {
+// countedTenant is the tenant that a request counts for, with its creator and plan: a machine's own; for a person the one that the path or header names, if they
+// are a member, and else their first. A person without a tenant is counted by user id.
+func (a *API) countedTenant(c *credential, named string) (id, creator string, plan events.Plan) {
 	if c.machine != nil {
 		if tenant, ok := a.Live.Tenant(c.machine.tenantID); ok {
-			plan = tenant.Plan(a.Now())
+			creator, plan = tenant.Creator(), tenant.Plan(a.Now())
 		}
-		return c.machine.tenantID, plan
+		return c.machine.tenantID, creator, plan
 	}
 	if tenant, ok := a.Live.Tenant(named); ok {
 		if _, member := tenant.Role(c.claims.UserID); member {
-			return named, tenant.Plan(a.Now())
+			return named, tenant.Creator(), tenant.Plan(a.Now())
 		}
 	}
 	for _, id := range a.Live.TenantsOf(c.claims.UserID) {
 		if tenant, ok := a.Live.Tenant(id); ok {
-			return id, tenant.Plan(a.Now())
+			return id, tenant.Creator(), tenant.Plan(a.Now())
 		}
 	}
-	return c.claims.UserID, events.FreePlan
+	return c.claims.UserID, "", events.FreePlan
 }
 
 // tenantOfPath is the tenant that a path names, empty where it names none.
@@ -140,29 +153,23 @@ func signsIn(path string) bool {
 }
 
 // limitGuesses tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it
-// first waits for its turn, for a few seconds. An account that does not exist is treated alike.
+// first waits for a few seconds. An account that does not exist is treated alike.
 func (a *API) limitGuesses(ctx context.Context, account string, try func() error) error {
-	network := a.limiter.Network(requestOf(ctx).received)
-	left, wait := a.limiter.Guess(account, network)
+	guess, left, err := a.limiter.Guess(ctx, account, a.limiter.Network(requestOf(ctx).received))
+	if err != nil {
+		return err
+	}
 	if left.Exceeded {
 		left.Show(requestOf(ctx).answer)
 		return tooManyRequests(left)
 	}
-	if wait > 0 {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			a.limiter.Unguess(account, network)
-			return ctx.Err()
-		}
-	}
-	err := try()
+	err = try()
 	refused, _ := errors.AsType[*problem](err)
 	switch {
 	case err == nil:
-		a.limiter.GuessedRight(account, network)
+		guess.Right()
 	case commands.KindOf(err) != commands.Unauthenticated && (refused == nil || refused.Status != http.StatusUnauthorized):
-		a.limiter.Unguess(account, network)
+		guess.NotWrong()
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/http/fair"
+	"flagledger/http/limit"
 )
 
 // The names of headers as net/http keeps them.
@@ -40,6 +41,7 @@ type request struct {
 	publicURL   string        // of the service
 	answer      http.Header   // of the answer
 	received    *http.Request // as the limit was asked for it
+	limiter     *limit.Limiter
 	serviceLog  *slog.Logger
 
 	credential *credential // of the token that the request bears
@@ -77,7 +79,7 @@ var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{
 		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(header(r, requestHeader)),
-		url: r.URL, publicURL: a.PublicURL, answer: w.Header(), serviceLog: a.Log,
+		url: r.URL, publicURL: a.PublicURL, answer: w.Header(), limiter: a.limiter, serviceLog: a.Log,
 	}
 	req.writer.req, req.writer.api = req, a
 	req.correlation = req.id

@@ -67,3 +67,12 @@ func network(address netip.Addr) netip.Addr {
 	}
 	return address
 }
+
+func wide(address netip.Addr) netip.Prefix {
+	bits := 24
+	if address.Is6() {
+		bits = 48
+	}
+	prefix, _ := address.Prefix(bits) // of the zero address the zero prefix
+	return prefix
+}

@@ -1,15 +1,19 @@
 package limit
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -153,72 +157,146 @@ func TestAFloodOfAddresses(t *testing.T) {
 	})
 }
 
+// guess makes an attempt, and tells whether it was let in and after how long.
+func guess(t *testing.T, l *Limiter, account string, network netip.Addr) (in bool, left Budget, wait time.Duration) {
+	t.Helper()
+	began := time.Now()
+	_, left, err := l.Guess(t.Context(), account, network)
+	if err != nil {
+		t.Error(err)
+	}
+	return !left.Exceeded, left, time.Since(began)
+}
+
+// right makes an attempt with the right secret, whatever comes of it.
+func right(t *testing.T, l *Limiter, account string, network netip.Addr) {
+	if g, _, err := l.Guess(t.Context(), account, network); err != nil {
+		t.Error(err)
+	} else if g != nil {
+		g.Right()
+	}
+}
+
 func TestGuesses(t *testing.T) {
 	l, clock := newLimiter(1)
 	here, there := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::")
 	for range 100 {
-		l.Guess("person me@example.com", here)
-		l.GuessedRight("person me@example.com", here)
+		right(t, l, "person me@example.com", here)
 	}
 	for i := range maxGuesses {
-		if left, wait := l.Guess("person me@example.com", here); left.Exceeded || left.Remaining != maxGuesses-i-1 || wait != 0 {
-			t.Fatalf("guess %d: %+v after %v", i, left, wait)
+		if in, left, _ := guess(t, l, "person me@example.com", here); !in || left.Remaining != maxGuesses-i-1 {
+			t.Fatalf("guess %d: %+v", i, left)
 		}
 	}
 	*clock = clock.Add(14 * time.Minute)
-	if left, _ := l.Guess("person me@example.com", here); !left.Exceeded || left.Reset != 60 {
+	if in, left, _ := guess(t, l, "person me@example.com", here); in || left.Reset != 60 {
 		t.Errorf("one guess more: %+v", left)
 	}
-	if left, wait := l.Guess("person me@example.com", there); left.Exceeded || wait != 0 {
+	if in, _, _ := guess(t, l, "person me@example.com", there); !in {
 		t.Error("another network is refused")
 	}
-	if left, _ := l.Guess("person you@example.com", here); left.Exceeded {
+	if in, _, _ := guess(t, l, "person you@example.com", here); !in {
 		t.Error("another account is refused")
 	}
 	*clock = clock.Add(time.Minute)
-	if left, _ := l.Guess("person me@example.com", here); left.Exceeded {
+	if in, _, _ := guess(t, l, "person me@example.com", here); !in {
 		t.Error("refused in the next window")
 	}
 }
 
-// Very many wrong guesses from everywhere slow an account's sign-in, and do not shut it.
+// Wrong guesses from ever new networks slow an account's sign-in, and do not shut it.
 func TestGuessesFromManyNetworks(t *testing.T) {
-	const account = "person me@example.com"
-	l, clock := newLimiter(1)
-	*clock = clock.Add(time.Hour)
-	network := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
-	own := netip.MustParseAddr("192.0.2.1")
-	l.Guess(account, own)
-	l.GuessedRight(account, own)
-	for i := range maxAccountGuesses {
-		if left, wait := l.Guess(account, network(i/10)); left.Exceeded || wait != 0 {
-			t.Fatalf("guess %d: %+v after %v", i, left, wait)
+	synctest.Test(t, func(t *testing.T) {
+		const account = "person me@example.com"
+		l := New(Limits{}, nil, time.Now)
+		fresh := 0
+		network := func() netip.Addr { // a /64 of the same /48
+			fresh++
+			return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 1, byte(fresh >> 8), byte(fresh)})
 		}
-	}
-	for second := range 3 {
-		for i := range 20 { // networks that have guessed before
-			left, wait := l.Guess(account, network(i))
-			if want := time.Duration(i) * time.Second; second == 0 && i < maxTurns && (left.Exceeded || wait != want) {
-				t.Errorf("turn %d is in %v, want %v: %+v", i, wait, want, left)
-			} else if (second > 0 || i >= maxTurns) && (!left.Exceeded || left.Reset != maxTurns-second) {
-				t.Errorf("after all turns were given out: %+v", left)
+		own := netip.MustParseAddr("192.0.2.1")
+		right(t, l, account, own)
+		for i := range maxAccountGuesses {
+			if in, _, wait := guess(t, l, account, network()); !in || wait != 0 {
+				t.Fatalf("guess %d is let in: %t, after %v", i, in, wait)
 			}
 		}
-		if left, wait := l.Guess(account, own); left.Exceeded || wait != 0 {
+		flooding, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		flooded := 0
+		all.Go(func() {
+			for flooding.Err() == nil { // 30 a second
+				all.Go(func() {
+					if in, _, _ := guess(t, l, account, network()); in {
+						flooded++
+					}
+				})
+				time.Sleep(time.Second / 30)
+			}
+		})
+		const tries = 60
+		for i := range tries {
+			if in, left, wait := guess(t, l, account, netip.AddrFrom4([4]byte{10, 0, byte(i), 1})); !in || wait > roundTime {
+				t.Errorf("from a network that never guessed: %+v after %v", left, wait)
+			}
+		}
+		stop()
+		all.Wait()
+		if most := (tries + 1) * roundDrawn; flooded > most {
+			t.Errorf("%d guesses of the flood are let in, want %d at most", flooded, most)
+		}
+		for range 100 {
+			right(t, l, account, own)
+		}
+		if in, left, wait := guess(t, l, account, own); !in || wait != 0 {
 			t.Errorf("from the owner's network: %+v after %v", left, wait)
 		}
-		if left, wait := l.Guess(account, network(1000+second)); left.Exceeded || wait != 0 {
-			t.Errorf("from a network that never guessed: %+v after %v", left, wait)
+		if in, left, wait := guess(t, l, account, network()); !in || wait == 0 {
+			t.Errorf("right secrets made room for wrong ones: %+v after %v", left, wait)
 		}
-		*clock = clock.Add(time.Second)
-	}
-	if left, wait := l.Guess("person you@example.com", network(0)); left.Exceeded || wait != 0 {
-		t.Errorf("another account: %+v after %v", left, wait)
-	}
-	*clock = clock.Add(maxTurns * time.Second)
-	if left, wait := l.Guess(account, network(1)); left.Exceeded || wait != 0 {
-		t.Errorf("later: %+v after %v", left, wait)
-	}
+		if in, left, wait := guess(t, l, "person you@example.com", network()); !in || wait != 0 {
+			t.Errorf("another account: %+v after %v", left, wait)
+		}
+		if n := len(l.slowed.byKey); n != 0 {
+			t.Errorf("%d rounds are left", n)
+		}
+	})
+}
+
+// Of a wide network, everybody is drawn some time, however many others wait.
+func TestEverybodyIsDrawnSomeTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rs := newRounds()
+		for _, attempts := range []int{1, roundDrawn, 40} {
+			drawn := make([]int, attempts)
+			for range 400 {
+				var all sync.WaitGroup
+				most := 0
+				for i := range attempts {
+					all.Go(func() {
+						if in, _ := rs.wait(t.Context(), [32]byte{}); in {
+							drawn[i]++
+							most++
+						}
+					})
+					synctest.Wait()
+				}
+				all.Wait()
+				if most != min(attempts, roundDrawn) {
+					t.Fatalf("of %d, %d are drawn", attempts, most)
+				}
+			}
+			if slices.Contains(drawn, 0) {
+				t.Errorf("of %d, some are never drawn: %v", attempts, drawn)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := rs.wait(ctx, [32]byte{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("who goes away is answered %v", err)
+		}
+		time.Sleep(roundTime)
+	})
 }
 
 func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
@@ -242,6 +320,33 @@ func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
 		call("cy", events.StandardPlan, "s", events.FreePlan, 10, -1) // which takes nothing of their own
 	}
 	call("cy", events.StandardPlan, "p", events.StandardPlan, 15, 4)
+}
+
+func TestMachinesOfTenantsThatPayNothingShareALimit(t *testing.T) {
+	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.SandboxPlan: 20, events.StandardPlan: 30}}, nil, time.Now)
+	passed := func(creator string, plan events.Plan, tenants ...string) (n int) {
+		for i := range 100 {
+			if !l.Machine(creator, tenants[i%len(tenants)], plan).Exceeded {
+				n++
+			}
+		}
+		return n
+	}
+	if n := passed("ada", events.FreePlan, "a"); n != 10 {
+		t.Errorf("%d calls of one tenant pass", n)
+	}
+	if n := passed("ada", events.FreePlan, "b", "c", "d", "e"); n != 10 {
+		t.Errorf("%d more of others of its creator pass, want what is left of the largest limit", n)
+	}
+	if n := passed("ada", events.SandboxPlan, "f"); n != 0 {
+		t.Errorf("%d more of a sandbox pass", n)
+	}
+	if n := passed("ada", events.StandardPlan, "g"); n != 30 {
+		t.Errorf("%d of a tenant that pays pass", n)
+	}
+	if n := passed("bob", events.FreePlan, "e"); n == 0 || n > 10 {
+		t.Errorf("%d of another creator's pass", n)
+	}
 }
 
 func TestPeekDoesNotCount(t *testing.T) {
@@ -269,7 +374,7 @@ func BenchmarkLimiter(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				h := http.Header{}
 				for pb.Next() {
-					l.Tenant(tenants[rand.IntN(len(tenants))], events.FreePlan).Show(h)
+					l.Machine(tenants[0], tenants[rand.IntN(len(tenants))], events.FreePlan).Show(h)
 				}
 			})
 		})

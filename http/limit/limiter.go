@@ -2,6 +2,7 @@
 package limit
 
 import (
+	"context"
 	"crypto/sha256"
 	"net/http"
 	"net/netip"
@@ -13,11 +14,10 @@ import (
 const (
 	requestWindow = 60 // seconds
 	// At most maxGuesses wrong secrets are tried for an account in guessWindow from a network. After maxAccountGuesses from all networks together, further
-	// attempts wait for a turn, one a second, of which maxTurns are given out ahead.
+	// attempts wait in rounds.
 	guessWindow       = 15 * 60
 	maxGuesses        = 20
 	maxAccountGuesses = 200
-	maxTurns          = 5
 	// ownNetworkFor is how long a network that somebody has signed in from counts as theirs, in seconds.
 	ownNetworkFor = 30 * 24 * 60 * 60
 )
@@ -26,11 +26,12 @@ const (
 type Limiter struct {
 	plans     map[events.Plan]rate
 	free      rate // of plans without a limit of their own
+	unpaid    rate // of the machines of a creator's tenants that pay nothing
 	anonymous rate
 	auth      rate
 	guess     rate
 	guessAll  rate
-	turn      rate
+	drawn     rate
 	once      rate
 
 	proxies []netip.Prefix
@@ -41,9 +42,10 @@ type Limiter struct {
 	addresses *windows[netip.Addr]
 	signIns   *windows[netip.Addr]
 	people    *windows[string]
+	creators  *windows[string]            // of tenants that pay nothing
 	guesses   *windows[[sha256.Size]byte] // by account and network, and by account
-	turns     *windows[[sha256.Size]byte] // by account
 	own       *windows[[sha256.Size]byte] // by account and network
+	slowed    *rounds                     // by account and wide network
 }
 
 // New returns a limiter that believes the X-Forwarded-For of proxies.
@@ -52,36 +54,49 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	for plan, n := range limits.Plans {
 		plans[plan] = newRate(n)
 	}
+	unpaid := plans[events.FreePlan]
+	if sandbox := plans[events.SandboxPlan]; sandbox.max > unpaid.max {
+		unpaid = sandbox
+	}
 	return &Limiter{
-		plans: plans, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses),
-		guessAll: newRate(maxAccountGuesses), turn: newRate(maxTurns), once: newRate(1),
+		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses),
+		guessAll: newRate(maxAccountGuesses), drawn: newRate(roundDrawn), once: newRate(1),
 		proxies: proxies, began: now(), now: now,
 		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow),
-		people: newWindows[string](requestWindow), guesses: newWindows[[sha256.Size]byte](guessWindow),
-		turns: newWindows[[sha256.Size]byte](maxTurns), own: newWindows[[sha256.Size]byte](ownNetworkFor),
+		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), guesses: newWindows[[sha256.Size]byte](guessWindow),
+		own: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
 }
 
 // second is the current second since the start.
 func (l *Limiter) second() uint32 { return uint32(l.now().Sub(l.began) / time.Second) }
 
-// Tenant counts a request for a tenant with a plan.
-func (l *Limiter) Tenant(id string, plan events.Plan) Budget {
-	return l.tenants.take(id, l.ofPlan(plan), l.second())
+// Person counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the person's own, that of the best plan among
+// their tenants.
+func (l *Limiter) Person(id string, best events.Plan, tenantID string, plan events.Plan) Budget {
+	return l.both(l.people, id, l.ofPlan(best), tenantID, plan)
 }
 
-// Person counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the person's own, that of the best plan among
-// their tenants. It returns the budget of which less is left. A request that one of them refuses counts for neither.
-func (l *Limiter) Person(id string, best events.Plan, tenantID string, plan events.Plan) Budget {
+// Machine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against a limit of all machines together in such
+// tenants of the same creator.
+func (l *Limiter) Machine(creator, tenantID string, plan events.Plan) Budget {
+	if plan != events.FreePlan && plan != events.SandboxPlan || creator == "" {
+		return l.tenants.take(tenantID, l.ofPlan(plan), l.second())
+	}
+	return l.both(l.creators, creator, l.unpaid, tenantID, plan)
+}
+
+// both counts a request by a key and for a tenant. It returns the budget of which less is left; what one refuses counts for neither.
+func (l *Limiter) both(by *windows[string], key string, allowed rate, tenantID string, plan events.Plan) Budget {
 	now := l.second()
-	own := l.people.take(id, l.ofPlan(best), now)
+	own := by.take(key, allowed, now)
 	if own.Exceeded {
 		return own
 	}
 	left := l.tenants.take(tenantID, l.ofPlan(plan), now)
 	switch {
 	case left.Exceeded:
-		l.people.giveBack(id)
+		by.giveBack(key)
 		return left
 	case own.Remaining < left.Remaining:
 		return own
@@ -141,37 +156,53 @@ func (l *Limiter) address(address netip.Addr, now uint32) Budget {
 // Network is what wrong secrets are counted by: an IPv4 address, or the /64 of an IPv6 one. It is the zero address where that cannot be read.
 func (l *Limiter) Network(r *http.Request) netip.Addr { return clientAddress(r, l.proxies) }
 
+// WideNetwork is what usually belongs to one site or provider: the /24 of a client's IPv4 address, the /48 of an IPv6 one. It is the zero prefix where the address
+// cannot be read.
+func (l *Limiter) WideNetwork(r *http.Request) netip.Prefix { return wide(clientAddress(r, l.proxies)) }
+
+// Guess is an attempt to guess the secret of an account from a network.
+type Guess struct {
+	limiter *Limiter
+	pair    [sha256.Size]byte // account and network
+	account [sha256.Size]byte
+	slowed  bool // the account's count is full, without this attempt
+}
+
 // Guess counts an attempt to guess the secret of an account from a network, whether or not there is such an account. It is refused where the network has
-// tried too many. Where all networks together have, it must wait for its turn, and is refused where too many wait. The first attempt of a network does
-// not wait for those of others that have tried before, and a network that the account was signed in from need not wait.
-func (l *Limiter) Guess(account string, network netip.Addr) (left Budget, wait time.Duration) {
-	now, pair := l.second(), digest(account, network.String())
-	left = l.guesses.take(pair, l.guess, now)
-	if left.Exceeded || !l.guesses.take(digest(account, ""), l.guessAll, now).Exceeded || l.own.holds(pair, now) {
-		return left, 0
+// tried too many. Where all networks together have, it waits for the end of a round, unless the account was signed in from the network before; it is refused
+// then where too many from the same wide network wait and it was not drawn. So who comes from elsewhere than a flood is slowed, and never refused. The error
+// is that of ctx. A budget that is exceeded counts nothing.
+func (l *Limiter) Guess(ctx context.Context, account string, network netip.Addr) (*Guess, Budget, error) {
+	now := l.second()
+	g := &Guess{limiter: l, pair: digest(account, network.String()), account: digest(account, "")}
+	left := l.guesses.take(g.pair, l.guess, now)
+	if left.Exceeded {
+		return nil, left, nil
 	}
-	queue := "others"
-	if left.Remaining == maxGuesses-1 {
-		queue = "first"
+	g.slowed = l.guesses.take(g.account, l.guessAll, now).Exceeded
+	if !g.slowed || l.own.holds(g.pair, now) {
+		return g, left, nil
 	}
-	turn := l.turns.take(digest(account, queue), l.turn, now)
-	if turn.Exceeded {
-		l.guesses.giveBack(pair)
-		return turn, 0
+	drawn, err := l.slowed.wait(ctx, digest(account, wide(network).String()))
+	if drawn {
+		return g, left, nil
 	}
-	return left, time.Duration(max(turn.Reset-turn.Remaining-1, 0)) * time.Second // turns are a second apart, from the beginning of their window
+	l.guesses.giveBack(g.pair)
+	return nil, Budget{rate: l.drawn, Reset: int(roundTime / time.Second), Exceeded: true}, err
 }
 
-// Unguess undoes a Guess: the secret was not wrong.
-func (l *Limiter) Unguess(account string, network netip.Addr) {
-	l.guesses.giveBack(digest(account, network.String()))
-	l.guesses.giveBack(digest(account, ""))
+// NotWrong takes the attempt back.
+func (g *Guess) NotWrong() {
+	g.limiter.guesses.giveBack(g.pair)
+	if !g.slowed {
+		g.limiter.guesses.giveBack(g.account)
+	}
 }
 
-// GuessedRight undoes a Guess whose secret was right, and notes that the network is one of the account's own.
-func (l *Limiter) GuessedRight(account string, network netip.Addr) {
-	l.Unguess(account, network)
-	l.own.take(digest(account, network.String()), l.once, l.second())
+// Right takes the attempt back, and notes that the network is one of the account's own.
+func (g *Guess) Right() {
+	g.NotWrong()
+	g.limiter.own.take(g.pair, g.limiter.once, g.limiter.second())
 }
 
 // digest stands for the name of an account and what it is counted by, so that none is kept.

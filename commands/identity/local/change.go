@@ -36,7 +36,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 		return commands.PasswordChange{}, err
 	}
 	var kept string
-	if err := p.hashers.run(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
+	if err := p.o.Hash(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
 		return commands.PasswordChange{}, err
 	}
 	ends, err := p.prepareChange(ctx, userID, "", "")
@@ -81,7 +81,7 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	}
 	var right bool
 	var kept string
-	err = p.hashers.run(ctx, func() {
+	err = p.o.Hash(ctx, func() {
 		if right = against.matches(current); right {
 			kept = hash(password, p.o.HashMemory).String()
 		}

@@ -1,19 +1,14 @@
 package local
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/argon2"
-
-	"flagledger/commands"
 )
 
 // passwordHash is a password as it is kept: its argon2id sum (RFC 9106) with all that it takes to compute it again.
@@ -81,26 +76,4 @@ func parse(s string) (passwordHash, error) {
 		return passwordHash{}, bad
 	}
 	return p, nil
-}
-
-// semaphore bounds how many do something at the same time.
-type semaphore chan struct{}
-
-const hashWait = 5 * time.Second
-
-// newHashers lets half the cores hash passwords, so that evaluation goes on during a flood of sign-ins. One hash takes 19 MiB and some 20 ms.
-func newHashers() semaphore { return make(semaphore, max(1, runtime.GOMAXPROCS(0)/2)) }
-
-// run calls f once there is room. A caller who waits for longer than hashWait is refused as Unavailable.
-func (s semaphore) run(ctx context.Context, f func()) error {
-	ctx, cancel := context.WithTimeout(ctx, hashWait)
-	defer cancel()
-	select {
-	case s <- struct{}{}:
-		defer func() { <-s }()
-		f()
-		return nil
-	case <-ctx.Done():
-		return &commands.Error{Kind: commands.Unavailable, Detail: "too many sign-ins at this moment", Err: ctx.Err()}
-	}
 }

@@ -1,15 +1,8 @@
 package local
 
 import (
-	"context"
-	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"flagledger/commands"
 )
 
 // From the tests of argon2's reference implementation.
@@ -83,64 +76,6 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("out of bounds: %q", s)
 		}
 	})
-}
-
-func TestHashersAreFew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := make(semaphore, 2)
-		var at, most, done atomic.Int32
-		work := func() {
-			most.Store(max(most.Load(), at.Add(1)))
-			time.Sleep(time.Second)
-			at.Add(-1)
-			done.Add(1)
-		}
-		// Twelve seconds' worth of work for a wait of five: those of the first five turns, and perhaps of the sixth, get theirs.
-		var refused atomic.Int32
-		for range 24 {
-			go func() {
-				if err := h.run(t.Context(), work); err != nil {
-					wantKind(t, err, commands.Unavailable)
-					refused.Add(1)
-				}
-			}()
-		}
-		begun := time.Now()
-		for refused.Load()+done.Load() < 24 {
-			time.Sleep(100 * time.Millisecond)
-		}
-		if most.Load() != 2 || done.Load() < 10 || done.Load() > 12 || time.Since(begun) > 7*time.Second {
-			t.Errorf("%d at once, %d done, %d refused, after %v", most.Load(), done.Load(), refused.Load(), time.Since(begun))
-		}
-		if err := h.run(t.Context(), func() {}); err != nil {
-			t.Errorf("a turn was not given back: %v", err)
-		}
-	})
-}
-
-func TestHashersHonourTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := make(semaphore, 1)
-		h <- struct{}{}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		begun := time.Now()
-		err := h.run(ctx, func() { t.Error("ran") })
-		if wantKind(t, err, commands.Unavailable); !errors.Is(err, context.Canceled) || time.Since(begun) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(begun))
-		}
-	})
-}
-
-func TestAPanicFreesItsHasher(t *testing.T) {
-	h := make(semaphore, 1)
-	func() {
-		defer func() { _ = recover() }()
-		_ = h.run(t.Context(), func() { panic("x") })
-	}()
-	if err := h.run(t.Context(), func() {}); err != nil {
-		t.Error(err)
-	}
 }
 
 func BenchmarkHash(b *testing.B) {

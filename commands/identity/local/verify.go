@@ -34,7 +34,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	}
 	var right bool
 	if len(password) <= commands.MaxPassword {
-		if err := p.hashers.run(ctx, func() { right = against.matches(password) }); err != nil {
+		if err := p.o.Hash(ctx, func() { right = against.matches(password) }); err != nil {
 			return err
 		}
 	}
