@@ -13,7 +13,7 @@ const metricsRoute = "/metrics"
 // nosniff is the value of X-Content-Type-Options in every answer. It must not be changed.
 var nosniff = []string{"nosniff"}
 
-// MetricsServer returns a server of the metrics alone, for an address of its own, which its caller starts and stops.
+// MetricsServer returns a server of the metrics and /health alone, for an address of its own, which its caller starts and stops.
 func (a *API) MetricsServer() *http.Server {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
 	mux := http.NewServeMux()
@@ -21,6 +21,7 @@ func (a *API) MetricsServer() *http.Server {
 		w.Header()[nosniffHeader] = nosniff
 		metrics.ServeHTTP(w, r)
 	})
+	mux.Handle("GET /health", a)
 	return &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
 }
 

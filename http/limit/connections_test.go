@@ -1,0 +1,75 @@
+package limit
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := Connections(inner, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")})
+	accepted := make(chan net.Conn, 100)
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	dial := func(from string) net.Conn {
+		t.Helper()
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Minute}
+		conn, err := dialer.DialContext(t.Context(), "tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	next := func() net.Conn {
+		t.Helper()
+		select {
+		case conn := <-accepted:
+			return conn
+		case <-time.After(time.Minute):
+			t.Fatal("a connection is not accepted")
+			return nil
+		}
+	}
+	dial("127.0.0.1")
+	first := next()
+	dial("127.0.0.1")
+	next()
+	over := dial("127.0.0.1")
+	if _, err := over.Read(make([]byte, 1)); err == nil || len(accepted) > 0 {
+		t.Error("a third connection is accepted")
+	}
+	for range 3 {
+		dial("127.0.0.9") // a proxy
+		next()
+	}
+	dial("127.0.0.2")
+	if from := next().RemoteAddr().(*net.TCPAddr).IP.String(); from != "127.0.0.2" {
+		t.Errorf("the connection accepted is from %s", from)
+	}
+	_ = first.Close()
+	_ = first.Close()
+	dial("127.0.0.1")
+	next()
+	over = dial("127.0.0.1")
+	if _, err := over.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection that is closed twice makes room for two")
+	}
+	_ = inner.Close()
+	for range accepted {
+		t.Error("more connections are accepted")
+	}
+}
