@@ -49,7 +49,7 @@ func (a *API) observe(next http.Handler) http.Handler {
 					message = "request, whose answer was broken off"
 				}
 				req.log().Log(r.Context(), level, message,
-					"method", r.Method, "path", a.loggedPath(r, route), "status", status, "took", took, "bytes", req.writer.bytes)
+					"method", methodLabel(r.Method), "path", a.loggedPath(r, route), "status", status, "took", took, "bytes", req.writer.bytes)
 			}
 			if brokenOff {
 				panic(cause)
@@ -62,8 +62,11 @@ func (a *API) observe(next http.Handler) http.Handler {
 // unknownRoute stands for the paths that no route takes.
 const unknownRoute = "unknown"
 
-// loggedPath is the path of a request, or its route alone where the path can hold what nobody may see: the token of a device, which whoever has it can send
-// to, an address, or whatever stands in a path that no route takes.
+// maxLoggedPath is the longest path that the log has, in bytes: keys of flags fit.
+const maxLoggedPath = 300
+
+// loggedPath is the path of a request, or its route alone where the path is long or can hold what nobody may see: the token of a device, which whoever has it can
+// send to, an address, or whatever stands in a path that no route takes.
 func (a *API) loggedPath(r *http.Request, route string) string {
 	path := r.URL.EscapedPath()
 	if route == unknownRoute { // or refused before it got to its route
@@ -72,7 +75,7 @@ func (a *API) loggedPath(r *http.Request, route string) string {
 	special := func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("/._-", c)
 	}
-	if strings.HasSuffix(route, "/{token}") || strings.HasSuffix(route, "*") || strings.ContainsFunc(path, special) {
+	if len(path) > maxLoggedPath || strings.HasSuffix(route, "/{token}") || strings.HasSuffix(route, "*") || strings.ContainsFunc(path, special) {
 		return route
 	}
 	return path

@@ -90,3 +90,18 @@ func TestAnAnswerWithoutABodyIsNoFault(t *testing.T) {
 		t.Errorf("the metrics lack %s", count)
 	}
 }
+
+// Anybody may send long paths and methods: they would fill the disk of the log.
+func TestTheLogOfARequestIsShort(t *testing.T) {
+	a := newAPI(anonymous(100))
+	var log bytes.Buffer
+	a.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	long := strings.Repeat("a", 30_000)
+	for _, call := range [][2]string{{"GET", "/api/v1/flags/" + long}, {"GET", "/" + long}, {long, "/api/v1/flags"}} {
+		a.from("192.0.2.1:1", call[0], call[1])
+		if log.Len() == 0 || log.Len() > 600 {
+			t.Errorf("%.10s %.20s: %d bytes are logged: %.300s", call[0], call[1], log.Len(), log.String())
+		}
+		log.Reset()
+	}
+}
