@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -11,25 +13,32 @@ const (
 	leftOut   = "…"
 )
 
-// linkLike is what mail programs may turn into a link: an address with a scheme, of a host, or of a person. Dots of other scripts count as dots.
-var linkLike = regexp.MustCompile(`(?i)://|\\\\|[\p{L}\p{N}]@|^(https?|hxxps?|ftp|mailto|tel|sms|data|javascript):|^\W*www[.。．｡]|[\p{L}\p{N}_-][.。．｡]+\p{L}{2,}|[\p{L}\p{N}_-][.。．｡]xn--|\d+([.。．｡]\d+){3}|/\S+/`)
+var (
+	// linkLike is what mail programs may turn into a link: an address with a scheme, of a host, a person or a machine. A single letter after a dot is an
+	// abbreviation, such as e.V.
+	linkLike = regexp.MustCompile(`(?i)//|\\\\|[\p{L}\p{N}]@|^(https?|hxxps?|ftp|mailto|tel|sms|data|javascript):|^\W*www[.。]|[\p{L}\p{N}_-][.。]+\p{L}{2,}|[\p{L}\p{N}_-][.。]xn--|\d+([.。]\d+){3}|/\S+/|0x[0-9a-f]|\d{7}`)
+	// brackets around a dot hide it from programs, and not from readers.
+	brackets = strings.NewReplacer("[", "", "]", "", "(", "", ")", "", "{", "", "}", "", "<", "", ">", "")
+	// phoneLike is seven digits or more, as telephone numbers are written.
+	phoneLike = regexp.MustCompile(`\+?\d([\s().,/_-]*\d){6,}`)
+)
 
-// shown makes a name, which may be any text, fit for a mail: on one line, short, without invisible characters, and without words that look like a link.
+// shown makes a name, which may be any text, fit for a mail: on one line, short, without invisible characters, and without what looks like a link or a telephone
+// number. Dots of other scripts count as dots.
 func shown(name string) string {
 	visible := strings.Map(func(r rune) rune {
 		switch {
-		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), r == unicode.ReplacementChar, unicode.Is(unicode.Variation_Selector, r):
+		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), r == unicode.ReplacementChar, unicode.Is(unicode.Variation_Selector, r),
+			unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
 			return -1
 		case unicode.IsSpace(r), unicode.IsControl(r), unicode.Is(unicode.Z, r):
 			return ' '
-		case r >= '！' && r <= '～': // the wide forms of ASCII
-			return r - '！' + '!'
 		}
 		return r
-	}, name)
-	words := strings.Fields(visible)
+	}, norm.NFKC.String(name))
+	words := strings.Fields(phoneLike.ReplaceAllString(norm.NFC.String(visible), leftOut))
 	for i, word := range words {
-		if linkLike.MatchString(word) {
+		if linkLike.MatchString(word) || linkLike.MatchString(brackets.Replace(word)) {
 			words[i] = leftOut
 		}
 	}
