@@ -20,11 +20,12 @@ func SandboxGuard(ends SandboxEnds, now func() time.Time) func(tenantID string) 
 	}
 }
 
-// A sandbox that has ended can still be deleted, left and paid for.
+// A sandbox that has ended can still be deleted, joined, left and paid for.
 
 func (DeleteTenant) exempt()       {}
 func (LeaveTenant) exempt()        {}
 func (DeleteEndedSandbox) exempt() {}
+func (JoinTenant) exempt()         {} // or the invitation would be tried at each sign-in
 func (SetSubscription) exempt()    {}
 func (SetPlan) exempt()            {}
 func (NoteCustomer) exempt()       {}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -151,25 +152,31 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	return err
 }
 
-// maxJoins is how many tenants a person joins at one sign-in, which waits for it.
-const maxJoins = 20
+const (
+	// maxJoins is how many tenants a person joins at one sign-in, which waits for it, but for joinTime at most.
+	maxJoins = 20
+	joinTime = 2 * time.Second
+)
 
-// joinTenants makes a person a member of the tenants that have invited their address. A tenant that cannot be joined keeps nobody out.
+// joinTenants makes a person a member of the tenants that have invited their address, of all at once. A tenant that cannot be joined in time keeps nobody out, and holds
+// up no other.
 func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 	invited, err := s.Directory.PendingMemberships(ctx, c.Email, maxJoins)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	var joining sync.WaitGroup
 	for _, pending := range invited {
-		err := s.join(ctx, by, c.UserID, pending)
-		if err != nil {
-			s.Log.Warn("a person could not join a tenant; it is tried again when they sign in",
-				"request", by.RequestID, "user", c.UserID, "tenant", pending.TenantID, "err", err)
-		}
-		if KindOf(err) == Unavailable {
-			return nil
-		}
+		joining.Go(func() {
+			if err := s.join(ctx, by, c.UserID, pending); err != nil {
+				s.Log.Warn("a person could not join a tenant; it is tried again when they sign in",
+					"request", by.RequestID, "user", c.UserID, "tenant", pending.TenantID, "err", err)
+			}
+		})
 	}
+	joining.Wait()
 	return nil
 }
 

@@ -162,3 +162,52 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 		t.Errorf("joined at the next sign-in: %v (%v)", joined(broken), err)
 	}
 }
+
+// stuck is a store in which the streams of tenants are read until whoever reads gives up.
+type stuck struct {
+	events.Store
+	streams []string
+}
+
+func (s stuck) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
+	if !slices.Contains(s.streams, stream) {
+		return s.Store.Read(ctx, stream, from)
+	}
+	return func(yield func(events.Recorded, error) bool) {
+		<-ctx.Done()
+		yield(events.Recorded{}, ctx.Err())
+	}
+}
+
+// Whoever invites many addresses to tenants that are kept busy holds nobody's sign-in up for long, nor keeps them from other tenants.
+func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, _, _ := w.newcomer(t)
+	busy := stuck{Store: w.store}
+	invite := func(to commands.TenantRef) {
+		t.Helper()
+		if _, _, _, err := w.inviter().Member(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.AddMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		tenant := w.newTenant(t)
+		invite(tenant)
+		busy.streams = append(busy.streams, events.TenantStream(tenant.TenantID))
+	}
+	sound := w.newTenant(t)
+	invite(sound)
+	signIn := w.signIn(&people{})
+	signIn.Writer = commands.NewWriter(busy, shown, time.Now)
+	began := time.Now()
+	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 20*time.Second { // each alone takes 5 s
+		t.Errorf("the sign-in took %v", took)
+	}
+	if !slices.Contains(w.facts(t, events.TenantStream(sound.TenantID)), "tenant.member_joined") {
+		t.Error("a tenant that is not busy was not joined")
+	}
+}
