@@ -69,7 +69,7 @@ func (w *world) known(t *testing.T) person {
 	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, uuid.NewString(), p.id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tours.New(w.pool).Set(t.Context(), p.id, "flags@2", nil, time.Now()); err != nil {
+	if _, err := tours.New(w.pool).Set(t.Context(), p.id, "flags@2", nil, true, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(keptOfAPerson, w.tablesWith(t, p.id, p.email)); diff != "" {

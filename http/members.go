@@ -83,10 +83,14 @@ func (a *API) addMembers() {
 			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role), ShutOut: a.shutOutAdmins(in.ID),
 		})
 	})
-	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member")
+	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member, or leave the tenant")
+	remove.Description = "For admins, and for every member themselves. The last admin stays."
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
-	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
+	register(a, access{who: viewer, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
+		if p := principalOf(ctx); p.role != events.AdminRole && p.claims.UserID != in.UserID {
+			return nil, roleRefused(p.role)
+		}
 		done, err := a.Inviter.RemoveMember(ctx, doer[commands.Tenant](a), commands.RemoveMember{
 			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID),
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 )
 
 func usersPath(c *nodetest.Client, rest ...string) string {
@@ -119,6 +120,16 @@ func TestMembers(t *testing.T) {
 			dev.Evaluate("k", `{}`).Refused(403)
 			nodetest.Same(t, "their tenants", len(dev.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 1)
 			nodetest.Same(t, "who made the flag", me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["userId"], dev.UserID)
+		},
+		"every member may leave, and remove nobody else": func(t *testing.T, me *nodetest.Client) {
+			for _, role := range []events.Role{events.ViewerRole, events.DeveloperRole} {
+				member := me.Join(role)
+				member.Call("DELETE", usersPath(me, me.UserID), nil).Refused(403)
+				member.Call("DELETE", usersPath(me, "nobody"), nil).Refused(403)
+				member.Call("DELETE", usersPath(me, member.UserID), nil).Want(204)
+				member.Call("GET", usersPath(me), nil).Refused(403)
+				me.Call("DELETE", usersPath(me, member.UserID), nil).Refused(404)
+			}
 		},
 		"the last admin can be neither removed nor demoted": func(_ *testing.T, me *nodetest.Client) {
 			me.Join("developer")

@@ -73,7 +73,7 @@ func (a *API) addProductTours() {
 		return showTour(status), err
 	})
 	set := operation("PUT", "/api/v1"+path, "set-product-tour", tag, "Note that a person has completed a product tour, or has not")
-	set.Description = whose + " A person has 500 tours at most: a further one is refused (409)."
+	set.Description = whose + " A person has 500 tours at most that they have set, and 500 that admins have: a further one is refused (409)."
 	set.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, set, func(ctx context.Context, in *struct {
 		TourPath
@@ -88,7 +88,7 @@ func (a *API) addProductTours() {
 		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
 			return nil, err
 		}
-		status, err := a.Tours.Set(ctx, person, key, completedAt, now)
+		status, err := a.Tours.Set(ctx, person, key, completedAt, person == principalOf(ctx).claims.UserID, now)
 		return showTour(status), err
 	})
 	reset := operation("DELETE", "/api/v1"+path, "reset-product-tour", tag, "Have a person see a product tour again")

@@ -44,12 +44,12 @@ func (t *Tours) Status(ctx context.Context, userID, key string) (Status, error) 
 	return s, databaseError(err)
 }
 
-// maxTours is how many tours are kept of a person.
+// maxTours is how many tours are kept of a person that they have set, and how many that others have.
 const maxTours = 500
 
-// Set notes that a person completed a tour at a time, or with nil that they have begun it. The error is NotFound for a person who is not in the directory,
-// and Conflict for a further tour of one who has 500.
-func (t *Tours) Set(ctx context.Context, userID, key string, completedAt *time.Time, now time.Time) (status Status, err error) {
+// Set notes that a person completed a tour at a time, or with nil that they have begun it. own says that they note it themselves. The error is NotFound for a
+// person who is not in the directory, and Conflict for a further tour where 500 were set so.
+func (t *Tours) Set(ctx context.Context, userID, key string, completedAt *time.Time, own bool, now time.Time) (status Status, err error) {
 	err = pgx.BeginFunc(ctx, t.db, func(tx pgx.Tx) error {
 		// Calls for one person take turns, so that the count holds. Nothing is noted of somebody who is being erased.
 		found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
@@ -60,16 +60,16 @@ func (t *Tours) Set(ctx context.Context, userID, key string, completedAt *time.T
 			return &commands.Error{Kind: commands.NotFound, Detail: "there is no such person"}
 		}
 		var full bool
-		if err := tx.QueryRow(ctx, `select count(*) >= $3 and not coalesce(bool_or(tour_key = $2), false) from keep.product_tours where user_id = $1`,
-			userID, key, maxTours).Scan(&full); err != nil {
+		if err := tx.QueryRow(ctx, `select count(*) filter (where own = $4) >= $3 and not coalesce(bool_or(tour_key = $2 and (own or not $4)), false)
+			from keep.product_tours where user_id = $1`, userID, key, maxTours, own).Scan(&full); err != nil {
 			return err
 		}
 		if full {
 			return &commands.Error{Kind: commands.Conflict, Detail: fmt.Sprintf("the person has %d product tours, and may not have more", maxTours)}
 		}
-		status, err = read(tx.Query(ctx, `insert into keep.product_tours (user_id, tour_key, completed_at, created_at, updated_at) values ($1, $2, $3, $4, $4)
-			on conflict (user_id, tour_key) do update set completed_at = excluded.completed_at, updated_at = excluded.updated_at
-			returning `+columns, userID, key, completedAt, now))
+		status, err = read(tx.Query(ctx, `insert into keep.product_tours (user_id, tour_key, completed_at, created_at, updated_at, own) values ($1, $2, $3, $4, $4, $5)
+			on conflict (user_id, tour_key) do update set completed_at = excluded.completed_at, updated_at = excluded.updated_at, own = product_tours.own or excluded.own
+			returning `+columns, userID, key, completedAt, now, own))
 		return err
 	})
 	return status, databaseError(err)
