@@ -9,8 +9,11 @@ func (s *Snapshot) Registered(userID string) bool { return s.User(userID).Regist
 
 // ShutOut reports whether a person has been deactivated or erased.
 func (s *Snapshot) ShutOut(userID string) bool {
-	u, ok := s.users.Load(userID)
-	return ok && (u.Deactivated || u.Erased)
+	if u, ok := s.users.Load(userID); ok && (u.Deactivated || u.Erased) {
+		return true
+	}
+	_, erased := s.ended.Load(session{userID, allSessions})
+	return erased
 }
 
 // PlatformRole returns a person's role on the platform, empty if they have none.

@@ -188,7 +188,10 @@ func (s *Snapshot) applyEvent(e events.Recorded) error {
 // applyFlag returns an error for a fact that cannot be compiled. The flag then serves as before.
 func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	tenantID, key := events.ParseFlagStream(e.Stream)
-	t := s.tenant(tenantID)
+	t, ok := s.tenants.Load(tenantID)
+	if !ok { // it was deleted meanwhile
+		return nil
+	}
 	before, _ := t.flags.Load(key)
 	after, err := evolve(before, e, fact)
 	t.count(before, -1)
@@ -212,9 +215,10 @@ func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) erro
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
-		t := s.tenant(fact.TenantID)
-		t.projects.Store(id, &project{})
-		s.projects[id] = t
+		if t, ok := s.tenants.Load(fact.TenantID); ok {
+			t.projects.Store(id, &project{})
+			s.projects[id] = t
+		}
 	case events.ProjectUpdated:
 	case events.ProjectDeleted:
 		if t, ok := s.projects[id]; ok {
@@ -225,18 +229,16 @@ func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) erro
 	return nil
 }
 
-// tenant returns a tenant for writing. It makes one if a fact of something in the tenant comes before the tenant's own.
-func (s *Snapshot) tenant(id string) *Tenant {
-	t, ok := s.tenants.Load(id)
-	if !ok {
-		t = newTenant(id)
-		s.tenants.Store(id, t)
-	}
-	return t
-}
-
+// applyTenant makes a tenant of its first fact, and drops it at its last: facts of something in it that come later are ignored, so that nothing is kept of it.
 func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error {
-	t := s.tenant(strings.TrimPrefix(e.Stream, events.TenantStream("")))
+	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
+	t, ok := s.tenants.Load(id)
+	if _, created := fact.(events.TenantCreated); !ok && created {
+		t = newTenant(strings.Clone(id))
+		s.tenants.Store(t.id, t)
+	} else if !ok {
+		return nil
+	}
 	next := *t.state.Load()
 	switch fact := fact.(type) {
 	case events.TenantCreated:
@@ -261,9 +263,10 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		t.projects.Clear()
 		s.removeClients(t)
 		t.members.Range(func(userID string, _ events.Role) bool {
-			s.removeMember(t, userID)
+			s.removeMember(t, userID, e.Time)
 			return true
 		})
+		s.tenants.Delete(t.id)
 	case events.EnvironmentDeleted:
 		next.environments = slices.DeleteFunc(slices.Clone(next.environments), func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 	case events.MemberInvited:
@@ -276,7 +279,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 			t.members.Store(fact.UserID, fact.To)
 		}
 	case events.MemberRemoved:
-		s.removeMember(t, fact.UserID)
+		s.removeMember(t, fact.UserID, e.Time)
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		s.applyClient(t, e)
 	}
@@ -292,11 +295,11 @@ func (s *Snapshot) addMember(t *Tenant, userID string, role events.Role) {
 	s.users.Store(userID, &u)
 }
 
-func (s *Snapshot) removeMember(t *Tenant, userID string) {
+func (s *Snapshot) removeMember(t *Tenant, userID string, at time.Time) {
 	if _, member := t.members.LoadAndDelete(userID); !member {
 		return
 	}
 	u := s.User(userID)
 	u.Tenants = slices.DeleteFunc(slices.Clone(u.Tenants), func(id string) bool { return id == t.id })
-	s.users.Store(userID, &u)
+	s.keepUser(userID, u, at)
 }

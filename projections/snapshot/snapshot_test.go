@@ -133,6 +133,7 @@ func TestWithItsTenantAProjectIsForgotten(t *testing.T) {
 		s.apply(events.Page{Events: []events.Recorded{e}}, slog.New(slog.DiscardHandler))
 	}
 	apply(recorded("project-p", 1, events.ProjectCreated{ID: "p", TenantID: "t"}))
+	apply(recorded("tenant-u", 1, events.TenantCreated{ID: "u"}))
 	apply(recorded("project-q", 1, events.ProjectCreated{ID: "q", TenantID: "u"}))
 	apply(recorded("tenant-t", 3, events.TenantDeleted{}))
 	if _, kept := s.projects["p"]; kept || len(s.projects) != 1 {

@@ -42,7 +42,9 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) error {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	u := s.User(id)
 	for _, tenant := range u.Tenants {
-		s.changes.notifyAccess(s.tenant(tenant))
+		if t, ok := s.tenants.Load(tenant); ok {
+			s.changes.notifyAccess(t)
+		}
 	}
 	switch fact := fact.(type) {
 	case events.UserRegistered:
@@ -58,15 +60,40 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) error {
 	case events.SessionsEnded:
 		u.endedBefore, u.endedExcept = fact.Before, fact.Except
 	case events.SessionEnded:
-		now := time.Now()
-		s.sweep(now)
-		if fact.Until.After(now) {
-			s.ended.Store(session{fact.UserID, fact.SessionID}, fact.Until)
-		}
+		s.end(session{fact.UserID, fact.SessionID}, fact.Until)
 		return nil
 	}
-	s.users.Store(id, &u)
+	s.keepUser(id, u, e.Time)
 	return nil
+}
+
+// erasedFor is for how long it is known that a person was erased who is in no tenant: longer than any token is good for.
+const erasedFor = 24 * time.Hour
+
+// keepUser keeps what is known of a person after a fact. Nothing is kept of somebody who is in no tenant and has no account: of one that was erased, only
+// until their tokens have expired.
+func (s *Snapshot) keepUser(id string, u User, at time.Time) {
+	switch {
+	case len(u.Tenants) == 0 && u.Erased:
+		s.users.Delete(id)
+		s.end(session{id, allSessions}, at.Add(erasedFor))
+	case len(u.Tenants) == 0 && !u.Registered && u.PlatformRole == "" && !u.Deactivated && u.endedBefore.IsZero():
+		s.users.Delete(id)
+	default:
+		s.users.Store(id, &u)
+	}
+}
+
+// allSessions stands for all sessions of a person. It is no id of one.
+const allSessions = "*"
+
+// end notes until when the tokens of a session that has ended are good.
+func (s *Snapshot) end(of session, until time.Time) {
+	now := time.Now()
+	s.sweep(now)
+	if until.After(now) {
+		s.ended.Store(of, until)
+	}
 }
 
 // sweepInterval is the least time between two sweeps, so that most sessions that end do not wait for one.
