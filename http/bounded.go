@@ -1,7 +1,6 @@
 package http
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ const (
 // bound cuts what a problem repeats of its request. The fields that it names are the first ones in the order of their names.
 func (p *problem) bound() {
 	p.Detail = cut(p.Detail, maxDetail)
-	more := len(p.Errors) - maxNamedFields
 	names := slices.Sorted(maps.Keys(p.Errors))
 	bounded := make(map[string]string, min(len(names), maxNamedFields))
 	for _, name := range names[:min(len(names), maxNamedFields)] {
@@ -28,8 +26,8 @@ func (p *problem) bound() {
 	if p.Errors != nil {
 		p.Errors = bounded
 	}
-	if more > 0 {
-		p.Detail += fmt.Sprintf(", and %d more fields", more)
+	if len(names) > maxNamedFields {
+		p.Detail += ", and more fields"
 	}
 }
 

@@ -15,7 +15,7 @@ func TestAProblemIsSmallerThanWhatItIsAbout(t *testing.T) {
 	}
 	p := invalid(fields)
 	p.bound()
-	if len(p.Errors) != 100 || !strings.HasSuffix(p.Detail, ", and 24900 more fields") {
+	if len(p.Errors) != 100 || !strings.HasSuffix(p.Detail, ", and more fields") {
 		t.Errorf("it names %d fields: %s", len(p.Errors), p.Detail)
 	}
 	for name, text := range p.Errors {

@@ -10,7 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fit checks a body's members and their types against a schema: fitting is the body without what does not fit, and wrong says by field what that is.
+// MaxWrong is how many wrong fields Fit names: what is wrong beyond them takes no memory.
+const MaxWrong = 101
+
+// Fit checks a body's members and their types against a schema: fitting is the body without what does not fit, and wrong says by field what that is, of
+// MaxWrong fields at most.
 // The error is a FieldError if the whole body is of another type; any other error says that the JSON is malformed.
 func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byte, wrong map[string]string, err error) {
 	if err := checkText(body); err != nil {
@@ -139,7 +143,9 @@ func (f *fitter) write(token jsontext.Token) error {
 
 // note says what is wrong with the value that was read last.
 func (f *fitter) note(text string) {
-	f.wrong[field(f.in.StackPointer())] = text
+	if len(f.wrong) < MaxWrong {
+		f.wrong[field(f.in.StackPointer())] = text
+	}
 }
 
 // fits reports whether a schema takes values of a kind. One without a type takes any.

@@ -1,7 +1,9 @@
 package strictjson
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -92,6 +94,19 @@ func TestFit(t *testing.T) {
 		if fits, wrong, err := fit(body); err == nil {
 			t.Errorf("%s: %s fits, %v does not", body, fits, wrong)
 		}
+	}
+}
+
+func TestABodyWithManyWrongFieldsNamesTheFirst(t *testing.T) {
+	var body strings.Builder
+	body.WriteString(`{"rules":[]`)
+	for i := range 10_000 {
+		fmt.Fprintf(&body, `,"m%05d":1`, i)
+	}
+	body.WriteString("}")
+	fits, wrong, err := fitterOf[testRules]()(body.String())
+	if _, first := wrong["m00000"]; err != nil || fits != `{"rules":[]}`+"\n" || len(wrong) != MaxWrong || !first {
+		t.Errorf("%s fits, %d fields are named: %v", fits, len(wrong), err)
 	}
 }
 
