@@ -72,7 +72,7 @@ func TestREADMEsExamples(t *testing.T) {
 	if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	bash := exec.CommandContext(ctx, "bash", "-u", file)
 	bash.Env = p.Command(settings).Env
