@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 
 	"flagledger/events"
 )
@@ -27,7 +28,7 @@ func (w *Writer) countUpTo(ctx context.Context, things string, bound, margin int
 	defer cancel()
 	release, err = w.counts.enter(ctx, things)
 	if err != nil {
-		return n, nil, refuse(TooMany, "others are made at the same time, one after another so near the bound of %d, and this one's turn did not come in %v; it has not been made", bound, writeTimeout)
+		return n, nil, noTurn(1, fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound))
 	}
 	if err := w.awaitHead(ctx); err != nil {
 		release()

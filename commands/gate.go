@@ -22,6 +22,11 @@ func newGate(limit int) *gate { return &gate{limit: limit, keys: map[string]*slo
 
 // enter waits for a slot. Its error is that of ctx, which ended before.
 func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) {
+	return g.enterAside(ctx, key, nil)
+}
+
+// enterAside is enter, which calls pause, unless that is nil, before it waits, and resume once it has the slot. The error may be that of resume.
+func (g *gate) enterAside(ctx context.Context, key string, pause func() (resume func(context.Context) error)) (leave func(), err error) {
 	g.mu.Lock()
 	s := g.keys[key]
 	if s == nil {
@@ -37,14 +42,28 @@ func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) 
 			delete(g.keys, key)
 		}
 	}
+	leave = func() {
+		<-s.taken
+		forget()
+	}
+	resume := func(context.Context) error { return nil }
 	select {
 	case s.taken <- struct{}{}:
-		return func() {
-			<-s.taken
-			forget()
-		}, nil
+		return leave, nil
+	default:
+		if pause != nil {
+			resume = pause()
+		}
+	}
+	select {
+	case s.taken <- struct{}{}:
 	case <-ctx.Done():
 		forget()
 		return nil, ctx.Err()
 	}
+	if err := resume(ctx); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
 }

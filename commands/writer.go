@@ -79,6 +79,8 @@ type By struct {
 	CorrelationID string
 	Reason        string
 	Once          *Once // nil where the request is not repeated
+	// Pause, if set, is called before a command waits for others of its stream, and resume after that: what the request holds of the node is others' meanwhile.
+	Pause func() (resume func(context.Context) error)
 }
 
 // BySystem is what no person and no machine has asked for. part names what does it.
@@ -112,7 +114,7 @@ const writeTimeout = 5 * time.Second
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	leave, err := w.enterStream(ctx, cmd.stream())
+	leave, err := w.enterStream(ctx, by, cmd.stream())
 	if err != nil {
 		var s S
 		return s, Done{}, err
@@ -216,10 +218,10 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 }
 
 // enterStream waits for a command's turn on its stream. There one is carried out at a time, so that they do not lose races to each other.
-func (w *Writer) enterStream(ctx context.Context, stream string) (leave func(), err error) {
-	leave, err = w.streams.enter(ctx, stream)
+func (w *Writer) enterStream(ctx context.Context, by By, stream string) (leave func(), err error) {
+	leave, err = w.streams.enterAside(ctx, stream, by.Pause)
 	if err != nil {
-		return nil, refuse(TooMany, "other changes of the same resource are under way, and this one's turn did not come in %v; it has not been made", writeTimeout)
+		return nil, noTurn(1, "other changes of the same resource are under way")
 	}
 	return sync.OnceFunc(leave), nil
 }
@@ -231,7 +233,7 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 	}
 	leave, err = w.tenants.enter(ctx, tenant)
 	if err != nil {
-		return nil, refuse(TooMany, "%d changes of the tenant are made at once, and this one's turn did not come in %v; it has not been made", tenantCommands, writeTimeout)
+		return nil, noTurn(tenantCommands, fmt.Sprintf("%d changes of the tenant are made at once", tenantCommands))
 	}
 	return leave, nil
 }

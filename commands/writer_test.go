@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -88,7 +89,30 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("while another command is on the stream")
-	leave()
+	var order []string
+	waiting := make(chan struct{})
+	pausing := By{Pause: func() func(context.Context) error {
+		order = append(order, "pause")
+		close(waiting)
+		return func(context.Context) error {
+			order = append(order, "resume")
+			return errors.New("no turn")
+		}
+	}}
+	go func() {
+		<-waiting
+		leave()
+	}()
+	if _, _, err := Do(t.Context(), w, pausing, switchTo(true)); KindOf(err) != TooMany || fmt.Sprint(order) != "[pause resume]" || len(store.streams[stream]) != 1 {
+		t.Errorf("a request that has given its turn back: %v, %v", order, err)
+	}
+	pausing.Pause = func() func(context.Context) error {
+		t.Error("a command that need not wait pauses")
+		return nil
+	}
+	if _, _, err := Do(t.Context(), w, pausing, switchTo(false)); err != nil {
+		t.Error(err)
+	}
 	for range tenantCommands {
 		leave, err := w.tenants.enter(t.Context(), "t")
 		if err != nil {

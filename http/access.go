@@ -87,7 +87,7 @@ func by(ctx context.Context) commands.By {
 	if p.machine != nil {
 		actor = events.Actor{Kind: events.ClientActor, ID: p.machine.clientID}
 	}
-	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once}
+	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once, Pause: req.pauseChange()}
 }
 
 // bearer tells what the token of a request proves, or its ticket.

@@ -103,6 +103,7 @@ type API struct {
 	huma        huma.API
 	durations   *durations
 	openStreams prometheus.Gauge
+	streams     streamCounts
 	ending      chan struct{} // closed when a server of the interface shuts down
 	end         func()
 
@@ -116,7 +117,7 @@ func New(o Options) *API {
 	}
 	a := &API{
 		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), shares: newShares(cmp.Or(o.Reads, 2)), router: chi.NewMux(),
-		durations: newDurations(), unread: unread{by: map[string]int{}}, openStreams: newStreamGauge(), ending: make(chan struct{}),
+		durations: newDurations(), unread: unread{by: map[string]int{}}, openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
 	o.Metrics.MustRegister(a.durations, a.openStreams)

@@ -1,8 +1,8 @@
 package http
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"reflect"
 
@@ -35,7 +35,7 @@ func (a *API) receive(r *http.Request) error {
 		return newProblem(http.StatusBadRequest, commands.ErrUnreadableEvent.Error())
 	case err != nil:
 		if left := a.limiter.Peek(r); left.Exceeded {
-			return tooManyRequests(left)
+			return tooManyRequests(left, "")
 		}
 		return err
 	}
@@ -55,14 +55,18 @@ func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error
 	if !a.Billing.Configured() {
 		return event, newProblem(http.StatusServiceUnavailable, "payments are not configured")
 	}
-	payload, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxWebhook))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+	var payload bytes.Buffer
+	held, err := a.readBody(r, &principal{credential: nobody}, &payload)
+	if err != nil {
+		return event, err
+	}
+	if held != nil {
+		defer held.Leave()
+	}
+	if payload.Len() > maxWebhook {
 		return refused("the body is larger than 256 KiB")
 	}
-	if err != nil {
-		return refused(unreadBody)
-	}
-	event, err = a.Billing.ReadEvent(payload, signature)
+	event, err = a.Billing.ReadEvent(payload.Bytes(), signature)
 	if unavailable, ok := errors.AsType[*commands.Error](err); ok {
 		return event, newProblem(http.StatusServiceUnavailable, unavailable.Detail)
 	}

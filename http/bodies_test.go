@@ -103,6 +103,15 @@ func TestBodies(t *testing.T) {
 			me.Evaluate("k", padded(`{}`, limit+1)).Refused(400)
 			nodetest.Same(t, "keys", me.FlagKeys(""), []string{"fits", "k"})
 		},
+		"where no body is needed one may have 16 KiB, as forms": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", nil)
+			large := `{}` + strings.Repeat(" ", 16<<10-1)
+			me.Call("POST", nodetest.FlagPath("k", "/enable"), large).Refused(400)
+			me.Call("POST", nodetest.FlagPath("k", "/enable"), large, "Idempotency-Key", "a").Refused(400)
+			form := me.Call("POST", "/api/v1/oauth/token", "grant_type="+large, "Content-Type", "application/x-www-form-urlencoded").Want(400)
+			nodetest.Same(t, "what is wrong with the form", form.Object()["detail"], "the body is larger than 16 KiB")
+			me.Lenient().Call("POST", nodetest.FlagPath("k", "/enable"), large[:16<<10], "Idempotency-Key", "b").Want(200)
+		},
 		"a value of 64 KiB is kept, a larger one is 409": func(t *testing.T, me *nodetest.Client) {
 			value := func(size int) string { return `"` + strings.Repeat("x", size-2) + `"` }
 			me.Call("POST", flags, `{"key":"large","type":"string","defaultValue":`+value(1<<16)+`}`).Want(201)

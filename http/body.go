@@ -31,14 +31,24 @@ func holdBody(data []byte) *heldBody {
 // Close implements io.Closer.
 func (*heldBody) Close() error { return nil }
 
+// maxSmallBody is the largest body that is taken where none is needed, and of a form.
+const maxSmallBody = 16 << 10
+
 // wholeBody reads a body of at most 1 MiB, which can be read again afterwards. Its error is a problem.
-func wholeBody(r *http.Request) ([]byte, error) {
+func wholeBody(r *http.Request) ([]byte, error) { return bodyUpTo(r, maxBody-1, bodyTooLarge) }
+
+// smallBody is wholeBody for at most 16 KiB.
+func smallBody(r *http.Request) ([]byte, error) {
+	return bodyUpTo(r, maxSmallBody, "the body is larger than 16 KiB")
+}
+
+func bodyUpTo(r *http.Request, limit int64, tooLarge string) ([]byte, error) {
 	if held, ok := r.Body.(*heldBody); ok {
 		return held.data, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody-1))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, newProblem(http.StatusBadRequest, bodyTooLarge)
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
+		return nil, newProblem(http.StatusBadRequest, tooLarge)
 	}
 	if err != nil {
 		return nil, newProblem(http.StatusBadRequest, unreadBody)

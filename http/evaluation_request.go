@@ -3,7 +3,6 @@ package http
 import (
 	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"sync"
 
@@ -21,8 +20,7 @@ type evaluationRequest struct {
 
 	strictjson.Reader
 	body    bytes.Buffer
-	data    []byte // the whole of body
-	limit   io.LimitedReader
+	data    []byte         // the whole of body
 	members map[string]any // memory for the attributes
 
 	held *fair.Turn // of a large body; nil for others
@@ -39,24 +37,30 @@ var evaluationRequests = sync.Pool{New: func() any { return &evaluationRequest{m
 
 // readEvaluationBody reads a request's body, and waits for the tenant's turn where that is large. The caller decodes and releases it. Its error is a problem.
 func (a *API) readEvaluationBody(r *http.Request, p *principal) (*evaluationRequest, error) {
-	if !isLarge(r) {
-		return readEvaluationBody(r)
+	e := evaluationRequests.Get().(*evaluationRequest)
+	err := a.fill(e, r, p)
+	if err == nil && len(e.data) == 0 {
+		err = newProblem(http.StatusBadRequest, missingBody)
 	}
-	held, err := enter(r.Context(), a.shares.bodies, p)
+	if err == nil && e.held != nil {
+		err = a.begin(r.Context(), e, p)
+	}
 	if err != nil {
-		return nil, err
-	}
-	e, err := readEvaluationBody(r)
-	if err != nil {
-		held.Leave()
-		return nil, err
-	}
-	e.held = held
-	if err := a.begin(r.Context(), e, p); err != nil {
 		e.release()
 		return nil, err
 	}
 	return e, nil
+}
+
+// fill reads the bytes of a body.
+func (a *API) fill(e *evaluationRequest, r *http.Request, p *principal) (err error) {
+	if mayBeLarge(r) {
+		e.held, err = a.readBody(r, p, &e.body)
+	} else if _, unread := e.body.ReadFrom(r.Body); unread != nil {
+		err = newProblem(http.StatusBadRequest, unreadBody)
+	}
+	e.data = e.body.Bytes()
+	return err
 }
 
 // begin waits for the tenant's turn to do costly work for an evaluation. Its error is a problem.
@@ -64,7 +68,7 @@ func (a *API) begin(ctx context.Context, e *evaluationRequest, p *principal) (er
 	if e.work != nil {
 		return e.work.Resume(ctx)
 	}
-	if e.work, err = enter(ctx, a.shares.evaluations, p); err != nil {
+	if e.work, err = a.enter(ctx, a.shares.evaluations, p); err != nil {
 		return err
 	}
 	return a.limitUnread(ctx)
@@ -77,26 +81,6 @@ func (e *evaluationRequest) pause() {
 	}
 }
 
-func readEvaluationBody(r *http.Request) (*evaluationRequest, error) {
-	e := evaluationRequests.Get().(*evaluationRequest)
-	e.limit = io.LimitedReader{R: r.Body, N: maxBody}
-	_, err := e.body.ReadFrom(&e.limit)
-	e.data = e.body.Bytes()
-	var unread string
-	switch {
-	case err != nil:
-		unread = unreadBody
-	case len(e.data) == maxBody:
-		unread = bodyTooLarge
-	case len(e.data) == 0:
-		unread = missingBody
-	default:
-		return e, nil
-	}
-	e.release()
-	return nil, newProblem(http.StatusBadRequest, unread)
-}
-
 func (e *evaluationRequest) release() {
 	e.pause()
 	if e.held != nil {
@@ -107,7 +91,7 @@ func (e *evaluationRequest) release() {
 		return
 	}
 	clear(e.members)
-	e.Context, e.environment, e.flagKeys, e.data, e.limit.R = snapshot.Context{}, "", nil, nil, nil
+	e.Context, e.environment, e.flagKeys, e.data = snapshot.Context{}, "", nil, nil
 	e.body.Reset()
 	evaluationRequests.Put(e)
 }

@@ -67,6 +67,9 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	if c == nil {
 		return false
 	}
+	if _, err := smallBody(r); err != nil { // as those of all such requests are
+		return false
+	}
 	request, err := keyed(r, c, ctx.Param("tenantId"))
 	if err != nil {
 		return false

@@ -30,15 +30,19 @@ func (a *API) tenantBound(tenantID string) jobs.InvitationBound {
 	return jobs.OfTenant(tenantID, a.invitationsPerDay(plan))
 }
 
-// limitInvitations makes an invitation, unless as many were made today as a bound allows, or by the caller in all their tenants together as the best plan
-// among these does. One that is refused, or was made when the request was made before, does not count.
-func (a *API) limitInvitations(ctx context.Context, bound jobs.InvitationBound, invite func() (commands.Done, error)) (commands.Done, error) {
-	now, userID := a.Now(), principalOf(ctx).claims.UserID
-	perPerson := a.invitationsPerDay(a.bestPlan(userID))
-	if bound.Counted == jobs.ToPlatform {
-		perPerson = bound.PerDay
+// limitInvitations makes an invitation by a command, unless as many were made today as a bound allows, or to tenants by the caller in all of theirs together
+// as the best plan among these does. One that is refused, or was made when the request was made before, does not count.
+func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, bound jobs.InvitationBound, cmd commands.Command[S], invite func() (commands.Done, error)) (commands.Done, error) {
+	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, by(ctx), cmd); err != nil {
+		return commands.Done{}, err
+	} else if found {
+		return invite()
 	}
-	bounds := []jobs.InvitationBound{bound, jobs.OfPerson(userID, perPerson)}
+	now, userID := a.Now(), principalOf(ctx).claims.UserID
+	bounds := []jobs.InvitationBound{bound}
+	if bound.Counted != jobs.ToPlatform {
+		bounds = append(bounds, jobs.OfPerson(userID, a.invitationsPerDay(a.bestPlan(userID))))
+	}
 	reached, err := a.Invitations.Take(ctx, now, bounds...)
 	if err != nil {
 		return commands.Done{}, err
@@ -47,9 +51,7 @@ func (a *API) limitInvitations(ctx context.Context, bound jobs.InvitationBound, 
 		tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		left := limit.Spent(reached.PerDay, tomorrow.Sub(now))
 		left.Show(requestOf(ctx).answer)
-		p := tooManyRequests(left)
-		p.Detail = fmt.Sprintf("%d invitations were made today, as many as a day may have; the next day begins at %s", reached.PerDay, tomorrow.Format(time.RFC3339))
-		return commands.Done{}, p
+		return commands.Done{}, tooManyRequests(left, fmt.Sprintf("%d invitations were made today, as many as a day may have; the next day begins at %s", reached.PerDay, tomorrow.Format(time.RFC3339)))
 	}
 	done, err := invite()
 	_, refused := errors.AsType[*problem](err)

@@ -18,15 +18,16 @@ func TestInvitationsOfADay(t *testing.T) {
 	me := s.SignUp("me@example.com")
 	there := *me
 	there.Service = s.SecondNode()
-	add := func(who *nodetest.Client, i int) *nodetest.Answer {
-		return who.Call("POST", "/api/v1/tenants/"+who.Tenant+"/users", map[string]string{"email": fmt.Sprintf("person%d@example.com", i), "role": "viewer"})
+	add := func(who *nodetest.Client, i int, headers ...string) *nodetest.Answer {
+		return who.Call("POST", "/api/v1/tenants/"+who.Tenant+"/users", map[string]string{"email": fmt.Sprintf("person%d@example.com", i), "role": "viewer"}, headers...)
 	}
-	for i := range 25 {
+	for i := range 24 {
 		add(me, i).Want(201)
 		if i%10 == 0 {
 			add(me, i).Refused(409) // which does not count
 		}
 	}
+	add(me, 24, "Idempotency-Key", "last").Want(201)
 	refused := func(who *nodetest.Client) {
 		t.Helper()
 		a := add(who, 99).Refused(429)
@@ -37,8 +38,25 @@ func TestInvitationsOfADay(t *testing.T) {
 	refused(me)
 	refused(&there)
 	refused(me.NewTenant("another"))
+	forgetAnswers(s)
+	notReplayed(add(me, 24, "Idempotency-Key", "last").Want(201)) // it was made before, so that it does not count
 	if members := me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/users", nil).Want(200).List(); len(members) != 26 {
 		t.Errorf("the tenant has %d members, want 26", len(members))
 	}
 	add(s.SignUp("you@example.com"), 1).Want(201)
+}
+
+func TestInvitationsToThePlatformCountByThemselves(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}, InvitationsPerDay: 1}, nodetest.Log(t))
+	root := s.SignUp("root@example.com")
+	for _, email := range []string{"a@example.com", "b@example.com"} {
+		root.Call("POST", invitationsPath, map[string]string{"email": email, "role": "viewer"}).Want(201)
+	}
+	add := func(email string) *nodetest.Answer {
+		return root.Call("POST", "/api/v1/tenants/"+root.Tenant+"/users", map[string]string{"email": email, "role": "viewer"})
+	}
+	add("a@example.com").Want(201)
+	add("b@example.com").Refused(429)
 }

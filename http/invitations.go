@@ -104,8 +104,9 @@ func (a *API) addInvitations() {
 	resend.Description = "An address is mailed five invitations an hour at most."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
-		done, err := a.limitInvitations(ctx, platformBound, func() (done commands.Done, err error) {
-			_, done, err = do(ctx, a.Writer, commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)})
+		resend := commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)}
+		done, err := limitInvitations(ctx, a, platformBound, resend, func() (done commands.Done, err error) {
+			_, done, err = do(ctx, a.Writer, resend)
 			return done, err
 		})
 		if err != nil {
@@ -138,7 +139,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	}
 	create.Now = a.Now()
 	var invitation commands.Invitation
-	done, err := a.limitInvitations(ctx, platformBound, func() (done commands.Done, err error) {
+	done, err := limitInvitations(ctx, a, platformBound, create, func() (done commands.Done, err error) {
 		invitation, done, err = a.Inviter.ToPlatform(ctx, doer[commands.Invitation](a), create, email)
 		return done, err
 	})

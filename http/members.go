@@ -128,7 +128,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	}
 	var id string
 	var member commands.Member
-	done, err := a.limitInvitations(ctx, a.tenantBound(tenantID), func() (done commands.Done, err error) {
+	done, err := limitInvitations(ctx, a, a.tenantBound(tenantID), add, func() (done commands.Done, err error) {
 		id, member, done, err = a.Inviter.Member(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
 		return done, err
 	})

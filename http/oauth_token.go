@@ -106,7 +106,7 @@ func readForm(r *http.Request) (url.Values, error) {
 	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media), formType) {
 		return nil, newProblem(http.StatusUnsupportedMediaType, "the body must be of the type "+formType)
 	}
-	body, err := wholeBody(r)
+	body, err := smallBody(r)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 
 	"flagledger/commands"
@@ -55,7 +56,9 @@ func (a *API) addPage(path string, show func(*http.Request) (web.Page, error), s
 
 func writePage(w http.ResponseWriter, r *http.Request, page web.Page, err error) {
 	if err != nil {
-		pageOf(page, err).Write(w, problemOf(r.Context(), err).Status)
+		p := problemOf(r.Context(), err)
+		maps.Copy(w.Header(), p.headers)
+		pageOf(page, err).Write(w, p.Status)
 		return
 	}
 	page.Write(w, http.StatusOK)

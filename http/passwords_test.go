@@ -55,7 +55,7 @@ func postForm(s *nodetest.Service, link string, fields url.Values, want int) str
 		s.T.Errorf("%s: %q, %s", page.Call, policy, page.Body)
 	}
 	a := s.Anonymous().Call("POST", strings.TrimPrefix(link, s.URL), fields.Encode(), "Content-Type", "application/x-www-form-urlencoded").Want(want)
-	if a.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+	if a.Header.Get("Content-Type") != "text/html; charset=utf-8" || want == 429 && a.Header.Get("Retry-After") != a.Header.Get("RateLimit-Reset") {
 		s.T.Errorf("%s: %s", a.Call, a.Header)
 	}
 	return string(a.Body)

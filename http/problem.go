@@ -47,7 +47,8 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.", "the read models cannot be read at the moment"},
 }
 
-// newProblem makes a problem. Its type and instance are filled in when it is written.
+// newProblem makes a problem. Its type and instance are filled in when it is written. The detail of 429 says why the rate limit is exceeded, where it is not
+// that of requests.
 func newProblem(status int, detail string) *problem {
 	if _, ok := kinds[status]; !ok {
 		status = http.StatusInternalServerError
@@ -56,6 +57,11 @@ func newProblem(status int, detail string) *problem {
 	switch status {
 	case http.StatusUnauthorized:
 		p.headers.Set("WWW-Authenticate", "Bearer")
+	case http.StatusTooManyRequests: // which the interface words
+		if detail != "" {
+			detail = ": " + detail
+		}
+		p.Detail = "the rate limit is exceeded" + detail + "; try again later"
 	case http.StatusServiceUnavailable:
 		p.headers.Set("Retry-After", "1")
 	}
@@ -98,6 +104,9 @@ func problemOf(ctx context.Context, err error) *problem {
 		return p.identified(ctx)
 	}
 	if refusal, ok := errors.AsType[*commands.Error](err); ok {
+		if refusal.Kind == commands.TooMany && refusal.AtOnce > 0 {
+			return noTurn(ctx, refusal.AtOnce, refusal.Detail).identified(ctx)
+		}
 		if p := refused(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {
 				requestOf(ctx).log().Warn("unavailable", "err", err)
@@ -119,6 +128,10 @@ func problemOf(ctx context.Context, err error) *problem {
 	}
 	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
 		return invalid(map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"}).identified(ctx)
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		requestOf(ctx).log().Debug("the caller has gone", "err", err)
+		return newProblem(http.StatusServiceUnavailable, "the caller has gone").identified(ctx)
 	}
 	requestOf(ctx).log().Error("request failed", "err", err)
 	return newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example).identified(ctx)

@@ -27,7 +27,7 @@ func (a *API) limit(next http.Handler) http.Handler {
 		left := a.count(r, req)
 		left.Show(req.answer)
 		if left.Exceeded {
-			writeProblem(w, r, tooManyRequests(left))
+			writeProblem(w, r, tooManyRequests(left, ""))
 			return
 		}
 		if err := a.limitUnread(r.Context()); err != nil {
@@ -55,8 +55,10 @@ func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Ha
 	next.ServeHTTP(w, r)
 }
 
-func tooManyRequests(b limit.Budget) *problem {
-	p := newProblem(http.StatusTooManyRequests, "the rate limit is exceeded; try again later, in "+strconv.Itoa(b.Reset)+" s")
+// tooManyRequests refuses a call for a limit whose headers its answer shows. why is empty where it is the limit of requests.
+func tooManyRequests(b limit.Budget, why string) *problem {
+	p := newProblem(http.StatusTooManyRequests, why)
+	p.Detail += ", in " + strconv.Itoa(b.Reset) + " s"
 	p.headers.Set("Retry-After", strconv.Itoa(b.Reset))
 	return p
 }
@@ -161,7 +163,7 @@ func (a *API) limitGuesses(ctx context.Context, account string, try func() error
 	}
 	if left.Exceeded {
 		left.Show(requestOf(ctx).answer)
-		return tooManyRequests(left)
+		return tooManyRequests(left, "")
 	}
 	err = try()
 	refused, _ := errors.AsType[*problem](err)

@@ -225,7 +225,7 @@ func TestGuessing(t *testing.T) {
 func TestWhoIsRefusedElsewhereIsToldOneTimeToWait(t *testing.T) {
 	req := &request{answer: http.Header{"RateLimit-Reset": {"17"}}, serviceLog: slog.New(slog.DiscardHandler)}
 	ctx := context.WithValue(t.Context(), requestKey{}, req)
-	p := problemOf(ctx, &commands.Error{Kind: commands.TooMany, Detail: "the rate limit of Firebase is exceeded"})
+	p := problemOf(ctx, &commands.Error{Kind: commands.TooMany, Detail: "Firebase has seen too many attempts"})
 	if p.Status != 429 || p.headers.Get("Retry-After") != "17" {
 		t.Errorf("refused with %+v", p)
 	}

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"net/http"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"flagledger/http/fair"
+	"flagledger/events"
 )
 
 // register adds an operation for those that its access lets in, under its path and the old ones that legacyRoutes has of it.
@@ -43,7 +44,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 			if op.Method != http.MethodGet || need.who == anyone {
 				return handle(ctx, in)
 			}
-			turn, err := enter(ctx, a.shares.reads, principalOf(ctx))
+			turn, err := a.enter(ctx, a.shares.reads, principalOf(ctx))
 			if err != nil {
 				return nil, err
 			}
@@ -95,14 +96,12 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	ctx = huma.WithValue(ctx, principalKey{}, p)
-	if g.body != nil && isLarge(r) {
-		leave, err := g.readLarge(r, p)
-		if err != nil {
-			writeProblem(w, r, problemOf(r.Context(), err))
-			return
-		}
-		defer leave()
+	leave, err := g.admitBody(r, p)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
 	}
+	defer leave()
 	if bearsKey {
 		g.api.once(ctx, p, handle)
 		return
@@ -119,23 +118,41 @@ func (g *guard) limitWritten(ctx context.Context) error {
 	return g.api.limitWritten(ctx, p.tenant.ID())
 }
 
-// readLarge reads a large body into memory and waits until its tenant may make a change with one. Its error is a problem.
-func (g *guard) readLarge(r *http.Request, p *principal) (leave func(), err error) {
-	held, err := enter(r.Context(), g.api.shares.bodies, p)
+// admitBody reads a body that may be larger than the operation can use, or than all are let in with: one that the operation takes none of must be small, and
+// a large one for flags, whose facts are large too, waits for its turn. Its error is a problem.
+func (g *guard) admitBody(r *http.Request, p *principal) (leave func(), err error) {
+	leave = func() {}
+	switch {
+	case r.ContentLength == 0:
+		return leave, nil
+	case g.body == nil:
+		_, err = smallBody(r)
+		return leave, err
+	case !mayBeLarge(r):
+		return leave, nil
+	}
+	var body bytes.Buffer
+	held, err := g.api.readBody(r, p, &body)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = wholeBody(r); err == nil {
-		var turn *fair.Turn
-		if turn, err = enter(r.Context(), g.api.shares.changes, p); err == nil {
-			return func() {
-				turn.Leave()
-				held.Leave()
-			}, nil
-		}
+	r.Body = holdBody(body.Bytes())
+	switch {
+	case held == nil:
+		return leave, nil
+	case g.need.scope != events.FlagsWrite:
+		return held.Leave, nil
 	}
-	held.Leave()
-	return nil, err
+	turn, err := g.api.enter(r.Context(), g.api.shares.changes, p)
+	if err != nil {
+		held.Leave()
+		return nil, err
+	}
+	requestOf(r.Context()).change = turn
+	return func() {
+		turn.Leave()
+		held.Leave()
+	}, nil
 }
 
 func (g *guard) readBody(ctx huma.Context, next func(huma.Context)) {

@@ -49,6 +49,7 @@ type request struct {
 
 	unsigned bool              // a call of the webhook that is not known to be the payment provider's
 	turn     *fair.Turn        // of a read; nil for others
+	change   *fair.Turn        // of a change with a large body; nil for others
 	once     *commands.Once    // nil without an Idempotency-Key
 	wrong    map[string]string // what of the body does not fit its schema, by field
 }
@@ -66,6 +67,17 @@ func (req *request) Value(key any) any {
 		return req.route
 	default:
 		return req.Context.Value(key)
+	}
+}
+
+// pauseChange is how a command gives the turn of a large change to others while it waits for its stream; nil where there is none.
+func (req *request) pauseChange() func() (resume func(context.Context) error) {
+	if req.change == nil {
+		return nil
+	}
+	return func() func(context.Context) error {
+		req.change.Leave()
+		return req.change.Resume
 	}
 }
 

@@ -1,21 +1,25 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"runtime"
 	"time"
 
+	"flagledger/events"
 	"flagledger/http/fair"
+	"flagledger/http/limit"
+	"flagledger/projections/snapshot"
 )
 
 // shares are the queues that costly work waits in. Evaluations of one flag wait in none, unless comparing takes long.
 type shares struct {
 	evaluations *fair.Queue // evaluations of many flags and costly ones, and reading large bodies of evaluations
 	reads       *fair.Queue // reads of the database
-	changes     *fair.Queue // changes with large bodies, from reading these to the answer
-	bodies      *fair.Queue // large bodies in memory, from before they come in to the answer
+	changes     *fair.Queue // changes of flags with large bodies, from when these have come to the answer, but for waiting for the stream
+	bodies      *fair.Queue // large bodies in memory, from when more than largeBody of one has come to the answer
 }
 
 const (
@@ -23,8 +27,9 @@ const (
 	largeBody = 32 << 10
 	// patience is the longest that costly work waits to begin.
 	patience = 5 * time.Second
-	// nodeWaiting is how much work of all tenants waits in each queue at most.
-	nodeWaiting = 4000
+	// nodeWaiting is how much work of all tenants waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of each is in memory.
+	nodeWaiting   = 4000
+	bodiesWaiting = 1000
 )
 
 // newShares makes the queues of a node whose database takes so many reads at once.
@@ -35,28 +40,46 @@ func newShares(reads int) shares {
 		evaluations: fair.New(fair.Limits{Slots: cores, Each: half(cores), PerTenant: 1000, Waiting: nodeWaiting, Patience: patience}),
 		reads:       fair.New(fair.Limits{Slots: reads, Each: half(reads), PerTenant: 100, Waiting: nodeWaiting, Patience: patience}),
 		changes:     fair.New(fair.Limits{Slots: 2, Each: 1, PerTenant: 100, Waiting: nodeWaiting, Patience: patience, Rest: 3}),
-		bodies:      fair.New(fair.Limits{Slots: 128, Each: 8, PerTenant: 100, Waiting: nodeWaiting, Patience: patience}),
+		bodies:      fair.New(fair.Limits{Slots: 128, Each: 8, PerTenant: 100, Waiting: bodiesWaiting, Patience: patience}),
 	}
 }
 
-// enter waits in a queue for the turn of a principal's tenant, or of the person where the call is about no tenant. Its error is a problem.
-func enter(ctx context.Context, q *fair.Queue, p *principal) (*fair.Turn, error) {
-	whose := p.claims.UserID // empty for anyone
-	if p.tenant != nil {
-		whose = p.tenant.ID()
-	}
-	turn, err := q.Enter(ctx, whose)
+// enter waits in a queue for the turn of a principal. Its error is a problem.
+func (a *API) enter(ctx context.Context, q *fair.Queue, p *principal) (*fair.Turn, error) {
+	turn, err := q.Enter(ctx, a.sharer(ctx, p))
 	switch {
 	case err == nil:
 		return turn, nil
 	case errors.Is(err, fair.ErrTenantBusy):
-		busy := newProblem(http.StatusTooManyRequests, "too many costly requests of the tenant are under way, and this one's turn did not come; it has not been carried out")
-		busy.headers.Set("Retry-After", "1")
-		return nil, busy
+		return nil, noTurn(ctx, q.Each(), "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out")
 	default:
 		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way, and this one's turn did not come; it has not been carried out")
 	}
 }
 
-// isLarge reports whether the body of a request may be large.
-func isLarge(r *http.Request) bool { return r.ContentLength < 0 || r.ContentLength > largeBody }
+// noTurn refuses what did not get its turn, because as much of the caller's is under way as may be at once.
+func noTurn(ctx context.Context, atOnce int, why string) *problem {
+	left := limit.Spent(atOnce, time.Second)
+	left.Show(requestOf(ctx).answer)
+	return tooManyRequests(left, why)
+}
+
+// sharer is whom the work of a call counts for: its tenant, the person where it is about no tenant, or the client's network where anyone may make it.
+func (a *API) sharer(ctx context.Context, p *principal) string {
+	switch {
+	case p.tenant != nil:
+		return a.sharerOf(p.tenant)
+	case p.claims.UserID != "":
+		return p.claims.UserID
+	default:
+		return "network " + a.limiter.Network(requestOf(ctx).received).String()
+	}
+}
+
+// sharerOf is whom the work of a tenant counts for: whoever created it, if nobody pays for it, so that many such tenants give nobody many shares.
+func (a *API) sharerOf(tenant *snapshot.Tenant) string {
+	if plan := tenant.Plan(a.Now()); plan == events.FreePlan || plan == events.SandboxPlan {
+		return cmp.Or(tenant.Creator(), tenant.ID())
+	}
+	return tenant.ID()
+}

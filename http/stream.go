@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,6 +25,7 @@ var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment:
 // StreamLimits is what bounds streams of changes.
 type StreamLimits struct {
 	PerTenant int           // that a node keeps open
+	PerSharer int           // of all tenants that whoever created them has without paying
 	Life      time.Duration // of one whose token lives longer
 	Heartbeat time.Duration // the longest that one is silent
 	Write     time.Duration // the longest that a reader may keep a write waiting
@@ -31,7 +33,7 @@ type StreamLimits struct {
 
 // DefaultStreamLimits is the limits of streams where a service sets no others.
 func DefaultStreamLimits() StreamLimits {
-	return StreamLimits{PerTenant: 1000, Life: time.Hour, Heartbeat: 15 * time.Second, Write: 10 * time.Second}
+	return StreamLimits{PerTenant: 1000, PerSharer: 10_000, Life: time.Hour, Heartbeat: 15 * time.Second, Write: 10 * time.Second}
 }
 
 const (
@@ -65,6 +67,31 @@ func newStreamGauge() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "flagledger_streams", Help: "Streams of changes that this node has open."})
 }
 
+// streamCounts counts the streams that are open, by whom they count for.
+type streamCounts struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// take counts one more, unless so many are open.
+func (c *streamCounts) take(who string, most int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[who] >= most {
+		return false
+	}
+	c.of[who]++
+	return true
+}
+
+func (c *streamCounts) leave(who string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[who]--; c.of[who] == 0 {
+		delete(c.of, who)
+	}
+}
+
 // stream tells a client what changes in an environment for as long as it listens and may.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	p, err := a.admit(r, streamAccess, "")
@@ -83,10 +110,18 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
+	sharer := a.sharerOf(p.tenant)
+	if most := a.StreamLimits.PerSharer; !a.streams.take(sharer, most) {
+		h.Del("Cache-Control")
+		writeProblem(w, r, noTurn(r.Context(), most, fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most)))
+		return
+	}
+	defer a.streams.leave(sharer)
 	listener := a.Changes.Listen(p.tenant, p.environment.ID, a.StreamLimits.PerTenant)
 	if listener == nil {
 		h.Del("Cache-Control")
-		writeProblem(w, r, newProblem(http.StatusTooManyRequests, fmt.Sprintf("the tenant has %d streams open already", a.StreamLimits.PerTenant)))
+		most := a.StreamLimits.PerTenant
+		writeProblem(w, r, noTurn(r.Context(), most, fmt.Sprintf("the tenant has %d streams open already", most)))
 		return
 	}
 	defer listener.Close()
@@ -240,7 +275,7 @@ updated, its status, its variations, deleted) is told in all environments.
 whichever node, first hears of what it missed; if that is too long ago, or the id is not known, of a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + `.
 
 **Its end.** A silent stream sends a comment every 15 s. It ends when the token expires, after an hour at the latest, when the caller may no longer listen, when the client reads too slowly,
-and when the node stops: connect again. A tenant may have 1,000 streams open on each node.
+and when the node stops: connect again. A tenant may have 1,000 streams open on each node, and all tenants of one creator that nobody pays for 10,000.
 
 A machine needs the scope ` + "`flags:evaluate`" + `: who may evaluate flags may hear that they have changed.`
 

@@ -27,8 +27,10 @@ func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Servi
 
 func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
 	l := flagledgerhttp.DefaultStreamLimits()
-	if limits.PerTenant != 0 {
-		l.PerTenant = limits.PerTenant
+	for _, field := range []struct{ to, from *int }{{&l.PerTenant, &limits.PerTenant}, {&l.PerSharer, &limits.PerSharer}} {
+		if *field.from != 0 {
+			*field.to = *field.from
+		}
 	}
 	for _, field := range []struct{ to, from *time.Duration }{{&l.Life, &limits.Life}, {&l.Heartbeat, &limits.Heartbeat}, {&l.Write, &limits.Write}} {
 		if *field.from != 0 {
@@ -87,12 +89,17 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 }
 
 func TestATenantsStreamsAreLimited(t *testing.T) {
-	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2}).SignUp("me@example.com")
+	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2, PerSharer: 3}).SignUp("me@example.com")
 	first := listen(me)
 	listen(me, "X-Environment", "development")
 	saysWhenToRetry(me.Call("GET", streamPath, nil).Refused(429))
 	listen(me.NewTenant("other"))
 	nodetest.Same(t, "open streams", openStreams(me.Service), "3")
+	third := me.NewTenant("third")
+	saysWhenToRetry(third.Call("GET", streamPath, nil).Refused(429)) // one's tenants that cost nothing count together
+	saysWhenToRetry(third.Machine("flags:evaluate").Call("GET", streamPath, nil).Refused(429))
+	listen(me.Service.SignUp("you@example.com")).hangUp()
+	me.Service.Eventually("another's stream has ended", func() bool { return openStreams(me.Service) == "3" })
 	first.hangUp()
 	me.Service.Eventually("another may be opened", func() bool { return me.Call("HEAD", streamPath, nil).Status == 200 && openStreams(me.Service) == "2" })
 	listen(me)

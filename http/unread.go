@@ -62,7 +62,7 @@ func (a *API) limitUnread(ctx context.Context) error {
 	if a.unread.admits(func() string { return a.callerOf(req) }) {
 		return nil
 	}
-	p := newProblem(http.StatusTooManyRequests, "the rate limit is exceeded: too many answers wait until you read them; try again later")
+	p := newProblem(http.StatusTooManyRequests, "too many answers wait until you read them")
 	p.headers.Set("Retry-After", "1")
 	req.answer["RateLimit-Remaining"], req.answer["RateLimit-Reset"] = []string{"0"}, []string{"1"}
 	return p

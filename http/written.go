@@ -22,8 +22,6 @@ func (a *API) limitWritten(ctx context.Context, tenantID string) error {
 	tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	left := limit.Spent(bound, tomorrow.Sub(now))
 	left.Show(requestOf(ctx).answer)
-	p := tooManyRequests(left)
-	p.Detail = fmt.Sprintf("the rate limit is exceeded: the changes of the tenant took %d bytes today, as many as a day may take, and only flags can still be switched and deleted, "+
-		"without an Idempotency-Key; the next day begins at %s; try again later", bound, tomorrow.Format(time.RFC3339))
-	return p
+	return tooManyRequests(left, fmt.Sprintf("the changes of the tenant took %d bytes today, as many as a day may take, and only flags can still be switched and deleted, "+
+		"without an Idempotency-Key; the next day begins at %s", bound, tomorrow.Format(time.RFC3339)))
 }

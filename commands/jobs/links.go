@@ -61,9 +61,9 @@ func (l *Links) ResendVerification(ctx context.Context, userID, cause string) er
 		case err != nil:
 			return err
 		case lately:
-			return &commands.Error{Kind: commands.TooMany, Detail: "a link was asked for within the last minute; try again later"}
+			return &commands.Error{Kind: commands.TooMany, Detail: "a link was asked for within the last minute"}
 		case asked >= maxVerifications:
-			return &commands.Error{Kind: commands.TooMany, Detail: fmt.Sprintf("%d links were asked for within a day, the most that are mailed; try again later", asked)}
+			return &commands.Error{Kind: commands.TooMany, Detail: fmt.Sprintf("%d links were asked for within a day, the most that are mailed", asked)}
 		}
 		return l.VerifyTx(ctx, tx, userID, cause)
 	}))

@@ -55,10 +55,13 @@ func New(limits Limits) *Queue {
 	return &Queue{limits: limits, free: limits.Slots, tenants: map[string]*tenant{}}
 }
 
+// Each is how much work of a tenant goes on at once.
+func (q *Queue) Each() int { return q.limits.Each }
+
 var (
-	// ErrTenantBusy says that so much work of the tenant waits or goes on that this one's turn does not come.
+	// ErrTenantBusy says that the tenant has all that it may have of slots, or of places among those that wait.
 	ErrTenantBusy = errors.New("too much of the tenant's work is under way")
-	// ErrNodeBusy says that so much work of all tenants waits.
+	// ErrNodeBusy says that the work of others is in the way.
 	ErrNodeBusy = errors.New("too much work is under way")
 )
 
@@ -134,8 +137,8 @@ func (t *Turn) rest() {
 	})
 }
 
-// giveWay gives the slot back if another tenant that has used less waits for one.
-func (t *Turn) giveWay() bool {
+// GiveWay gives the slot back if another tenant that has used less waits for one. It reports whether it did.
+func (t *Turn) GiveWay() bool {
 	q := t.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -181,7 +184,7 @@ func (t *Turn) Pace(ctx context.Context) error {
 	if now.Sub(t.gave) < breath {
 		return nil
 	}
-	if now.Sub(t.since) >= quantum && t.queue.waiting.Load() > 0 && t.giveWay() {
+	if now.Sub(t.since) >= quantum && t.queue.waiting.Load() > 0 && t.GiveWay() {
 		if err := t.Resume(ctx); err != nil {
 			return err
 		}
@@ -284,7 +287,7 @@ func (t *Turn) giveUp(w *waiter) (busy error) {
 	}
 	t.drop(w)
 	busy = ErrNodeBusy
-	if len(t.tenant.held)+len(t.tenant.waiting) > 0 {
+	if len(t.tenant.held) >= t.queue.limits.Each || t.tenant.resting {
 		busy = ErrTenantBusy
 	}
 	t.queue.sweep()

@@ -157,6 +157,24 @@ func TestBoundsOfTheQueue(t *testing.T) {
 	})
 }
 
+func TestWhoHasNothingUnderWayIsNotToBlame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 1, Each: 1, PerTenant: 10, Waiting: 10, Patience: time.Second})
+		if _, err := q.Enter(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if _, err := q.Enter(t.Context(), "b"); !errors.Is(err, ErrNodeBusy) {
+					t.Errorf("one of three that wait is answered %v", err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
 func TestWorkThatGivesItsSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Limits{Slots: 1, Each: 1, PerTenant: 3, Waiting: 5, Patience: time.Hour})

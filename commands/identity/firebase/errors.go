@@ -89,7 +89,7 @@ func refusal(err error, when doing) error {
 		}
 		return unauthenticated("the session has ended")
 	case "TOO_MANY_ATTEMPTS_TRY_LATER", "RESET_PASSWORD_EXCEED_LIMIT", "QUOTA_EXCEEDED":
-		return &commands.Error{Kind: commands.TooMany, Detail: "the rate limit of Firebase is exceeded; try again later"}
+		return &commands.Error{Kind: commands.TooMany, Detail: "Firebase has seen too many attempts"}
 	case "OPERATION_NOT_ALLOWED", "PASSWORD_LOGIN_DISABLED", "ADMIN_ONLY_OPERATION", "CONFIGURATION_NOT_FOUND":
 		return &commands.Error{Kind: commands.Unavailable, Detail: "not configured: the Firebase project does not take passwords", Err: secretless(err)}
 	}

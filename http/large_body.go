@@ -1,0 +1,63 @@
+package http
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"flagledger/http/fair"
+)
+
+// pieceTimeout is the longest that each further largeBody bytes of a large body may take. A body that has held its place for longer makes way for others.
+const pieceTimeout = 3 * time.Second
+
+// mayBeLarge reports whether the body of a request may be larger than largeBody.
+func mayBeLarge(r *http.Request) bool { return r.ContentLength < 0 || r.ContentLength > largeBody }
+
+// readBody reads a body of at most 1 MiB. Where more than largeBody of it has come, it waits for the caller's turn to hold a large body in memory, which it
+// returns; nil for others. Until then a sender holds nothing that others need, and from then on it must not be slow. Its error is a problem.
+func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (held *fair.Turn, err error) {
+	into.Grow(largeBody + 1 + bytes.MinRead)
+	if _, err := into.ReadFrom(&io.LimitedReader{R: r.Body, N: largeBody + 1}); err != nil {
+		return nil, newProblem(http.StatusBadRequest, unreadBody)
+	}
+	if into.Len() <= largeBody {
+		return nil, nil
+	}
+	if held, err = a.enter(r.Context(), a.shares.bodies, p); err != nil {
+		return nil, err
+	}
+	if err := readRest(r, into, held); err != nil {
+		held.Leave()
+		return nil, err
+	}
+	return held, nil
+}
+
+// readRest reads what is left of a large body.
+func readRest(r *http.Request, into *bytes.Buffer, held *fair.Turn) error {
+	control, began := http.NewResponseController(&requestOf(r.Context()).writer), time.Now()
+	for {
+		now := time.Now()
+		end := now.Add(pieceTimeout)
+		if last := began.Add(readTimeout); end.After(last) {
+			end = last
+		}
+		_ = control.SetReadDeadline(end) // the server lifts it at the end of the body
+		_, err := io.CopyN(into, r.Body, int64(min(largeBody, maxBody-into.Len())))
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !time.Now().Before(end):
+			return newProblem(http.StatusBadRequest, "the body comes too slowly: each further 32 KiB must come within 3 s")
+		case err != nil:
+			return newProblem(http.StatusBadRequest, unreadBody)
+		case into.Len() == maxBody:
+			return newProblem(http.StatusBadRequest, bodyTooLarge)
+		case time.Since(began) > pieceTimeout && held.GiveWay():
+			return newProblem(http.StatusServiceUnavailable, "the body came slowly while other large ones waited; it has not been carried out")
+		}
+	}
+}

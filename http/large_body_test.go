@@ -1,0 +1,99 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/commands"
+	"flagledger/http/fair"
+)
+
+// dribble is a body of which a piece comes every so often, and never the end.
+type dribble struct{ every time.Duration }
+
+func (d dribble) Read(b []byte) (int, error) {
+	time.Sleep(d.every)
+	return copy(b, make([]byte, 1000)), nil
+}
+
+func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &API{shares: shares{bodies: fair.New(fair.Limits{Slots: 1, Each: 1, PerTenant: 10, Waiting: 10, Patience: time.Minute})}}
+		read := func(who string, body io.Reader) (*fair.Turn, error) {
+			r := httptest.NewRequest(http.MethodPost, "/", body)
+			p := &principal{credential: &credential{claims: commands.Claims{UserID: who}}}
+			return a.readBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, &request{})), p, &bytes.Buffer{})
+		}
+		refused := func(err error, status int) {
+			t.Helper()
+			if p, _ := errors.AsType[*problem](err); p == nil || p.Status != status {
+				t.Errorf("refused with %v, want %d", err, status)
+			}
+		}
+		alone := make(chan error)
+		go func() {
+			_, err := read("slow", dribble{20 * time.Millisecond})
+			alone <- err
+		}()
+		refused(<-alone, http.StatusBadRequest) // which is larger than 1 MiB at its end, and nobody waits
+
+		slow := make(chan error)
+		go func() {
+			_, err := read("slow", dribble{20 * time.Millisecond})
+			slow <- err
+		}()
+		time.Sleep(time.Second)
+		began := time.Now()
+		turn, err := read("other", bytes.NewReader(make([]byte, 100_000)))
+		if took := time.Since(began); err != nil || took > pieceTimeout {
+			t.Errorf("another waits %v and is answered %v", took, err)
+		}
+		turn.Leave()
+		refused(<-slow, http.StatusServiceUnavailable)
+	})
+}
+
+func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
+	a := &API{shares: shares{
+		bodies:  fair.New(fair.Limits{Slots: 10, Each: 10, PerTenant: 10, Waiting: 10, Patience: time.Millisecond}),
+		changes: fair.New(fair.Limits{Slots: 1, Each: 1, PerTenant: 10, Waiting: 10, Patience: time.Millisecond}),
+	}}
+	admit := func(who string, need access) (*request, error) {
+		req := &request{answer: http.Header{}}
+		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(make([]byte, 40_000)))
+		g := &guard{api: a, need: need, body: &huma.Schema{}}
+		_, err := g.admitBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, req)), &principal{credential: &credential{claims: commands.Claims{UserID: who}}})
+		return req, err
+	}
+	mine, err := admit("me", changeFlags)
+	if err != nil || mine.change == nil {
+		t.Fatalf("it has no turn: %v", err)
+	}
+	if _, err := admit("other", access{who: admin}); err != nil {
+		t.Errorf("a call that changes no flag waits: %v", err)
+	}
+	if _, err := admit("other", changeFlags); err == nil {
+		t.Error("two have the only turn")
+	}
+	resume := mine.pauseChange()()
+	other, err := admit("other", changeFlags)
+	if err != nil {
+		t.Fatalf("another is refused while the first waits: %v", err)
+	}
+	other.change.Leave()
+	if err := resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admit("other", changeFlags); err == nil {
+		t.Error("two have the only turn")
+	}
+}

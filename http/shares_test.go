@@ -1,0 +1,63 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/http/fair"
+)
+
+func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
+	a := &API{}
+	q := fair.New(fair.Limits{Slots: 2, Each: 2, PerTenant: 1, Waiting: 10, Patience: time.Millisecond})
+	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
+	refused := func(from func(context.Context) error, detail, limit string) {
+		t.Helper()
+		req := &request{answer: http.Header{"RateLimit-Remaining": {"99"}, "RateLimit-Reset": {"60"}}, serviceLog: slog.New(slog.DiscardHandler)}
+		ctx := context.WithValue(t.Context(), requestKey{}, req)
+		got := problemOf(ctx, from(ctx))
+		if got.Status != 429 || got.Detail != "the rate limit is exceeded: "+detail+"; try again later, in 1 s" || got.headers.Get("Retry-After") != "1" {
+			t.Errorf("refused with %d %s %v", got.Status, got.Detail, got.headers)
+		}
+		if shown := fmt.Sprint(req.answer); shown != "map[RateLimit-Limit:["+limit+"] RateLimit-Remaining:[0] RateLimit-Reset:[1]]" {
+			t.Errorf("the answer shows %s", shown)
+		}
+	}
+	for range 2 {
+		if _, err := a.enter(t.Context(), q, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(func(ctx context.Context) error {
+		_, err := a.enter(ctx, q, p)
+		return err
+	}, "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out", "2")
+	refused(func(context.Context) error {
+		return &commands.Error{Kind: commands.TooMany, Detail: "8 are made at once", AtOnce: 8}
+	}, "8 are made at once", "8")
+
+	other := &principal{credential: &credential{claims: commands.Claims{UserID: "other"}}}
+	if p, _ := errors.AsType[*problem](func() error { _, err := a.enter(t.Context(), q, other); return err }()); p == nil || p.Status != http.StatusServiceUnavailable {
+		t.Errorf("another, who has nothing under way, is refused with %v", p)
+	}
+}
+
+func TestACallerWhoGoesIsNoFaultOfTheService(t *testing.T) {
+	var log bytes.Buffer
+	gone, goAway := context.WithCancel(t.Context())
+	ctx := context.WithValue(gone, requestKey{}, &request{serviceLog: slog.New(slog.NewTextHandler(&log, nil))})
+	goAway()
+	for want, err := range map[int]error{http.StatusServiceUnavailable: fmt.Errorf("waiting: %w", context.Canceled), http.StatusInternalServerError: errors.New("a fault")} {
+		log.Reset()
+		if p := problemOf(ctx, err); p.Status != want || (log.Len() > 0) != (want == http.StatusInternalServerError) {
+			t.Errorf("%v is answered with %d and logged as %s", err, p.Status, &log)
+		}
+	}
+}
