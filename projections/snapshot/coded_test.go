@@ -148,6 +148,15 @@ func drawLog(t *rapid.T) (log []events.Recorded) {
 		flags = append(flags, list)
 	}
 	revisions := map[string]events.Revision{}
+	add := func(e events.Recorded) {
+		revisions[e.Stream]++
+		e.Revision, e.Time = revisions[e.Stream], time.Date(2026, 1, 1, 0, 0, len(log), 0, time.UTC)
+		e.Position = events.Position{Commit: uint64(len(log) + 1), Prepare: uint64(len(log) + 1)}
+		log = append(log, e)
+	}
+	for _, id := range []string{"t", "t2"} {
+		add(recorded(events.TenantStream(id), 1, events.TenantCreated{ID: id, Plan: events.FreePlan}))
+	}
 	for len(flags[0])+len(flags[1]) > 0 {
 		var e events.Recorded
 		if of := rapid.IntRange(0, 3).Draw(t, "of"); of < 2 && len(flags[of]) > 0 {
@@ -155,10 +164,7 @@ func drawLog(t *rapid.T) (log []events.Recorded) {
 		} else {
 			e.Stream, e.Fact = drawChange(t)
 		}
-		revisions[e.Stream]++
-		e.Revision, e.Time = revisions[e.Stream], time.Date(2026, 1, 1, 0, 0, len(log), 0, time.UTC)
-		e.Position = events.Position{Commit: uint64(len(log) + 1), Prepare: uint64(len(log) + 1)}
-		log = append(log, e)
+		add(e)
 	}
 	return log
 }
