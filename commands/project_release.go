@@ -41,7 +41,7 @@ func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, ke
 type LeaveProject struct{ FlagRef }
 
 func (c LeaveProject) decide(f Flag) ([]events.Fact, error) {
-	if c.admit(f) != nil {
+	if !f.Exists || f.ProjectID != c.ProjectID {
 		return nil, nil
 	}
 	return []events.Fact{events.FlagUpdated{ProjectID: &events.Change[string]{From: f.ProjectID}}}, nil

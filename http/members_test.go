@@ -121,7 +121,7 @@ func TestMembers(t *testing.T) {
 			nodetest.Same(t, "their tenants", len(dev.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 1)
 			nodetest.Same(t, "who made the flag", me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["userId"], dev.UserID)
 		},
-		"every member may leave, and remove nobody else": func(t *testing.T, me *nodetest.Client) {
+		"every member may leave, and remove nobody else": func(_ *testing.T, me *nodetest.Client) {
 			for _, role := range []events.Role{events.ViewerRole, events.DeveloperRole} {
 				member := me.Join(role)
 				member.Call("DELETE", usersPath(me, me.UserID), nil).Refused(403)

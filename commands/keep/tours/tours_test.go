@@ -80,7 +80,7 @@ func TestToursThatOthersSetTakeNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := pool.Exec(t.Context(), `insert into keep.product_tours (user_id, tour_key, created_at, updated_at, own)
-		select $1, 'other' || i, now(), now(), false from generate_series(1, $2) i`, me, maxTours); err != nil {
+		select $1, 'other' || i, $3, $3, false from generate_series(1, $2) i`, me, maxTours, now); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tours.Set(t.Context(), me, "more", nil, false, now); commands.KindOf(err) != commands.Conflict {
