@@ -209,7 +209,11 @@ func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 		if held := heap() - before; held > 90<<20 {
 			t.Errorf("%s: 100 readers hold %d MB", path, held>>20)
 		}
-		refused := me.Call("GET", path, nil)
+		var refused *nodetest.Answer
+		s.Eventually("a further one is refused", func() bool {
+			refused = me.Call("GET", path, nil)
+			return refused.Status != 200
+		})
 		refused.Refused(429)
 		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
 		other.Evaluate("k", `{"targetingKey":"u"}`).Want(200)

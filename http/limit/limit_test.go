@@ -209,10 +209,10 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const account = "person me@example.com"
 		l := New(Limits{}, nil, time.Now)
-		fresh := 0
+		var fresh atomic.Int64
 		network := func() netip.Addr { // a /64 of the same /48
-			fresh++
-			return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 1, byte(fresh >> 8), byte(fresh)})
+			n := fresh.Add(1)
+			return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 1, byte(n >> 8), byte(n)})
 		}
 		own := netip.MustParseAddr("192.0.2.1")
 		right(t, l, account, own)
@@ -223,12 +223,12 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 		}
 		flooding, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		flooded := 0
+		var flooded atomic.Int64
 		all.Go(func() {
 			for flooding.Err() == nil { // 30 a second
 				all.Go(func() {
 					if in, _, _ := guess(t, l, account, network()); in {
-						flooded++
+						flooded.Add(1)
 					}
 				})
 				time.Sleep(time.Second / 30)
@@ -242,8 +242,8 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 		}
 		stop()
 		all.Wait()
-		if most := (tries + 1) * roundDrawn; flooded > most {
-			t.Errorf("%d guesses of the flood are let in, want %d at most", flooded, most)
+		if most := (tries + 1) * roundDrawn; int(flooded.Load()) > most {
+			t.Errorf("%d guesses of the flood are let in, want %d at most", flooded.Load(), most)
 		}
 		for range 100 {
 			right(t, l, account, own)
@@ -271,19 +271,19 @@ func TestEverybodyIsDrawnSomeTime(t *testing.T) {
 			drawn := make([]int, attempts)
 			for range 400 {
 				var all sync.WaitGroup
-				most := 0
+				var most atomic.Int64
 				for i := range attempts {
 					all.Go(func() {
 						if in, _ := rs.wait(t.Context(), [32]byte{}); in {
 							drawn[i]++
-							most++
+							most.Add(1)
 						}
 					})
 					synctest.Wait()
 				}
 				all.Wait()
-				if most != min(attempts, roundDrawn) {
-					t.Fatalf("of %d, %d are drawn", attempts, most)
+				if int(most.Load()) != min(attempts, roundDrawn) {
+					t.Fatalf("of %d, %d are drawn", attempts, most.Load())
 				}
 			}
 			if slices.Contains(drawn, 0) {

@@ -85,7 +85,11 @@ func FreeAddress(t testing.TB) string {
 // Command prepares a run of the binary. settings are of the form NAME=value and come before the program's own.
 func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 	c := exec.Command(p.Binary, arguments...)
-	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "FLAGLEDGER_") }),
+	// A test of Firebase in the same process sets where its emulator is.
+	foreign := func(s string) bool {
+		return strings.HasPrefix(s, "FLAGLEDGER_") || strings.HasPrefix(s, "FIREBASE_")
+	}
+	c.Env = append(slices.DeleteFunc(os.Environ(), foreign),
 		"FLAGLEDGER_DATA="+p.Dir, "FLAGLEDGER_ADDR="+p.Addr, "FLAGLEDGER_SECRET="+Secret, "FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000", "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
 	c.Env = append(c.Env, settings...) // of two of one name, the last one counts
 	return c
