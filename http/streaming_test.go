@@ -209,16 +209,23 @@ func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 		if held := heap() - before; held > 90<<20 {
 			t.Errorf("%s: 100 readers hold %d MB", path, held>>20)
 		}
+		// On a busy machine some of the readers were refused as too many at once, so that fewer stall.
+		releases := []func(){release}
 		var refused *nodetest.Answer
 		s.Eventually("a further one is refused", func() bool {
 			refused = me.Call("GET", path, nil)
+			if refused.Status == 200 {
+				releases = append(releases, stalled(me, 10, [3]string{"GET", path}))
+			}
 			return refused.Status != 200
 		})
 		refused.Refused(429)
 		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
 		other.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
 		nodetest.Same(t, "the flags of another", other.FlagKeys(""), []string{"k"})
-		release()
+		for _, release := range releases {
+			release()
+		}
 		me.Call("GET", path, nil).Want(200)
 	}
 }
