@@ -45,10 +45,11 @@ func readRest(r *http.Request, into *bytes.Buffer, held *fair.Turn) error {
 		if last := began.Add(readTimeout); end.After(last) {
 			end = last
 		}
-		_ = control.SetReadDeadline(end) // the server lifts it at the end of the body
+		_ = control.SetReadDeadline(end)
 		_, err := io.CopyN(into, r.Body, int64(min(largeBody, maxBody-into.Len())))
 		switch {
 		case errors.Is(err, io.EOF):
+			_ = control.SetReadDeadline(time.Time{}) // the body may have ended with the piece before, when the server lifted that one's
 			return nil
 		case err != nil && !time.Now().Before(end):
 			return newProblem(http.StatusBadRequest, "the body comes too slowly: each further 32 KiB must come within 3 s")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -95,5 +96,40 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 	}
 	if _, err := admit("other", changeFlags); err == nil {
 		t.Error("two have the only turn")
+	}
+}
+
+// deadlines keeps the last read deadline.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	last time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.last = t
+	return nil
+}
+
+// The server lifts a deadline when a body ends. Where that is with a whole piece, the next piece must leave none behind: it would cancel the call 3 s later.
+func TestNoDeadlineOutlivesABody(t *testing.T) {
+	for _, size := range []int{largeBody + 1, largeBody + 2, 2*largeBody + 1} {
+		connection := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest(http.MethodPost, "/", iotest.DataErrReader(bytes.NewReader(make([]byte, size))))
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{received: r, writer: answerWriter{ResponseWriter: connection}}))
+		var body bytes.Buffer
+		if _, err := io.CopyN(&body, r.Body, largeBody+1); err != nil {
+			t.Fatal(err)
+		}
+		held, err := fair.New(fair.Limits{Slots: 1, Each: 1, PerTenant: 1, Waiting: 1, Patience: time.Minute}).Enter(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := readRest(r, &body, held); err != nil || body.Len() != size {
+			t.Errorf("of %d bytes %d are read: %v", size, body.Len(), err)
+		}
+		if !connection.last.IsZero() {
+			t.Errorf("%d bytes leave a deadline behind: %v", size, connection.last)
+		}
+		held.Leave()
 	}
 }
