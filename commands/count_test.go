@@ -89,3 +89,22 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 		t.Error("turns are remembered")
 	}
 }
+
+type noTenantsCreated struct{}
+
+func (noTenantsCreated) CountCreated(context.Context, string) (int, error) { return 0, nil }
+
+// Somebody may ask for many tenants at once, and has none shown yet.
+func TestTenantsAreCountedByTurnsFromTheFirst(t *testing.T) {
+	_, w := newMemory()
+	_, release, err := CountCreated(t.Context(), w, noTenantsCreated{}, "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := CountCreated(impatient, w, noTenantsCreated{}, "u"); KindOf(err) != TooMany {
+		t.Errorf("a second is counted during the turn of the first: %v", err)
+	}
+	release()
+}

@@ -26,10 +26,10 @@ type CreatedTenants interface {
 	CountCreated(ctx context.Context, userID string) (int, error)
 }
 
-// CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated.
+// CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated: exactly from the first, as many may be made at once.
 func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (n int, release func(), err error) {
 	var failed error
-	n, release, err = w.Count(ctx, "tenants of "+userID, MaxCreated, func() (n int) {
+	n, release, err = w.countUpTo(ctx, "tenants of "+userID, MaxCreated, MaxCreated, func() (n int) {
 		n, failed = tenants.CountCreated(ctx, userID)
 		return n
 	})
