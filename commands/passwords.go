@@ -22,7 +22,8 @@ type PasswordChange struct {
 	// Ends are the sessions that end with the old password: all, or all but the one that changes it. One that begins with the old password before
 	// Set is among them, or is told of by the provider later.
 	Ends EndSessions
-	// FirstVerifies says that setting it verifies the address, which was not verified before.
+	// FirstVerifies says that setting it verifies the address, which was never verified before. A provider that cannot know leaves it false: Firebase forgets
+	// that an address was verified when somebody changes to another.
 	FirstVerifies bool
 	// Set sets the password and ends the refresh tokens of those sessions, or sets nothing: Unavailable says that it came too late or that another
 	// change was prepared since, Invalid that the provider finds the password too weak.

@@ -280,7 +280,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	if user.Disabled {
 		return commands.PasswordChange{}, accountDisabled()
 	}
-	return commands.PasswordChange{Ends: p.ends(user.UID, ""), FirstVerifies: !user.EmailVerified, Set: func(ctx context.Context) error {
+	return commands.PasswordChange{Ends: p.ends(user.UID, ""), Set: func(ctx context.Context) error {
 		return p.setByLink(ctx, token, password)
 	}}, nil
 }

@@ -20,6 +20,8 @@ type Subject struct {
 	Token func(t testing.TB, email string, verify bool, last string) string
 	// Later passes until the next second: sessions tell their beginning in whole ones.
 	Later func(t testing.TB)
+	// KnowsFirst tells that the provider knows whether an address was ever verified before.
+	KnowsFirst bool
 }
 
 // refresh is for sessions that nothing speaks against.

@@ -366,7 +366,7 @@ func TestAskingForALinkDoesTheSameForEachAddress(t *testing.T) {
 func TestConformance(t *testing.T) {
 	m := withMail(t, false)
 	identitytest.Run(t, identitytest.Subject{
-		Identity: m,
+		Identity: m, KnowsFirst: true,
 		Token: func(t testing.TB, email string, verify bool, _ string) string {
 			t.Helper()
 			page := map[bool]string{true: "/verify-email", false: "/reset-password"}[verify]
