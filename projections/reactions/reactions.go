@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/events"
 )
@@ -297,10 +298,13 @@ func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, err
 			continue
 		}
 		found, err := f.ProjectExists(ctx, release.ProjectID)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil || commands.KindOf(err) == commands.Unavailable:
 			return nil, err
+		case err != nil: // the job finds out, and fails alone
+			f.log.Error("it is not known whether a project exists", "project", release.ProjectID, "err", err)
 		}
-		exists[release.ProjectID] = found
+		exists[release.ProjectID] = found && err == nil
 	}
 	return slices.DeleteFunc(list, func(job jobs.Job) bool {
 		release, ok := job.(jobs.ProjectRelease)
