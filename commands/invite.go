@@ -55,12 +55,12 @@ func (i *Inviter) Member(ctx context.Context, do Doer[Tenant], add AddMember, em
 
 // RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails, the address is dropped when its
 // owner signs in, or the tenant is deleted.
-func (i *Inviter) RemoveMember(ctx context.Context, do Doer[Tenant], remove RemoveMember) (Done, error) {
+func (i *Inviter) RemoveMember(ctx context.Context, do Doer[Tenant], remove Command[Tenant], userID string) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err != nil {
 		return done, err
 	}
-	return done, i.Directory.Forget(ctx, remove.UserID)
+	return done, i.Directory.Forget(ctx, userID)
 }
 
 // ToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an invitation is never without it; without the

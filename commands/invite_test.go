@@ -93,7 +93,7 @@ func TestInvitingAMember(t *testing.T) {
 
 		*w.steps = steps{failing: 2} // the address cannot be forgotten
 		remove := func(by commands.By) error {
-			_, err := w.inviter().RemoveMember(t.Context(), doing[commands.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id})
+			_, err := w.inviter().RemoveMember(t.Context(), doing[commands.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id}, id)
 			return err
 		}
 		once := func() commands.By { return commands.By{Once: commands.NewOnce([]byte(id), time.UnixMilli(0))} }

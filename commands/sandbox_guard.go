@@ -25,6 +25,7 @@ func SandboxGuard(ends SandboxEnds, now func() time.Time) func(tenantID string) 
 func (DeleteTenant) exempt()       {}
 func (LeaveTenant) exempt()        {}
 func (DeleteEndedSandbox) exempt() {}
+func (LeaveProject) exempt()       {}
 func (JoinTenant) exempt()         {} // or the invitation would be tried at each sign-in
 func (SetSubscription) exempt()    {}
 func (SetPlan) exempt()            {}

@@ -91,9 +91,12 @@ func (a *API) addMembers() {
 		if p := principalOf(ctx); p.role != events.AdminRole && p.claims.UserID != in.UserID {
 			return nil, roleRefused(p.role)
 		}
-		done, err := a.Inviter.RemoveMember(ctx, doer[commands.Tenant](a), commands.RemoveMember{
-			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID),
-		})
+		var remove commands.Command[commands.Tenant]
+		member := commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID)}
+		if remove = member; principalOf(ctx).claims.UserID == in.UserID {
+			remove = commands.LeaveTenant{RemoveMember: member}
+		}
+		done, err := a.Inviter.RemoveMember(ctx, doer[commands.Tenant](a), remove, in.UserID)
 		return &noContent{changedBy(done)}, err
 	})
 }
