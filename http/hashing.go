@@ -29,7 +29,7 @@ func (h *Hashing) Run(ctx context.Context, hash func()) error {
 	turn, err := h.queue.Enter(ctx, network)
 	switch {
 	case errors.Is(err, fair.ErrTenantBusy):
-		return &commands.Error{Kind: commands.TooMany, Detail: "too many sign-ins from the client's network at this moment", Err: err}
+		return &commands.Error{Kind: commands.TooMany, Detail: "too many sign-ins from the client's network at this moment", AtOnce: h.queue.Each(), Err: err}
 	case err != nil:
 		return &commands.Error{Kind: commands.Unavailable, Detail: "too many sign-ins at this moment", Err: err}
 	}

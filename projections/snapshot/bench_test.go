@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -118,8 +119,12 @@ func TestEvaluateAllocatesNothing(t *testing.T) {
 				"a user": x, "nobody": {}, "a long key": {TargetingKey: strings.Repeat("long", 1000), Attributes: attributes(`{"company":{"id":` + strings.Repeat("9", 1000) + `}}`)},
 				"wrong types": {Attributes: attributes(`{"plan":1,"email":[1,["x"]],"company":{"id":true,"seats":"1","since":"yesterday"},"app":{"version":"v1"},"groups":"staff"}`)},
 			} {
-				if n := testing.AllocsPerRun(100, func() { _, _ = s.evaluate(key, x) }); n != 0 {
-					t.Errorf("%s: %v allocations", name, n)
+				least := math.Inf(1) // what runs in the background, such as the cache of patterns, counts in some runs too
+				for range 5 {
+					least = min(least, testing.AllocsPerRun(100, func() { _, _ = s.evaluate(key, x) }))
+				}
+				if least != 0 {
+					t.Errorf("%s: %v allocations", name, least)
 				}
 			}
 		})
