@@ -109,11 +109,10 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	handle(ctx)
 }
 
-// limitWritten refuses a change that may be large, or whose answer is kept, where its tenant has written too much today. A retry is let in, which finds what
-// its first attempt did. Its error is a problem.
+// limitWritten refuses a change that may be large, or whose answer is kept, where its tenant has written too much today. Its error is a problem.
 func (g *guard) limitWritten(ctx context.Context) error {
 	p := principalOf(ctx)
-	if !g.honoursKey || g.need.pays || p.tenant == nil || g.body == nil && requestOf(ctx).once == nil || requestOf(ctx).once.MayBeRepeated() {
+	if !g.honoursKey || g.need.pays || p.tenant == nil || g.body == nil && requestOf(ctx).once == nil {
 		return nil
 	}
 	return g.api.limitWritten(ctx, p.tenant.ID())
