@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands/keep"
 )
 
 // InvitationCounts bounds how many invitations are made on a day in UTC, by all nodes. It owns the table invitation_counts.
@@ -53,12 +55,12 @@ func (c *InvitationCounts) Take(ctx context.Context, now time.Time, bounds ...In
 	if errors.Is(err, errNoPlace) {
 		return reached, nil
 	}
-	return nil, databaseError(err)
+	return nil, countError(err)
 }
 
 // GiveBack undoes a Take of the same bounds: the invitation was not made. It locks them in the same order.
 func (c *InvitationCounts) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
-	return databaseError(pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	return countError(pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
 			if _, err := tx.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
 				b.Counted, now.UTC()); err != nil {
@@ -69,8 +71,12 @@ func (c *InvitationCounts) GiveBack(ctx context.Context, now time.Time, bounds .
 	}))
 }
 
+func countError(err error) error {
+	return keep.DatabaseError("invitations cannot be counted at this moment", err)
+}
+
 // RemoveOld forgets the counts of days before that of now.
 func (c *InvitationCounts) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := c.pool.Exec(ctx, `delete from keep.invitation_counts where day < $1`, now.UTC())
-	return databaseError(err)
+	return countError(err)
 }
