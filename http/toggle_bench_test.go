@@ -116,15 +116,15 @@ func benchBeside(b *testing.B, me *nodetest.Client, change func()) {
 	b.ReportMetric(beside.took.over(&alone.took, 99), "p99-times-alone")
 }
 
-// fatRules gives the flag "rules" 60 rules of 300 values, and returns them as they are sent back.
+// fatRules gives the flag "rules" 270 KB of rules: 60 of 150 values, and returns them as they are sent back.
 func fatRules(b *testing.B, c *nodetest.Client) (body string) {
 	b.Helper()
 	newToggler(b, c, "rules")
 	var rules []map[string]any
 	for i := range 60 {
 		var values []string
-		for j := range 300 {
-			values = append(values, fmt.Sprintf("value %05d", 300*i+j))
+		for j := range fatValues {
+			values = append(values, fatValue(i, j))
 		}
 		rules = append(rules, map[string]any{
 			"name": "n", "conditions": []any{map[string]any{"attribute": "plan", "op": "in", "values": values}}, "serve": map[string]any{"value": true},
@@ -201,14 +201,14 @@ func writeManyEvents(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 	}
 }
 
-// writeFatRules gives a flag 60 rules of 300 values, and changes each of them at times, a hundred times in all.
+// writeFatRules gives a flag 270 KB of rules, and changes each of them at times, a hundred times in all.
 func writeFatRules(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 	b.Helper()
 	set := commands.SetRules{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "e"}}
 	for i := range 60 {
 		condition := events.Condition{Attribute: "plan", Op: events.In}
-		for j := range 300 {
-			condition.Values = append(condition.Values, json.RawMessage(strconv.Quote(fmt.Sprintf("value %05d", 300*i+j))))
+		for j := range fatValues {
+			condition.Values = append(condition.Values, json.RawMessage(strconv.Quote(fatValue(i, j))))
 		}
 		set.Rules = append(set.Rules, commands.NewRule{
 			NewID: commands.NewID(), Salt: commands.NewSalt(), Conditions: []events.Condition{condition}, Serve: &commands.NewServe{Value: json.RawMessage("true")},
@@ -223,6 +223,11 @@ func writeFatRules(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 		do(b, w, set)
 	}
 }
+
+// fatValues is how many values each of the 60 rules lists.
+const fatValues = 150
+
+func fatValue(rule, n int) string { return fmt.Sprintf("value of a long list %02d %04d", rule, n) }
 
 func do(b *testing.B, w *commands.Writer, cmd commands.Command[commands.Flag]) {
 	b.Helper()
