@@ -33,8 +33,8 @@ func NewOnce(identity []byte, began time.Time) *Once {
 // looked for.
 func (o *Once) FirstUntil(t time.Time) { o.first = t }
 
-// mayBeRepeated reports whether the facts of the request may stand in the store already.
-func (o *Once) mayBeRepeated() bool { return o != nil && !time.Now().Before(o.first) }
+// MayBeRepeated reports whether the facts of the request may stand in the store already.
+func (o *Once) MayBeRepeated() bool { return o != nil && !time.Now().Before(o.first) }
 
 // next derives an id for a purpose, another one each time that the request asks for it.
 func (o *Once) next(purpose string) (id uuid.UUID, n int) {

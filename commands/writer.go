@@ -150,7 +150,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 	}
 	defer leave()
 	var retry retry
-	ids, mayBeRepeated := by.Once.eventIDs(stream, typeName(cmd)), by.Once.mayBeRepeated()
+	ids, mayBeRepeated := by.Once.eventIDs(stream, typeName(cmd)), by.Once.MayBeRepeated()
 	s, last, fromMemory := kept[S](w, stream) // what other nodes have appended since is not read yet
 	for {
 		var found bool
@@ -269,7 +269,7 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	defer cancel()
 	var last mark
 	var found bool
-	if by.Once.mayBeRepeated() {
+	if by.Once.MayBeRepeated() {
 		s, last, found, err = search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
 	} else {
 		s, last, err = load[S, P](ctx, w, &retry{}, cmd.stream())
@@ -289,7 +289,7 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 // Find returns what Do would return for a command that the request carried out when it was made before, and changes nothing. found is false where it did
 // not, or has no Idempotency-Key; errors are *Error.
 func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, done Done, found bool, err error) {
-	if !by.Once.mayBeRepeated() {
+	if !by.Once.MayBeRepeated() {
 		return s, Done{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

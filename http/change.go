@@ -7,7 +7,7 @@ import (
 )
 
 // do carries out the command of a call, with two exceptions that change nothing. Where the body does not fit its schema, the command is only checked, so that
-// all that is wrong is told at once; where a replay's caller has lost access, what the call did at first is looked for.
+// all that is wrong is told at once; where a replay may not be made any more, what the call did at first is looked for.
 func do[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, cmd commands.Command[S]) (S, commands.Done, error) {
 	req := requestOf(ctx)
 	switch {

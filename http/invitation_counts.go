@@ -37,6 +37,8 @@ func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, b
 		return commands.Done{}, err
 	} else if found {
 		return invite()
+	} else if refusal := requestOf(ctx).refusal; refusal != nil {
+		return commands.Done{}, refusal
 	}
 	now, userID := a.Now(), principalOf(ctx).claims.UserID
 	bounds := []jobs.InvitationBound{bound}

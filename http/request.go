@@ -45,7 +45,7 @@ type request struct {
 	serviceLog  *slog.Logger
 
 	credential *credential // of the token that the request bears
-	refusal    error       // why it bears none that holds, or its caller may not make it any more
+	refusal    error       // why it bears none that holds, or may not be made any more: then only what it did before is looked for
 
 	unsigned bool              // a call of the webhook that is not known to be the payment provider's
 	turn     *fair.Turn        // of a read; nil for others

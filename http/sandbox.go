@@ -87,6 +87,9 @@ func (a *API) addSandbox() {
 		TenantInput
 		ChangeInput
 	}) (*successOutput, error) {
+		if err := requestOf(ctx).refusal; err != nil { // no facts are derived from the key
+			return nil, err
+		}
 		return succeeded(commands.Done{}), a.Sandboxes.Cleanup(ctx, by(ctx), principalOf(ctx).tenant.ID())
 	})
 	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag, "Have a link mailed that makes an account and a sandbox")

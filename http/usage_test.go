@@ -126,6 +126,12 @@ func TestBytesOfFlags(t *testing.T) {
 		other.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"description": "more"}).Refused(429)
 		other.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "Idempotency-Key", "x").Refused(429)
 		nodetest.Same(t, "the first one, made again", keyed(0).Want(200).Object(), first.Object())
+		forgetAnswers(s)
+		notReplayed(isSameAs(keyed(0), first))
+		replays(keyed(0), first)
+		for range 2 {
+			keyed(n).Refused(429)
+		}
 		other.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 		if a := other.Call("POST", "/api/v1/billing/portal", `{}`); a.Status == 429 {
 			t.Error("nothing can be paid for")
