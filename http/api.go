@@ -97,7 +97,7 @@ type API struct {
 	Options
 	tokens      *tokens
 	limiter     *limit.Limiter
-	shares      shares
+	queues      queues
 	unread      unread
 	router      *chi.Mux
 	huma        huma.API
@@ -116,7 +116,7 @@ func New(o Options) *API {
 		o.Features = events.FeaturePlans()
 	}
 	a := &API{
-		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), shares: newShares(cmp.Or(o.Reads, 2)), router: chi.NewMux(),
+		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(cmp.Or(o.Reads, 2)), router: chi.NewMux(),
 		durations: newDurations(), unread: unread{by: map[string]int{}}, openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

@@ -56,12 +56,12 @@ func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error
 		return event, newProblem(http.StatusServiceUnavailable, "payments are not configured")
 	}
 	var payload bytes.Buffer
-	held, err := a.readBody(r, &principal{credential: nobody}, &payload)
+	slot, err := a.readBody(r, &principal{credential: nobody}, &payload)
 	if err != nil {
 		return event, err
 	}
-	if held != nil {
-		defer held.Leave()
+	if slot != nil {
+		defer slot.Leave()
 	}
 	if payload.Len() > maxWebhook {
 		return refused("the body is larger than 256 KiB")

@@ -187,18 +187,18 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*eva
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)
-	e.pause()
+	e.leaveWorkSlot()
 	out.send()
 	return nil
 }
 
-// evaluateFlag evaluates a flag. Where that takes long it begins again in the tenant's turn, so that others do not wait for it.
+// evaluateFlag evaluates a flag. Where that takes long it begins again when it has a slot, so that others do not wait for it.
 func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluationRequest) (snapshot.Result, error) {
 	result, err := queries.EvaluateShort(p.tenant, p.environment, key, &e.Context)
 	if err == nil || !errors.Is(err, snapshot.ErrTooLarge) {
 		return result, err
 	}
-	if err := a.begin(r.Context(), e, p); err != nil {
+	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		return result, err
 	}
 	return queries.Evaluate(p.tenant, p.environment, key, &e.Context)

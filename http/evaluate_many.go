@@ -27,7 +27,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
-	if err := a.begin(r.Context(), e, p); err != nil {
+	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
@@ -49,7 +49,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	out.text(`{"flags":{`)
 	separator := ""
 	for key, answer := range queries.Select(p.tenant, e.flagKeys).Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating) {
-		if e.work.Pace(r.Context()) != nil {
+		if e.workSlot.Pace(r.Context()) != nil {
 			panic(http.ErrAbortHandler) // the client has gone
 		}
 		switch {
@@ -86,15 +86,15 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		out.text("}")
 	}
 	out.text("}")
-	e.pause()
+	e.leaveWorkSlot()
 	out.send()
 }
 
-// send sends what has been gathered. It holds no turn meanwhile: the client may be slow.
+// send sends what has been gathered. It holds no slot meanwhile: the client may be slow.
 func (e *evaluationRequest) send(ctx context.Context, out *output) {
-	e.pause()
+	e.leaveWorkSlot()
 	out.send()
-	if e.work.Resume(ctx) != nil {
+	if e.workSlot.Resume(ctx) != nil {
 		panic(http.ErrAbortHandler) // the client has gone
 	}
 }
@@ -107,9 +107,9 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
-	e.pause()
+	e.leaveWorkSlot()
 	a.catchUp(r, p)
-	if err := a.begin(r.Context(), e, p); err != nil {
+	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		writeOFREP(w, r, "", err)
 		return
 	}
@@ -126,7 +126,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		out.text(`{"flags":[`)
 		separator := ""
 		for key, answer := range flags.Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating) {
-			if e.work.Pace(r.Context()) != nil {
+			if e.workSlot.Pace(r.Context()) != nil {
 				panic(http.ErrAbortHandler) // the client has gone
 			}
 			switch {
@@ -181,6 +181,6 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	e.pause()
+	e.leaveWorkSlot()
 	out.send()
 }

@@ -23,8 +23,8 @@ type evaluationRequest struct {
 	data    []byte         // the whole of body
 	members map[string]any // memory for the attributes
 
-	held *fair.Turn // of a large body; nil for others
-	work *fair.Turn // of costly work; nil for others
+	bodySlot *fair.Slot // of a large body; nil for others
+	workSlot *fair.Slot // of costly work; nil for others
 }
 
 // maxKept is the largest body and answer whose memory is kept for the next request, maxKeptMembers the most attributes.
@@ -35,15 +35,15 @@ const (
 
 var evaluationRequests = sync.Pool{New: func() any { return &evaluationRequest{members: map[string]any{}} }}
 
-// readEvaluationBody reads a request's body, and waits for the tenant's turn where that is large. The caller decodes and releases it. Its error is a problem.
+// readEvaluationBody reads a request's body, and waits for a slot where that is large. The caller decodes and releases it. Its error is a problem.
 func (a *API) readEvaluationBody(r *http.Request, p *principal) (*evaluationRequest, error) {
 	e := evaluationRequests.Get().(*evaluationRequest)
 	err := a.fill(e, r, p)
 	if err == nil && len(e.data) == 0 {
 		err = newProblem(http.StatusBadRequest, missingBody)
 	}
-	if err == nil && e.held != nil {
-		err = a.begin(r.Context(), e, p)
+	if err == nil && e.bodySlot != nil {
+		err = a.takeWorkSlot(r.Context(), e, p)
 	}
 	if err != nil {
 		e.release()
@@ -55,7 +55,7 @@ func (a *API) readEvaluationBody(r *http.Request, p *principal) (*evaluationRequ
 // fill reads the bytes of a body.
 func (a *API) fill(e *evaluationRequest, r *http.Request, p *principal) (err error) {
 	if mayBeLarge(r) {
-		e.held, err = a.readBody(r, p, &e.body)
+		e.bodySlot, err = a.readBody(r, p, &e.body)
 	} else if _, unread := e.body.ReadFrom(r.Body); unread != nil {
 		err = newProblem(http.StatusBadRequest, unreadBody)
 	}
@@ -63,30 +63,30 @@ func (a *API) fill(e *evaluationRequest, r *http.Request, p *principal) (err err
 	return err
 }
 
-// begin waits for the tenant's turn to do costly work for an evaluation. Its error is a problem.
-func (a *API) begin(ctx context.Context, e *evaluationRequest, p *principal) (err error) {
-	if e.work != nil {
-		return e.work.Resume(ctx)
+// takeWorkSlot waits for a slot to do costly work for an evaluation, or for the one that was left. Its error is a problem, or that of ctx.
+func (a *API) takeWorkSlot(ctx context.Context, e *evaluationRequest, p *principal) (err error) {
+	if e.workSlot != nil {
+		return e.workSlot.Resume(ctx)
 	}
-	if e.work, err = a.enter(ctx, a.shares.evaluations, p); err != nil {
+	if e.workSlot, err = a.enterQueue(ctx, a.queues.evaluations, p); err != nil {
 		return err
 	}
 	return a.limitUnread(ctx)
 }
 
-// pause gives the turn back while the evaluation waits for something else than a processor.
-func (e *evaluationRequest) pause() {
-	if e.work != nil {
-		e.work.Leave()
+// leaveWorkSlot gives the slot back while the evaluation waits for something else than a processor.
+func (e *evaluationRequest) leaveWorkSlot() {
+	if e.workSlot != nil {
+		e.workSlot.Leave()
 	}
 }
 
 func (e *evaluationRequest) release() {
-	e.pause()
-	if e.held != nil {
-		e.held.Leave()
+	e.leaveWorkSlot()
+	if e.bodySlot != nil {
+		e.bodySlot.Leave()
 	}
-	e.held, e.work = nil, nil
+	e.bodySlot, e.workSlot = nil, nil
 	if cap(e.data) > maxKept || len(e.members) > maxKeptMembers {
 		return
 	}

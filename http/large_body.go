@@ -16,9 +16,9 @@ const pieceTimeout = 3 * time.Second
 // mayBeLarge reports whether the body of a request may be larger than largeBody.
 func mayBeLarge(r *http.Request) bool { return r.ContentLength < 0 || r.ContentLength > largeBody }
 
-// readBody reads a body of at most 1 MiB. Where more than largeBody of it has come, it waits for the caller's turn to hold a large body in memory, which it
+// readBody reads a body of at most 1 MiB. Where more than largeBody of it has come, it waits for a slot to hold a large body in memory, which it
 // returns; nil for others. Until then a sender holds nothing that others need, and from then on it must not be slow. Its error is a problem.
-func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (held *fair.Turn, err error) {
+func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot *fair.Slot, err error) {
 	into.Grow(largeBody + 1 + bytes.MinRead)
 	if _, err := into.ReadFrom(&io.LimitedReader{R: r.Body, N: largeBody + 1}); err != nil {
 		return nil, newProblem(http.StatusBadRequest, unreadBody)
@@ -26,18 +26,18 @@ func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (held 
 	if into.Len() <= largeBody {
 		return nil, nil
 	}
-	if held, err = a.enter(r.Context(), a.shares.bodies, p); err != nil {
+	if slot, err = a.enterQueue(r.Context(), a.queues.bodies, p); err != nil {
 		return nil, err
 	}
-	if err := readRest(r, into, held); err != nil {
-		held.Leave()
+	if err := readRest(r, into, slot); err != nil {
+		slot.Leave()
 		return nil, err
 	}
-	return held, nil
+	return slot, nil
 }
 
 // readRest reads what is left of a large body.
-func readRest(r *http.Request, into *bytes.Buffer, held *fair.Turn) error {
+func readRest(r *http.Request, into *bytes.Buffer, slot *fair.Slot) error {
 	control, began := http.NewResponseController(&requestOf(r.Context()).writer), time.Now()
 	for {
 		now := time.Now()
@@ -57,7 +57,7 @@ func readRest(r *http.Request, into *bytes.Buffer, held *fair.Turn) error {
 			return newProblem(http.StatusBadRequest, unreadBody)
 		case into.Len() == maxBody:
 			return newProblem(http.StatusBadRequest, bodyTooLarge)
-		case time.Since(began) > pieceTimeout && held.GiveWay():
+		case time.Since(began) > pieceTimeout && slot.GiveWay():
 			return newProblem(http.StatusServiceUnavailable, "the body came slowly while other large ones waited; it has not been carried out")
 		}
 	}

@@ -28,8 +28,8 @@ func (d dribble) Read(b []byte) (int, error) {
 
 func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &API{shares: shares{bodies: fair.New(fair.Limits{Slots: 1, Each: 1, PerTenant: 10, Waiting: 10, Patience: time.Minute})}}
-		read := func(who string, body io.Reader) (*fair.Turn, error) {
+		a := &API{queues: queues{bodies: fair.New(fair.Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 10, Waiting: 10, Patience: time.Minute})}}
+		read := func(who string, body io.Reader) (*fair.Slot, error) {
 			r := httptest.NewRequest(http.MethodPost, "/", body)
 			p := &principal{credential: &credential{claims: commands.Claims{UserID: who}}}
 			return a.readBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, &request{})), p, &bytes.Buffer{})
@@ -54,19 +54,19 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		began := time.Now()
-		turn, err := read("other", bytes.NewReader(make([]byte, 100_000)))
+		slot, err := read("other", bytes.NewReader(make([]byte, 100_000)))
 		if took := time.Since(began); err != nil || took > pieceTimeout {
 			t.Errorf("another waits %v and is answered %v", took, err)
 		}
-		turn.Leave()
+		slot.Leave()
 		refused(<-slow, http.StatusServiceUnavailable)
 	})
 }
 
 func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
-	a := &API{shares: shares{
-		bodies:  fair.New(fair.Limits{Slots: 10, Each: 10, PerTenant: 10, Waiting: 10, Patience: time.Millisecond}),
-		changes: fair.New(fair.Limits{Slots: 1, Each: 1, PerTenant: 10, Waiting: 10, Patience: time.Millisecond}),
+	a := &API{queues: queues{
+		bodies:  fair.New(fair.Limits{Slots: 10, TenantSlots: 10, TenantWaiting: 10, Waiting: 10, Patience: time.Millisecond}),
+		changes: fair.New(fair.Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 10, Waiting: 10, Patience: time.Millisecond}),
 	}}
 	admit := func(who string, need access) (*request, error) {
 		req := &request{answer: http.Header{}}
@@ -76,7 +76,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 		return req, err
 	}
 	mine, err := admit("me", changeFlags)
-	if err != nil || mine.change == nil {
+	if err != nil || mine.changeSlot == nil {
 		t.Fatalf("it has no turn: %v", err)
 	}
 	if _, err := admit("other", access{who: admin}); err != nil {
@@ -90,7 +90,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 	if err != nil {
 		t.Fatalf("another is refused while the first waits: %v", err)
 	}
-	other.change.Leave()
+	other.changeSlot.Leave()
 	if err := resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -120,16 +120,16 @@ func TestNoDeadlineOutlivesABody(t *testing.T) {
 		if _, err := io.CopyN(&body, r.Body, largeBody+1); err != nil {
 			t.Fatal(err)
 		}
-		held, err := fair.New(fair.Limits{Slots: 1, Each: 1, PerTenant: 1, Waiting: 1, Patience: time.Minute}).Enter(t.Context(), "a")
+		slot, err := fair.New(fair.Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 1, Waiting: 1, Patience: time.Minute}).Enter(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := readRest(r, &body, held); err != nil || body.Len() != size {
+		if err := readRest(r, &body, slot); err != nil || body.Len() != size {
 			t.Errorf("of %d bytes %d are read: %v", size, body.Len(), err)
 		}
 		if !connection.last.IsZero() {
 			t.Errorf("%d bytes leave a deadline behind: %v", size, connection.last)
 		}
-		held.Leave()
+		slot.Leave()
 	}
 }

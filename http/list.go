@@ -119,11 +119,11 @@ func listed[R, T any](ctx context.Context, in PageInput, list *queries.List[R], 
 			count = min(count, in.Limit)
 		}
 		p.next = func() (bool, error) {
-			turn := requestOf(ctx).turn
-			if err := turn.Resume(ctx); err != nil {
+			slot := requestOf(ctx).readSlot
+			if err := slot.Resume(ctx); err != nil {
 				return false, err
 			}
-			defer turn.Leave()
+			defer slot.Leave()
 			rows, err := list.Next(ctx)
 			return list.More(), errors.Join(err, write(rows))
 		}

@@ -154,7 +154,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	out := newOutput(w)
 	defer out.release()
 	out.ofrep(key, &result)
-	e.pause()
+	e.leaveWorkSlot()
 	out.send()
 }
 

@@ -105,7 +105,7 @@ func problemOf(ctx context.Context, err error) *problem {
 	}
 	if refusal, ok := errors.AsType[*commands.Error](err); ok {
 		if refusal.Kind == commands.TooMany && refusal.AtOnce > 0 {
-			return noTurn(ctx, refusal.AtOnce, refusal.Detail).identified(ctx)
+			return noSlot(ctx, refusal.AtOnce, refusal.Detail).identified(ctx)
 		}
 		if p := refused(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {

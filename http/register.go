@@ -44,12 +44,12 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 			if op.Method != http.MethodGet || need.who == anyone {
 				return handle(ctx, in)
 			}
-			turn, err := a.enter(ctx, a.shares.reads, principalOf(ctx))
+			slot, err := a.enterQueue(ctx, a.queues.reads, principalOf(ctx))
 			if err != nil {
 				return nil, err
 			}
-			defer turn.Leave()
-			requestOf(ctx).turn = turn
+			defer slot.Leave()
+			requestOf(ctx).readSlot = slot
 			if err := a.limitUnread(ctx); err != nil { // many may have waited for their turn
 				return nil, err
 			}
@@ -138,26 +138,26 @@ func (g *guard) admitBody(r *http.Request, p *principal) (leave func(), err erro
 		return leave, nil
 	}
 	var body bytes.Buffer
-	held, err := g.api.readBody(r, p, &body)
+	bodySlot, err := g.api.readBody(r, p, &body)
 	if err != nil {
 		return nil, err
 	}
 	r.Body = holdBody(body.Bytes())
 	switch {
-	case held == nil:
+	case bodySlot == nil:
 		return leave, nil
 	case g.need.scope != events.FlagsWrite:
-		return held.Leave, nil
+		return bodySlot.Leave, nil
 	}
-	turn, err := g.api.enter(r.Context(), g.api.shares.changes, p)
+	changeSlot, err := g.api.enterQueue(r.Context(), g.api.queues.changes, p)
 	if err != nil {
-		held.Leave()
+		bodySlot.Leave()
 		return nil, err
 	}
-	requestOf(r.Context()).change = turn
+	requestOf(r.Context()).changeSlot = changeSlot
 	return func() {
-		turn.Leave()
-		held.Leave()
+		changeSlot.Leave()
+		bodySlot.Leave()
 	}, nil
 }
 

@@ -47,11 +47,11 @@ type request struct {
 	credential *credential // of the token that the request bears
 	refusal    error       // why it bears none that holds, or may not be made any more: then only what it did before is looked for
 
-	unsigned bool              // a call of the webhook that is not known to be the payment provider's
-	turn     *fair.Turn        // of a read; nil for others
-	change   *fair.Turn        // of a change with a large body; nil for others
-	once     *commands.Once    // nil without an Idempotency-Key
-	wrong    map[string]string // what of the body does not fit its schema, by field
+	unsigned   bool              // a call of the webhook that is not known to be the payment provider's
+	readSlot   *fair.Slot        // of a read; nil for others
+	changeSlot *fair.Slot        // of a change with a large body; nil for others
+	once       *commands.Once    // nil without an Idempotency-Key
+	wrong      map[string]string // what of the body does not fit its schema, by field
 }
 
 type requestKey struct{}
@@ -70,14 +70,14 @@ func (req *request) Value(key any) any {
 	}
 }
 
-// pauseChange is how a command gives the turn of a large change to others while it waits for its stream; nil where there is none.
+// pauseChange is how a command gives the slot of a large change to others while it waits for its stream; nil where there is none.
 func (req *request) pauseChange() func() (resume func(context.Context) error) {
-	if req.change == nil {
+	if req.changeSlot == nil {
 		return nil
 	}
 	return func() func(context.Context) error {
-		req.change.Leave()
-		return req.change.Resume
+		req.changeSlot.Leave()
+		return req.changeSlot.Resume
 	}
 }
 

@@ -14,39 +14,38 @@ import (
 
 // Limits bounds what a Queue lets in.
 type Limits struct {
-	Slots     int           // work that goes on at once
-	Each      int           // work of a tenant that goes on at once
-	PerTenant int           // work of a tenant that waits
-	Waiting   int           // work of all tenants that waits
-	Patience  time.Duration // the longest that work waits to begin
-	Rest      int           // how many times as long as its work took a tenant waits, before its next, where more of it waits already
+	Slots         int           // work that goes on at once
+	TenantSlots   int           // work of a tenant that goes on at once
+	TenantWaiting int           // work of a tenant that waits
+	Waiting       int           // work of all tenants that waits
+	Patience      time.Duration // the longest that work waits to begin
+	Rest          int           // how many times as long as its work took a tenant waits, before its next, where more of it waits already
 }
 
-// Queue has a number of slots. The next one goes to the tenant that has had least of them lately, in time, among those that wait. That is start-time fair
-// queueing (Goyal, Vin, Cheng 1996) with the measured time as the cost: what a tenant has used counts from where the least that is served stands, so that
-// nobody saves up for later.
+// Queue has a number of slots. The next one goes to the waiting tenant that has used least time lately: start-time fair queueing (Goyal, Vin, Cheng 1996).
+// Use counts from the least that is served, so that nobody saves up for later.
 type Queue struct {
 	limits Limits
 
-	mu      sync.Mutex
-	free    int
-	tenants map[string]*tenant
-	queued  []*tenant     // those that wait
-	swept   int           // how many tenants were left when idle ones were last removed
-	clock   time.Duration // what the tenant that got a slot last had used then
+	mu          sync.Mutex
+	free        int
+	tenants     map[string]*tenant
+	queued      []*tenant     // those that wait
+	swept       int           // how many tenants were left when idle ones were last removed
+	virtualTime time.Duration // what the tenant that got a slot last had used then
 
 	waiting atomic.Int64
 }
 
 type tenant struct {
 	used    time.Duration
-	held    []*Turn
+	held    []*Slot
 	waiting []*waiter
 	resting bool
 }
 
 type waiter struct {
-	turn *Turn
+	slot *Slot
 	in   chan struct{} // closed with a slot taken
 }
 
@@ -55,8 +54,8 @@ func New(limits Limits) *Queue {
 	return &Queue{limits: limits, free: limits.Slots, tenants: map[string]*tenant{}}
 }
 
-// Each is how much work of a tenant goes on at once.
-func (q *Queue) Each() int { return q.limits.Each }
+// TenantSlots is how much work of a tenant goes on at once.
+func (q *Queue) TenantSlots() int { return q.limits.TenantSlots }
 
 var (
 	// ErrTenantBusy says that the tenant has all that it may have of slots, or of places among those that wait.
@@ -65,71 +64,71 @@ var (
 	ErrNodeBusy = errors.New("too much work is under way")
 )
 
-// Turn is a slot of a tenant. One goroutine uses it.
-type Turn struct {
+// Slot is a slot that a tenant waits for, holds, or has given back. One goroutine uses it.
+type Slot struct {
 	queue  *Queue
 	id     string
 	tenant *tenant
-	in     bool
+	held   bool
 	began  time.Time // when the slot was taken
 	since  time.Time // when it was, or when its use was charged last
 	gave   time.Time // when others were let run last
 }
 
 // Enter waits for a slot. Its errors are ErrTenantBusy, ErrNodeBusy and that of ctx.
-func (q *Queue) Enter(ctx context.Context, tenantID string) (*Turn, error) {
-	t := &Turn{queue: q, id: tenantID}
-	w, err := t.ask(q.limits.PerTenant, q.limits.Waiting)
+func (q *Queue) Enter(ctx context.Context, tenantID string) (*Slot, error) {
+	s := &Slot{queue: q, id: tenantID}
+	w, err := s.join(false)
 	if w == nil {
-		return t, err
+		return s, err
 	}
 	timer := time.NewTimer(q.limits.Patience)
 	defer timer.Stop()
 	select {
 	case <-w.in:
-		return t, nil
+		return s, nil
 	case <-timer.C:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	busy := t.giveUp(w)
+	busy := s.giveUp(w)
 	if busy == nil {
-		return t, nil
+		return s, nil
 	}
 	return nil, cmp.Or(err, busy)
 }
 
-// Leave gives the slot back, if the turn has it.
-func (t *Turn) Leave() {
-	if !t.in {
+// Leave gives the slot back, if it is held.
+func (s *Slot) Leave() {
+	if !s.held {
 		return
 	}
-	t.queue.mu.Lock()
-	defer t.queue.mu.Unlock()
-	t.charge(time.Now())
-	t.rest()
-	t.leave()
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	s.charge(time.Now())
+	s.rest()
+	s.leave()
 }
 
-func (t *Turn) leave() {
-	t.in = false
-	t.tenant.held = slices.DeleteFunc(t.tenant.held, func(other *Turn) bool { return other == t })
-	t.queue.free++
-	t.queue.grant()
-	t.queue.sweep()
+func (s *Slot) leave() {
+	s.held = false
+	s.tenant.held = slices.DeleteFunc(s.tenant.held, func(other *Slot) bool { return other == s })
+	s.queue.free++
+	s.queue.grant()
+	s.queue.sweep()
 }
 
 const maxRest = 500 * time.Millisecond
 
 // rest keeps the tenant from slots for a while, where more of its work waits: without a pause one who has ever more of it would keep others slow at all
 // times, though each of their calls may wait for no more than one of its own.
-func (t *Turn) rest() {
-	own, q := t.tenant, t.queue
+func (s *Slot) rest() {
+	own, q := s.tenant, s.queue
 	if q.limits.Rest == 0 || len(own.waiting) == 0 {
 		return
 	}
 	own.resting = true
-	time.AfterFunc(min(time.Duration(q.limits.Rest)*time.Since(t.began), maxRest), func() {
+	time.AfterFunc(min(time.Duration(q.limits.Rest)*time.Since(s.began), maxRest), func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		own.resting = false
@@ -138,26 +137,26 @@ func (t *Turn) rest() {
 }
 
 // GiveWay gives the slot back if another tenant that has used less waits for one. It reports whether it did.
-func (t *Turn) GiveWay() bool {
-	q := t.queue
+func (s *Slot) GiveWay() bool {
+	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
-	t.charge(now)
+	s.charge(now)
 	next, least := q.next(now)
-	if next == nil || next == t.tenant || least >= t.tenant.usedBy(now) {
+	if next == nil || next == s.tenant || least >= s.tenant.usedBy(now) {
 		return false
 	}
-	t.leave()
+	s.leave()
 	return true
 }
 
 // Resume waits for a slot for work that has given its own back, before other work of the tenant. Its error is that of ctx.
-func (t *Turn) Resume(ctx context.Context) error {
-	if t.in {
+func (s *Slot) Resume(ctx context.Context) error {
+	if s.held {
 		return nil
 	}
-	w, _ := t.ask(0, 0)
+	w, _ := s.join(true)
 	if w == nil {
 		return nil
 	}
@@ -165,7 +164,7 @@ func (t *Turn) Resume(ctx context.Context) error {
 	case <-w.in:
 		return nil
 	case <-ctx.Done():
-		if t.giveUp(w) != nil {
+		if s.giveUp(w) != nil {
 			return ctx.Err()
 		}
 		return nil
@@ -179,64 +178,63 @@ const (
 )
 
 // Pace is to be called often by work that takes long: it lets others run. Its error is that of ctx, with which the slot is lost.
-func (t *Turn) Pace(ctx context.Context) error {
+func (s *Slot) Pace(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(t.gave) < breath {
+	if now.Sub(s.gave) < breath {
 		return nil
 	}
-	if now.Sub(t.since) >= quantum && t.queue.waiting.Load() > 0 && t.GiveWay() {
-		if err := t.Resume(ctx); err != nil {
+	if now.Sub(s.since) >= quantum && s.queue.waiting.Load() > 0 && s.GiveWay() {
+		if err := s.Resume(ctx); err != nil {
 			return err
 		}
 	}
 	runtime.Gosched()
-	t.gave = time.Now()
+	s.gave = time.Now()
 	return nil
 }
 
-// ask takes a slot, or else queues up: at the end where there are bounds, and at the front of the tenant's own without.
-func (t *Turn) ask(perTenant, waiting int) (*waiter, error) {
-	q := t.queue
+// join takes the slot or queues up for it. Work that is resumed has been let in before: it goes to the front of the tenant's own, past all bounds.
+func (s *Slot) join(resumed bool) (*waiter, error) {
+	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	own := q.tenants[t.id]
+	own := q.tenants[s.id]
 	if own == nil {
-		own = &tenant{used: q.clock}
-		q.tenants[t.id] = own
+		own = &tenant{used: q.virtualTime}
+		q.tenants[s.id] = own
 	}
 	if len(own.held) == 0 && len(own.waiting) == 0 {
-		own.used = max(own.used, q.clock)
+		own.used = max(own.used, q.virtualTime)
 	}
-	t.tenant = own
-	bounded := waiting > 0
+	s.tenant = own
 	switch {
-	case q.free > 0 && !own.resting && len(own.held) < q.limits.Each && (len(own.waiting) == 0 || !bounded):
+	case q.free > 0 && !own.resting && len(own.held) < q.limits.TenantSlots && (len(own.waiting) == 0 || resumed):
 		// Nobody waits who could have the slot: they would have it.
-		q.take(t, time.Now())
+		q.take(s, time.Now())
 		return nil, nil
-	case bounded && len(own.waiting) >= perTenant:
+	case !resumed && len(own.waiting) >= q.limits.TenantWaiting:
 		return nil, ErrTenantBusy
-	case bounded && int(q.waiting.Load()) >= waiting:
+	case !resumed && int(q.waiting.Load()) >= q.limits.Waiting:
 		return nil, ErrNodeBusy
 	}
-	w := &waiter{t, make(chan struct{})}
+	w := &waiter{s, make(chan struct{})}
 	if len(own.waiting) == 0 {
 		q.queued = append(q.queued, own)
 	}
-	if bounded {
-		own.waiting = append(own.waiting, w)
-	} else {
+	if resumed {
 		own.waiting = slices.Insert(own.waiting, 0, w)
+	} else {
+		own.waiting = append(own.waiting, w)
 	}
 	q.waiting.Add(1)
 	return w, nil
 }
 
-func (q *Queue) take(t *Turn, now time.Time) {
+func (q *Queue) take(s *Slot, now time.Time) {
 	q.free--
-	q.clock = max(q.clock, t.tenant.usedBy(now))
-	t.in, t.began, t.since, t.gave = true, now, now, now
-	t.tenant.held = append(t.tenant.held, t)
+	q.virtualTime = max(q.virtualTime, s.tenant.usedBy(now))
+	s.held, s.began, s.since, s.gave = true, now, now, now
+	s.tenant.held = append(s.tenant.held, s)
 }
 
 // grant gives free slots to those that wait.
@@ -248,8 +246,8 @@ func (q *Queue) grant() {
 			return
 		}
 		w := next.waiting[0]
-		w.turn.drop(w)
-		q.take(w.turn, now)
+		w.slot.drop(w)
+		q.take(w.slot, now)
 		close(w.in)
 	}
 }
@@ -257,7 +255,7 @@ func (q *Queue) grant() {
 // next is the tenant that has used least of those that wait and may have a slot; nil where there is none.
 func (q *Queue) next(now time.Time) (next *tenant, least time.Duration) {
 	for _, t := range q.queued {
-		if used := t.usedBy(now); !t.resting && len(t.held) < q.limits.Each && (next == nil || used < least) {
+		if used := t.usedBy(now); !t.resting && len(t.held) < q.limits.TenantSlots && (next == nil || used < least) {
 			next, least = t, used
 		}
 	}
@@ -267,36 +265,36 @@ func (q *Queue) next(now time.Time) (next *tenant, least time.Duration) {
 // usedBy is what a tenant has used, with what its work under way has used so far.
 func (t *tenant) usedBy(now time.Time) time.Duration {
 	used := t.used
-	for _, turn := range t.held {
-		used += now.Sub(turn.since)
+	for _, slot := range t.held {
+		used += now.Sub(slot.since)
 	}
 	return used
 }
 
-func (t *Turn) charge(now time.Time) {
-	t.tenant.used += now.Sub(t.since)
-	t.since = now
+func (s *Slot) charge(now time.Time) {
+	s.tenant.used += now.Sub(s.since)
+	s.since = now
 }
 
-// giveUp leaves the queue and tells who is busy. It returns nil where the turn has just come.
-func (t *Turn) giveUp(w *waiter) (busy error) {
-	t.queue.mu.Lock()
-	defer t.queue.mu.Unlock()
-	if t.in {
+// giveUp leaves the queue and tells who is busy. It returns nil where the slot has just come.
+func (s *Slot) giveUp(w *waiter) (busy error) {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	if s.held {
 		return nil
 	}
-	t.drop(w)
+	s.drop(w)
 	busy = ErrNodeBusy
-	if len(t.tenant.held) >= t.queue.limits.Each || t.tenant.resting {
+	if len(s.tenant.held) >= s.queue.limits.TenantSlots || s.tenant.resting {
 		busy = ErrTenantBusy
 	}
-	t.queue.sweep()
+	s.queue.sweep()
 	return busy
 }
 
 // drop takes a waiter out of the queue.
-func (t *Turn) drop(w *waiter) {
-	own, q := t.tenant, t.queue
+func (s *Slot) drop(w *waiter) {
+	own, q := s.tenant, s.queue
 	own.waiting = slices.DeleteFunc(own.waiting, func(other *waiter) bool { return other == w })
 	if len(own.waiting) == 0 {
 		q.queued = slices.DeleteFunc(q.queued, func(other *tenant) bool { return other == own })
@@ -316,7 +314,7 @@ func (q *Queue) sweep() {
 		return
 	}
 	for id, t := range q.tenants {
-		if len(t.held) == 0 && len(t.waiting) == 0 && t.used <= q.clock {
+		if len(t.held) == 0 && len(t.waiting) == 0 && t.used <= q.virtualTime {
 			delete(q.tenants, id)
 		}
 	}

@@ -13,15 +13,15 @@ import (
 // work enters, works in small steps for so long, and leaves. It returns when it was done, since the test began.
 func work(t *testing.T, q *Queue, tenant string, began time.Time, steps int, step time.Duration) time.Duration {
 	t.Helper()
-	turn, err := q.Enter(t.Context(), tenant)
+	slot, err := q.Enter(t.Context(), tenant)
 	if err != nil {
 		t.Errorf("%s: %v", tenant, err)
 		return 0
 	}
-	defer turn.Leave()
+	defer slot.Leave()
 	for range steps {
 		time.Sleep(step)
-		if err := turn.Pace(t.Context()); err != nil {
+		if err := slot.Pace(t.Context()); err != nil {
 			t.Errorf("%s: %v", tenant, err)
 		}
 	}
@@ -30,7 +30,7 @@ func work(t *testing.T, q *Queue, tenant string, began time.Time, steps int, ste
 
 func TestATenantWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour})
+		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour})
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 40 {
@@ -57,7 +57,7 @@ func TestATenantWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 
 func TestATenantWhoseWorkQueuesUpRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour, Rest: 3})
+		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour, Rest: 3})
 		began := time.Now()
 		for range 10 {
 			work(t, q, "one after the other", began, 1, 10*time.Millisecond)
@@ -87,7 +87,7 @@ func TestATenantWhoseWorkQueuesUpRests(t *testing.T) {
 
 func TestTenantsShareTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour})
+		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour})
 		began := time.Now()
 		done := map[string]*time.Duration{"long": new(time.Duration), "short": new(time.Duration)}
 		var all sync.WaitGroup
@@ -107,13 +107,13 @@ func TestTenantsShareTheTime(t *testing.T) {
 
 func TestWorkOfOneTenantComesInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, Each: 1, PerTenant: 100, Waiting: 1000, Patience: time.Hour})
+		q := New(Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour})
 		var done []int
 		var all sync.WaitGroup
 		for i := range 5 {
 			all.Go(func() {
-				turn, _ := q.Enter(t.Context(), "a")
-				defer turn.Leave()
+				slot, _ := q.Enter(t.Context(), "a")
+				defer slot.Leave()
 				time.Sleep(10 * time.Millisecond)
 				done = append(done, i)
 			})
@@ -128,7 +128,7 @@ func TestWorkOfOneTenantComesInItsOrder(t *testing.T) {
 
 func TestBoundsOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, Each: 1, PerTenant: 3, Waiting: 5, Patience: 5 * time.Second})
+		q := New(Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 3, Waiting: 5, Patience: 5 * time.Second})
 		enter := func(tenant string, want error) {
 			t.Helper()
 			if _, err := q.Enter(t.Context(), tenant); !errors.Is(err, want) {
@@ -159,7 +159,7 @@ func TestBoundsOfTheQueue(t *testing.T) {
 
 func TestWhoHasNothingUnderWayIsNotToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, Each: 1, PerTenant: 10, Waiting: 10, Patience: time.Second})
+		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 10, Waiting: 10, Patience: time.Second})
 		if _, err := q.Enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
@@ -177,15 +177,15 @@ func TestWhoHasNothingUnderWayIsNotToBlame(t *testing.T) {
 
 func TestWorkThatGivesItsSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, Each: 1, PerTenant: 3, Waiting: 5, Patience: time.Hour})
+		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 3, Waiting: 5, Patience: time.Hour})
 		first, _ := q.Enter(t.Context(), "a")
 		first.Leave() // while it writes to its client
 		second, _ := q.Enter(t.Context(), "a")
 		var order []string
 		go func() {
-			turn, _ := q.Enter(t.Context(), "a")
+			slot, _ := q.Enter(t.Context(), "a")
 			order = append(order, "third")
-			turn.Leave()
+			slot.Leave()
 		}()
 		synctest.Wait()
 		go func() {

@@ -16,7 +16,7 @@ import (
 
 func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
 	a := &API{}
-	q := fair.New(fair.Limits{Slots: 2, Each: 2, PerTenant: 1, Waiting: 10, Patience: time.Millisecond})
+	q := fair.New(fair.Limits{Slots: 2, TenantSlots: 2, TenantWaiting: 1, Waiting: 10, Patience: time.Millisecond})
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	refused := func(from func(context.Context) error, detail, limit string) {
 		t.Helper()
@@ -31,12 +31,12 @@ func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, err := a.enter(t.Context(), q, p); err != nil {
+		if _, err := a.enterQueue(t.Context(), q, p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refused(func(ctx context.Context) error {
-		_, err := a.enter(ctx, q, p)
+		_, err := a.enterQueue(ctx, q, p)
 		return err
 	}, "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out", "2")
 	refused(func(context.Context) error {
@@ -44,7 +44,7 @@ func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
 	}, "8 are made at once", "8")
 
 	other := &principal{credential: &credential{claims: commands.Claims{UserID: "other"}}}
-	if p, _ := errors.AsType[*problem](func() error { _, err := a.enter(t.Context(), q, other); return err }()); p == nil || p.Status != http.StatusServiceUnavailable {
+	if p, _ := errors.AsType[*problem](func() error { _, err := a.enterQueue(t.Context(), q, other); return err }()); p == nil || p.Status != http.StatusServiceUnavailable {
 		t.Errorf("another, who has nothing under way, is refused with %v", p)
 	}
 }

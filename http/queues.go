@@ -14,8 +14,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// shares are the queues that costly work waits in. Evaluations of one flag wait in none, unless comparing takes long.
-type shares struct {
+// queues are the queues that costly work waits in. Evaluations of one flag wait in none, unless comparing takes long.
+type queues struct {
 	evaluations *fair.Queue // evaluations of many flags and costly ones, and reading large bodies of evaluations
 	reads       *fair.Queue // reads of the database
 	changes     *fair.Queue // changes of flags with large bodies, from when these have come to the answer, but for waiting for the stream
@@ -32,33 +32,33 @@ const (
 	bodiesWaiting = 1000
 )
 
-// newShares makes the queues of a node whose database takes so many reads at once.
-func newShares(reads int) shares {
+// newQueues makes the queues of a node whose database takes so many reads at once.
+func newQueues(reads int) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
-	return shares{
-		evaluations: fair.New(fair.Limits{Slots: cores, Each: half(cores), PerTenant: 1000, Waiting: nodeWaiting, Patience: patience}),
-		reads:       fair.New(fair.Limits{Slots: reads, Each: half(reads), PerTenant: 100, Waiting: nodeWaiting, Patience: patience}),
-		changes:     fair.New(fair.Limits{Slots: 2, Each: 1, PerTenant: 100, Waiting: nodeWaiting, Patience: patience, Rest: 3}),
-		bodies:      fair.New(fair.Limits{Slots: 128, Each: 8, PerTenant: 100, Waiting: bodiesWaiting, Patience: patience}),
+	return queues{
+		evaluations: fair.New(fair.Limits{Slots: cores, TenantSlots: half(cores), TenantWaiting: 1000, Waiting: nodeWaiting, Patience: patience}),
+		reads:       fair.New(fair.Limits{Slots: reads, TenantSlots: half(reads), TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
+		changes:     fair.New(fair.Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 3}),
+		bodies:      fair.New(fair.Limits{Slots: 128, TenantSlots: 8, TenantWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
 	}
 }
 
-// enter waits in a queue for the turn of a principal. Its error is a problem.
-func (a *API) enter(ctx context.Context, q *fair.Queue, p *principal) (*fair.Turn, error) {
-	turn, err := q.Enter(ctx, a.sharer(ctx, p))
+// enterQueue waits in a queue for a slot of a principal. Its error is a problem.
+func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fair.Slot, error) {
+	slot, err := q.Enter(ctx, a.sharer(ctx, p))
 	switch {
 	case err == nil:
-		return turn, nil
+		return slot, nil
 	case errors.Is(err, fair.ErrTenantBusy):
-		return nil, noTurn(ctx, q.Each(), "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out")
+		return nil, noSlot(ctx, q.TenantSlots(), "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out")
 	default:
 		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way, and this one's turn did not come; it has not been carried out")
 	}
 }
 
-// noTurn refuses what did not get its turn, because as much of the caller's is under way as may be at once.
-func noTurn(ctx context.Context, atOnce int, why string) *problem {
+// noSlot refuses what got no slot, because as much of the caller's is under way as may be at once.
+func noSlot(ctx context.Context, atOnce int, why string) *problem {
 	left := limit.Spent(atOnce, time.Second)
 	left.Show(requestOf(ctx).answer)
 	return tooManyRequests(left, why)
