@@ -79,18 +79,11 @@ func (a *API) countAuthenticated(r *http.Request, c *credential) limit.Budget {
 	if c.machine != nil {
 		return a.limiter.Machine(creator, tenantID, plan)
 	}
-	if a.isVerified(c) {
-		return a.limiter.Person(c.claims.UserID, a.bestPlan(c.claims.UserID), tenantID, plan)
+	best := a.bestPlan(c.claims.UserID)
+	if !a.isVerified(c) {
+		return a.limiter.Unverified(r, c.claims.UserID, best, tenantID, plan)
 	}
-	address := a.limiter.Address(r)
-	if address.Exceeded {
-		return address
-	}
-	left := a.limiter.Person(c.claims.UserID, a.bestPlan(c.claims.UserID), tenantID, plan)
-	if left.Exceeded || left.Remaining < address.Remaining {
-		return left
-	}
-	return address
+	return a.limiter.Person(c.claims.UserID, best, tenantID, plan)
 }
 
 // maxPlans is how many of a person's tenants are asked for the best plan at each request: others may add people to any number.

@@ -85,6 +85,32 @@ func TestTheAddressThatIsCounted(t *testing.T) {
 	})
 }
 
+// A request of somebody whose address is not verified counts for the client address, the person and the tenant, and where one of them refuses it for none.
+func TestCallsBeforeTheAddressIsVerified(t *testing.T) {
+	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 2}, Anonymous: 5, Auth: 5}, nil, time.Now)
+	r := from("192.0.2.1:4711")
+	call := func(id string) Budget { return l.Unverified(r, id, events.FreePlan, "tenant of "+id, events.FreePlan) }
+	for range 2 {
+		if call("ada").Exceeded {
+			t.Fatal("a first call is refused")
+		}
+	}
+	for range 9 {
+		if !call("ada").Exceeded {
+			t.Fatal("a third call is let in")
+		}
+	}
+	if left := l.Peek(r).Remaining; left != 3 {
+		t.Errorf("%d calls are left to the address, want 3", left)
+	}
+	for range 3 {
+		l.Address(r)
+	}
+	if left := call("grace"); !left.Exceeded || l.people.holds("grace", l.second()) || l.tenants.holds("tenant of grace", l.second()) {
+		t.Error("a call that the address's limit refuses counts for the person, or is let in")
+	}
+}
+
 func TestSettingLimits(t *testing.T) {
 	limits, err := Parse(" free=5, enterprise = 7 ,auth=3,")
 	want := Default()

@@ -77,6 +77,24 @@ func (l *Limiter) Person(id string, best events.Plan, tenantID string, plan even
 	return l.both(l.people, id, l.ofPlan(best), tenantID, plan)
 }
 
+// Unverified counts a request of a person whose address is not verified, as Person does, and for the client address as well. It returns the budget of which
+// less is left; what one refuses counts for none.
+func (l *Limiter) Unverified(r *http.Request, id string, best events.Plan, tenantID string, plan events.Plan) Budget {
+	address := clientAddress(r, l.proxies)
+	left := l.address(address, l.second())
+	if left.Exceeded {
+		return left
+	}
+	own := l.Person(id, best, tenantID, plan)
+	if own.Exceeded && address.IsValid() {
+		l.addresses.giveBack(address)
+	}
+	if own.Exceeded || own.Remaining < left.Remaining {
+		return own
+	}
+	return left
+}
+
 // Machine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against a limit of all machines together in such
 // tenants of the same creator.
 func (l *Limiter) Machine(creator, tenantID string, plan events.Plan) Budget {
