@@ -48,7 +48,7 @@ func (w *Writer) awaitHead(ctx context.Context) error {
 		return unavailable(err)
 	}
 	if head != (events.Position{}) && !w.await(ctx, head, nil) {
-		return refuse(Unavailable, "what a bound limits cannot be counted at the moment: this node has not caught up; nothing has been changed")
+		return refuse(Unavailable, "this node has not caught up with what others have changed: try again in a moment")
 	}
 	return nil
 }

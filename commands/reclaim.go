@@ -25,6 +25,9 @@ var secondPersonalTenants = uuid.MustParse("d0c2b1de-95a4-5c0e-8a1b-6c1d5a0f7e42
 // reclaim drops what an account has made and joined: it leaves each tenant that has another admin, and deletes the others with their clients, members and flags. Somebody
 // who has begun to use the service then gets an empty tenant. All sessions must have ended before. It may be repeated where it fails.
 func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
 	fresh := uuid.NewSHA1(secondPersonalTenants, []byte(userID)).String()
 	service := ByService()
 	service.RequestID, service.CorrelationID = by.RequestID, by.CorrelationID
@@ -46,6 +49,13 @@ func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 		return nil
 	}
 	return createPersonalTenant(ctx, r.Writer, by, fresh, userID)
+}
+
+// catchUp waits until People knows what was appended before, also by other nodes: the account may have made or joined a tenant a moment ago.
+func (r *Reclaimer) catchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return r.Writer.awaitHead(ctx)
 }
 
 // dropTenant takes a person from a tenant, or deletes it where nobody else is an admin who can sign in. One that they are no member of is left alone.
