@@ -38,17 +38,13 @@ func (serveCommand) Run(ctx context.Context) error {
 		}
 		defer metricsListener.Close()
 	}
-	start := node.Start
-	url, stopDatabase, err := node.OpenDatabase(ctx, c, log)
-	if node.CanWait(c, err) {
-		log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", err)
-		start, url, stopDatabase, err = node.StartWaiting, c.DatabaseURL, func() {}, nil
+	var n *node.Node
+	if url, stopDatabase, unopened := node.OpenDatabase(ctx, c, log); unopened == nil {
+		defer stopDatabase()
+		n, err = node.Start(ctx, c, url, log)
+	} else {
+		n, err = node.StartWithoutDatabase(ctx, c, unopened, log)
 	}
-	if err != nil {
-		return unlessEnded(ctx, err)
-	}
-	defer stopDatabase()
-	n, err := start(ctx, c, url, log)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}

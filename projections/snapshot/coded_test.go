@@ -182,12 +182,12 @@ func reloaded(t failer, s *Snapshot, path string) *Snapshot {
 	if _, err := s.contents().write(path, atOnce); err != nil {
 		t.Fatalf("%v", err)
 	}
-	f, read, err := readFile(context.Background(), path, func(*file) error { return nil })
+	read, err := ReadSaved(context.Background(), path)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	r := New()
-	r.adopt(read, &f.contents)
+	r.adopt(read)
 	return r
 }
 

@@ -18,13 +18,13 @@ import (
 // diskCopy is the copy of a snapshot on disk: where the snapshot begins at a start, and what it serves while the event store cannot be reached.
 type diskCopy struct {
 	path  string
+	read  *Saved // the file, where it was read before Run; nil from then on
 	began func(events.Checkpoint)
 
 	// Only Run and what it starts use these.
-	saved     events.Position // what the file holds
-	confirmed bool            // the log is known to be the one that the file is of
-	every     time.Duration   // between two files, at least
-	size      int64
+	saved       events.Position // what the file holds
+	unconfirmed bool            // it is not known yet whether the log is the file's
+	size        int64
 
 	written  atomic.Pointer[time.Time] // when the file that the snapshot began with was written
 	otherLog atomic.Bool
@@ -32,6 +32,7 @@ type diskCopy struct {
 }
 
 const (
+	// minSaveInterval is the least time between two files.
 	minSaveInterval = 10 * time.Second
 	// saveRate is how many bytes a second are written on average: a file of 1 GB every quarter of an hour.
 	saveRate = 1 << 20
@@ -47,47 +48,50 @@ const (
 	serveInterval = 250 * time.Millisecond
 )
 
-// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end. began is told where the snapshot begins. It must be
-// called before Run.
+// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end. read is the file, or nil where Run is to
+// read it. began is told where the snapshot begins. It must be called before Run.
 //
-// A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored. While the event store cannot be reached, what the file holds
-// is served.
-func (s *Snapshot) KeepOnDisk(path string, began func(events.Checkpoint)) {
-	s.copy = &diskCopy{path: path, began: began, every: minSaveInterval}
-}
-
-// OnDisk reports whether there is a file that a snapshot can begin with while the event store cannot be reached.
-func OnDisk(path string) bool {
-	_, _, err := readFile(context.Background(), path, func(*file) error { return nil })
-	return err == nil
+// A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored. While the event store cannot be reached,
+// what the file holds is served.
+func (s *Snapshot) KeepOnDisk(path string, read *Saved, began func(events.Checkpoint)) {
+	s.copy = &diskCopy{path: path, read: read, began: began}
 }
 
 // begin takes in the file, unless there is none or it cannot be used.
 func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logger) {
 	d, started := s.copy, time.Now()
-	d.confirmed = true
 	d.removeLeftBehind()
-	f, loaded, err := readFile(ctx, d.path, func(f *file) (err error) {
-		d.confirmed, err = f.isOf(ctx, store)
-		return err
-	})
+	saved, confirmed, err := d.load(ctx, store)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err != nil {
-		d.confirmed = true
 		log.Warn("the snapshot on disk is ignored: the log is read from its beginning", "because", err)
 		d.trouble.Store(new("the snapshot on disk was ignored: " + withoutPath(err)))
 		return
 	}
-	s.adopt(loaded, &f.contents)
-	d.saved, d.size = f.checkpoint.Position, f.size
-	d.written.Store(&f.written)
-	d.began(f.checkpoint)
-	log.Info("the snapshot begins with its copy on disk", "written", f.written, "position", f.checkpoint.Position, "took", time.Since(started))
-	if !d.confirmed {
+	s.adopt(saved)
+	d.saved, d.size, d.unconfirmed = saved.checkpoint.Position, saved.size, !confirmed
+	d.written.Store(&saved.written)
+	d.began(saved.checkpoint)
+	log.Info("the snapshot begins with its copy on disk", "written", saved.written, "position", saved.checkpoint.Position, "took", time.Since(started))
+	if !confirmed {
 		s.serveCopy(log)
 	}
+}
+
+// load returns what the file holds. Its error and confirmed are those of checkLog, or its error is that of ReadSaved.
+func (d *diskCopy) load(ctx context.Context, store events.Store) (saved *Saved, confirmed bool, err error) {
+	check := func(c *contents) (err error) {
+		confirmed, err = checkLog(ctx, store, c.checkpoint)
+		return err
+	}
+	if saved, d.read = d.read, nil; saved != nil {
+		err = check(&saved.contents)
+	} else {
+		saved, err = readFile(ctx, d.path, check)
+	}
+	return saved, confirmed, err
 }
 
 // serveCopy makes a snapshot ready that holds what its copy on disk does.
@@ -96,15 +100,15 @@ func (s *Snapshot) serveCopy(log *slog.Logger) {
 	s.becomeReady()
 }
 
-// isOf returns errOtherLog where the file cannot be of the log of a store. It is not confirmed where the store cannot be asked for a while.
-func (f *file) isOf(ctx context.Context, store events.Store) (confirmed bool, err error) {
-	if f.checkpoint.Engine != store.Engine() {
+// checkLog returns errOtherLog for a file of another log than a store's. confirmed is false if the store could not be asked within servePatience.
+func checkLog(ctx context.Context, store events.Store, of events.Checkpoint) (confirmed bool, err error) {
+	if of.Engine != store.Engine() {
 		return false, errOtherLog
 	}
 	ctx, cancel := context.WithTimeout(ctx, servePatience)
 	defer cancel()
 	for {
-		held, err := holds(ctx, store, f.checkpoint)
+		held, err := holds(ctx, store, of)
 		if err == nil && !held {
 			return false, errOtherLog
 		}
@@ -128,9 +132,9 @@ func holds(ctx context.Context, store events.Store, c events.Checkpoint) (bool, 
 	return log.Holds(ctx, store, c)
 }
 
-// adopt takes what another snapshot holds, which nobody uses, with where a file says that it stands. This one must be empty.
-func (s *Snapshot) adopt(from *Snapshot, at *contents) {
-	c := at.checkpoint
+// adopt takes what a file holds. The snapshot must be empty.
+func (s *Snapshot) adopt(saved *Saved) {
+	c, from := saved.checkpoint, saved.records
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	from.tenants.Range(func(id string, t *Tenant) bool {
@@ -164,7 +168,7 @@ func (s *Snapshot) adopt(from *Snapshot, at *contents) {
 // confirm returns an error as long as it is not known whether the log is the one that the snapshot began with, or once it is known that it is not.
 func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Logger) error {
 	d := s.copy
-	if d == nil || d.confirmed {
+	if d == nil || !d.unconfirmed {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -173,7 +177,7 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	if d.confirmed = held; !d.confirmed {
+	if d.unconfirmed = !held; d.unconfirmed {
 		if !d.otherLog.Swap(true) {
 			log.Error("the event store holds another log than the snapshot on disk: flags are evaluated as that has them until the service is restarted")
 		}
@@ -182,8 +186,8 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	return nil
 }
 
-// serveWithout calls serveCopy when the event store cannot be reached for a while before the snapshot is ready.
-func (s *Snapshot) serveWithout(ctx context.Context, store events.Store, log *slog.Logger) {
+// serveIfUnreachable calls serveCopy when the event store cannot be reached for a while before the snapshot is ready.
+func (s *Snapshot) serveIfUnreachable(ctx context.Context, store events.Store, log *slog.Logger) {
 	if s.copy.written.Load() == nil {
 		return
 	}
@@ -214,8 +218,8 @@ func (s *Snapshot) serveWithout(ctx context.Context, store events.Store, log *sl
 	}
 }
 
-// keep writes the file from time to time until ctx ends, if there is something new.
-func (d *diskCopy) keep(ctx context.Context, s *Snapshot, log *slog.Logger) {
+// saveFromTimeToTime writes the file from time to time until ctx ends, if there is something new.
+func (d *diskCopy) saveFromTimeToTime(ctx context.Context, s *Snapshot, log *slog.Logger) {
 	pause := func(took time.Duration) error {
 		select {
 		case <-ctx.Done():
@@ -233,7 +237,7 @@ func (d *diskCopy) keep(ctx context.Context, s *Snapshot, log *slog.Logger) {
 		if s.live.Load() {
 			d.save(s, pause, log)
 		}
-		wait := max(d.every, time.Duration(d.size/saveRate)*time.Second)
+		wait := max(minSaveInterval, time.Duration(d.size/saveRate)*time.Second)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

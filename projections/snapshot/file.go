@@ -150,6 +150,40 @@ func (c *coder) header(all *contents) {
 	c.instant(&all.written)
 }
 
+// Saved is what was read from a file.
+type Saved struct {
+	contents // without records
+	records  *Snapshot
+	size     int64
+}
+
+// ReadSaved reads the file at path. It returns an error where a snapshot cannot begin with it.
+func ReadSaved(ctx context.Context, path string) (*Saved, error) {
+	return readFile(ctx, path, func(*contents) error { return nil })
+}
+
+// readFile reads the file at path, if that is what is wanted once it is known what it is of. The error is that of os.Open or wanted, errDamaged or
+// errOtherVersion.
+func readFile(ctx context.Context, path string, wanted func(*contents) error) (*Saved, error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }()
+	info, err := from.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, err := startFile(from, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	if err := wanted(&f.contents); err != nil {
+		return nil, err
+	}
+	return f.read(ctx)
+}
+
 // file is a snapshot on disk that is being read.
 type file struct {
 	contents // without records
@@ -157,28 +191,6 @@ type file struct {
 	size     int64
 	left     int64 // to be read
 	blocks   uint32
-}
-
-// readFile reads the file at path, if that is what is wanted once it is known what it is of. The error is that of os.Open or wanted, errDamaged or
-// errOtherVersion.
-func readFile(ctx context.Context, path string, wanted func(*file) error) (f *file, s *Snapshot, err error) {
-	from, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = from.Close() }()
-	info, err := from.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if f, err = startFile(from, info.Size()); err == nil {
-		err = wanted(f)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err = f.read(ctx)
-	return f, s, err
 }
 
 // startFile reads what a file of a size is of.
@@ -233,7 +245,7 @@ func asDamaged(err error) error {
 }
 
 // read reads the rest of a file into a new snapshot, on all cores.
-func (f *file) read(ctx context.Context) (*Snapshot, error) {
+func (f *file) read(ctx context.Context) (*Saved, error) {
 	s := New()
 	workers, ctx := errgroup.WithContext(ctx)
 	blocks := make(chan []byte)
@@ -271,5 +283,5 @@ func (f *file) read(ctx context.Context) (*Snapshot, error) {
 	if err := workers.Wait(); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return &Saved{f.contents, s, f.size}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,7 +32,7 @@ func readBytes(data []byte) (*Snapshot, error) {
 		return nil, err
 	}
 	s := New()
-	s.adopt(read, &f.contents)
+	s.adopt(read)
 	return s, nil
 }
 
@@ -183,6 +184,29 @@ func TestAFileOfAnotherVersionIsNotRead(t *testing.T) {
 	other := bytes.Replace(data, []byte(firstLine), bytes.Replace([]byte(firstLine), []byte(" v"), []byte(" v1"), 1), 1)
 	if _, err := readBytes(other); !errors.Is(err, errOtherVersion) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file of 1 GB takes seconds to read, so a start that has read it to know whether it can go on begins with what was read.
+func TestAFileThatWasReadIsNotReadAgain(t *testing.T) {
+	path, _ := smallFile(t)
+	saved, err := ReadSaved(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	store := &outage{}
+	saved.checkpoint.Engine = store.Engine()
+	var began events.Checkpoint
+	s := New()
+	s.KeepOnDisk(path, saved, func(at events.Checkpoint) { began = at })
+	gone, goAway := context.WithCancel(t.Context())
+	goAway()
+	s.begin(gone, store, slog.New(slog.DiscardHandler))
+	if _, known := s.Tenant("t"); !known || began != saved.checkpoint || s.copy.read != nil {
+		t.Errorf("the tenant is known: %t, it began at %v and still holds %v", known, began, s.copy.read)
 	}
 }
 

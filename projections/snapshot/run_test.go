@@ -55,6 +55,8 @@ type outage struct {
 
 func (o *outage) Engine() string { return "test" }
 
+func (o *outage) Log(context.Context) (events.Log, error) { return events.Log{}, events.ErrUnavailable }
+
 func (o *outage) Subscribe(_ context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	o.subscriptions = append(o.subscriptions, after)
 	return func(yield func(events.Page, error) bool) {

@@ -69,8 +69,8 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 	}
 	if s.copy != nil {
 		s.begin(ctx, store, log)
-		beside.Go(func() { s.serveWithout(ctx, store, log) })
-		beside.Go(func() { s.copy.keep(ctx, s, log) })
+		beside.Go(func() { s.serveIfUnreachable(ctx, store, log) })
+		beside.Go(func() { s.copy.saveFromTimeToTime(ctx, s, log) })
 	}
 	s.follow(ctx, store, applied, log)
 	beside.Wait()

@@ -15,7 +15,6 @@ import (
 	"flagledger/migrations"
 	"flagledger/migrations/embedded"
 	"flagledger/projections"
-	"flagledger/projections/snapshot"
 )
 
 // OpenDatabase finds the database that the settings name, or starts the private one, and brings it to the newest schema. stop ends
@@ -59,12 +58,6 @@ func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 
 // ErrUnreachable says that the database cannot be reached or cannot work now.
 var ErrUnreachable = errors.New("the database cannot be reached")
-
-// CanWait reports whether a server can start although its database could not be opened, because of an error: the database is not private and is down, and there
-// is a snapshot on disk.
-func CanWait(c Config, err error) bool {
-	return errors.Is(err, ErrUnreachable) && c.DatabaseURL != "" && snapshot.OnDisk(c.snapshotFile())
-}
 
 // oldestPostgres is the oldest version that is supported.
 const oldestPostgres = 14

@@ -43,24 +43,19 @@ type Node struct {
 
 // Start wires all parts together over a database at the newest schema, and sets them running until Stop.
 func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (*Node, error) {
-	return start(ctx, c, databaseURL, true, log)
+	return start(ctx, c, databaseURL, nil, log)
 }
 
-// StartWaiting is Start while the database is down (see CanWait): flags are evaluated as the snapshot on disk has them, and changes are refused. When the
-// database is back it is brought to the newest schema, and all goes on as after Start.
-func StartWaiting(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (*Node, error) {
-	return start(ctx, c, databaseURL, false, log)
-}
-
-func start(ctx context.Context, c Config, databaseURL string, migrated bool, log *slog.Logger) (n *Node, err error) {
+// start is Start, or StartWithoutDatabase where the snapshot on disk has been read.
+func start(ctx context.Context, c Config, databaseURL string, saved *snapshot.Saved, log *slog.Logger) (n *Node, err error) {
 	if c.FlushEvery == 0 {
 		c.FlushEvery = flushInterval
 	}
 	if c.SandboxFor == 0 {
 		c.SandboxFor = sandboxDays * 24 * time.Hour
 	}
-	p := &parts{Config: c, migrated: make(chan struct{}), disk: &diskWatch{}, log: log, metrics: prometheus.NewRegistry()}
-	if migrated {
+	p := &parts{Config: c, saved: saved, migrated: make(chan struct{}), disk: &diskWatch{}, log: log, metrics: prometheus.NewRegistry()}
+	if saved == nil {
 		close(p.migrated)
 	}
 	if c.Data != "" {
@@ -91,7 +86,8 @@ func start(ctx context.Context, c Config, databaseURL string, migrated bool, log
 // parts are what a node is made of.
 type parts struct {
 	Config
-	migrated chan struct{} // closed once the database is at the newest schema: until then it is not used
+	saved    *snapshot.Saved // the snapshot on disk, where it was read because a database is down; nil once the parts are wired
+	migrated chan struct{}   // closed once the database is at the newest schema: until then it is not used
 	disk     *diskWatch
 	log      *slog.Logger
 	metrics  *prometheus.Registry
@@ -174,7 +170,8 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.live, p.progress = snapshot.New(), projections.NewProgress(models.All())
 	p.live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
 	if p.Data != "" {
-		p.live.KeepOnDisk(p.snapshotFile(), p.progress.SnapshotBegan)
+		p.live.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)
+		p.saved = nil // its memory is needed no longer once the snapshot has begun with it
 	}
 	if p.queue, err = jobs.Open(p.pool); err != nil {
 		return err
@@ -246,7 +243,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 	select {
 	case <-p.migrated:
 	default:
-		runs = append(runs, func(ctx context.Context) { p.prepare(ctx, databaseURL) })
+		runs = append(runs, func(ctx context.Context) { p.migrateLater(ctx, databaseURL) })
 	}
 	p.cleanup = append(p.cleanup, runAll(ctx, runs...))
 }

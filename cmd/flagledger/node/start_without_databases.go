@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"time"
 
@@ -13,6 +14,21 @@ import (
 	"flagledger/events/postgres"
 	"flagledger/projections/snapshot"
 )
+
+// StartWithoutDatabase is Start while the database is down: flags are evaluated as the snapshot on disk has them, and changes are refused. When the database
+// is back it is brought to the newest schema, and all goes on as after Start. It returns because, the error of OpenDatabase, unless the database is down, is
+// not private, and there is a snapshot on disk.
+func StartWithoutDatabase(ctx context.Context, c Config, because error, log *slog.Logger) (*Node, error) {
+	if !errors.Is(because, ErrUnreachable) || c.DatabaseURL == "" {
+		return nil, because
+	}
+	saved, err := snapshot.ReadSaved(ctx, c.snapshotFile())
+	if err != nil {
+		return nil, because
+	}
+	log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", because)
+	return start(ctx, c, c.DatabaseURL, saved, log)
+}
 
 const (
 	// storeWait is how long a start waits for the event store where a snapshot on disk can be served instead.
@@ -34,8 +50,14 @@ func (p *parts) openStore(ctx context.Context, databaseURL string) (store events
 	waiting, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
 	store, closeStore, err = OpenStore(waiting, p.Config, databaseURL, p.log)
-	if !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil || !snapshot.OnDisk(file) {
+	if !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil {
 		return store, closeStore, nil, err
+	}
+	if p.saved == nil {
+		var unread error
+		if p.saved, unread = snapshot.ReadSaved(ctx, file); unread != nil {
+			return store, closeStore, nil, err
+		}
 	}
 	p.log.Warn("the event store cannot be reached: the start goes on with the snapshot on disk", "err", err)
 	if p.EventStoreURL == "" {
@@ -71,8 +93,8 @@ func (p *parts) tellOfStore(ctx context.Context, store *eventstore.Store) {
 	}
 }
 
-// prepare brings a database that was down at the start to the newest schema.
-func (p *parts) prepare(ctx context.Context, databaseURL string) {
+// migrateLater brings a database that was down at the start to the newest schema.
+func (p *parts) migrateLater(ctx context.Context, databaseURL string) {
 	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
 	migrate := func() (struct{}, error) { return struct{}{}, Migrate(ctx, databaseURL, p.log) }
 	_, err := backoff.Retry(ctx, migrate, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
