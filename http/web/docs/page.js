@@ -7,7 +7,9 @@ window.ui = SwaggerUIBundle({
   showExtensions: true,
   showCommonExtensions: true,
   validatorUrl: null,
-  presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
-  plugins: [SwaggerUIBundle.plugins.DownloadUrl],
-  layout: 'StandaloneLayout',
+  // Calls go to where the page came from, all that its policy allows: that may be another name of the service than its public URL.
+  requestInterceptor: (request) => {
+    const { pathname, search } = new URL(request.url, location.href);
+    return Object.assign(request, { url: location.origin + pathname + search });
+  },
 });
