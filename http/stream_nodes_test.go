@@ -14,7 +14,7 @@ import (
 // The other node of this test is one that knows the position of a change before there is one.
 func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
 	me := streaming(t, flagledgerhttp.StreamLimits{}).SignUp("me@example.com")
-	me.CreateFlag("k", nil)
+	createHeard(me, "k")
 	l := listen(me)
 	enable(me, "k", "production")
 	api := me.Service.Node.API

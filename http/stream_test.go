@@ -176,6 +176,15 @@ func (l *listening) ends() {
 	}
 }
 
+// createHeard creates a flag and waits until streams have told of it: those opened later begin after it.
+func createHeard(c *nodetest.Client, key string) {
+	c.Service.T.Helper()
+	l := listen(c)
+	c.CreateFlag(key, nil)
+	l.hears(key + " 1")
+	l.hangUp()
+}
+
 func enable(c *nodetest.Client, key, environment string) {
 	c.Service.T.Helper()
 	c.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "X-Environment", environment).Want(200)
@@ -198,7 +207,7 @@ func TestStream(t *testing.T) {
 			nodetest.Same(t, "the flag in the third", strings.HasSuffix(l.next().text, `"flags":[{"key":"k","version":2,"deleted":true}]}`), true)
 		},
 		"each change is heard, in order": func(t *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", nil)
+			createHeard(me, "k")
 			l := listen(me)
 			for version := 2; version < 22; version++ {
 				me.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"description": fmt.Sprint(version)}).Want(200)
@@ -211,7 +220,7 @@ func TestStream(t *testing.T) {
 			}
 		},
 		"what is heard can be evaluated": func(_ *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", nil)
+			createHeard(me, "k")
 			l := listen(me)
 			var change sync.WaitGroup
 			change.Go(func() { me.Call("POST", nodetest.FlagPath("k", "/enable"), nil) })
@@ -330,7 +339,7 @@ func TestStream(t *testing.T) {
 			l.ends()
 		},
 		"200 streams hear of one change": func(t *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", nil)
+			createHeard(me, "k")
 			streams := make([]*listening, 200)
 			for i := range streams {
 				streams[i] = listen(me)
