@@ -61,11 +61,11 @@ func attacks() []attack {
 		{"15-lists", 15, "GET", "/api/v1/flags", "", false},
 		{"history-unread", 1, "GET", nodetest.FlagPath("storied", "/history"), "", true},
 		{"5-histories", 5, "GET", nodetest.FlagPath("storied", "/history"), "", false},
+		{"20-rules-of-270KB", 20, "PUT", nodetest.FlagPath("ruled-N", "/rules"), manyValues, false},
 		{"60-creations-of-1MB", 60, "POST", "/api/v1/flags", `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 1_000_000) + `"}`, false},
 		{"60-creations-of-60KB", 60, "POST", "/api/v1/flags", `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 60_000) + `"}`, false},
 		{"40-costly-evaluations", 40, "POST", manyPath, `{"attributes":{"a":"` + longText + `"}}`, false},
 		{"40-costly-single", 40, "POST", nodetest.FlagPath("costly-0", "/evaluate"), `{"attributes":{"a":"` + longText + `"}}`, false},
-		{"20-rules-of-270KB", 20, "PUT", nodetest.FlagPath("ruled-N", "/rules"), manyValues, false},
 	}
 }
 
@@ -200,7 +200,7 @@ func (y *bystander) call(c *nodetest.Client, d time.Duration) {
 // changes are to be at most 3, none may fail, /health takes 100 ms at most and memory grows by 100 MB at most.
 func BenchmarkAttacks(b *testing.B) {
 	program := nodetest.Build(b)
-	node := program.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_LOG=json")
+	node := program.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_LOG=json", "FLAGLEDGER_FLAG_MIB=free=64") // or most changes are refused
 	attacker, other := armed(program.Service()), program.Service().SignUp(nodetest.Address())
 	benchFlag(other)
 	other.CreateFlag("toggled", nil)
