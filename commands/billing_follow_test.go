@@ -15,7 +15,7 @@ import (
 func TestFollowingADeletedTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
@@ -46,7 +46,7 @@ func TestFollowingADeletedTenant(t *testing.T) {
 func TestFollowingWithOldNews(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
 	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
@@ -88,7 +88,7 @@ func TestFollowingWithOldNews(t *testing.T) {
 func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
 	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
@@ -99,7 +99,7 @@ func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := w.billing(t, paymenttest.New(t, time.Now))
+	elsewhere := w.billing(t, paymenttest.New(t, paymenttest.Clock()))
 	if err := elsewhere.Follow(t.Context(), tenant.TenantID, ""); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}
@@ -119,7 +119,7 @@ func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 func TestFollowingSeveralSubscriptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
@@ -158,7 +158,7 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 func TestWhatIsSoldBesidePlans(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	server.AddPrice("price_support", "month")
 	tenant := w.newTenant(t)
@@ -197,7 +197,7 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant, end := commands.TenantRef{TenantID: uuid.NewString()}, time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	create := commands.CreateTenant{ID: tenant.TenantID, Name: "sandbox", Creator: "owner", SandboxEndsAt: end}

@@ -51,7 +51,7 @@ func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Bill
 	server.AddPrice("price_1", "month")
 	server.AddPrice("price_2", "month")
 	stripe := payment.Open(payment.Settings{SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: server.URL(), Currency: "eur"})
-	b := &commands.Billing{Writer: w.writer, Payments: till{stripe, w.steps, nil}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	b := &commands.Billing{Writer: w.writer, Payments: till{stripe, w.steps, nil}, Now: server.Now, Log: slog.New(slog.DiscardHandler)}
 	queue, err := jobs.Open(w.pool)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func checkoutOf(tenant commands.TenantRef, plan events.Plan) commands.Checkout {
 func TestACheckoutThatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	all := []string{"customer", "append tenant.subscription_changed", "page"}
 	for failing := range len(all) + 1 {
@@ -117,7 +117,7 @@ func TestACheckoutThatFails(t *testing.T) {
 func TestPayingForASandboxThatEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
 	w.writer.Guard = commands.SandboxGuard(ended{}, time.Now)
@@ -149,10 +149,10 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant := w.newTenant(t)
-	if _, _, err := w.billing(t, paymenttest.New(t, time.Now)).Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+	if _, _, err := w.billing(t, paymenttest.New(t, paymenttest.Clock())).Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
 		t.Fatal(err)
 	}
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	for _, plan := range []events.Plan{events.StandardPlan, events.EnhancedPlan} {
 		if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, plan)); commands.KindOf(err) != commands.Conflict {
@@ -171,7 +171,7 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 func TestACheckoutThatIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	now := time.Now()
 	b.Now = func() time.Time { return now }
@@ -190,7 +190,7 @@ func TestACheckoutThatIsMadeAgain(t *testing.T) {
 func TestAFailureOfStripePasses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	now := time.Now()
 	b.Now = func() time.Time { return now }
@@ -218,7 +218,7 @@ func TestAFailureOfStripePasses(t *testing.T) {
 func TestCheckoutsAtOnceHaveOneCustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
 	late := *b

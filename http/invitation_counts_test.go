@@ -13,8 +13,7 @@ import (
 func TestInvitationsOfADay(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	c := &clock{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Limits: nodetest.Generous, Now: c.now}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	there := *me
 	there.Service = s.SecondNode()
@@ -49,7 +48,7 @@ func TestInvitationsOfADay(t *testing.T) {
 func TestInvitationsToThePlatformCountByThemselves(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}, InvitationsPerDay: 1}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}, InvitationsPerDay: 1, Now: withinADay().now}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	for _, email := range []string{"a@example.com", "b@example.com"} {
 		root.Call("POST", invitationsPath, map[string]string{"email": email, "role": "viewer"}).Want(201)

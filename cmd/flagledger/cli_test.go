@@ -394,3 +394,15 @@ func serveOld(b *pgproto3.Backend) error {
 		}
 	}
 }
+
+// A server under test has none of the accounts and proxies that are set for whoever runs the tests.
+func TestServersUnderTestHaveNoAccountsOfOthers(t *testing.T) {
+	for _, name := range []string{"STRIPE_SECRET_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "FIREBASE_PROJECT_ID", "FLAGLEDGER_SMTP_URL", "HTTPS_PROXY", "http_proxy"} {
+		t.Setenv(name, "of somebody")
+	}
+	for _, setting := range (&nodetest.Program{}).Command(nil).Env {
+		if strings.HasSuffix(setting, "=of somebody") {
+			t.Errorf("a server has %s", setting)
+		}
+	}
+}

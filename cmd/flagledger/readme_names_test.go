@@ -22,7 +22,7 @@ func TestReadmeNamesWhatIsThere(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && (entry.Name() == "node_modules" || len(entry.Name()) > 1 && strings.HasPrefix(entry.Name(), ".")) {
+		if entry.IsDir() && (name == "bin" || name == "data" || entry.Name() == "node_modules" || len(entry.Name()) > 1 && strings.HasPrefix(entry.Name(), ".")) {
 			return fs.SkipDir
 		}
 		if entry.IsDir() {

@@ -75,7 +75,7 @@ func TestABrokenStripeIsUnavailable(t *testing.T) {
 	} {
 		t.Run(string(how), func(t *testing.T) {
 			t.Parallel()
-			server := paymenttest.New(t, time.Now)
+			server := paymenttest.New(t, paymenttest.Clock())
 			server.Break(how)
 			for call, err := range everyCall(t.Context(), open(server.URL())) {
 				if commands.KindOf(err) != commands.Unavailable {
@@ -94,7 +94,7 @@ func TestABrokenStripeIsUnavailable(t *testing.T) {
 // A call ends with its caller's patience, and is not repeated.
 func TestAHangingStripeIsGivenUp(t *testing.T) {
 	t.Parallel()
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	server.Break(paymenttest.Hanging)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -148,7 +148,7 @@ func TestNoAnswerPanics(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	s := open(server.URL())
 	server.AddPrice("price_1", "month")
 	server.AddPrice("price_2", "year")
@@ -287,7 +287,7 @@ func FuzzEvent(f *testing.F) {
 // A page closes the earlier ones alone, so that of two requests at once, or of one that is made again, a page is left to pay on.
 func TestACheckoutClosesEarlierPages(t *testing.T) {
 	t.Parallel()
-	server := paymenttest.New(t, time.Now)
+	server := paymenttest.New(t, paymenttest.Clock())
 	server.AddPrice("price_1", "month")
 	s, customer := open(server.URL()), server.AddCustomer(nil)
 	page := func(key string) string {

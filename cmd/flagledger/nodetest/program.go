@@ -85,9 +85,12 @@ func FreeAddress(t testing.TB) string {
 // Command prepares a run of the binary. settings are of the form NAME=value and come before the program's own.
 func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 	c := exec.Command(p.Binary, arguments...)
-	// A test of Firebase in the same process sets where its emulator is.
+	// What is set for whoever runs the tests is not for the server: it would reach their account at Stripe or Google. A test of Firebase in the same process
+	// sets where its emulator is.
 	foreign := func(s string) bool {
-		return strings.HasPrefix(s, "FLAGLEDGER_") || strings.HasPrefix(s, "FIREBASE_")
+		name, _, _ := strings.Cut(s, "=")
+		return slices.ContainsFunc([]string{"FLAGLEDGER_", "FIREBASE_", "GOOGLE_", "STRIPE_"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) ||
+			strings.HasSuffix(strings.ToUpper(name), "_PROXY")
 	}
 	c.Env = append(slices.DeleteFunc(os.Environ(), foreign),
 		"FLAGLEDGER_DATA="+p.Dir, "FLAGLEDGER_ADDR="+p.Addr, "FLAGLEDGER_SECRET="+Secret, "FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000", "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
