@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
@@ -281,4 +282,40 @@ func TestGuessingOnesOwnPassword(t *testing.T) {
 	}
 	isLimited(guess())
 	isLimited(guess("Idempotency-Key", "k"))
+}
+
+// Whoever signs up, or asks for links, for others causes so many mails a day, whatever a minute allows.
+func TestMailsThatANetworkCausesInADay(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	c := &clock{}
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Now: c.now,
+		Limits: limit.Limits{Plans: nodetest.Generous.Plans, Anonymous: 1_000_000, Auth: 2},
+	}, nodetest.Log(t))
+	const signUp, forgot, subscribe, network = "/auth/signup", "/api/v1/auth/forgot-password", sandboxPath + "/subscribe", "192.0.2.1"
+	ask := func(path, email, from string) *nodetest.Answer {
+		c.add(31 * time.Second)
+		body := map[string]string{"email": email}
+		if strings.HasPrefix(path, "/auth/") {
+			body["password"] = "correct horse"
+		}
+		return s.Anonymous().Call("POST", path, body, "X-Forwarded-For", from)
+	}
+	ask(signUp, "me@example.com", network).Want(201)
+	ask(signUp, "me@example.com", network).Refused(409) // which mails nothing
+	ask(subscribe, "you@example.com", network).Want(202)
+	for i := range 8 {
+		ask(forgot, fmt.Sprintf("other%d@example.com", i), network).Want(200)
+	}
+	a := ask(signUp, "you@example.com", network).Refused(429)
+	if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || wait < 23*60*60 || a.Header.Get("RateLimit-Limit") != "10" {
+		t.Errorf("refused with %v", a.Header)
+	}
+	ask(forgot, "me@example.com", network).Refused(429)
+	ask(subscribe, "you@example.com", network).Refused(429)
+	ask("/auth/signin", "me@example.com", network).Want(200)
+	ask(signUp, "you@example.com", "192.0.2.2").Want(201)
+	c.add(24 * time.Hour)
+	ask(signUp, "they@example.com", network).Want(201)
 }

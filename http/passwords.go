@@ -35,7 +35,7 @@ func (a *API) addPasswords() {
 		if err := bodyErrors(ctx); err != nil {
 			return nil, err
 		}
-		return succeeded(commands.Done{}), a.Identity.ForgotPassword(ctx, in.Body.Email)
+		return succeeded(commands.Done{}), a.limitMails(ctx, func() error { return a.Identity.ForgotPassword(ctx, in.Body.Email) })
 	})
 
 	reset := operation("POST", "/api/v1/auth/reset-password", "reset-password", "Authentication", "Set a new password with the token of a mailed link")

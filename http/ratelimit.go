@@ -147,6 +147,21 @@ func signsIn(path string) bool {
 	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")
 }
 
+// limitMails does what mails an address that the client names, unless the client's network has caused too many such mails today. What fails does not count.
+func (a *API) limitMails(ctx context.Context, mail func() error) error {
+	req := requestOf(ctx)
+	left, giveBack := a.limiter.Mail(req.received)
+	if left.Exceeded {
+		left.Show(req.answer)
+		return tooManyRequests(left, "too many mails to addresses of the client's choice were asked for from its network within a day")
+	}
+	err := mail()
+	if err != nil {
+		giveBack()
+	}
+	return err
+}
+
 // limitGuesses tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it
 // first waits for a few seconds. An account that does not exist is treated alike.
 func (a *API) limitGuesses(ctx context.Context, account string, try func() error) error {

@@ -101,7 +101,9 @@ func (a *API) addSandbox() {
 			return nil, err
 		}
 		address, _ := commands.ParseAddress(in.Body.Email)
-		return succeeded(commands.Done{}), a.Links.MailSandboxLink(ctx, address, in.Body.Name, a.Now())
+		return succeeded(commands.Done{}), a.limitMails(ctx, func() error {
+			return a.Links.MailSandboxLink(ctx, address, in.Body.Name, a.Now())
+		})
 	})
 }
 

@@ -13,6 +13,9 @@ import (
 
 const (
 	requestWindow = 60 // seconds
+	// A network causes mails to addresses of its choice at most as often in mailWindow as it may sign in within mailMinutes.
+	mailWindow  = 24 * 60 * 60
+	mailMinutes = 5
 	// At most maxGuesses wrong secrets are tried for an account in guessWindow from a network. After maxAccountGuesses from all networks together, further
 	// attempts wait in rounds.
 	guessWindow       = 15 * 60
@@ -33,6 +36,7 @@ type Limiter struct {
 	guessAll  rate
 	drawn     rate
 	once      rate
+	mail      rate
 
 	proxies []netip.Prefix
 	began   time.Time
@@ -41,6 +45,7 @@ type Limiter struct {
 	tenants   *windows[string]
 	addresses *windows[netip.Addr]
 	signIns   *windows[netip.Addr]
+	mails     *windows[netip.Addr]
 	people    *windows[string]
 	creators  *windows[string]            // of tenants that pay nothing
 	guesses   *windows[[sha256.Size]byte] // by account and network, and by account
@@ -60,9 +65,9 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	}
 	return &Limiter{
 		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses),
-		guessAll: newRate(maxAccountGuesses), drawn: newRate(roundDrawn), once: newRate(1),
+		guessAll: newRate(maxAccountGuesses), drawn: newRate(roundDrawn), once: newRate(1), mail: newRate(mailMinutes * limits.Auth),
 		proxies: proxies, began: now(), now: now,
-		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow),
+		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Addr](mailWindow),
 		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), guesses: newWindows[[sha256.Size]byte](guessWindow),
 		own: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
@@ -150,6 +155,15 @@ func (l *Limiter) SignIn(r *http.Request) Budget {
 		return auth
 	}
 	return left
+}
+
+// Mail counts a mail to an address that the client names, for the client address. giveBack undoes it, where no mail goes out.
+func (l *Limiter) Mail(r *http.Request) (left Budget, giveBack func()) {
+	address := clientAddress(r, l.proxies)
+	if !address.IsValid() {
+		return Budget{rate: l.mail, Remaining: l.mail.max, Reset: mailWindow}, func() {}
+	}
+	return l.mails.take(address, l.mail, l.second()), func() { l.mails.giveBack(address) }
 }
 
 // Peek is the budget of a request's client address. It does not count the request.
