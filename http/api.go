@@ -95,17 +95,18 @@ type Options struct {
 // API serves the interface.
 type API struct {
 	Options
-	tokens      *tokens
-	limiter     *limit.Limiter
-	queues      queues
-	unread      unread
-	router      *chi.Mux
-	huma        huma.API
-	durations   *durations
-	openStreams prometheus.Gauge
-	streams     streamCounts
-	ending      chan struct{} // closed when a server of the interface shuts down
-	end         func()
+	tokens        *tokens
+	limiter       *limit.Limiter
+	queues        queues
+	unread        unread
+	refusedUnread prometheus.Counter
+	router        *chi.Mux
+	huma          huma.API
+	durations     *durations
+	openStreams   prometheus.Gauge
+	streams       streamCounts
+	ending        chan struct{} // closed when a server of the interface shuts down
+	end           func()
 
 	evaluateSchema, legacyEvaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
 }
@@ -117,10 +118,10 @@ func New(o Options) *API {
 	}
 	a := &API{
 		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(cmp.Or(o.Reads, 2)), router: chi.NewMux(),
-		durations: newDurations(), unread: unread{by: map[string]int{}}, openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
+		durations: newDurations(), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
-	o.Metrics.MustRegister(a.durations, a.openStreams)
+	o.Metrics.MustRegister(a.durations, a.openStreams, a.refusedUnread)
 	a.router.Use(a.observe)
 	if len(o.Origins) > 0 {
 		a.router.Use(a.crossOrigin)

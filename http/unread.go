@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // unread counts the answers that wait until their reader takes more of them, which hold memory meanwhile.
@@ -22,6 +24,12 @@ const (
 	// sentAtOnce is how many bytes of an answer do not count: the server's buffers take them.
 	sentAtOnce = 4 << 10
 )
+
+func newUnreadCounter() prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "flagledger_unread_refused_total", Help: "Requests that were refused since their caller had left too many answers unread.",
+	})
+}
 
 // admits reports whether a caller may make a further request. None who leaves less than fewUnread unread is refused.
 func (u *unread) admits(caller func() string) bool {
@@ -62,6 +70,7 @@ func (a *API) limitUnread(ctx context.Context) error {
 	if a.unread.admits(func() string { return a.callerOf(req) }) {
 		return nil
 	}
+	a.refusedUnread.Inc()
 	p := newProblem(http.StatusTooManyRequests, "too many answers wait until you read them")
 	p.headers.Set("Retry-After", "1")
 	req.answer["RateLimit-Remaining"], req.answer["RateLimit-Reset"] = []string{"0"}, []string{"1"}

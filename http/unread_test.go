@@ -2,6 +2,7 @@ package http
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -35,5 +36,18 @@ func TestUnreadAnswers(t *testing.T) {
 	}
 	if len(u.by) > 0 || u.all.Load() != 0 {
 		t.Errorf("%d callers are kept", len(u.by))
+	}
+}
+
+func TestRequestsBesideUnreadAnswersAreCounted(t *testing.T) {
+	a := newAPI(anonymous(100))
+	a.unread.add("192.0.2.1", 48)
+	for range 2 {
+		if w := a.from("192.0.2.1:4711", "GET", "/health"); w.Code != 429 {
+			t.Errorf("it answers %d", w.Code)
+		}
+	}
+	if metrics := a.from("127.0.0.1:4711", "GET", "/metrics").Body.String(); !strings.Contains(metrics, "\nflagledger_unread_refused_total 2\n") {
+		t.Error("the metrics do not count them")
 	}
 }

@@ -6,16 +6,17 @@ import (
 	"sync"
 )
 
-// Connections accepts at most so many connections of a client address at once, by the IPv4 address or the IPv6 /48, and closes further ones at once. It does not
-// bound those of proxies.
-func Connections(listener net.Listener, each int, proxies []netip.Prefix) net.Listener {
-	return &connections{Listener: listener, each: each, proxies: proxies, open: map[netip.Prefix]int{}}
+// Connections accepts at most so many connections of a client address at once, by the IPv4 address or the IPv6 /48, and closes further ones at once, for each of
+// which it calls refused. It does not bound those of proxies.
+func Connections(listener net.Listener, each int, proxies []netip.Prefix, refused func()) net.Listener {
+	return &connections{Listener: listener, each: each, proxies: proxies, refused: refused, open: map[netip.Prefix]int{}}
 }
 
 type connections struct {
 	net.Listener
 	each    int
 	proxies []netip.Prefix
+	refused func()
 
 	mu   sync.Mutex
 	open map[netip.Prefix]int
@@ -40,6 +41,7 @@ func (l *connections) Accept() (net.Conn, error) {
 			return &connection{Conn: conn, close: sync.OnceFunc(func() { l.giveBack(from) })}, nil
 		}
 		_ = conn.Close()
+		l.refused()
 	}
 }
 

@@ -3,6 +3,7 @@ package limit
 import (
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -12,7 +13,8 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := Connections(inner, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")})
+	var refused atomic.Int64
+	listener := Connections(inner, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}, func() { refused.Add(1) })
 	accepted := make(chan net.Conn, 100)
 	go func() {
 		defer close(accepted)
@@ -71,5 +73,8 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	_ = inner.Close()
 	for range accepted {
 		t.Error("more connections are accepted")
+	}
+	if n := refused.Load(); n != 2 {
+		t.Errorf("%d connections were refused, want 2", n)
 	}
 }

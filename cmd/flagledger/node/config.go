@@ -39,24 +39,26 @@ type Config struct {
 	FlagMiB       string   `env:"FLAGLEDGER_FLAG_MIB"`
 	FeaturePlans  string   `env:"FLAGLEDGER_FEATURES"`
 	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
+	PerAddress    string   `env:"FLAGLEDGER_CONNECTIONS_PER_ADDRESS"`
 	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 	SandboxDays   string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
 	Mail          MailSettings
 	Firebase      FirebaseSettings
 	Payment       PaymentSettings
 
-	Limits            limit.Limits      `env:"-"` // RateLimits, parsed
-	FlagBytes         flagBytes         `env:"-"` // FlagMiB, parsed; those of the plans where nil
-	Features          http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
-	SandboxFor        time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
-	ProxyNetworks     []netip.Prefix    `env:"-"` // Proxies, parsed
-	Streams           http.StreamLimits `env:"-"`
-	InvitationsPerDay int               `env:"-"` // in place of what plans give, unless it is 0; tests that invite many take more
-	Now               func() time.Time  `env:"-"` // required; tests move it
-	FlushEvery        time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
-	HashMemory        uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
-	PushEndpoint      string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
-	Build             string            `env:"-"` // the number of the build, which /api/v1/version shows
+	Limits             limit.Limits      `env:"-"` // RateLimits, parsed
+	FlagBytes          flagBytes         `env:"-"` // FlagMiB, parsed; those of the plans where nil
+	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
+	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
+	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
+	AddressConnections int               `env:"-"` // PerAddress, parsed; the server of the command line alone asks it
+	Streams            http.StreamLimits `env:"-"`
+	InvitationsPerDay  int               `env:"-"` // in place of what plans give, unless it is 0; tests that invite many take more
+	Now                func() time.Time  `env:"-"` // required; tests move it
+	FlushEvery         time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
+	HashMemory         uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
+	PushEndpoint       string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
+	Build              string            `env:"-"` // the number of the build, which /api/v1/version shows
 }
 
 // Load reads the settings. The error names the one that is bad, in one line.
@@ -131,6 +133,9 @@ func Load() (Config, error) {
 	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
+	if c.AddressConnections, err = parsePerAddress(c.PerAddress); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_CONNECTIONS_PER_ADDRESS: %w", err)
+	}
 	return c, nil
 }
 
@@ -160,6 +165,23 @@ func parseSandboxDays(text string) (time.Duration, error) {
 		}
 	}
 	return time.Duration(days) * 24 * time.Hour, nil
+}
+
+const (
+	addressConnections    = 2_000
+	maxAddressConnections = 1_000_000
+)
+
+// parsePerAddress reads how many connections a client address may have.
+func parsePerAddress(text string) (int, error) {
+	if text == "" {
+		return addressConnections, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxAddressConnections {
+		return 0, fmt.Errorf("it must be a number from 1 to %d; it is %q", maxAddressConnections, text)
+	}
+	return n, nil
 }
 
 // originPattern is how browsers write an origin: a scheme, which for apps is one of their own, a host, and a port unless it is the usual one.

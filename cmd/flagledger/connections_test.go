@@ -1,0 +1,54 @@
+package main
+
+import (
+	"net"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/cmd/flagledger/node"
+)
+
+// Connections beyond the setting are closed, and the metrics count them.
+func TestRefusedConnectionsAreCounted(t *testing.T) {
+	t.Parallel()
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := prometheus.NewRegistry()
+	listener := bound(inner, node.Config{AddressConnections: 1}, metrics)
+	accepted := make(chan int)
+	go func() {
+		n := 0
+		for ; ; n++ {
+			conn, err := listener.Accept()
+			if err != nil {
+				break
+			}
+			defer conn.Close()
+		}
+		accepted <- n
+	}()
+	for i := range 3 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if i == 0 {
+			continue
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("a connection beyond the setting is kept")
+		}
+	}
+	_ = inner.Close()
+	if n := <-accepted; n != 1 {
+		t.Errorf("%d connections were accepted, want 1", n)
+	}
+	families, err := metrics.Gather()
+	if err != nil || len(families) != 1 || families[0].GetName() != "flagledger_connections_refused_total" || families[0].GetMetric()[0].GetCounter().GetValue() != 2 {
+		t.Errorf("the metrics are %v: %v", families, err)
+	}
+}
