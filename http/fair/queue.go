@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -203,7 +204,7 @@ func (s *Slot) join(resumed bool) (*waiter, error) {
 		own = &tenant{used: q.virtualTime}
 		q.tenants[s.id] = own
 	}
-	if len(own.held) == 0 && len(own.waiting) == 0 {
+	if own.idle() {
 		own.used = max(own.used, q.virtualTime)
 	}
 	s.tenant = own
@@ -251,6 +252,9 @@ func (q *Queue) grant() {
 		close(w.in)
 	}
 }
+
+// idle reports whether a tenant has nothing under way.
+func (t *tenant) idle() bool { return len(t.held) == 0 && len(t.waiting) == 0 }
 
 // next is the tenant that has used least of those that wait and may have a slot; nil where there is none.
 func (q *Queue) next(now time.Time) (next *tenant, least time.Duration) {
@@ -302,8 +306,11 @@ func (s *Slot) drop(w *waiter) {
 	q.waiting.Add(-1)
 }
 
+// maxIdle is how many tenants with nothing under way are left when idle ones are removed.
+const maxIdle = 10_000
+
 // sweep removes tenants that have nothing under way and whose use no longer counts: all where the queue is idle, and else once there are many more than
-// were left the last time.
+// were left the last time. Of more than maxIdle some are removed whose use still counts, as where ever new tenants come: they begin anew.
 func (q *Queue) sweep() {
 	switch {
 	case q.free == q.limits.Slots && len(q.queued) == 0:
@@ -313,8 +320,12 @@ func (q *Queue) sweep() {
 	case len(q.tenants) <= 2*q.swept+16:
 		return
 	}
+	maps.DeleteFunc(q.tenants, func(_ string, t *tenant) bool { return t.idle() && t.used <= q.virtualTime })
 	for id, t := range q.tenants {
-		if len(t.held) == 0 && len(t.waiting) == 0 && t.used <= q.virtualTime {
+		if len(q.tenants) <= maxIdle {
+			break
+		}
+		if t.idle() {
 			delete(q.tenants, id)
 		}
 	}

@@ -55,6 +55,29 @@ func TestATenantWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 	})
 }
 
+// A queue that is never idle forgets tenants too.
+func TestAQueueForgetsTenantsWhileItIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 1, Waiting: 1, Patience: time.Hour})
+		var before *Slot
+		for i := range 5 * maxIdle {
+			slot, err := q.Enter(t.Context(), fmt.Sprint("tenant ", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+			if before != nil {
+				before.Leave()
+			}
+			before = slot
+			if n := len(q.tenants); n > 2*maxIdle+20 {
+				t.Fatalf("after %d tenants it knows %d", i, n)
+			}
+		}
+		before.Leave()
+	})
+}
+
 func TestATenantWhoseWorkQueuesUpRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour, Rest: 3})
