@@ -33,10 +33,10 @@ func (c *coder) flag(f *Flag) {
 		if !c.saving {
 			*v = &variation{}
 		}
-		coded := **v
-		c.variation(&coded)
+		copied := **v
+		c.variation(&copied)
 		if !c.saving {
-			**v = coded
+			**v = copied
 		}
 	})
 	codeList(c, &f.environments, func(e *environment) {

@@ -56,16 +56,16 @@ func plain(s *Snapshot) plainSnapshot {
 	for id, t := range s.projects {
 		p.projects[id] = t.id
 	}
-	slices.SortFunc(p.tenants, func(a, b codedTenant) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(p.tenants, func(a, b savedTenant) int { return strings.Compare(a.id, b.id) })
 	for i := range p.tenants {
 		t := &p.tenants[i]
-		slices.SortFunc(t.members, func(a, b codedMember) int { return strings.Compare(a.userID, b.userID) })
-		slices.SortFunc(t.projects, func(a, b codedProject) int { return strings.Compare(a.id, b.id) })
-		slices.SortFunc(t.flags, func(a, b codedFlag) int { return strings.Compare(a.key, b.key) })
+		slices.SortFunc(t.members, func(a, b savedMember) int { return strings.Compare(a.userID, b.userID) })
+		slices.SortFunc(t.projects, func(a, b savedProject) int { return strings.Compare(a.id, b.id) })
+		slices.SortFunc(t.flags, func(a, b savedFlag) int { return strings.Compare(a.key, b.key) })
 	}
-	slices.SortFunc(p.users, func(a, b codedUser) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(p.users, func(a, b savedUser) int { return strings.Compare(a.id, b.id) })
 	slices.SortFunc(p.clients, func(a, b *Client) int { return strings.Compare(a.ID, b.ID) })
-	slices.SortFunc(p.ended, func(a, b codedSession) int {
+	slices.SortFunc(p.ended, func(a, b savedSession) int {
 		return cmp.Or(strings.Compare(a.userID, b.userID), strings.Compare(a.id, b.id))
 	})
 	return p

@@ -59,7 +59,7 @@ type fileWriter struct {
 	unsynced int
 }
 
-func (w *fileWriter) block(data []byte) error {
+func (w *fileWriter) writeBlock(data []byte) error {
 	before := frame(w.blocks, data)
 	w.blocks++
 	for _, part := range [][]byte{before, data} {
@@ -97,7 +97,7 @@ func (all *contents) write(path string, pause func(time.Duration) error) (size i
 	c := &coder{saving: true}
 	c.header(all)
 	flush := func() error {
-		err := w.block(c.data)
+		err := w.writeBlock(c.data)
 		c.data = c.data[:0]
 		return err
 	}
@@ -204,7 +204,7 @@ func startFile(from io.Reader, size int64) (*file, error) {
 	}
 	n, _ := f.in.Discard(len(firstLine))
 	f.left -= int64(n)
-	header, err := f.block()
+	header, err := f.nextBlock()
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +215,8 @@ func startFile(from io.Reader, size int64) (*file, error) {
 	return f, nil
 }
 
-// block reads the next block; it is empty at the end.
-func (f *file) block() ([]byte, error) {
+// nextBlock reads the next block; it is empty at the end.
+func (f *file) nextBlock() ([]byte, error) {
 	var before [8]byte
 	if _, err := io.ReadFull(f.in, before[:]); err != nil {
 		return nil, asDamaged(err)
@@ -264,7 +264,7 @@ func (f *file) read(ctx context.Context) (*Saved, error) {
 	workers.Go(func() error {
 		defer close(blocks)
 		for {
-			block, err := f.block()
+			block, err := f.nextBlock()
 			switch {
 			case err != nil:
 				return err

@@ -12,42 +12,42 @@ import (
 type contents struct {
 	checkpoint events.Checkpoint
 	written    time.Time
-	tenants    []codedTenant
-	users      []codedUser
+	tenants    []savedTenant
+	users      []savedUser
 	clients    []*Client
-	ended      []codedSession
+	ended      []savedSession
 }
 
-type codedTenant struct {
+type savedTenant struct {
 	id       string
 	state    tenantState
-	members  []codedMember
-	projects []codedProject
+	members  []savedMember
+	projects []savedProject
 	clients  []string
-	flags    []codedFlag
+	flags    []savedFlag
 }
 
-type codedMember struct {
+type savedMember struct {
 	userID string
 	role   events.Role
 }
 
-type codedProject struct {
+type savedProject struct {
 	id    string
 	flags int64
 }
 
-type codedFlag struct {
+type savedFlag struct {
 	key  string
 	flag *Flag
 }
 
-type codedUser struct {
+type savedUser struct {
 	id string
 	*User
 }
 
-type codedSession struct {
+type savedSession struct {
 	session
 	until time.Time
 }
@@ -62,11 +62,11 @@ func (s *Snapshot) contents() *contents {
 	}
 	all := &contents{checkpoint: events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last}, written: time.Now()}
 	s.tenants.Range(func(_ string, t *Tenant) bool {
-		all.tenants = append(all.tenants, t.contents())
+		all.tenants = append(all.tenants, t.saved())
 		return true
 	})
 	s.users.Range(func(id string, u *User) bool {
-		all.users = append(all.users, codedUser{id, u})
+		all.users = append(all.users, savedUser{id, u})
 		return true
 	})
 	s.clients.Range(func(_ string, c *Client) bool {
@@ -74,27 +74,27 @@ func (s *Snapshot) contents() *contents {
 		return true
 	})
 	s.ended.Range(func(of session, until time.Time) bool {
-		all.ended = append(all.ended, codedSession{of, until})
+		all.ended = append(all.ended, savedSession{of, until})
 		return true
 	})
 	return all
 }
 
-func (t *Tenant) contents() codedTenant {
-	coded := codedTenant{id: t.id, state: *t.state.Load(), clients: slices.Clone(t.clients), flags: make([]codedFlag, 0, t.flags.Size())}
+func (t *Tenant) saved() savedTenant {
+	saved := savedTenant{id: t.id, state: *t.state.Load(), clients: slices.Clone(t.clients), flags: make([]savedFlag, 0, t.flags.Size())}
 	t.members.Range(func(id string, role events.Role) bool {
-		coded.members = append(coded.members, codedMember{id, role})
+		saved.members = append(saved.members, savedMember{id, role})
 		return true
 	})
 	t.projects.Range(func(id string, p *project) bool {
-		coded.projects = append(coded.projects, codedProject{id, p.flags.Load()})
+		saved.projects = append(saved.projects, savedProject{id, p.flags.Load()})
 		return true
 	})
 	t.flags.Range(func(key string, f *Flag) bool {
-		coded.flags = append(coded.flags, codedFlag{key, f})
+		saved.flags = append(saved.flags, savedFlag{key, f})
 		return true
 	})
-	return coded
+	return saved
 }
 
 // The kinds of records. Each record stands for itself: they may be read in any order.
@@ -148,13 +148,13 @@ func (s *Snapshot) addRecord(c *coder) {
 	codeNumber(c, &kind)
 	switch kind {
 	case tenantRecord:
-		var coded codedTenant
-		if c.tenant(&coded); !c.bad {
-			s.addTenant(coded)
+		var saved savedTenant
+		if c.tenant(&saved); !c.bad {
+			s.addTenant(saved)
 		}
 	case flagsRecord:
 		var tenantID string
-		var flags []codedFlag
+		var flags []savedFlag
 		if c.flags(&tenantID, &flags); !c.bad {
 			t := s.addedTenant(tenantID)
 			for _, f := range flags {
@@ -163,7 +163,7 @@ func (s *Snapshot) addRecord(c *coder) {
 			}
 		}
 	case usersRecord:
-		var users []codedUser
+		var users []savedUser
 		if codeList(c, &users, c.user); !c.bad {
 			for _, u := range users {
 				s.users.Store(u.id, u.User)
@@ -177,7 +177,7 @@ func (s *Snapshot) addRecord(c *coder) {
 			}
 		}
 	case sessionsRecord:
-		var ended []codedSession
+		var ended []savedSession
 		if codeList(c, &ended, c.session); !c.bad {
 			for _, e := range ended {
 				s.ended.Store(e.session, e.until)
@@ -194,14 +194,14 @@ func (s *Snapshot) addedTenant(id string) *Tenant {
 	return t
 }
 
-func (s *Snapshot) addTenant(coded codedTenant) {
-	t := s.addedTenant(coded.id)
-	t.state.Store(&coded.state)
-	t.clients = coded.clients
-	for _, m := range coded.members {
+func (s *Snapshot) addTenant(saved savedTenant) {
+	t := s.addedTenant(saved.id)
+	t.state.Store(&saved.state)
+	t.clients = saved.clients
+	for _, m := range saved.members {
 		t.members.Store(m.userID, m.role)
 	}
-	for _, p := range coded.projects {
+	for _, p := range saved.projects {
 		added := &project{}
 		added.flags.Store(p.flags)
 		t.projects.Store(p.id, added)
@@ -218,7 +218,7 @@ func (c *coder) checkpoint(v *events.Checkpoint) {
 	codeText(c, &v.Last.ID)
 }
 
-func (c *coder) tenant(t *codedTenant) {
+func (c *coder) tenant(t *savedTenant) {
 	codeText(c, &t.id)
 	c.boolean(&t.state.exists)
 	codeText(c, &t.state.name)
@@ -230,20 +230,20 @@ func (c *coder) tenant(t *codedTenant) {
 		codeText(c, &e.ID)
 		codeText(c, &e.Name)
 	})
-	codeList(c, &t.members, func(m *codedMember) {
+	codeList(c, &t.members, func(m *savedMember) {
 		codeText(c, &m.userID)
 		codeText(c, &m.role)
 	})
-	codeList(c, &t.projects, func(p *codedProject) {
+	codeList(c, &t.projects, func(p *savedProject) {
 		codeText(c, &p.id)
 		codeNumber(c, &p.flags)
 	})
 	codeTexts(c, &t.clients)
 }
 
-func (c *coder) flags(tenantID *string, flags *[]codedFlag) {
+func (c *coder) flags(tenantID *string, flags *[]savedFlag) {
 	codeText(c, tenantID)
-	codeList(c, flags, func(f *codedFlag) {
+	codeList(c, flags, func(f *savedFlag) {
 		codeText(c, &f.key)
 		if !c.saving {
 			f.flag = &Flag{}
@@ -252,7 +252,7 @@ func (c *coder) flags(tenantID *string, flags *[]codedFlag) {
 	})
 }
 
-func (c *coder) user(u *codedUser) {
+func (c *coder) user(u *savedUser) {
 	if !c.saving {
 		u.User = &User{}
 	}
@@ -280,7 +280,7 @@ func (c *coder) client(v **Client) {
 	})
 }
 
-func (c *coder) session(v *codedSession) {
+func (c *coder) session(v *savedSession) {
 	codeText(c, &v.userID)
 	codeText(c, &v.id)
 	c.instant(&v.until)
