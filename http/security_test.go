@@ -83,7 +83,7 @@ func newForger(t *testing.T, s *nodetest.Service, token string) forger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, _, ok := box.Open(stored[1:], []byte(f.header["kid"].(string)))
+	der, _, ok := box.Decrypt(stored[1:], []byte(f.header["kid"].(string)))
 	if !ok {
 		t.Fatal("the key does not open")
 	}

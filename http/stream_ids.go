@@ -23,17 +23,17 @@ func (a *API) streamIDsOf(tenantID string) (streamIDs, error) {
 // id is another one each time, also of the same position: so it does not tell whether anything has happened.
 func (s streamIDs) id(p events.Position) string {
 	text := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, p.Commit), p.Prepare)
-	return base64.RawURLEncoding.EncodeToString(s.box.Seal(text, []byte(s.changes.LogName())))
+	return base64.RawURLEncoding.EncodeToString(s.box.Encrypt(text, []byte(s.changes.LogName())))
 }
 
 // position reads what id wrote on this or another node. It returns false for any other text: an id of another tenant, of another log, or of a secret that is
 // no longer known.
 func (s streamIDs) position(id string) (p events.Position, ok bool) {
-	sealed, err := base64.RawURLEncoding.DecodeString(id)
+	encrypted, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {
 		return p, false
 	}
-	text, _, ok := s.box.Open(sealed, []byte(s.changes.LogName()))
+	text, _, ok := s.box.Decrypt(encrypted, []byte(s.changes.LogName()))
 	if !ok || len(text) != 16 {
 		return p, false
 	}

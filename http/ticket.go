@@ -43,11 +43,11 @@ func (a *API) streamURL(p *principal) (string, error) {
 	} else {
 		t.SessionID, t.AuthTime = p.claims.SessionID, p.claims.AuthTime.Unix()
 	}
-	sealed, err := a.Keys.Seal(a.ticketKind(), subject, p.expires, t)
+	text, err := a.Keys.SignOwn(a.ticketKind(), subject, p.expires, t)
 	if err != nil {
 		return "", err
 	}
-	made = &streamURL{t.TenantID, t.Environment, a.PublicURL + streamRoute + "?" + url.Values{ticketParameter: {sealed}}.Encode()}
+	made = &streamURL{t.TenantID, t.Environment, a.PublicURL + streamRoute + "?" + url.Values{ticketParameter: {text}}.Encode()}
 	p.stream.Store(made)
 	return made.text, nil
 }
@@ -58,11 +58,11 @@ func (a *API) ticketOf(r *http.Request) (*credential, error) {
 	if r.URL.Path != streamRoute || r.URL.RawQuery == "" {
 		return nil, nil
 	}
-	sealed := r.URL.Query().Get(ticketParameter)
-	if sealed == "" {
+	text := r.URL.Query().Get(ticketParameter)
+	if text == "" {
 		return nil, nil
 	}
-	c, t, err := a.redeem(r.Context(), sealed)
+	c, t, err := a.redeem(r.Context(), text)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +74,9 @@ func (a *API) ticketOf(r *http.Request) (*credential, error) {
 	return c, nil
 }
 
-func (a *API) redeem(ctx context.Context, sealed string) (*credential, ticket, error) {
+func (a *API) redeem(ctx context.Context, text string) (*credential, ticket, error) {
 	var t ticket
-	claims, err := a.Keys.Unseal(ctx, a.ticketKind(), sealed, &t)
+	claims, err := a.Keys.VerifyOwn(ctx, a.ticketKind(), text, &t)
 	if err != nil {
 		return nil, t, err
 	}

@@ -132,8 +132,8 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 }
 
 func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, found bool, err error) {
-	var content, sealed []byte
-	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.now().Add(-TTL)).Scan(&content, &sealed)
+	var content, encrypted []byte
+	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.now().Add(-TTL)).Scan(&content, &encrypted)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, false, nil
@@ -141,30 +141,30 @@ func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, foun
 		return nil, false, databaseError(err)
 	case !bytes.Equal(content, r.content()):
 		return nil, true, commands.InvalidField("Idempotency-Key", "has been used for another request: a key is good for one request, which may be repeated as it was")
-	case sealed == nil:
+	case encrypted == nil:
 		return nil, true, &commands.Error{Kind: commands.Conflict, Detail: "a request with this Idempotency-Key is still being carried out"}
 	}
-	answer, err = unseal(r, sealed)
+	answer, err = decrypt(r, encrypted)
 	return answer, true, err
 }
 
 // Finish keeps the answer, unless another attempt has begun meanwhile.
 func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
-	sealed, err := seal(a.request, answer)
+	encrypted, err := encrypt(a.request, answer)
 	if err != nil {
 		return err
 	}
-	return a.end(ctx, sealed)
+	return a.end(ctx, encrypted)
 }
 
 // Abandon lets the request be carried out again, with the same ids.
 func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 
-func (a *Attempt) end(ctx context.Context, sealed []byte) error {
+func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	_, err := a.requests.db.Exec(ctx, `update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
-		a.request.scope(), a.claim, sealed)
+		a.request.scope(), a.claim, encrypted)
 	return databaseError(err)
 }
 

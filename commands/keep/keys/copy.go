@@ -31,7 +31,7 @@ func OpenWithCopy(ctx context.Context, pool *pgxpool.Pool, secret Secret, file s
 	if k.box, err = secret.Box("signing keys"); err != nil {
 		return nil, err
 	}
-	if k.sealing, err = secret.sealingKeys(); err != nil {
+	if k.own, err = secret.ownKeys(); err != nil {
 		return nil, err
 	}
 	err = k.Rotate(ctx)

@@ -9,8 +9,8 @@ import (
 	"flagledger/commands"
 )
 
-// encrypted is the first byte of a private key that stands encrypted in the database. One that does not begins with 0x30, as PKCS #8 has it.
-const encrypted = 1
+// encryptedMark is the first byte of a private key that stands encrypted in the database. One that does not begins with 0x30, as PKCS #8 has it.
+const encryptedMark = 1
 
 // ErrSecret is why keys that another secret has encrypted are not read. They are left as they are: tokens that they signed are good elsewhere.
 var ErrSecret = errors.New("FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the same, and after a change the old one too: new,old")
@@ -22,15 +22,15 @@ type storedKey struct {
 }
 
 func (k *Keys) encrypt(kid string, der []byte) []byte {
-	return append([]byte{encrypted}, k.box.Seal(der, []byte(kid))...)
+	return append([]byte{encryptedMark}, k.box.Encrypt(der, []byte(kid))...)
 }
 
 // decrypt reads a stored private key. current is false where it is to be encrypted anew.
 func (k *Keys) decrypt(stored storedKey) (der []byte, current bool, err error) {
-	if len(stored.PrivateKey) == 0 || stored.PrivateKey[0] != encrypted {
+	if len(stored.PrivateKey) == 0 || stored.PrivateKey[0] != encryptedMark {
 		return stored.PrivateKey, false, nil
 	}
-	der, current, ok := k.box.Open(stored.PrivateKey[1:], []byte(stored.KID))
+	der, current, ok := k.box.Decrypt(stored.PrivateKey[1:], []byte(stored.KID))
 	if !ok {
 		return nil, false, ErrSecret
 	}

@@ -72,12 +72,12 @@ func TestASecretIsReplacedByAnother(t *testing.T) {
 	c := newClock()
 	pool := pgtest.Pool(t)
 	first := open(t, pool, c)
-	token, ticket := sign(t, first), seal(t, first, c.now().Add(time.Minute), sealed{"t"})
+	token, ticket := sign(t, first), signOwn(t, first, c.now().Add(time.Minute), ownClaims{"t"})
 
 	both := openWith(t, pool, c, anotherSecret+", "+aSecret)
 	accepts(t, both, token)
-	if _, err := both.Unseal(t.Context(), kind, ticket, &sealed{}); err != nil {
-		t.Errorf("what the old secret has sealed: %v", err)
+	if _, err := both.VerifyOwn(t.Context(), kind, ticket, &ownClaims{}); err != nil {
+		t.Errorf("what the old secret has signed: %v", err)
 	}
 	accepts(t, first, sign(t, both))
 	if err := first.Rotate(t.Context()); !errors.Is(err, ErrSecret) {
@@ -87,7 +87,7 @@ func TestASecretIsReplacedByAnother(t *testing.T) {
 
 	after := openWith(t, pool, c, anotherSecret)
 	accepts(t, after, token)
-	_, err := after.Unseal(t.Context(), kind, ticket, &sealed{})
+	_, err := after.VerifyOwn(t.Context(), kind, ticket, &ownClaims{})
 	wantDetail(t, err, "the token is signed with an unknown key")
 	if _, err := tryOpen(t, pool, c, aSecret); !errors.Is(err, ErrSecret) {
 		t.Errorf("the old secret still opens the keys: %v", err)
@@ -114,27 +114,27 @@ func TestSecretsThatAreTooShortAreRefused(t *testing.T) {
 	}
 }
 
-func TestABoxOpensWhatItSealed(t *testing.T) {
+func TestABoxDecryptsWhatItEncrypted(t *testing.T) {
 	box := must(must(ParseSecret(aSecret))(t).Box("tests"))(t)
 	other := must(must(ParseSecret(aSecret))(t).Box("other tests"))(t)
-	text := box.Seal([]byte("text"), []byte("about"))
-	if opened, _, ok := box.Open(text, []byte("about")); !ok || string(opened) != "text" {
+	text := box.Encrypt([]byte("text"), []byte("about"))
+	if opened, _, ok := box.Decrypt(text, []byte("about")); !ok || string(opened) != "text" {
 		t.Errorf("opened %q, %v", opened, ok)
 	}
-	if bytes.Equal(text, box.Seal([]byte("text"), []byte("about"))) {
+	if bytes.Equal(text, box.Encrypt([]byte("text"), []byte("about"))) {
 		t.Error("the same text is the same twice")
 	}
-	if _, _, ok := box.Open(text, []byte("something else")); ok {
+	if _, _, ok := box.Decrypt(text, []byte("something else")); ok {
 		t.Error("it opens about something else")
 	}
-	if _, _, ok := other.Open(text, []byte("about")); ok {
+	if _, _, ok := other.Decrypt(text, []byte("about")); ok {
 		t.Error("it opens for another purpose")
 	}
 	text[len(text)-1] ^= 1
-	if _, _, ok := box.Open(text, []byte("about")); ok {
+	if _, _, ok := box.Decrypt(text, []byte("about")); ok {
 		t.Error("it opens changed")
 	}
-	if _, _, ok := box.Open(nil, nil); ok {
+	if _, _, ok := box.Decrypt(nil, nil); ok {
 		t.Error("nothing opens")
 	}
 }

@@ -28,15 +28,15 @@ const (
 
 // Keys are the signing keys of all nodes, as they were last read. Readers take no lock.
 type Keys struct {
-	pool    *pgxpool.Pool
-	box     Box          // that private keys are encrypted with
-	sealing []sealingKey // the current one first
-	copy    string       // the file of OpenWithCopy, else empty
-	load    func(context.Context) (*set, error)
-	now     func() time.Time
-	log     *slog.Logger
+	pool *pgxpool.Pool
+	box  Box      // that private keys are encrypted with
+	own  []ownKey // the current one first
+	copy string   // the file of OpenWithCopy, else empty
+	load func(context.Context) (*set, error)
+	now  func() time.Time
+	log  *slog.Logger
 
-	encrypted bool // this node has encrypted what stood in the database unencrypted; Rotate alone uses it
+	storedEncrypted bool // this node has encrypted what stood in the database unencrypted; Rotate alone uses it
 
 	held    atomic.Pointer[set]
 	loading singleflight.Group

@@ -46,11 +46,11 @@ func (k *Keys) Run(ctx context.Context) {
 // Rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes that do it at once publish one key
 // between them.
 func (k *Keys) Rotate(ctx context.Context) error {
-	if !k.encrypted {
+	if !k.storedEncrypted {
 		if err := k.encryptStored(ctx); err != nil {
 			return err
 		}
-		k.encrypted = true
+		k.storedEncrypted = true
 	}
 	now := k.now()
 	s, err := k.load(ctx)

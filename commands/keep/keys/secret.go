@@ -69,27 +69,27 @@ func (s Secret) Box(purpose string) (Box, error) {
 	return b, nil
 }
 
-// Seal encrypts a text, each time differently. It opens only together with about, which is not encrypted.
-func (b Box) Seal(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) } //nolint:gosec // the cipher draws the nonce
+// Encrypt encrypts a text, each time differently. It can be decrypted only together with about, which is not encrypted.
+func (b Box) Encrypt(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) } //nolint:gosec // the cipher draws the nonce
 
-// Open decrypts what Seal made. ok is false for what another secret has sealed, or was sealed about something else, or was changed; current is true where the
-// newest value of the secret has sealed it.
-func (b Box) Open(sealed, about []byte) (text []byte, current, ok bool) {
+// Decrypt reads what Encrypt made. ok is false for what was encrypted with another secret or about something else, or was changed; current is true where the
+// newest value of the secret has encrypted it.
+func (b Box) Decrypt(encrypted, about []byte) (text []byte, current, ok bool) {
 	for i, box := range b.ciphers {
-		if text, err := box.Open(nil, nil, sealed, about); err == nil {
+		if text, err := box.Open(nil, nil, encrypted, about); err == nil {
 			return text, i == 0, true
 		}
 	}
 	return nil, false, false
 }
 
-// sealingKey signs tokens that the service alone can verify.
-type sealingKey struct {
+// ownKey signs tokens that the service alone can verify.
+type ownKey struct {
 	id  string
 	key []byte
 }
 
-func (s Secret) sealingKeys() ([]sealingKey, error) {
+func (s Secret) ownKeys() ([]ownKey, error) {
 	ids, err := s.derive("sealed token id")
 	if err != nil {
 		return nil, err
@@ -98,9 +98,9 @@ func (s Secret) sealingKeys() ([]sealingKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []sealingKey
+	var list []ownKey
 	for i := range keys {
-		list = append(list, sealingKey{hex.EncodeToString(ids[i][:8]), keys[i]})
+		list = append(list, ownKey{hex.EncodeToString(ids[i][:8]), keys[i]})
 	}
 	return list, nil
 }

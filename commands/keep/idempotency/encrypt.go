@@ -16,7 +16,7 @@ import (
 
 const saltBytes = 16
 
-func seal(r Request, a Answer) ([]byte, error) {
+func encrypt(r Request, a Answer) ([]byte, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -30,15 +30,15 @@ func seal(r Request, a Answer) ([]byte, error) {
 	return box.Seal(salt, nil, text, bound(r)), nil //nolint:gosec // the box draws a nonce by itself
 }
 
-func unseal(r Request, sealed []byte) (*Answer, error) {
-	if len(sealed) < saltBytes {
+func decrypt(r Request, encrypted []byte) (*Answer, error) {
+	if len(encrypted) < saltBytes {
 		return nil, errors.New("the answer kept for an Idempotency-Key is cut off")
 	}
-	box, err := boxOf(r, sealed[:saltBytes])
+	box, err := boxOf(r, encrypted[:saltBytes])
 	if err != nil {
 		return nil, err
 	}
-	text, err := box.Open(nil, nil, sealed[saltBytes:], bound(r))
+	text, err := box.Open(nil, nil, encrypted[saltBytes:], bound(r))
 	if err != nil {
 		return nil, err
 	}
