@@ -52,7 +52,7 @@ func (w *world) known(t *testing.T) person {
 		w.directory.SetContact(t.Context(), uuid.NewString(), &shouted, nil),
 		w.directory.SetContact(t.Context(), p.tenant, nil, &p.email),
 		w.identity.ForgotPassword(t.Context(), shouted),
-		w.links.MailSandboxLink(t.Context(), shouted, "Ada", time.Now()),
+		w.links.QueueSandboxLink(t.Context(), shouted, "Ada", time.Now()),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func (w *world) eraser(tenant string) *commands.Eraser {
 		Writer: w.writer, Tenants: outside, Contacts: outside, Account: outside, Keepings: []commands.PersonalData{
 			stepEraser{steps: w.steps, keeping: local.NewAccounts(w.pool), name: "accounts"},
 			stepEraser{steps: w.steps, keeping: w.links, name: "links"},
-			stepEraser{steps: w.steps, keeping: jobs.NewInvitationLimit(w.pool), name: "invited"},
+			stepEraser{steps: w.steps, keeping: jobs.NewMailLimit(w.pool), name: "invited"},
 			stepEraser{steps: w.steps, keeping: w.directory, name: "directory"},
 			stepEraser{steps: w.steps, keeping: tours.New(w.pool), name: "tours"},
 			stepEraser{steps: w.steps, keeping: w.inbox, name: "inbox"},

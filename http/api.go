@@ -58,7 +58,7 @@ type Options struct {
 	// SandboxSignUp makes sandboxes for people who ask for one, and Links mails them the links.
 	SandboxSignUp *commands.SandboxSignUp
 	Links         *jobs.Links
-	Invitations   *jobs.InvitationCounts
+	Invitations   *jobs.DailyInvitations
 	Keys          *keys.Keys  // that access tokens are signed with
 	Secret        keys.Secret // that ids of streams are encrypted with
 	Now           func() time.Time

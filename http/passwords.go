@@ -87,7 +87,7 @@ func (a *API) addPasswords() {
 		if claims.EmailVerified {
 			return nil, newProblem(http.StatusConflict, "the e-mail address is verified already")
 		}
-		return succeeded(commands.Done{}), a.Links.ResendVerification(ctx, claims.UserID, newID(ctx))
+		return succeeded(commands.Done{}), a.Links.QueueFurtherVerification(ctx, claims.UserID, newID(ctx))
 	})
 
 	update := operation("POST", "/api/v1/auth/update-password", "update-password", "Authentication", "Change one's password")

@@ -102,7 +102,7 @@ func (a *API) addSandbox() {
 		}
 		address, _ := commands.ParseAddress(in.Body.Email)
 		return succeeded(commands.Done{}), a.limitMails(ctx, func() error {
-			return a.Links.MailSandboxLink(ctx, address, in.Body.Name, a.Now())
+			return a.Links.QueueSandboxLink(ctx, address, in.Body.Name, a.Now())
 		})
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Links has links mailed: those that the identity provider makes, and those to sandboxes. It owns the tables of addresses that links were asked for:
+// Links queues the mailing of links: those that the identity provider makes, and those to sandboxes. It owns the tables of addresses that links were asked for:
 // reset_requests and sandbox_requests.
 type Links struct{ client *Client }
 
@@ -28,15 +28,15 @@ type LinkMailer interface {
 	MailResetLink(ctx context.Context, email string, jobID int64) error
 }
 
-// VerifyTx has a person mailed a link that verifies their address, once tx is committed, and once for each cause: the id of the account for its
+// QueueVerificationTx has a person mailed a link that verifies their address, once tx is committed, and once for each cause: the id of the account for its
 // sign-up, that of the request for a further link.
-func (l *Links) VerifyTx(ctx context.Context, tx pgx.Tx, userID, cause string) error {
+func (l *Links) QueueVerificationTx(ctx context.Context, tx pgx.Tx, userID, cause string) error {
 	return l.client.Add(ctx, tx, verificationLink{UserID: userID, Cause: cause})
 }
 
-// Verify is VerifyTx in a transaction of its own. Its errors are *commands.Error, Unavailable while the database cannot be reached.
-func (l *Links) Verify(ctx context.Context, userID, cause string) error {
-	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.VerifyTx(ctx, tx, userID, cause) }))
+// QueueVerification is QueueVerificationTx in a transaction of its own. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+func (l *Links) QueueVerification(ctx context.Context, userID, cause string) error {
+	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.QueueVerificationTx(ctx, tx, userID, cause) }))
 }
 
 const (
@@ -45,10 +45,10 @@ const (
 	verificationWindow   = keptComplete
 )
 
-// ResendVerification is Verify for somebody who asks for a further link. The error is TooMany where they asked within the last minute, or five links were
+// QueueFurtherVerification is QueueVerification for somebody who asks for a further link. The error is TooMany where they asked within the last minute, or five links were
 // asked for within a day.
-func (l *Links) ResendVerification(ctx context.Context, userID, cause string) error {
-	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
+func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause string) error {
+	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`, userID); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (l *Links) ResendVerification(ctx context.Context, userID, cause string) er
 		case asked >= maxVerifications:
 			return &commands.Error{Kind: commands.TooMany, Detail: fmt.Sprintf("%d links were asked for within a day, the most that are mailed", asked)}
 		}
-		return l.VerifyTx(ctx, tx, userID, cause)
+		return l.QueueVerificationTx(ctx, tx, userID, cause)
 	}))
 }
 
@@ -76,10 +76,10 @@ const (
 	resetInterval = time.Hour // at least, between further links: as long as one is good, so that nobody who asks for many keeps the address without a good one
 )
 
-// Reset has a link mailed that sets a new password, once for each address and minute. After five within a day it does so once an hour, and nothing else. It does the
+// QueueReset has a link mailed that sets a new password, once for each address and minute. After five within a day it does so once an hour, and nothing else. It does the
 // same for every address: the job looks up whether one has an account. Its errors are *commands.Error, Unavailable while the database cannot be reached.
-func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
-	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
+func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) error {
+	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		at := now.Truncate(time.Minute)
 		err := tx.QueryRow(ctx, `insert into keep.reset_requests (id, email, asked_at) select $1, $2, $3
@@ -100,7 +100,7 @@ func (l *Links) Reset(ctx context.Context, email string, now time.Time) error {
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.client.pool.Exec(ctx, `with expired as (delete from keep.sandbox_requests where expires_at <= $2)
 		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now)
-	return databaseError(err)
+	return mailError(err)
 }
 
 // Knows implements commands.PersonalData: an address that a link was asked for is no sign of a person.
@@ -111,7 +111,7 @@ func (l *Links) Erase(ctx context.Context, userID string) error {
 	_, err := l.client.pool.Exec(ctx, `with person as (select lower(email collate "C") as email from keep.people where user_id = $1),
 			sandboxes as (delete from keep.sandbox_requests where lower(email collate "C") = (select email from person))
 		delete from keep.reset_requests where lower(email collate "C") = (select email from person)`, userID)
-	return databaseError(err)
+	return mailError(err)
 }
 
 func (m *Mails) mailResetLink(ctx context.Context, requestID string, jobID int64) error {
@@ -126,6 +126,6 @@ func (m *Mails) mailResetLink(ctx context.Context, requestID string, jobID int64
 	return cancelRefused(m.Links.MailResetLink(ctx, email, jobID))
 }
 
-func databaseError(err error) error {
+func mailError(err error) error {
 	return keep.DatabaseError("mails cannot be noted at this moment", err)
 }

@@ -22,13 +22,13 @@ func TestLinksToAnAddressAreBounded(t *testing.T) {
 	}{
 		"to a new password": {
 			resetLink{}.Kind(),
-			func(email string, at time.Time) error { return links.Reset(t.Context(), email, at) },
+			func(email string, at time.Time) error { return links.QueueReset(t.Context(), email, at) },
 			[]int{5, 5, 6, 6, 7, 9},
 			[]time.Duration{10 * time.Minute, 30 * time.Minute, 64 * time.Minute, 123 * time.Minute, 124 * time.Minute, 30 * time.Hour},
 		},
 		"to a sandbox": {
 			sandboxLink{}.Kind(),
-			func(email string, at time.Time) error { return links.MailSandboxLink(t.Context(), email, "", at) },
+			func(email string, at time.Time) error { return links.QueueSandboxLink(t.Context(), email, "", at) },
 			[]int{10, 10, 12},
 			[]time.Duration{10 * time.Minute, 23 * time.Hour, 24*time.Hour + 2*time.Minute},
 		},

@@ -24,11 +24,11 @@ type Mails struct {
 	Now       func() time.Time
 
 	pool  *pgxpool.Pool
-	limit *InvitationLimit
+	limit *MailLimit
 }
 
 func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool) {
-	m.pool, m.limit = pool, NewInvitationLimit(pool)
+	m.pool, m.limit = pool, NewMailLimit(pool)
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[MemberInvitation]) error {
 		return m.inviteMember(ctx, job.JobRow, job.Args)
 	}))
@@ -63,7 +63,7 @@ func (m *Mails) inviteMember(ctx context.Context, job *rivertype.JobRow, args Me
 	if err != nil || profile.Email == "" {
 		return err
 	}
-	return m.invite(ctx, job, forInvitation, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
+	return m.sendLimited(ctx, job, forInvitation, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
 }
 
 // inviteToPlatform does nothing for an invitation that was accepted or revoked, has expired or has been erased meanwhile.
@@ -79,13 +79,13 @@ func (m *Mails) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, arg
 	if err != nil || email == "" {
 		return err
 	}
-	return m.invite(ctx, job, forInvitation, mail.PlatformInvitation(email, m.PublicURL, invitation))
+	return m.sendLimited(ctx, job, forInvitation, mail.PlatformInvitation(email, m.PublicURL, invitation))
 }
 
 var errNoPlaceInTime = errors.New("the address has got as many mails of the kind as it may in each hour of a day")
 
-// invite sends an invitation or a link to a sandbox. Where its address has got too many of late, it waits for a place, for a day at most.
-func (m *Mails) invite(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
+// sendLimited sends an invitation or a link to a sandbox. Where its address has got too many of late, it waits for a place, for a day at most.
+func (m *Mails) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
 	taken, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
 	switch {
 	case err != nil:
@@ -96,7 +96,7 @@ func (m *Mails) invite(ctx context.Context, job *rivertype.JobRow, why purpose, 
 		return river.JobCancel(errNoPlaceInTime)
 	}
 	if err := m.Mailer.Send(ctx, message); err != nil {
-		return cancelRefused(errors.Join(err, m.limit.giveUp(ctx, job.ID)))
+		return cancelRefused(errors.Join(err, m.limit.giveBack(ctx, job.ID)))
 	}
 	return nil
 }

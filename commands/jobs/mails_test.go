@@ -219,7 +219,7 @@ func TestVerificationLinksAreUniqueByCause(t *testing.T) {
 	o := newOffice(t)
 	links := NewLinks(o.client)
 	for _, cause := range []string{"sign-up", "request 1", "sign-up", "request 2"} {
-		if err := links.Verify(t.Context(), "u1", cause); err != nil {
+		if err := links.QueueVerification(t.Context(), "u1", cause); err != nil {
 			t.Fatal(err)
 		}
 	}

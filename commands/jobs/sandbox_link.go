@@ -37,10 +37,10 @@ const (
 	sandboxLinkWindow = 24 * time.Hour
 )
 
-// MailSandboxLink has a link to a sandbox mailed, once for each address and minute and ten times within a day. Further requests do nothing: a link that was mailed
+// QueueSandboxLink has a link to a sandbox mailed, once for each address and minute and ten times within a day. Further requests do nothing: a link that was mailed
 // before is good for longer. It does the same for every address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
-func (l *Links) MailSandboxLink(ctx context.Context, email, name string, now time.Time) error {
-	return databaseError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
+func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now time.Time) error {
+	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		at := now.Truncate(time.Minute)
 		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) select $1, $2, $3, $4, $5
@@ -64,13 +64,13 @@ func (l *Links) FindSandboxRequest(ctx context.Context, token string, now time.T
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, commands.InvalidLink()
 	}
-	return r, databaseError(err)
+	return r, mailError(err)
 }
 
 // RemoveSandboxRequest forgets a request for a sandbox, whose link is then used up.
 func (l *Links) RemoveSandboxRequest(ctx context.Context, requestID string) error {
 	_, err := l.client.pool.Exec(ctx, `delete from keep.sandbox_requests where id = $1`, requestID)
-	return databaseError(err)
+	return mailError(err)
 }
 
 // mailSandboxLink mails a link. Those of earlier attempts, which may have arrived, stay good. It does nothing for a request that was erased or has expired.
@@ -83,7 +83,7 @@ func (m *Mails) mailSandboxLink(ctx context.Context, request string, job *rivert
 		return nil
 	}
 	if err != nil {
-		return databaseError(err)
+		return mailError(err)
 	}
-	return m.invite(ctx, job, forSandbox, mail.SandboxLink(email, m.PublicURL, token))
+	return m.sendLimited(ctx, job, forSandbox, mail.SandboxLink(email, m.PublicURL, token))
 }

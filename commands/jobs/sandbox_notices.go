@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"flagledger/commands"
+	"flagledger/commands/keep"
 	"flagledger/commands/mail"
 )
 
@@ -38,15 +39,15 @@ func NewSandboxNotices(c *Client) *SandboxNotices { return &SandboxNotices{c} }
 func (s *SandboxNotices) Given(ctx context.Context) ([]commands.SandboxNoticeGiven, error) {
 	rows, err := s.client.pool.Query(ctx, `select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`)
 	if err != nil {
-		return nil, databaseError(err)
+		return nil, noticeError(err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.SandboxNoticeGiven])
-	return list, databaseError(err)
+	return list, noticeError(err)
 }
 
 // Give implements commands.SandboxNotices.
 func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven, userIDs []string) error {
-	return databaseError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
+	return noticeError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
 		noted, err := tx.Exec(ctx, `insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4) on conflict do nothing`,
 			n.TenantID, n.Notice, n.EndsAt, n.GivenAt)
 		if err != nil || noted.RowsAffected() == 0 {
@@ -63,13 +64,13 @@ func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven
 // Drop implements commands.SandboxNotices.
 func (s *SandboxNotices) Drop(ctx context.Context, n commands.SandboxNoticeGiven) error {
 	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`, n.TenantID, n.Notice, n.EndsAt)
-	return databaseError(err)
+	return noticeError(err)
 }
 
 // Forget implements commands.SandboxNotices.
 func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
 	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1`, tenantID)
-	return databaseError(err)
+	return noticeError(err)
 }
 
 // mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for somebody who is no admin any more or has been erased.
@@ -87,4 +88,8 @@ func (m *Mails) mailSandboxNotice(ctx context.Context, job sandboxNotice) error 
 		return err
 	}
 	return cancelRefused(m.Mailer.Send(ctx, mail.SandboxNotice(email, m.PublicURL, tenant.Name, job.Notice, job.EndsAt)))
+}
+
+func noticeError(err error) error {
+	return keep.DatabaseError("notices cannot be noted at this moment", err)
 }

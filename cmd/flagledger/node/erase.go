@@ -44,7 +44,7 @@ func newEraser(
 ) *commands.Eraser {
 	return &commands.Eraser{
 		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{
-			local.NewAccounts(pool), links, jobs.NewInvitationLimit(pool), people, tours.New(pool), box,
+			local.NewAccounts(pool), links, jobs.NewMailLimit(pool), people, tours.New(pool), box,
 		},
 	}
 }

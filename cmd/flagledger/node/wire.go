@@ -258,7 +258,7 @@ func (p *parts) api() *http.API {
 		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.reads, SignIn: signIn, Sandboxes: p.sandboxes},
 		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
 		Reclaimer:   &commands.Reclaimer{Writer: p.writer, People: p.live, Tenancies: p.tenancies, Keepings: []commands.PersonalData{p.tours, p.inbox}},
-		Invitations: jobs.NewInvitationCounts(p.pool),
+		Invitations: jobs.NewDailyInvitations(p.pool),
 		Inviter:     &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
 		Keys:        p.signing, Secret: p.secret, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,
 		Metrics: p.metrics, NearMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,

@@ -32,8 +32,8 @@ type Options struct {
 	Gone func(ctx context.Context, userID string) error
 	// Links has links mailed.
 	Links interface {
-		Verify(ctx context.Context, userID, cause string) error
-		Reset(ctx context.Context, email string, now time.Time) error
+		QueueVerification(ctx context.Context, userID, cause string) error
+		QueueReset(ctx context.Context, email string, now time.Time) error
 	}
 	CheckEvery time.Duration // how often it is asked which sessions have ended; five minutes where 0
 	Now        func() time.Time
@@ -95,7 +95,7 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 	if err != nil {
 		return commands.Session{}, err
 	}
-	if err := p.o.Links.Verify(ctx, made.LocalId, made.LocalId); err != nil {
+	if err := p.o.Links.QueueVerification(ctx, made.LocalId, made.LocalId); err != nil {
 		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err) // a new password verifies it too
 	}
 	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)

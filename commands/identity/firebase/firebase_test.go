@@ -55,11 +55,11 @@ func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSe
 // atOnce mails links without a job.
 type atOnce struct{ *Provider }
 
-func (l atOnce) Verify(ctx context.Context, userID, _ string) error {
+func (l atOnce) QueueVerification(ctx context.Context, userID, _ string) error {
 	return l.MailVerificationLink(ctx, userID, 1)
 }
 
-func (l atOnce) Reset(ctx context.Context, email string, _ time.Time) error {
+func (l atOnce) QueueReset(ctx context.Context, email string, _ time.Time) error {
 	return l.MailResetLink(ctx, email, 1)
 }
 

@@ -23,7 +23,7 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	if !ok {
 		return nil
 	}
-	return p.o.Links.Reset(ctx, address, p.o.Now())
+	return p.o.Links.QueueReset(ctx, address, p.o.Now())
 }
 
 // MailResetLink implements jobs.LinkMailer.

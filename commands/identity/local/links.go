@@ -32,7 +32,7 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	if !ok {
 		return nil
 	}
-	return p.o.Links.Reset(ctx, address, p.now())
+	return p.o.Links.QueueReset(ctx, address, p.now())
 }
 
 // MailResetLink implements jobs.LinkMailer.

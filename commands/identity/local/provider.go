@@ -112,7 +112,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 			return err
 		}
 		if !who.verified {
-			if err := p.o.Links.VerifyTx(ctx, tx, who.userID, who.userID); err != nil {
+			if err := p.o.Links.QueueVerificationTx(ctx, tx, who.userID, who.userID); err != nil {
 				return err
 			}
 		}

@@ -11,11 +11,11 @@ import (
 	"flagledger/commands/keep"
 )
 
-// InvitationCounts bounds how many invitations are made on a day in UTC, by all nodes. It owns the table invitation_counts.
-type InvitationCounts struct{ pool *pgxpool.Pool }
+// DailyInvitations bounds how many invitations are made on a day in UTC, by all nodes. It owns the table invitation_counts.
+type DailyInvitations struct{ pool *pgxpool.Pool }
 
-// NewInvitationCounts returns the counts that all nodes on a database share.
-func NewInvitationCounts(pool *pgxpool.Pool) *InvitationCounts { return &InvitationCounts{pool} }
+// NewDailyInvitations returns the counts that all nodes on a database share.
+func NewDailyInvitations(pool *pgxpool.Pool) *DailyInvitations { return &DailyInvitations{pool} }
 
 // InvitationBound is how many invitations a day one of those may make that it counts for: a tenant, a person, or the platform.
 type InvitationBound struct {
@@ -34,10 +34,9 @@ func OfPerson(id string, perDay int) InvitationBound { return InvitationBound{"p
 
 var errNoPlace = errors.New("a bound is reached")
 
-// Take counts one more invitation on the day of now, for each bound or, where one is reached, for none: it is returned then, and nil else. The bounds of a
-// tenant come before those of people: so those who take at once wait for each other in one order. Errors are *commands.Error, Unavailable while the database
-// cannot be reached.
-func (c *InvitationCounts) Take(ctx context.Context, now time.Time, bounds ...InvitationBound) (reached *InvitationBound, err error) {
+// Take counts one more invitation on the day of now for all bounds, or for none and returns the one that is reached. Tenants come before people, so that
+// transactions lock in one order. Errors are *commands.Error, Unavailable while the database cannot be reached.
+func (c *DailyInvitations) Take(ctx context.Context, now time.Time, bounds ...InvitationBound) (reached *InvitationBound, err error) {
 	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
 			counted, err := tx.Exec(ctx, `insert into keep.invitation_counts as c (counted, day, invitations) values ($1, $2, 1)
@@ -59,7 +58,7 @@ func (c *InvitationCounts) Take(ctx context.Context, now time.Time, bounds ...In
 }
 
 // GiveBack undoes a Take of the same bounds: the invitation was not made. It locks them in the same order.
-func (c *InvitationCounts) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
+func (c *DailyInvitations) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
 	return countError(pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
 			if _, err := tx.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
@@ -76,7 +75,7 @@ func countError(err error) error {
 }
 
 // RemoveOld forgets the counts of days before that of now.
-func (c *InvitationCounts) RemoveOld(ctx context.Context, now time.Time) error {
+func (c *DailyInvitations) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := c.pool.Exec(ctx, `delete from keep.invitation_counts where day < $1`, now.UTC())
 	return countError(err)
 }

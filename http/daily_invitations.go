@@ -18,7 +18,7 @@ func (a *API) invitationsPerDay(plan events.Plan) int {
 	return cmp.Or(a.InvitationsPerDay, plan.Terms().InvitationsPerDay)
 }
 
-// platformBound is how many invitations to the platform are mailed a day, as many as the highest plan gives a tenant.
+// platformBound is how many invitations to the platform are made a day, as many as the highest plan gives a tenant.
 var platformBound = jobs.InvitationBound{Counted: jobs.ToPlatform, PerDay: events.EnterprisePlan.Terms().InvitationsPerDay}
 
 // tenantBound is how many invitations a tenant may make a day, on its plan.

@@ -41,10 +41,10 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 		})
 	}
 	stop, stopOther := o.run(), o.run()
-	invite(maxInvitations+3, me)
+	invite(maxMails+3, me)
 	invite(1, you)
 	waiting(3)
-	if got(me) != maxInvitations || got(you) != 1 {
+	if got(me) != maxMails || got(you) != 1 {
 		t.Errorf("one address got %d invitations, another %d", got(me), got(you))
 	}
 	stop()
@@ -52,15 +52,15 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 	o.run()
 	o.wake()
 	waiting(3)
-	if got(me) != maxInvitations {
+	if got(me) != maxMails {
 		t.Errorf("the address got %d invitations after another node started", got(me))
 	}
-	later.Store(int64(invitationWindow))
+	later.Store(int64(mailWindow))
 	o.done()
-	if got(me) != maxInvitations+3 {
+	if got(me) != maxMails+3 {
 		t.Errorf("the address got %d invitations after an hour", got(me))
 	}
-	if err := NewInvitationLimit(o.pool).RemoveOld(t.Context(), o.now()); err != nil {
+	if err := NewMailLimit(o.pool).RemoveOld(t.Context(), o.now()); err != nil {
 		t.Fatal(err)
 	}
 	var kept int
@@ -74,7 +74,7 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.done()
-	if given := states(t, o.pool, MemberInvitation{}.Kind())["cancelled"]; got(me) != maxInvitations+5 || given != 1 {
+	if given := states(t, o.pool, MemberInvitation{}.Kind())["cancelled"]; got(me) != maxMails+5 || given != 1 {
 		t.Errorf("the address got %d invitations, and %d were given up", got(me), given)
 	}
 }
@@ -92,7 +92,7 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	}
 	o.refuse(errors.New("connection refused"))
 	me := addresses(1)[0]
-	for range maxInvitations {
+	for range maxMails {
 		o.invited(me)
 	}
 	stop := o.run()
@@ -102,7 +102,7 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return failed == maxInvitations && places == 0
+		return failed == maxMails && places == 0
 	})
 	stop()
 	// Whoever is invited meanwhile is first.
@@ -116,16 +116,16 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	o.wake()
 	waits := func() bool {
 		got := states(t, o.pool, MemberInvitation{}.Kind())
-		return got["scheduled"] == 1 && got["completed"] == maxInvitations && postponed.Load() > 0
+		return got["scheduled"] == 1 && got["completed"] == maxMails && postponed.Load() > 0
 	}
 	eventually(t, "one waits for a place", waits)
 	// Now that the others have been sent, it goes on waiting.
 	postponed.Store(0)
 	o.wake()
 	eventually(t, "it waits once more", waits)
-	later.Store(int64(invitationWindow))
+	later.Store(int64(mailWindow))
 	o.done()
-	if n := len(o.mails()); n != maxInvitations+1 {
+	if n := len(o.mails()); n != maxMails+1 {
 		t.Errorf("%d mails were sent", n)
 	}
 }
@@ -133,7 +133,7 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 // A mail that is not sent gives up its place.
 func TestPlacesOfMails(t *testing.T) {
 	t.Parallel()
-	limit := NewInvitationLimit(newOffice(t).pool)
+	limit := NewMailLimit(newOffice(t).pool)
 	const email = "me@example.com"
 	take := func(job int64, email string, want bool) {
 		t.Helper()
@@ -142,13 +142,13 @@ func TestPlacesOfMails(t *testing.T) {
 			t.Errorf("job %d has taken a place: %v, want %v: %v", job, taken, want, err)
 		}
 	}
-	for job := range int64(maxInvitations) {
+	for job := range int64(maxMails) {
 		take(job, email, true)
 	}
 	take(10, email, false)
 	stopped, stop := context.WithCancel(t.Context())
 	stop() // the node
-	if err := limit.giveUp(stopped, 0); err != nil {
+	if err := limit.giveBack(stopped, 0); err != nil {
 		t.Fatal(err)
 	}
 	take(10, email, true)
@@ -156,7 +156,7 @@ func TestPlacesOfMails(t *testing.T) {
 	// Somebody has changed their address, and the job is tried once more.
 	take(10, "new@example.com", true)
 	take(11, email, true)
-	for job := range int64(maxInvitations - 1) {
+	for job := range int64(maxMails - 1) {
 		take(20+job, "new@example.com", true)
 	}
 	take(30, "new@example.com", false)
@@ -165,10 +165,10 @@ func TestPlacesOfMails(t *testing.T) {
 // Whoever asks for sandboxes with somebody's address keeps no invitation from it, nor the other way round.
 func TestEachPurposeHasItsOwnPlaces(t *testing.T) {
 	t.Parallel()
-	limit := NewInvitationLimit(newOffice(t).pool)
+	limit := NewMailLimit(newOffice(t).pool)
 	for i, why := range []purpose{forSandbox, forInvitation} {
-		for n := range int64(maxInvitations + 1) {
-			want := n < maxInvitations
+		for n := range int64(maxMails + 1) {
+			want := n < maxMails
 			taken, err := limit.take(t.Context(), int64(100*i)+n, why, "me@example.com", time.Now())
 			if err != nil || taken != want {
 				t.Errorf("mail %d for %s has taken a place: %v: %v", n+1, why, taken, err)
@@ -180,7 +180,7 @@ func TestEachPurposeHasItsOwnPlaces(t *testing.T) {
 // Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of another's.
 func TestJobsThatInviteAtOnce(t *testing.T) {
 	t.Parallel()
-	limit := NewInvitationLimit(newOffice(t).pool)
+	limit := NewMailLimit(newOffice(t).pool)
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var places []int64
@@ -198,7 +198,7 @@ func TestJobsThatInviteAtOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if len(places) != maxInvitations {
+	if len(places) != maxMails {
 		t.Fatalf("%d jobs may invite", len(places))
 	}
 	for _, job := range places {

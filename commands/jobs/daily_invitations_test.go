@@ -16,7 +16,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 	tenant, other, person := OfTenant(uuid.NewString(), 3), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 4)
 	take := func(now time.Time, want *InvitationBound, bounds ...InvitationBound) {
 		t.Helper()
-		reached, err := NewInvitationCounts(pool).Take(t.Context(), now, bounds...)
+		reached, err := NewDailyInvitations(pool).Take(t.Context(), now, bounds...)
 		if err != nil || fmt.Sprint(reached) != fmt.Sprint(want) {
 			t.Errorf("reached %v, %v, want %v", reached, err, want)
 		}
@@ -25,7 +25,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 	var nodes sync.WaitGroup
 	for range 8 {
 		nodes.Go(func() {
-			reached, err := NewInvitationCounts(pool).Take(t.Context(), now, tenant, person)
+			reached, err := NewDailyInvitations(pool).Take(t.Context(), now, tenant, person)
 			if err != nil {
 				t.Error(err)
 			}
@@ -44,7 +44,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 	take(now, nil, other)
 	take(now, &other, other)
 	take(now.Add(time.Minute), nil, tenant, person)
-	counts := NewInvitationCounts(pool)
+	counts := NewDailyInvitations(pool)
 	if err := counts.GiveBack(t.Context(), now, tenant, person); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 
 func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	counts, tenant, person := NewInvitationCounts(pool), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 3)
+	counts, tenant, person := NewDailyInvitations(pool), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 3)
 	if _, err := counts.Take(t.Context(), now, tenant, person); err != nil {
 		t.Fatal(err)
 	}
