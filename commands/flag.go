@@ -22,7 +22,7 @@ type Flag struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	Version     events.Revision
-	Bytes       int // see events.FlagBytes
+	Bytes       int // see events.FlagBytesAfter
 }
 
 func (f *Flag) evolve(r events.Recorded) {
@@ -30,7 +30,7 @@ func (f *Flag) evolve(r events.Recorded) {
 		f.Enabled, f.Rules, f.Fallthrough = map[string]bool{}, map[string][]events.Rule{}, map[string]events.Serve{}
 	}
 	f.Version, f.UpdatedAt = r.Revision, r.Time
-	bytes := events.FlagBytes(f.Bytes, r.Fact.(events.FlagFact))
+	bytes := events.FlagBytesAfter(f.Bytes, r.Fact.(events.FlagFact))
 	switch fact := r.Fact.(events.FlagFact).(type) {
 	case events.FlagCreated:
 		*f = Flag{
@@ -188,7 +188,7 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 		return nil, refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.Flags)
 	}
 	created.Variations = draft.Variations
-	return f.bounded(created)
+	return f.checkSizes(created)
 }
 
 // FlagRef names a flag of a tenant.
@@ -268,7 +268,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 	if c.Status != nil && *c.Status != f.Status {
 		facts = append(facts, events.FlagStatusChanged{From: f.Status, To: *c.Status})
 	}
-	return f.bounded(facts...)
+	return f.checkSizes(facts...)
 }
 
 // SwitchFlag enables or disables a flag in an environment.

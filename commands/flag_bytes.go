@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	maxValue = 64 << 10 // bytes of a value that is served, as JSON without white space
-	// MaxFlagBytes is how many bytes a flag may have, with its variations and the rules and fallthroughs of all environments: see events.FlagBytes.
-	MaxFlagBytes = 512 << 10
+	maxValueBytes = 64 << 10 // bytes of a value that is served, as JSON without white space
+	// maxFlagBytes is how many bytes a flag may have, with its variations and the rules and fallthroughs of all environments: see events.FlagBytesAfter.
+	maxFlagBytes = 512 << 10
 )
 
-// bounded returns facts, unless they make the flag or one of its values larger than it may be. What an earlier release has taken may stay as large as it
+// checkSizes returns facts, unless they make the flag or one of its values larger than it may be. What an earlier release has taken may stay as large as it
 // is, and shrink.
-func (f *Flag) bounded(facts ...events.Fact) ([]events.Fact, error) {
+func (f *Flag) checkSizes(facts ...events.Fact) ([]events.Fact, error) {
 	for _, fact := range facts {
 		for _, v := range valuesIn(fact) {
-			if v.to > maxValue && v.to > v.from {
-				return nil, refuse(Conflict, "%s takes %d bytes as JSON: a value may take %d", v.name, v.to, maxValue)
+			if v.to > maxValueBytes && v.to > v.from {
+				return nil, refuse(Conflict, "%s takes %d bytes as JSON: a value may take %d", v.name, v.to, maxValueBytes)
 			}
 		}
 	}
-	if growth := flagGrowth(f, facts); growth > 0 && f.Bytes+growth > MaxFlagBytes {
-		return nil, refuse(Conflict, "the flag would take %d bytes: with its variations and the rules of all environments it may take %d", f.Bytes+growth, MaxFlagBytes)
+	if growth := flagGrowth(f, facts); growth > 0 && f.Bytes+growth > maxFlagBytes {
+		return nil, refuse(Conflict, "the flag would take %d bytes: with its variations and the rules of all environments it may take %d", f.Bytes+growth, maxFlagBytes)
 	}
 	return facts, nil
 }
@@ -38,7 +38,7 @@ func flagGrowth(state any, facts []events.Fact) int {
 	}
 	n := f.Bytes
 	for _, fact := range facts {
-		n = events.FlagBytes(n, fact.(events.FlagFact))
+		n = events.FlagBytesAfter(n, fact.(events.FlagFact))
 	}
 	return n - f.Bytes
 }
@@ -91,17 +91,17 @@ func addedRules(fact events.RulesChanged) (list []events.Change[events.Rule]) {
 	return list
 }
 
-// reserveBytes admits a change by which the flags of a tenant grow, which must be appended before release. A node never passes the bound, and each further
-// node by one change at most: near the bound, which begins sooner for a larger change, changes take turns as they do for Count.
+// reserveBytes refuses a change that takes the tenant's flags past their bound; the change must be appended before release. Near the bound changes take turns,
+// as for Count, so each further node passes it by one change at most.
 //
 // Errors are *Error: Conflict where the flags would be too large together, and those of Count.
 func (w *Writer) reserveBytes(ctx context.Context, tenantID string, growth int) (release func(), err error) {
-	if growth <= 0 || w.FlagBytes == nil {
+	if growth <= 0 || w.TenantFlagBytes == nil {
 		return func() {}, nil
 	}
-	_, bound := w.FlagBytes(tenantID)
+	_, bound := w.TenantFlagBytes(tenantID)
 	used, release, err := w.countUpTo(ctx, "bytes of the flags of "+tenantID, bound, countMargin*growth, func() int {
-		used, _ := w.FlagBytes(tenantID)
+		used, _ := w.TenantFlagBytes(tenantID)
 		return used
 	})
 	if err != nil {

@@ -31,8 +31,8 @@ func TestAValueHasABound(t *testing.T) {
 		return events.Rule{ID: "r1", Salt: "s", Serve: events.Serve{Value: textValue(n)}}
 	}
 	large := []events.Fact{
-		ofText(maxValue + 100), events.RulesChanged{Environment: production, Added: []events.Rule{rule(maxValue + 100)}, Order: &events.Change[[]string]{To: []string{"r1"}}},
-		events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValue + 100)}},
+		ofText(maxValueBytes + 100), events.RulesChanged{Environment: production, Added: []events.Rule{rule(maxValueBytes + 100)}, Order: &events.Change[[]string]{To: []string{"r1"}}},
+		events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValueBytes + 100)}},
 	}
 	for name, change := range map[string]func(n int) Command[Flag]{
 		"the default":   func(n int) Command[Flag] { return UpdateFlag{FlagRef: theFlag, DefaultValue: textValue(n)} },
@@ -46,9 +46,9 @@ func TestAValueHasABound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n, given := range map[int][]events.Fact{
-				maxValue:       append([]events.Fact{ofText(2)}, ruled(rule(3))),
-				maxValue + 100: large, // as an earlier release has taken them
-				maxValue + 50:  large,
+				maxValueBytes:       append([]events.Fact{ofText(2)}, ruled(rule(3))),
+				maxValueBytes + 100: large, // as an earlier release has taken them
+				maxValueBytes + 50:  large,
 			} {
 				if err := when(t, given, change(n)).err; err != nil {
 					t.Errorf("%d bytes: %v", n, err)
@@ -58,19 +58,19 @@ func TestAValueHasABound(t *testing.T) {
 		})
 	}
 	t.Run("a new one's", func(t *testing.T) {
-		add := AddVariation{FlagRef: theFlag, Variation: NewVariation{ID: "v2", Name: "high", Value: textValue(maxValue)}}
+		add := AddVariation{FlagRef: theFlag, Variation: NewVariation{ID: "v2", Name: "high", Value: textValue(maxValueBytes)}}
 		if err := when(t, []events.Fact{ofText(2)}, add).err; err != nil {
 			t.Error(err)
 		}
-		add.Variation.Value = textValue(maxValue + 1)
+		add.Variation.Value = textValue(maxValueBytes + 1)
 		when(t, large, add).refused(Conflict)
 	})
 	t.Run("those of a new flag, which are named", func(t *testing.T) {
-		c := CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag, DefaultValue: textValue(maxValue), Variations: []NewVariation{{ID: "v1", Name: "v1", Value: textValue(maxValue)}}}
+		c := CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag, DefaultValue: textValue(maxValueBytes), Variations: []NewVariation{{ID: "v1", Name: "v1", Value: textValue(maxValueBytes)}}}
 		if err := when(t, nil, c).err; err != nil {
 			t.Error(err)
 		}
-		c.Variations[0].Value = textValue(maxValue + 1)
+		c.Variations[0].Value = textValue(maxValueBytes + 1)
 		refused := when(t, nil, c)
 		if refused.refused(Conflict); refused.err.Error() != "flag_variations[0].value takes 65537 bytes as JSON: a value may take 65536" {
 			t.Error(refused.err)
@@ -82,13 +82,13 @@ func TestAFlagHasABound(t *testing.T) {
 	serving := func(n int) []NewRule {
 		rules := make([]NewRule, n)
 		for i := range rules {
-			rules[i] = NewRule{NewID: fmt.Sprint("r", i), Conditions: []events.Condition{}, Serve: &NewServe{Value: textValue(maxValue)}}
+			rules[i] = NewRule{NewID: fmt.Sprint("r", i), Conditions: []events.Condition{}, Serve: &NewServe{Value: textValue(maxValueBytes)}}
 		}
 		return rules
 	}
 	given := []events.Fact{ofText(2)}
 	for range 7 {
-		facts, err := AddVariation{FlagRef: theFlag, Variation: NewVariation{ID: fmt.Sprint(len(given)), Name: fmt.Sprint(len(given)), Value: textValue(maxValue)}}.
+		facts, err := AddVariation{FlagRef: theFlag, Variation: NewVariation{ID: fmt.Sprint(len(given)), Name: fmt.Sprint(len(given)), Value: textValue(maxValueBytes)}}.
 			decide(stateOf[Flag](given))
 		if err != nil {
 			t.Fatal(err)
@@ -100,12 +100,12 @@ func TestAFlagHasABound(t *testing.T) {
 	elsewhere.Environment = development
 	when(t, given, elsewhere).refused(Conflict)
 	when(t, given, SetFallthrough{FlagRef: theFlag, Environment: production, Serve: serving(1)[0].Serve}).refused(Conflict)
-	when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Value: textValue(maxValue)}).refused(Conflict)
+	when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Value: textValue(maxValueBytes)}).refused(Conflict)
 	if err := when(t, given, UpdateVariation{FlagRef: theFlag, ID: "3", Value: raw(`""`)}).err; err != nil {
 		t.Error(err)
 	}
 	t.Run("what is larger already shrinks, and changes in what takes no bytes", func(t *testing.T) {
-		given := append(given, ruled(events.Rule{ID: "r1", Serve: events.Serve{Value: textValue(4 * maxValue)}}))
+		given := append(given, ruled(events.Rule{ID: "r1", Serve: events.Serve{Value: textValue(4 * maxValueBytes)}}))
 		for _, c := range []Command[Flag]{
 			UpdateVariation{FlagRef: theFlag, ID: "3", Value: raw(`""`)}, setting(), SwitchFlag{FlagRef: theFlag, Environment: production, On: true}, RemoveVariation{FlagRef: theFlag, ID: "3"},
 			UpdateVariation{FlagRef: theFlag, ID: "3", Weight: new(events.Weight(5000))},
@@ -152,7 +152,7 @@ func TestNumbersInValuesFit(t *testing.T) {
 func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 	worst := func(n int, c string) string { return strings.Repeat(c, n) }
 	text := func(i int) string { return worst(maxName-3, "\x01") + fmt.Sprintf("%03d", i) }
-	create := CreateFlag{TenantID: uuid.NewString(), Key: worst(128, "k"), ID: uuid.NewString(), Type: events.StringFlag, Salt: NewSalt(), ProjectID: uuid.NewString(), DefaultValue: textValue(maxValue)}
+	create := CreateFlag{TenantID: uuid.NewString(), Key: worst(128, "k"), ID: uuid.NewString(), Type: events.StringFlag, Salt: NewSalt(), ProjectID: uuid.NewString(), DefaultValue: textValue(maxValueBytes)}
 	var given []events.Fact
 	for i := range maxVariations {
 		create.Variations = append(create.Variations, NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")})
@@ -177,25 +177,25 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		}
 		return &list
 	}
-	smaller := stateOf[Flag]([]events.Fact{ofText(maxValue)})
+	smaller := stateOf[Flag]([]events.Fact{ofText(maxValueBytes)})
 	from, err := UpdateFlag{FlagRef: ref, Name: new(worst(maxName, "\x01")), Description: new(worst(maxDescription, "\x01")), Tags: tags("\x01")}.decide(smaller)
 	if err != nil {
 		t.Fatal(err)
 	}
-	smaller = stateOf[Flag](append([]events.Fact{ofText(maxValue)}, from...))
+	smaller = stateOf[Flag](append([]events.Fact{ofText(maxValueBytes)}, from...))
 	changes := [][]events.Fact{given}
 	for _, c := range []struct {
 		of  Flag
 		cmd Command[Flag]
 	}{
 		{smaller, UpdateFlag{
-			FlagRef: ref, Name: new(worst(maxName, "\x02")), Description: new(worst(maxDescription, "\x02")), Tags: tags("\x02"), DefaultValue: raw(`"` + worst(maxValue-2, "y") + `"`),
+			FlagRef: ref, Name: new(worst(maxName, "\x02")), Description: new(worst(maxDescription, "\x02")), Tags: tags("\x02"), DefaultValue: raw(`"` + worst(maxValueBytes-2, "y") + `"`),
 			Status: new(events.ArchivedFlag),
 		}},
-		{smaller, UpdateVariation{FlagRef: ref, ID: "v1", Name: new(text(0)), Description: new(worst(maxDescription, "\x02")), Value: raw(`"` + worst(maxValue-2, "y") + `"`)}},
+		{smaller, UpdateVariation{FlagRef: ref, ID: "v1", Name: new(text(0)), Description: new(worst(maxDescription, "\x02")), Value: raw(`"` + worst(maxValueBytes-2, "y") + `"`)}},
 		{state, RemoveVariation{FlagRef: ref, ID: state.Variations[0].ID}},
-		{stateOf[Flag]([]events.Fact{ofText(2), events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValue)}}}), SetFallthrough{
-			FlagRef: ref, Environment: production, Serve: &NewServe{Value: raw(`"` + worst(maxValue-2, "y") + `"`)},
+		{stateOf[Flag]([]events.Fact{ofText(2), events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValueBytes)}}}), SetFallthrough{
+			FlagRef: ref, Environment: production, Serve: &NewServe{Value: raw(`"` + worst(maxValueBytes-2, "y") + `"`)},
 		}},
 	} {
 		facts, err := c.cmd.decide(c.of)
@@ -209,7 +209,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 			t.Errorf("%s takes %d bytes", facts[0].StoredName(), n)
 		}
 	}
-	if n := storedBytes(t, given...); n < MaxFlagBytes/2 || n > MaxFlagBytes+8<<10 {
+	if n := storedBytes(t, given...); n < maxFlagBytes/2 || n > maxFlagBytes+8<<10 {
 		t.Errorf("the largest flag takes %d bytes in its fact: it counts as %d", n, state.Bytes)
 	}
 }
@@ -241,10 +241,10 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 			var made atomic.Int64
 			for node := range nodes {
 				n := store.lagging()
-				n.FlagBytes = func(string) (int, int) { return int(n.shown.Load()) * size, bound }
+				n.TenantFlagBytes = func(string) (int, int) { return int(n.shown.Load()) * size, bound }
 				for caller := range 16 {
 					running.Go(func() {
-						value := textValue(size - events.FlagBytes(0, events.FlagCreated{Key: "k00.00", Name: "k00.00"}))
+						value := textValue(size - events.FlagBytesAfter(0, events.FlagCreated{Key: "k00.00", Name: "k00.00"}))
 						c := CreateFlag{TenantID: "t", Key: fmt.Sprintf("k%02d.%02d", node, caller), Type: events.StringFlag, DefaultValue: value}
 						switch flag, _, err := Do(t.Context(), n.Writer, By{}, c); {
 						case err == nil:
@@ -267,7 +267,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		_, w := newMemory()
 		w.await = NoWait
 		bound := 1 << 30
-		w.FlagBytes = func(string) (int, int) { return 10_000, bound }
+		w.TenantFlagBytes = func(string) (int, int) { return 10_000, bound }
 		ref := FlagRef{TenantID: "t", Key: "k"}
 		do := func(c Command[Flag]) error {
 			_, _, err := Do(context.Background(), w, By{}, c)

@@ -84,7 +84,7 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 	if change.Empty() {
 		return nil, nil
 	}
-	return f.bounded(change)
+	return f.checkSizes(change)
 }
 
 // applyRules returns the list of rules after a change.
@@ -112,7 +112,7 @@ func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
 	if events.StoredEqual(before, after) {
 		return nil, nil
 	}
-	return f.bounded(events.FallthroughChanged{Environment: c.Environment, From: before, To: after})
+	return f.checkSizes(events.FallthroughChanged{Environment: c.Environment, From: before, To: after})
 }
 
 // FallthroughIn returns what the flag serves in an environment if no rule matches, nil if it is not set.

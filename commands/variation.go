@@ -50,7 +50,7 @@ func (c AddVariation) decide(f Flag) ([]events.Fact, error) {
 	if len(f.Variations) >= maxVariations {
 		return nil, refuse(Conflict, "a flag has at most %d variations", maxVariations)
 	}
-	return f.bounded(events.VariationAdded{Variation: c.Variation.variation()})
+	return f.checkSizes(events.VariationAdded{Variation: c.Variation.variation()})
 }
 
 // UpdateVariation changes what is sent of a variation's fields; nil leaves a field alone.
@@ -93,7 +93,7 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	if updated == (events.VariationUpdated{ID: c.ID}) {
 		return nil, nil
 	}
-	return f.bounded(updated)
+	return f.checkSizes(updated)
 }
 
 // RemoveVariation removes a variation from a flag. One that is served in an environment of the tenant must stay.

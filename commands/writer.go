@@ -42,9 +42,9 @@ type Writer struct {
 
 	// Guard, if set, tells why a tenant takes no changes, nil where it does. Commands that are exempt do not ask it.
 	Guard func(tenantID string) error
-	// FlagBytes, if set, tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytes.
-	FlagBytes func(tenantID string) (used, bound int)
-	now       func() time.Time
+	// TenantFlagBytes, if set, tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter.
+	TenantFlagBytes func(tenantID string) (used, bound int)
+	now             func() time.Time
 
 	states  *states // nil where none are kept
 	streams *gate

@@ -4,51 +4,51 @@ import "encoding/json"
 
 // What the ids, salts and names of members take, beside the texts and values that somebody chose, and what a node needs to find a value of a condition.
 const (
-	flagBytes      = 384
-	variationBytes = 128
-	ruleBytes      = 192
-	conditionBytes = 64
-	operandBytes   = 16
-	serveBytes     = 96
-	shareBytes     = 96
+	flagOverhead      = 384
+	variationOverhead = 128
+	ruleOverhead      = 192
+	conditionOverhead = 64
+	operandOverhead   = 16
+	serveOverhead     = 96
+	shareOverhead     = 96
 )
 
-// FlagBytes is how many bytes a flag has after a fact, where it had before until then; 0 for one that was deleted. They are about those of its texts, values
-// and rules as JSON, and 16 for each value of a condition, so that the memory that a flag takes is a small multiple of them, whatever it is made of.
+// FlagBytesAfter is the size of a flag after a fact, from its size before: 0 for one that was deleted. It is about that of the flag's texts, values and rules as
+// JSON, and 16 bytes for each value of a condition, so that the memory that a flag takes is a small multiple of it.
 //
 // The rules of a deleted environment count until their flag is deleted.
-func FlagBytes(before int, fact FlagFact) int {
+func FlagBytesAfter(n int, fact FlagFact) int {
 	switch fact := fact.(type) {
 	case FlagCreated:
-		before = flagBytes + len(fact.Key) + textBytes(fact.Name) + len(fact.DefaultValue) + textBytes(fact.Description) + textsBytes(fact.Tags)
+		n = flagOverhead + len(fact.Key) + textBytes(fact.Name) + len(fact.DefaultValue) + textBytes(fact.Description) + textsBytes(fact.Tags)
 		for _, v := range fact.Variations {
-			before += v.bytes()
+			n += v.bytes()
 		}
 	case FlagUpdated:
-		before += grown(fact.Name, textBytes) + grown(fact.DefaultValue, valueBytes) + grown(fact.Description, textBytes) + grown(fact.Tags, textsBytes)
+		n += grown(fact.Name, textBytes) + grown(fact.DefaultValue, valueBytes) + grown(fact.Description, textBytes) + grown(fact.Tags, textsBytes)
 	case VariationAdded:
-		before += fact.Variation.bytes()
+		n += fact.Variation.bytes()
 	case VariationUpdated:
-		before += grown(fact.Name, textBytes) + grown(fact.Value, valueBytes) + grown(fact.Description, textBytes)
+		n += grown(fact.Name, textBytes) + grown(fact.Value, valueBytes) + grown(fact.Description, textBytes)
 	case VariationRemoved:
-		before -= fact.Variation.bytes()
+		n -= fact.Variation.bytes()
 	case RulesChanged:
 		for _, r := range fact.Added {
-			before += r.bytes()
+			n += r.bytes()
 		}
 		for _, r := range fact.Removed {
-			before -= r.bytes()
+			n -= r.bytes()
 		}
 		for i := range fact.Changed {
-			before += grown(&fact.Changed[i], Rule.bytes)
+			n += grown(&fact.Changed[i], Rule.bytes)
 		}
 	case FallthroughChanged:
-		before += grown(&Change[*Serve]{fact.From, fact.To}, (*Serve).bytes)
+		n += grown(&Change[*Serve]{fact.From, fact.To}, (*Serve).bytes)
 	case FlagDeleted:
 		return 0
 	case FlagStatusChanged, FlagEnabled, FlagDisabled:
 	}
-	return before
+	return n
 }
 
 // RulesBytes is at least how many bytes a list of rules takes as the JSON of a fact.
@@ -69,15 +69,15 @@ func grown[T any](c *Change[T], bytes func(T) int) int {
 }
 
 func (v Variation) bytes() int {
-	return variationBytes + textBytes(v.Name) + len(v.Value) + textBytes(v.Description)
+	return variationOverhead + textBytes(v.Name) + len(v.Value) + textBytes(v.Description)
 }
 
 func (r Rule) bytes() int {
-	n := ruleBytes + textBytes(r.Name) + r.Serve.bytes()
+	n := ruleOverhead + textBytes(r.Name) + r.Serve.bytes()
 	for _, c := range r.Conditions {
-		n += conditionBytes + textBytes(c.Attribute)
+		n += conditionOverhead + textBytes(c.Attribute)
 		for _, v := range c.Values {
-			n += operandBytes + len(v) + len(",")
+			n += operandOverhead + len(v) + len(",")
 		}
 	}
 	return n
@@ -87,7 +87,7 @@ func (s *Serve) bytes() int {
 	if s == nil {
 		return 0
 	}
-	return serveBytes + len(s.Value) + textBytes(s.BucketBy) + shareBytes*len(s.Rollout)
+	return serveOverhead + len(s.Value) + textBytes(s.BucketBy) + shareOverhead*len(s.Rollout)
 }
 
 func valueBytes(v json.RawMessage) int { return len(v) }

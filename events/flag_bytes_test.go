@@ -20,17 +20,17 @@ func TestFlagBytes(t *testing.T) {
 			return Variation{ID: "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31", Name: text.Draw(t, "name"), Value: value.Draw(t, "value"), Description: text.Draw(t, "description")}
 		})
 		before, after := variation.Draw(t, "before"), variation.Draw(t, "after")
-		n := FlagBytes(0, flag)
+		n := FlagBytesAfter(0, flag)
 		made := n
-		n = FlagBytes(n, VariationAdded{before})
+		n = FlagBytesAfter(n, VariationAdded{before})
 		flag.Variations = []Variation{before}
-		if n != FlagBytes(17, flag) {
-			t.Fatalf("%d bytes with a variation that is added, %d with one that is there from the beginning", n, FlagBytes(0, flag))
+		if n != FlagBytesAfter(17, flag) {
+			t.Fatalf("%d bytes with a variation that is added, %d with one that is there from the beginning", n, FlagBytesAfter(0, flag))
 		}
-		n = FlagBytes(n, VariationUpdated{ID: before.ID, Name: &Change[string]{before.Name, after.Name}, Value: &Change[json.RawMessage]{before.Value, after.Value}, Description: &Change[string]{before.Description, after.Description}})
+		n = FlagBytesAfter(n, VariationUpdated{ID: before.ID, Name: &Change[string]{before.Name, after.Name}, Value: &Change[json.RawMessage]{before.Value, after.Value}, Description: &Change[string]{before.Description, after.Description}})
 		flag.Variations = []Variation{after}
-		if n != FlagBytes(0, flag) {
-			t.Fatalf("%d bytes with a variation that is changed, want %d", n, FlagBytes(0, flag))
+		if n != FlagBytesAfter(0, flag) {
+			t.Fatalf("%d bytes with a variation that is changed, want %d", n, FlagBytesAfter(0, flag))
 		}
 		if stored, err := Marshal(flag); err != nil || n < len(stored) {
 			t.Fatalf("%d bytes, of which its JSON alone takes %d: %v", n, len(stored), err)
@@ -38,7 +38,7 @@ func TestFlagBytes(t *testing.T) {
 		changed := FlagUpdated{
 			Name: &Change[string]{flag.Name, "x"}, Description: &Change[string]{flag.Description, ""}, Tags: &Change[[]string]{flag.Tags, nil}, DefaultValue: &Change[json.RawMessage]{flag.DefaultValue, json.RawMessage("1")},
 		}
-		if bare := FlagBytes(FlagBytes(n, VariationRemoved{after}), changed); bare != FlagBytes(0, FlagCreated{Key: "k", Name: "x", DefaultValue: json.RawMessage("1")}) {
+		if bare := FlagBytesAfter(FlagBytesAfter(n, VariationRemoved{after}), changed); bare != FlagBytesAfter(0, FlagCreated{Key: "k", Name: "x", DefaultValue: json.RawMessage("1")}) {
 			t.Fatalf("%d bytes in the end", bare)
 		}
 		rule := rapid.Custom(func(t *rapid.T) Rule {
@@ -57,15 +57,15 @@ func TestFlagBytes(t *testing.T) {
 			t.Fatalf("%d bytes of rules, which take %d as JSON: %v", RulesBytes(first), len(stored), err)
 		}
 		e := EnvironmentRef{ID: "e"}
-		at, direct := FlagBytes(FlagBytes(made, ChangeRules(e, nil, first)), ChangeRules(e, first, second)), FlagBytes(made, ChangeRules(e, nil, second))
+		at, direct := FlagBytesAfter(FlagBytesAfter(made, ChangeRules(e, nil, first)), ChangeRules(e, first, second)), FlagBytesAfter(made, ChangeRules(e, nil, second))
 		if at != direct {
 			t.Fatalf("%d bytes with rules that were changed, %d with those set at once", at, direct)
 		}
-		if gone := FlagBytes(at, ChangeRules(e, second, nil)); gone != made {
+		if gone := FlagBytesAfter(at, ChangeRules(e, second, nil)); gone != made {
 			t.Fatalf("%d bytes without rules, want %d", gone, made)
 		}
 		served := &Serve{Value: value.Draw(t, "served")}
-		if set := FlagBytes(made, FallthroughChanged{To: served}); set < made+len(served.Value) || FlagBytes(set, FallthroughChanged{From: served}) != made || FlagBytes(set, FlagDeleted{}) != 0 {
+		if set := FlagBytesAfter(made, FallthroughChanged{To: served}); set < made+len(served.Value) || FlagBytesAfter(set, FallthroughChanged{From: served}) != made || FlagBytesAfter(set, FlagDeleted{}) != 0 {
 			t.Fatalf("%d bytes with a fallthrough, of %d", set, made)
 		}
 	})

@@ -17,7 +17,7 @@ const (
 type PlanTerms struct {
 	Plan              Plan
 	RequestsPerMinute int  // where the operator sets no other limit
-	FlagBytes         int  // of all flags together
+	TenantFlagBytes   int  // of all flags together
 	InvitationsPerDay int  // and members that are added by address
 	Checkout          bool // a checkout may ask for it
 	LegacyCheckout    bool // a checkout of the old interface may
@@ -25,12 +25,12 @@ type PlanTerms struct {
 
 // Plans lists the plans with what they give, each with the features of those before it. No other place says what a plan is worth.
 var Plans = []PlanTerms{
-	{Plan: FreePlan, RequestsPerMinute: 1_200, FlagBytes: 16 << 20, InvitationsPerDay: 25, LegacyCheckout: true},
-	{Plan: SandboxPlan, RequestsPerMinute: 1_200, FlagBytes: 16 << 20, InvitationsPerDay: 25, Checkout: true},
-	{Plan: StandardPlan, RequestsPerMinute: 6_000, FlagBytes: 64 << 20, InvitationsPerDay: 250, Checkout: true, LegacyCheckout: true},
-	{Plan: PremiumPlan, RequestsPerMinute: 60_000, FlagBytes: 256 << 20, InvitationsPerDay: 2_500, LegacyCheckout: true},
-	{Plan: EnhancedPlan, RequestsPerMinute: 60_000, FlagBytes: 256 << 20, InvitationsPerDay: 2_500, Checkout: true},
-	{Plan: EnterprisePlan, RequestsPerMinute: 600_000, FlagBytes: 1 << 30, InvitationsPerDay: 2_500, Checkout: true},
+	{Plan: FreePlan, RequestsPerMinute: 1_200, TenantFlagBytes: 16 << 20, InvitationsPerDay: 25, LegacyCheckout: true},
+	{Plan: SandboxPlan, RequestsPerMinute: 1_200, TenantFlagBytes: 16 << 20, InvitationsPerDay: 25, Checkout: true},
+	{Plan: StandardPlan, RequestsPerMinute: 6_000, TenantFlagBytes: 64 << 20, InvitationsPerDay: 250, Checkout: true, LegacyCheckout: true},
+	{Plan: PremiumPlan, RequestsPerMinute: 60_000, TenantFlagBytes: 256 << 20, InvitationsPerDay: 2_500, LegacyCheckout: true},
+	{Plan: EnhancedPlan, RequestsPerMinute: 60_000, TenantFlagBytes: 256 << 20, InvitationsPerDay: 2_500, Checkout: true},
+	{Plan: EnterprisePlan, RequestsPerMinute: 600_000, TenantFlagBytes: 1 << 30, InvitationsPerDay: 2_500, Checkout: true},
 }
 
 // Feature is a part of the service that not every plan includes.

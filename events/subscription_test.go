@@ -125,7 +125,7 @@ func TestThePlansAreInOrder(t *testing.T) {
 			if terms.Plan.Includes(other.Plan) != (i >= j) {
 				t.Errorf("%s includes %s: %v", terms.Plan, other.Plan, i < j)
 			}
-			if i >= j && (terms.RequestsPerMinute < other.RequestsPerMinute || terms.FlagBytes < other.FlagBytes || terms.InvitationsPerDay < other.InvitationsPerDay) {
+			if i >= j && (terms.RequestsPerMinute < other.RequestsPerMinute || terms.TenantFlagBytes < other.TenantFlagBytes || terms.InvitationsPerDay < other.InvitationsPerDay) {
 				t.Errorf("%s gives less than %s", terms.Plan, other.Plan)
 			}
 		}

@@ -44,7 +44,7 @@ func (a *API) addUsage() {
 
 func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body tenantUsage, err error) {
 	body.Flags, body.Users = tenant.Size()
-	body.Bytes, body.Limits.Bytes = a.Writer.FlagBytes(tenant.ID())
+	body.Bytes, body.Limits.Bytes = a.Writer.TenantFlagBytes(tenant.ID())
 	body.BytesWrittenToday, body.Limits.BytesWrittenPerDay = a.Writer.WrittenToday(tenant.ID()), dayOfFlags*body.Limits.Bytes
 	body.Limits.Flags, body.Limits.RequestsPerMinute = commands.MaxFlags, a.limiter.RequestsPerMinute(tenant.Plan(a.Now()))
 	body.Evaluations, err = a.Meter.Evaluations(ctx, tenant.ID())

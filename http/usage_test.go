@@ -73,7 +73,7 @@ func TestBytesOfFlags(t *testing.T) {
 	const mebibyte = 1 << 20
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
-		FlagBytes: map[events.Plan]int{events.FreePlan: mebibyte, events.PremiumPlan: 50_000}, Now: withinADay().now,
+		FlagBounds: map[events.Plan]int{events.FreePlan: mebibyte, events.PremiumPlan: 50_000}, Now: withinADay().now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	bytes := func(bound, requests int) int {

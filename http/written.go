@@ -13,7 +13,7 @@ const dayOfFlags = 8
 
 // limitWritten refuses a change of a tenant that has written as many bytes today as its plan gives. Its error is a problem.
 func (a *API) limitWritten(ctx context.Context, tenantID string) error {
-	_, flags := a.Writer.FlagBytes(tenantID)
+	_, flags := a.Writer.TenantFlagBytes(tenantID)
 	bound := dayOfFlags * flags
 	if a.Writer.WrittenToday(tenantID) < bound {
 		return nil

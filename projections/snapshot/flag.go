@@ -18,7 +18,7 @@ type Flag struct {
 	environments []environment
 	project      unique.Handle[string]
 	salt         murmur
-	bytes        uint32 // see events.FlagBytes
+	bytes        uint32 // see events.FlagBytesAfter
 	boolean      bool
 	status       status
 }
@@ -54,7 +54,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 	if created, ok := fact.(events.FlagCreated); ok {
 		f := &Flag{
 			version: e.Revision, defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
-			boolean: created.Type == events.BooleanFlag, bytes: uint32(events.FlagBytes(0, fact)),
+			boolean: created.Type == events.BooleanFlag, bytes: uint32(events.FlagBytesAfter(0, fact)),
 		}
 		for _, v := range created.Variations {
 			f.variations = append(f.variations, newVariation(v))
@@ -66,7 +66,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		return nil, nil
 	}
 	f := *before
-	f.version, f.bytes = e.Revision, uint32(max(events.FlagBytes(int(before.bytes), fact), 0))
+	f.version, f.bytes = e.Revision, uint32(max(events.FlagBytesAfter(int(before.bytes), fact), 0))
 	switch fact := fact.(type) {
 	case events.FlagCreated:
 	case events.FlagUpdated:

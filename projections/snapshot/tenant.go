@@ -15,7 +15,7 @@ type Tenant struct {
 	id             string
 	state          atomic.Pointer[tenantState]
 	flags          *xsync.Map[string, *Flag]
-	flagBytes      atomic.Int64  // of all flags: see events.FlagBytes
+	flagBytes      atomic.Int64  // of all flags: see events.FlagBytesAfter
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
 	members        *xsync.Map[string, events.Role]
@@ -150,7 +150,7 @@ func (t *Tenant) FlagKeys() []string {
 // Size counts the tenant's flags and members, without pending members.
 func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.Size() }
 
-// FlagBytes is how many bytes the tenant's flags have together: see events.FlagBytes.
+// FlagBytes is how many bytes the tenant's flags have together: see events.FlagBytesAfter.
 func (t *Tenant) FlagBytes() int { return int(t.flagBytes.Load()) }
 
 // Projects counts the tenant's projects.

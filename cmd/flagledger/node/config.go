@@ -47,7 +47,7 @@ type Config struct {
 	Payment       PaymentSettings
 
 	Limits             limit.Limits      `env:"-"` // RateLimits, parsed
-	FlagBytes          flagBytes         `env:"-"` // FlagMiB, parsed; those of the plans where nil
+	FlagBounds         flagBounds        `env:"-"` // FlagMiB, parsed; those of the plans where nil
 	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
 	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
 	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
@@ -124,7 +124,7 @@ func Load() (Config, error) {
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
-	if c.FlagBytes, err = parseFlagMiB(c.FlagMiB); err != nil {
+	if c.FlagBounds, err = parseFlagMiB(c.FlagMiB); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_FLAG_MIB: %w", err)
 	}
 	if c.Features, err = http.ParseFeatures(c.FeaturePlans); err != nil {

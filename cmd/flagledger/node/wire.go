@@ -181,7 +181,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
 	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
-	p.writer.FlagBytes = p.FlagBytes.of(p.live, p.Now)
+	p.writer.TenantFlagBytes = p.FlagBounds.of(p.live, p.Now)
 	p.sandboxes = &commands.Sandboxes{
 		Writer: p.writer, Directory: p.people, Contents: p.reads, Meter: p.meter, Jobs: jobs.NewSandboxes(p.queue), People: p.live, Active: p.SandboxFor, Now: p.Now, Log: p.log,
 	}

@@ -10,14 +10,14 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// flagBytes is how many bytes the flags of a tenant may have together, by its plan: see events.FlagBytes.
-type flagBytes map[events.Plan]int
+// flagBounds are how many bytes the flags of a tenant may have together, by its plan: see events.FlagBytesAfter.
+type flagBounds map[events.Plan]int
 
 const maxFlagMiB = 1 << 20
 
 // parseFlagMiB reads bounds in MiB such as "free=16,standard=64". Plans that it does not name keep their defaults.
-func parseFlagMiB(text string) (flagBytes, error) {
-	bounds := flagBytes{}
+func parseFlagMiB(text string) (flagBounds, error) {
+	bounds := flagBounds{}
 	for entry := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
@@ -37,7 +37,7 @@ func parseFlagMiB(text string) (flagBytes, error) {
 }
 
 // of tells how many bytes the flags of a tenant have, and may have on its plan at this moment.
-func (b flagBytes) of(live *snapshot.Snapshot, now func() time.Time) func(tenantID string) (used, bound int) {
+func (b flagBounds) of(live *snapshot.Snapshot, now func() time.Time) func(tenantID string) (used, bound int) {
 	return func(tenantID string) (used, bound int) {
 		plan := events.FreePlan
 		if tenant, ok := live.Tenant(tenantID); ok {
@@ -46,6 +46,6 @@ func (b flagBytes) of(live *snapshot.Snapshot, now func() time.Time) func(tenant
 		if bound, set := b[plan]; set {
 			return used, bound
 		}
-		return used, plan.Terms().FlagBytes
+		return used, plan.Terms().TenantFlagBytes
 	}
 }
