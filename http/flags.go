@@ -133,6 +133,22 @@ var (
 const flagBounds = "A value that is served takes at most 65,536 bytes as JSON, a flag with its variations and the rules of all environments 524,288: beyond that a change " +
 	"is answered with 409, unless it makes them smaller. Numbers in values must be within the range of 64-bit floating point."
 
+// exampleNewFlag can be sent as it stands: it names no project, which would have to be there.
+var exampleNewFlag = map[string]any{
+	"key": "new-checkout", "name": "New checkout", "type": "boolean", "defaultValue": false, "description": "The checkout of one page", "tags": []string{"web"},
+	"flag_variations": []any{map[string]any{"name": "on", "value": true, "description": "The checkout of one page", "weight": 25}},
+}
+
+// exampleCreatedFlag is the answer to exampleNewFlag.
+func exampleCreatedFlag(project any) map[string]any {
+	const now = "2026-03-14T15:09:26.535Z"
+	return map[string]any{
+		"id": "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31", "key": "new-checkout", "name": "New checkout", "type": "boolean", "enabled": false, "defaultValue": false,
+		"description": "The checkout of one page", "tags": []string{"web"}, "projectId": project, "status": "active", "version": 1, "createdAt": now, "updatedAt": now,
+		"variations": []any{map[string]any{"id": exampleVariation, "name": "on", "value": true, "description": "The checkout of one page", "weight": 25}},
+	}
+}
+
 func (a *API) addFlags() {
 	const tag = "Flags"
 	listing, creating := readFlags, changeFlags
@@ -149,7 +165,7 @@ func (a *API) addFlags() {
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	create.Description = flagsBound
-	register(a, creating, create, func(ctx context.Context, in *struct {
+	register(a, creating, showing(create, exampleNewFlag, exampleCreatedFlag(nil)), func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
 		Body createFlagBody

@@ -291,6 +291,27 @@ func TestTheExamplesAreTaken(t *testing.T) {
 				}
 			}
 		},
+		"the example of a new flag is taken as it stands, and answered as the document shows": func(t *testing.T, me *nodetest.Client) {
+			whole, operations := me.Document()
+			create := operations["POST /api/v1/flags"]
+			of := func(part any) any {
+				return sample(whole, object(object(resolve(whole, object(part))["content"])["application/json"]))
+			}
+			text, err := json.Marshal(of(create["requestBody"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown, got := object(of(object(create["responses"])["201"])), me.Call("POST", "/api/v1/flags", string(text)).Want(201).Object()
+			for _, flag := range []map[string]any{shown, got} { // without what is drawn
+				for _, drawn := range []string{"id", "createdAt", "updatedAt"} {
+					delete(flag, drawn)
+				}
+				for _, variation := range asMaps(flag["variations"]) {
+					delete(variation, "id")
+				}
+			}
+			nodetest.Same(t, "the flag", got, shown)
+		},
 	}.Run(t)
 }
 

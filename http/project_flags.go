@@ -33,7 +33,7 @@ func (a *API) addProjectFlags() {
 	create.Description = flagsBound
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	register(a, changeFlags, create, func(ctx context.Context, in *struct {
+	register(a, changeFlags, showing(create, exampleNewFlag, exampleCreatedFlag(exampleProject)), func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
 		ProjectID string `path:"projectId" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
