@@ -3,6 +3,8 @@ package http_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +17,7 @@ import (
 	"flagledger/events"
 )
 
-// BenchmarkToggle switches flags through HTTP, as one client does that waits for each answer, and so until read models and snapshot show the change.
+// BenchmarkToggle switches flags through HTTP. Clients wait for each answer, and so until read models and snapshot show the change.
 func BenchmarkToggle(b *testing.B) {
 	me := nodetest.New(b).SignUp("me@example.com")
 	b.Run("alone", func(b *testing.B) {
@@ -27,24 +29,7 @@ func BenchmarkToggle(b *testing.B) {
 		t.took.Report(b, 99)
 	})
 	for name, tenants := range map[string]int{"writers=32": 1, "writers=32/tenants=8": 8} {
-		b.Run(name, func(b *testing.B) {
-			var togglers []*toggler
-			for i := range 32 {
-				if i < tenants {
-					me = me.NewTenant(name)
-				}
-				togglers = append(togglers, newToggler(b, me, fmt.Sprint("w", i)))
-			}
-			b.ResetTimer()
-			began := time.Now()
-			allAtOnce(togglers, func(i int, t *toggler) {
-				for range (b.N + 31 - i) / 32 {
-					t.toggle()
-				}
-			})
-			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "writes/s")
-			togglers[0].took.Report(b, 50)
-		})
+		b.Run(name, func(b *testing.B) { benchWriters(b, me, tenants) })
 	}
 	for name, write := range map[string]func(*testing.B, *commands.Writer, commands.FlagRef){
 		"10000 events": writeManyEvents, "270 KB of rules": writeFatRules,
@@ -82,6 +67,46 @@ func BenchmarkToggle(b *testing.B) {
 			})
 		})
 	}
+}
+
+// benchWriters lets wrk switch flags of some tenants over 32 connections, in rounds of a second.
+func benchWriters(b *testing.B, me *nodetest.Client, tenants int) {
+	b.Helper()
+	if _, err := exec.LookPath("wrk"); err != nil {
+		b.Skip("wrk is not installed (Debian: apt-get install wrk; Homebrew: brew install wrk)")
+	}
+	clients, ids := make([]*nodetest.Client, tenants), make([]string, tenants)
+	for i := range clients {
+		clients[i] = me.NewTenant(fmt.Sprintf("writers %d of %d", i, tenants))
+		ids[i] = clients[i].Tenant
+	}
+	for i := range 320 {
+		clients[i%tenants].CreateFlag(fmt.Sprint("w-", i), nil)
+	}
+	round := func() (perSecond, medianMS float64) {
+		wrk := exec.CommandContext(b.Context(), "wrk", "-t1", "-c32", "-d1s", "-s", "testdata/toggle.lua", me.Service.URL)
+		wrk.Env = append(os.Environ(), "BENCH_TOKEN="+me.Token, "BENCH_TENANTS="+strings.Join(ids, ","))
+		began := time.Now()
+		printed, err := wrk.CombinedOutput()
+		took := time.Since(began)
+		var answers, failed, median float64
+		if _, tail, found := strings.Cut(string(printed), "answers"); found {
+			_, err = fmt.Sscan(strings.NewReplacer("errors", "", "median", "").Replace(tail), &answers, &failed, &median)
+		}
+		if err != nil || answers == 0 || failed > 0 {
+			b.Fatalf("wrk: %v\n%s", err, printed)
+		}
+		return answers / took.Seconds(), median / 1000
+	}
+	round() // warms up
+	var each, medians []float64
+	for b.Loop() {
+		perSecond, medianMS := round()
+		each, medians = append(each, perSecond), append(medians, medianMS)
+	}
+	b.ReportMetric(median(each), "writes/s")
+	b.ReportMetric(median(medians), "p50-ms")
+	b.ReportMetric(0, "ns/op")
 }
 
 // benchBeside toggles a flag of one tenant alone, and then while 20 clients of another change something without pause.
@@ -183,14 +208,6 @@ func (t *toggler) toggle() {
 		t.b.Error(r)
 	}
 	t.took.Add(r.Took)
-}
-
-func allAtOnce(togglers []*toggler, run func(i int, t *toggler)) {
-	var running sync.WaitGroup
-	for i, t := range togglers {
-		running.Go(func() { run(i, t) })
-	}
-	running.Wait()
 }
 
 // writeManyEvents switches a flag 10,000 times.
