@@ -24,33 +24,33 @@ type Inviter struct {
 	SuperUsers SuperUsers
 }
 
-// Member makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and its id. It does the same whether or not
+// InviteMember makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and its id. It does the same whether or not
 // somebody has an account with the address.
 //
 // The address is saved before the fact, so that a pending member is never without it. Where the fact then cannot be appended, the same call made again
 // uses the id that was saved; an address that is never used is dropped when its owner signs in.
-func (i *Inviter) Member(ctx context.Context, do Doer[Tenant], add AddMember, email, newID string) (id string, m Member, done Done, err error) {
-	if add.Person, err = i.Directory.Person(ctx, email); err != nil {
+func (i *Inviter) InviteMember(ctx context.Context, do Doer[Tenant], invite InviteMember, email, newID string) (id string, m Member, done Done, err error) {
+	if invite.Person, err = i.Directory.Person(ctx, email); err != nil {
 		return "", Member{}, Done{}, err
 	}
-	tenant, err := ReadTenant(ctx, i.Writer, add.TenantID)
+	tenant, err := ReadTenant(ctx, i.Writer, invite.TenantID)
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
-	add.ID = newID
-	if _, member := tenant.Members[add.Person]; !member { // who is one is not waited for
-		if add.ID, err = i.Directory.AddPending(ctx, add.TenantID, email, newID); err != nil {
+	invite.ID = newID
+	if _, member := tenant.Members[invite.Person]; !member { // who is one is not waited for
+		if invite.ID, err = i.Directory.AddPending(ctx, invite.TenantID, email, newID); err != nil {
 			return "", Member{}, Done{}, err
 		}
 	}
-	tenant, done, err = do(ctx, add)
+	tenant, done, err = do(ctx, invite)
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
 	if m, repeated := tenant.Members[newID]; repeated { // the request invited them when it was made before; they may have signed in since
 		return newID, m, done, nil
 	}
-	return add.ID, tenant.Members[add.ID], done, nil
+	return invite.ID, tenant.Members[invite.ID], done, nil
 }
 
 // RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails, the address is dropped when its
@@ -63,9 +63,9 @@ func (i *Inviter) RemoveMember(ctx context.Context, do Doer[Tenant], remove Comm
 	return done, i.Directory.Forget(ctx, userID)
 }
 
-// ToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an invitation is never without it; without the
+// InviteToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an invitation is never without it; without the
 // fact it invites nobody.
-func (i *Inviter) ToPlatform(ctx context.Context, do Doer[Invitation], create CreateInvitation, email string) (Invitation, Done, error) {
+func (i *Inviter) InviteToPlatform(ctx context.Context, do Doer[Invitation], create CreateInvitation, email string) (Invitation, Done, error) {
 	var err error
 	if create.AlreadyPending, err = i.Invitations.HasPendingInvitation(ctx, email); err != nil {
 		return Invitation{}, Done{}, err

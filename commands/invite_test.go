@@ -64,8 +64,8 @@ func TestInvitingAMember(t *testing.T) {
 	for failing := range len(inviting) + 1 {
 		tenant, email := w.newTenant(t), uuid.NewString()+"@example.com"
 		invite := func() (string, commands.Member, error) {
-			id, m, _, err := w.inviter().Member(t.Context(), doing[commands.Tenant](w, commands.By{}),
-				commands.AddMember{TenantRef: tenant, Role: events.ViewerRole}, email, uuid.NewString())
+			id, m, _, err := w.inviter().InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}),
+				commands.InviteMember{TenantRef: tenant, Role: events.ViewerRole}, email, uuid.NewString())
 			return id, m, err
 		}
 		*w.steps = steps{failing: failing}
@@ -116,7 +116,7 @@ func TestInvitingToThePlatform(t *testing.T) {
 	for failing := range len(inviting) + 1 {
 		email, id := uuid.NewString()+"@example.com", uuid.NewString()
 		invite := func() error {
-			_, _, err := w.inviter().ToPlatform(t.Context(), doing[commands.Invitation](w, commands.By{}),
+			_, _, err := w.inviter().InviteToPlatform(t.Context(), doing[commands.Invitation](w, commands.By{}),
 				commands.CreateInvitation{ID: id, Role: events.PlatformViewer, Now: time.Now()}, email)
 			return err
 		}
@@ -127,7 +127,7 @@ func TestInvitingToThePlatform(t *testing.T) {
 		c := commands.Claims{UserID: uuid.NewString(), Email: email, EmailVerified: true}
 		if failing > 0 {
 			*w.steps = steps{}
-			if _, _, err := w.inviter().Accept(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(err) != commands.NotFound {
+			if _, _, err := w.inviter().AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(err) != commands.NotFound {
 				t.Errorf("an invitation that was not made is accepted: %v", err)
 			}
 			if err := invite(); err != nil {
@@ -145,10 +145,10 @@ func TestInvitingToThePlatform(t *testing.T) {
 		}
 		unproven := c
 		unproven.EmailVerified = false
-		if _, _, err := w.inviter().Accept(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(err) != commands.NotFound {
+		if _, _, err := w.inviter().AcceptToPlatform(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(err) != commands.NotFound {
 			t.Errorf("it is accepted with an address that is not verified: %v", err)
 		}
-		if accepted, _, err := w.inviter().Accept(t.Context(), commands.By{}, c, time.Now()); err != nil || accepted.ID != id {
+		if accepted, _, err := w.inviter().AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); err != nil || accepted.ID != id {
 			t.Errorf("accepted %q: %v", accepted.ID, err)
 		}
 	}

@@ -16,15 +16,15 @@ func checkRole(wrong fields, role events.Role) {
 	wrong.check(slices.Contains(known, role), "role", "must be one of admin, developer, viewer")
 }
 
-// AddMember adds a pending member to a tenant, who joins it when they next sign in.
-type AddMember struct {
+// InviteMember makes a pending member of a tenant, who joins it when they next sign in.
+type InviteMember struct {
 	TenantRef
 	ID     string // of the pending member
 	Role   events.Role
 	Person string // the id of whoever has verified the address; empty where nobody has
 }
 
-func (c AddMember) decide(t Tenant) ([]events.Fact, error) {
+func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}

@@ -13,15 +13,15 @@ func TestMembers(t *testing.T) {
 	second := events.MemberAdded{UserID: "second", Role: events.AdminRole}
 	pending := events.MemberInvited{ID: "p", Role: events.AdminRole}
 	t.Run("add", func(t *testing.T) {
-		when(t, given, AddMember{ref, "p", events.AdminRole, ""}).then(pending)
-		when(t, given, AddMember{ref, "p", events.AdminRole, "u"}).then(pending)
-		when(t, and(pending), AddMember{ref, "p", events.ViewerRole, ""}).refused(Conflict)
-		when(t, and(pending), AddMember{ref, "p", events.ViewerRole, "u"}).refused(Conflict)
-		when(t, given, AddMember{ref, "p", events.ViewerRole, "boss"}).refused(Conflict)
-		when(t, given, AddMember{ref, "p", "owner", ""}).refused(Invalid, "role")
-		when(t, given, AddMember{ref, "p", "", ""}).refused(Invalid, "role")
-		when(t, nil, AddMember{ref, "p", events.ViewerRole, ""}).refused(NotFound)
-		when(t, and(events.TenantDeleted{}), AddMember{ref, "p", events.ViewerRole, ""}).refused(NotFound)
+		when(t, given, InviteMember{ref, "p", events.AdminRole, ""}).then(pending)
+		when(t, given, InviteMember{ref, "p", events.AdminRole, "u"}).then(pending)
+		when(t, and(pending), InviteMember{ref, "p", events.ViewerRole, ""}).refused(Conflict)
+		when(t, and(pending), InviteMember{ref, "p", events.ViewerRole, "u"}).refused(Conflict)
+		when(t, given, InviteMember{ref, "p", events.ViewerRole, "boss"}).refused(Conflict)
+		when(t, given, InviteMember{ref, "p", "owner", ""}).refused(Invalid, "role")
+		when(t, given, InviteMember{ref, "p", "", ""}).refused(Invalid, "role")
+		when(t, nil, InviteMember{ref, "p", events.ViewerRole, ""}).refused(NotFound)
+		when(t, and(events.TenantDeleted{}), InviteMember{ref, "p", events.ViewerRole, ""}).refused(NotFound)
 	})
 	t.Run("join", func(t *testing.T) {
 		join, joined := JoinTenant{ref, "p", "u"}, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}

@@ -39,7 +39,7 @@ func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 	t.Helper()
 	tenant, id := commands.TenantRef{TenantID: tenantID}, uuid.NewString()
 	for _, cmd := range []commands.Command[commands.Tenant]{
-		commands.AddMember{TenantRef: tenant, ID: id, Role: role}, commands.JoinTenant{TenantRef: tenant, ID: id, UserID: userID},
+		commands.InviteMember{TenantRef: tenant, ID: id, Role: role}, commands.JoinTenant{TenantRef: tenant, ID: id, UserID: userID},
 	} {
 		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestRecipients(t *testing.T) {
 	me, stranger := w.signUp(t, uuid.NewString()+"@example.com").UserID, w.signUp(t, uuid.NewString()+"@example.com").UserID
 	acme := w.tenant(t, me)
 	pending := uuid.NewString()
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.AddMember{
+	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.InviteMember{
 		TenantRef: commands.TenantRef{TenantID: acme}, ID: pending, Role: events.ViewerRole,
 	}); err != nil {
 		t.Fatal(err)

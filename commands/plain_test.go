@@ -55,7 +55,7 @@ func oneOfEach() []any {
 		DeleteTenant{TenantRef: tenant},
 		AddEnvironment{TenantRef: tenant, Environment: production},
 		DeleteEnvironment{TenantRef: tenant, Name: "production"},
-		AddMember{TenantRef: tenant, ID: "p", Role: events.ViewerRole, Person: "u"},
+		InviteMember{TenantRef: tenant, ID: "p", Role: events.ViewerRole, Person: "u"},
 		JoinTenant{TenantRef: tenant, ID: "p", UserID: "u"},
 		ChangeRole{TenantRef: tenant, UserID: "u", Role: events.ViewerRole, ShutOut: []string{"v"}},
 		RemoveMember{TenantRef: tenant, UserID: "u", ShutOut: []string{"v"}},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -150,48 +149,6 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	}
 	_, _, err := Do(ctx, s.Writer, by, ChangePlatformRole{UserRef: UserRef{c.UserID}, Role: events.SuperUser, Listed: true})
 	return err
-}
-
-const (
-	// maxJoins is how many tenants a person joins at one sign-in, which waits for it, but for joinTime at most.
-	maxJoins = 20
-	joinTime = 2 * time.Second
-)
-
-// joinTenants makes a person a member of the tenants that have invited their address, of all at once. A tenant that cannot be joined in time keeps nobody out, and holds
-// up no other.
-func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
-	invited, err := s.Directory.PendingMemberships(ctx, c.Email, maxJoins)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
-	defer cancel()
-	var joining sync.WaitGroup
-	for _, pending := range invited {
-		joining.Go(func() {
-			if err := s.join(ctx, by, c.UserID, pending); err != nil {
-				s.Log.Warn("a person could not join a tenant; it is tried again when they sign in",
-					"request", by.RequestID, "user", c.UserID, "tenant", pending.TenantID, "err", err)
-			}
-		})
-	}
-	joining.Wait()
-	return nil
-}
-
-// join makes a person the member that a tenant waits for, and forgets the address once it waits no longer. A tenant that has not begun to wait may be
-// about to: the address was noted first.
-func (s *SignIn) join(ctx context.Context, by By, userID string, p PendingMember) error {
-	tenant, _, err := Do(ctx, s.Writer, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
-	switch {
-	case err != nil:
-		return err
-	case !tenant.Exists || tenant.left[p.ID]:
-		return s.Directory.Forget(ctx, p.ID)
-	default:
-		return s.Directory.ForgetUninvited(ctx, p.ID)
-	}
 }
 
 // activeTenant is the tenant that a person used last, if they are still a member of it, and else their first.

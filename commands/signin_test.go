@@ -30,7 +30,7 @@ func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID s
 		}
 	}
 	do(commands.CreateTenant{ID: tenantID, Name: "Acme", Creator: "owner"})
-	do(commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, ID: pendingID, Role: events.DeveloperRole})
+	do(commands.InviteMember{TenantRef: commands.TenantRef{TenantID: tenantID}, ID: pendingID, Role: events.DeveloperRole})
 	*w.steps = steps{}
 	return c, tenantID, pendingID
 }
@@ -145,8 +145,8 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 	w := newWorld(t)
 	c, broken, _ := w.newcomer(t)
 	sound := w.newTenant(t)
-	invite := commands.AddMember{TenantRef: sound, Role: events.ViewerRole}
-	if _, _, _, err := w.inviter().Member(t.Context(), doing[commands.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
+	invite := commands.InviteMember{TenantRef: sound, Role: events.ViewerRole}
+	if _, _, _, err := w.inviter().InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
 		t.Fatal(err)
 	}
 	signIn := w.signIn(&people{})
@@ -187,7 +187,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	busy := stuck{Store: w.store}
 	invite := func(to commands.TenantRef) {
 		t.Helper()
-		if _, _, _, err := w.inviter().Member(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.AddMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
+		if _, _, _, err := w.inviter().InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.InviteMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
 			t.Fatal(err)
 		}
 	}

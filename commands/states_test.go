@@ -197,7 +197,7 @@ func drawTenantCommand(t *rapid.T, i int) Command[Tenant] {
 		UpdateTenant{TenantRef: ref, Name: new(fmt.Sprint(i % 3))},
 		AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: fmt.Sprint(i), Name: environment}},
 		DeleteEnvironment{TenantRef: ref, Name: environment},
-		AddMember{TenantRef: ref, ID: user, Role: role},
+		InviteMember{TenantRef: ref, ID: user, Role: role},
 		JoinTenant{TenantRef: ref, ID: user, UserID: "joined"},
 		ChangeRole{TenantRef: ref, UserID: user, Role: role},
 		RemoveMember{TenantRef: ref, UserID: user},

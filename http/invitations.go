@@ -140,7 +140,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	create.Now = a.Now()
 	var invitation commands.Invitation
 	done, err := limitInvitations(ctx, a, platformBound, create, func() (done commands.Done, err error) {
-		invitation, done, err = a.Inviter.ToPlatform(ctx, doer[commands.Invitation](a), create, email)
+		invitation, done, err = a.Inviter.InviteToPlatform(ctx, doer[commands.Invitation](a), create, email)
 		return done, err
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 
 func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOutput, error) {
 	claims, now := principalOf(ctx).claims, a.Now()
-	accepted, done, err := a.Inviter.Accept(ctx, by(ctx), claims, now)
+	accepted, done, err := a.Inviter.AcceptToPlatform(ctx, by(ctx), claims, now)
 	if err != nil {
 		return nil, err
 	}

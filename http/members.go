@@ -124,7 +124,7 @@ func (a *API) addMember(ctx context.Context, in *struct {
 }
 
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
-	add := commands.AddMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
+	add := commands.InviteMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
 	address, wrong := readAddress(body.Email)
 	if err := checkCommand(ctx, a.Writer, wrong, add); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	var id string
 	var member commands.Member
 	done, err := limitInvitations(ctx, a, a.tenantBound(tenantID), add, func() (done commands.Done, err error) {
-		id, member, done, err = a.Inviter.Member(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
+		id, member, done, err = a.Inviter.InviteMember(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
 		return done, err
 	})
 	if err != nil {

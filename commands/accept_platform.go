@@ -7,9 +7,9 @@ import (
 	"flagledger/events"
 )
 
-// Accept gives whoever is signed in the role that their verified address was invited to, or NotFound where no invitation to it is pending. It writes the
+// AcceptToPlatform gives whoever is signed in the role that their verified address was invited to, or NotFound where no invitation to it is pending. It writes the
 // invitation's stream and then the person's: where the second write fails, the same call made again gives the role.
-func (i *Inviter) Accept(ctx context.Context, by By, c Claims, now time.Time) (Invitation, Done, error) {
+func (i *Inviter) AcceptToPlatform(ctx context.Context, by By, c Claims, now time.Time) (Invitation, Done, error) {
 	who := invitationTaker{UserID: c.UserID, Listed: i.SuperUsers.Has(c.Email)}
 	if c.EmailVerified {
 		var err error
