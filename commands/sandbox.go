@@ -1,13 +1,14 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Sandboxes are the tenants that people try the service in: they have demo data, and end by themselves.
@@ -117,7 +118,7 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	}
 	var mu sync.Mutex
 	used := map[string]bool{} // ids of projects
-	err = eachAtOnce(slices.Collect(maps.Keys(flags)), func(key string) error {
+	err = eachAtOnce(ctx, slices.Collect(maps.Keys(flags)), func(key string) error {
 		if slices.Contains(DemoFlags(), key) {
 			return nil
 		}
@@ -152,7 +153,7 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	if err != nil {
 		return err
 	}
-	err = eachAtOnce(ids, func(id string) error {
+	err = eachAtOnce(ctx, ids, func(id string) error {
 		if used[id] {
 			return nil
 		}
@@ -179,7 +180,7 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked t
 	if err != nil {
 		return nil, err
 	}
-	err = eachAtOnce(demo().Projects, func(p demoProject) error {
+	err = eachAtOnce(ctx, demo().Projects, func(p demoProject) error {
 		_, _, err := Do(ctx, s.Writer, by, ResetDemoProject{TenantID: tenantID, Name: p.Name, New: asked.IsZero(), Asked: asked})
 		return err
 	})
@@ -188,7 +189,7 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked t
 	}
 	var mu sync.Mutex
 	projects = demoProjects(tenantID)
-	err = eachAtOnce(demo().Flags, func(d demoFlag) error {
+	err = eachAtOnce(ctx, demo().Flags, func(d demoFlag) error {
 		f, _, err := Do(ctx, s.Writer, by, ResetDemoFlag{
 			TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, New: asked.IsZero(), Asked: asked,
 		})
@@ -202,28 +203,17 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked t
 	return projects, err
 }
 
-// eachAtOnce calls do for each of a list, as many at once as a tenant may have commands under way. After an error no further one is begun.
-func eachAtOnce[T any](list []T, do func(T) error) (err error) {
-	var running sync.WaitGroup
-	var mu sync.Mutex
-	slots := make(chan struct{}, tenantCommands)
+// eachAtOnce calls do for each of a list, as many at once as a tenant may have commands under way. After an error, or the end of ctx, no further one is begun.
+func eachAtOnce[T any](ctx context.Context, list []T, do func(T) error) error {
+	running, until := errgroup.WithContext(ctx)
+	running.SetLimit(tenantCommands)
 	for _, each := range list {
-		slots <- struct{}{}
-		mu.Lock()
-		failed := err != nil
-		mu.Unlock()
-		if failed {
-			break
-		}
-		running.Go(func() {
-			defer func() { <-slots }()
-			if failure := do(each); failure != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				err = cmp.Or(err, failure)
+		running.Go(func() error {
+			if until.Err() != nil {
+				return until.Err()
 			}
+			return do(each)
 		})
 	}
-	running.Wait()
-	return err
+	return running.Wait()
 }
