@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"reflect"
 	"strconv"
 
@@ -55,7 +54,7 @@ type pieces struct {
 func (p *pieces) writeTo(w io.Writer) {
 	for {
 		if _, err := w.Write(p.text.Bytes()); err != nil {
-			panic(http.ErrAbortHandler)
+			breakOff()
 		}
 		if p.next == nil {
 			return
@@ -64,7 +63,7 @@ func (p *pieces) writeTo(w io.Writer) {
 		more, err := p.next()
 		if err != nil {
 			p.fail(err)
-			panic(http.ErrAbortHandler)
+			breakOff()
 		}
 		if !more {
 			p.next = nil

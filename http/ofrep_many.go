@@ -1,0 +1,119 @@
+package http
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+
+	"flagledger/commands"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+// maxHeld is the largest answer that is gathered whole, as its tag must be known before it is sent. A larger one is made twice.
+const maxHeld = 256 << 10
+
+// ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
+func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
+	p, e, err := a.readOFREPEvaluation(r)
+	if err != nil {
+		writeOFREP(w, r, "", err)
+		return
+	}
+	defer e.release()
+	e.leaveWorkSlot()
+	a.catchUp(r, p)
+	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
+		writeOFREP(w, r, "", err)
+		return
+	}
+	stream, err := a.streamURL(p)
+	if refusal, ok := errors.AsType[*commands.Error](err); err != nil && (!ok || refusal.Kind != commands.Unavailable) { // without one, clients ask from time to time
+		writeOFREP(w, r, "", err)
+		return
+	}
+	out := newOutput(w)
+	defer out.release()
+	flags := ofrepFlags{queries.Select(p.tenant, nil), p, e, stream, out}
+	tag, whole, evaluated, err := flags.gather(r.Context())
+	if err != nil {
+		writeOFREP(w, r, "", err)
+		return
+	}
+	a.Meter.Count(p.tenant.ID(), evaluated)
+	w.Header().Set("ETag", tag)
+	if noneMatch(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if !whole {
+		out.b = out.b[:0]
+		if _, err := flags.write(r.Context(), chunk, func() { e.send(r.Context(), out) }); err != nil {
+			breakOff() // the status has been sent
+		}
+	}
+	e.leaveWorkSlot()
+	out.send()
+}
+
+// ofrepFlags is the answer of what all flags of a tenant serve.
+type ofrepFlags struct {
+	selected queries.Selection
+	p        *principal
+	e        *evaluationRequest
+	stream   string // its URL, empty without one
+	out      *output
+}
+
+// gather makes the answer and its tag. Where it is larger than maxHeld, it is not whole: what out has is only its end.
+//
+// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
+func (f *ofrepFlags) gather(ctx context.Context) (tag string, whole bool, evaluated int, err error) {
+	hash := sha256.New()
+	whole = true
+	evaluated, err = f.write(ctx, maxHeld, func() {
+		whole = false
+		_, _ = hash.Write(f.out.b)
+		f.out.b = f.out.b[:0]
+	})
+	_, _ = hash.Write(f.out.b)
+	return `"` + hex.EncodeToString(hash.Sum(nil)[:16]) + `"`, whole, evaluated, err
+}
+
+// write appends the answer, and calls full whenever it has reached a size.
+func (f *ofrepFlags) write(ctx context.Context, size int, full func()) (evaluated int, err error) {
+	f.out.text(`{"flags":[`)
+	separator := ""
+	for key, answer := range f.selected.Evaluate(ctx, f.p.environment, &f.e.Context, maxEvaluating) {
+		if f.e.workSlot.Pace(ctx) != nil {
+			breakOff() // the client has gone
+		}
+		switch {
+		case errors.Is(answer.Err, queries.ErrTooSlow):
+			return evaluated, answer.Err
+		case answer.Reason == snapshot.Archived:
+			continue
+		case answer.Err != nil:
+			f.out.text(separator)
+			f.out.json(ofrepErrorOf(ctx, key, answer.Err).of(key))
+		default:
+			f.out.text(separator)
+			f.out.ofrep(key, &answer.Result)
+			evaluated++
+		}
+		separator = ","
+		if len(f.out.b) >= size {
+			full()
+		}
+	}
+	f.out.text(`],"eventStreams":[`)
+	if f.stream != "" {
+		f.out.text(`{"type":"sse","url":`)
+		f.out.quote(f.stream)
+		f.out.text("}")
+	}
+	f.out.text("]}")
+	return evaluated, nil
+}
