@@ -13,7 +13,7 @@ import (
 func (p *parts) upkeep() []jobs.Task {
 	mailLimit, counts := jobs.NewMailLimit(p.pool), jobs.NewDailyInvitations(p.pool)
 	deletion := &commands.SandboxDeletion{
-		Writer: p.writer, Sandboxes: p.live, Notices: jobs.NewSandboxNotices(p.queue), Notifications: p.notify,
+		Writer: p.writer, Sandboxes: p.snapshot, Notices: jobs.NewSandboxNotices(p.jobs), Notifications: p.notifications,
 		Tenancies: p.tenancies, Now: p.Now,
 	}
 	return []jobs.Task{
@@ -35,7 +35,7 @@ func (p *parts) compareSubscriptions(ctx context.Context) error {
 	if !p.billing.Configured() {
 		return nil
 	}
-	tenants, err := p.reads.Customers(ctx)
+	tenants, err := p.queries.Customers(ctx)
 	if err != nil {
 		return err
 	}

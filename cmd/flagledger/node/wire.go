@@ -80,7 +80,7 @@ func start(ctx context.Context, c Config, databaseURL string, saved *snapshot.Sa
 		return nil, err
 	}
 	p.run(ctx, databaseURL)
-	return &Node{API: p.api(), Ready: p.live.Ready(), Stop: stop}, nil
+	return &Node{API: p.api(), Ready: p.snapshot.Ready(), Stop: stop}, nil
 }
 
 // parts are what a node is made of.
@@ -104,26 +104,26 @@ type parts struct {
 	signing    *keys.Keys
 
 	// What works over it.
-	live        *snapshot.Snapshot
-	progress    *projections.Progress
-	writer      *commands.Writer
-	reads       *queries.Queries
-	people      *directory.Directory
-	meter       *metering.Meter
-	requests    *idempotency.Requests
-	tours       *tours.Tours
-	tenancies   *commands.Tenancies
-	sandboxes   *commands.Sandboxes
-	queue       *jobs.Client
-	links       *jobs.Links
-	inbox       *inbox.Inbox
-	notify      *commands.Notifications
-	payments    *jobs.Payments
-	billing     *commands.Billing
-	reactions   *reactions.Reactions
-	identity    provider
-	runIdentity func(context.Context)
-	monitor     *monitor
+	snapshot      *snapshot.Snapshot
+	progress      *projections.Progress
+	writer        *commands.Writer
+	queries       *queries.Queries
+	directory     *directory.Directory
+	meter         *metering.Meter
+	requests      *idempotency.Requests
+	tours         *tours.Tours
+	tenancies     *commands.Tenancies
+	sandboxes     *commands.Sandboxes
+	jobs          *jobs.Client
+	links         *jobs.Links
+	inbox         *inbox.Inbox
+	notifications *commands.Notifications
+	payments      *jobs.Payments
+	billing       *commands.Billing
+	reactions     *reactions.Reactions
+	identity      provider
+	runIdentity   func(context.Context)
+	monitor       *monitor
 }
 
 func (p *parts) stop() {
@@ -167,40 +167,40 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 
 // wire makes the parts that work over what is open.
 func (p *parts) wire(ctx context.Context) (err error) {
-	p.live, p.progress = snapshot.New(), projections.NewProgress(models.All())
-	p.live.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
+	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
+	p.snapshot.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
 	if p.Data != "" {
-		p.live.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)
+		p.snapshot.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)
 		p.saved = nil // its memory is needed no longer once the snapshot has begun with it
 	}
-	if p.queue, err = jobs.Open(p.pool); err != nil {
+	if p.jobs, err = jobs.Open(p.pool); err != nil {
 		return err
 	}
-	p.reactions = reactions.New(p.pool, p.store, p.queue, p.log)
-	p.writer, p.reads = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
+	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
+	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
-	p.people, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
-	p.writer.Guard = commands.SandboxGuard(p.live, p.Now)
-	p.writer.TenantFlagBytes = p.FlagBounds.of(p.live, p.Now)
+	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
+	p.writer.Guard = commands.SandboxGuard(p.snapshot, p.Now)
+	p.writer.TenantFlagBytes = p.FlagBounds.of(p.snapshot, p.Now)
 	p.sandboxes = &commands.Sandboxes{
-		Writer: p.writer, Directory: p.people, Contents: p.reads, Meter: p.meter, Jobs: jobs.NewSandboxes(p.queue), People: p.live, Active: p.SandboxFor, Now: p.Now, Log: p.log,
+		Writer: p.writer, Directory: p.directory, Contents: p.queries, Meter: p.meter, Jobs: jobs.NewSandboxes(p.jobs), People: p.snapshot, Active: p.SandboxFor, Now: p.Now, Log: p.log,
 	}
-	p.links = jobs.NewLinks(p.queue)
-	p.inbox = inbox.New(p.pool, p.queue, p.Now)
-	p.notify = &commands.Notifications{Writer: p.writer, Inbox: p.inbox}
+	p.links = jobs.NewLinks(p.jobs)
+	p.inbox = inbox.New(p.pool, p.jobs, p.Now)
+	p.notifications = &commands.Notifications{Writer: p.writer, Inbox: p.inbox}
 	p.tours = tours.New(p.pool)
-	p.tenancies = &commands.Tenancies{Directory: p.people, Keepings: []commands.TenantData{p.people, p.tours, p.inbox}}
-	erase := newEraser(p.writer, p.pool, p.links, p.people, p.inbox, p.reads).Erase
+	p.tenancies = &commands.Tenancies{Directory: p.directory, Keepings: []commands.TenantData{p.directory, p.tours, p.inbox}}
+	erase := newEraser(p.writer, p.pool, p.links, p.directory, p.inbox, p.queries).Erase
 	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
 	if err != nil {
 		return err
 	}
-	p.payments = jobs.NewPayments(p.queue, p.Now)
+	p.payments = jobs.NewPayments(p.jobs, p.Now)
 	if p.billing, err = p.Config.billing(p.writer, p.payments, p.log); err != nil {
 		return err
 	}
 	p.monitor = newMonitor(&monitor{
-		pool: p.pool, store: p.store, inDatabase: p.EventStoreURL == "", snapshot: p.live, progress: p.progress, jobs: jobsMonitor{p.queue, p.reactions}, disk: p.disk, data: p.Data,
+		pool: p.pool, store: p.store, inDatabase: p.EventStoreURL == "", snapshot: p.snapshot, progress: p.progress, jobs: jobsMonitor{p.jobs, p.reactions}, disk: p.disk, data: p.Data,
 	})
 	p.metrics.MustRegister(p.monitor)
 	return nil
@@ -209,26 +209,26 @@ func (p *parts) wire(ctx context.Context) (err error) {
 // run sets running what works beside requests.
 func (p *parts) run(ctx context.Context, databaseURL string) {
 	work := jobs.Work{
-		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.people, PublicURL: p.PublicURL, Now: p.Now},
-		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.live, Recipients: p.notify}, Notifications: p.notify,
+		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.directory, PublicURL: p.PublicURL, Now: p.Now},
+		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.snapshot, Recipients: p.notifications}, Notifications: p.notifications,
 		Sandboxes: p.sandboxes,
 		Tenancies: p.tenancies,
-		Projects:  &commands.DeletedProjects{Writer: p.writer, Flags: p.live},
+		Projects:  &commands.DeletedProjects{Writer: p.writer, Flags: p.snapshot},
 		Payments:  p.billing,
 		Upkeep:    p.upkeep(),
 		Log:       p.log, Attempted: countAttempts(p.metrics),
 	}
 	runs := []func(context.Context){
-		func(ctx context.Context) { p.live.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
+		func(ctx context.Context) { p.snapshot.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
 		p.onceMigrated(func(ctx context.Context) {
 			if err := projections.Run(ctx, databaseURL, p.store, models.All(), p.progress, p.log); err != nil && ctx.Err() == nil {
 				p.log.Error("projections ended", "err", err)
 			}
 		}),
-		func(ctx context.Context) { p.people.Run(ctx, p.FlushEvery, p.log) },
+		func(ctx context.Context) { p.directory.Run(ctx, p.FlushEvery, p.log) },
 		func(ctx context.Context) { p.meter.Run(ctx, p.FlushEvery, p.log) },
 		p.onceMigrated(func(ctx context.Context) {
-			if err := p.queue.Run(ctx, work); err != nil {
+			if err := p.jobs.Run(ctx, work); err != nil {
 				p.log.Error("no jobs are worked", "err", err)
 			}
 		}),
@@ -250,17 +250,17 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 
 func (p *parts) api() *http.API {
 	superUsers := commands.NewSuperUsers(p.SuperUsers)
-	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.people, People: p.live, SuperUsers: superUsers, Now: p.Now, Log: p.log}
+	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.directory, People: p.snapshot, SuperUsers: superUsers, Now: p.Now, Log: p.log}
 	return http.New(http.Options{
-		Writer: p.writer, Queries: p.reads, Reads: max(1, int(p.pool.Config().MaxConns)/2), Live: p.live, Changes: p.live,
+		Writer: p.writer, Queries: p.queries, Reads: max(1, int(p.pool.Config().MaxConns)/2), Live: p.snapshot, Changes: p.snapshot,
 		Identity: p.identity, SignIn: signIn, Tenancies: p.tenancies,
 		Sandboxes: p.sandboxes, Links: p.links,
-		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.reads, SignIn: signIn, Sandboxes: p.sandboxes},
-		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notify,
-		Reclaimer:   &commands.Reclaimer{Writer: p.writer, People: p.live, Tenancies: p.tenancies, Keepings: []commands.PersonalData{p.tours, p.inbox}},
+		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.queries, SignIn: signIn, Sandboxes: p.sandboxes},
+		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notifications,
+		Reclaimer:   &commands.Reclaimer{Writer: p.writer, People: p.snapshot, Tenancies: p.tenancies, Keepings: []commands.PersonalData{p.tours, p.inbox}},
 		Invitations: jobs.NewDailyInvitations(p.pool),
-		Inviter:     &commands.Inviter{Writer: p.writer, Directory: p.people, Invitations: p.reads, SuperUsers: superUsers},
-		Keys:        p.signing, Secret: p.secret, Directory: p.people, Meter: p.meter, Tours: p.tours, Requests: p.requests,
+		Inviter:     &commands.Inviter{Writer: p.writer, Directory: p.directory, Invitations: p.queries, SuperUsers: superUsers},
+		Keys:        p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Requests: p.requests,
 		Metrics: p.metrics, NearMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
 		Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
