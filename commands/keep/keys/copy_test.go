@@ -23,7 +23,7 @@ func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T)
 		t.Fatal(err)
 	}
 	token := sign(t, k)
-	token, err := k.SignOwn(kind, "u1", c.now().Add(time.Minute), struct{}{})
+	own, err := k.SignOwn(kind, "u1", c.now().Add(time.Minute), struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +37,10 @@ func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T)
 	}
 	_, _, err = copied.Sign(kind, "u1", "", struct{}{})
 	wantKind(t, err, commands.Unavailable)
-	if same, err := copied.SignOwn(kind, "u1", c.now().Add(time.Minute), struct{}{}); err != nil || same != token {
+	if same, err := copied.SignOwn(kind, "u1", c.now().Add(time.Minute), struct{}{}); err != nil || same != own {
 		t.Errorf("what it signs needs the database: %q, %v", same, err)
 	}
-	if _, err := copied.VerifyOwn(t.Context(), kind, token, &struct{}{}); err != nil {
+	if _, err := copied.VerifyOwn(t.Context(), kind, own, &struct{}{}); err != nil {
 		t.Error(err)
 	}
 
