@@ -30,6 +30,7 @@ func lookAlikes(local, domain string) []string {
 // Whoever signs up with an address that folds to another's, or looks like it, gets nothing that is meant for it: no place on the platform, no membership, no
 // invitation, no account.
 func TestLookAlikeAddressesGetNothing(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},
@@ -89,6 +90,7 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 
 // An address that an earlier release has stored in another form matches nothing, although it counted as verified.
 func TestAnAddressThatWasStoredInAnotherForm(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},

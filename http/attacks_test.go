@@ -89,6 +89,7 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 }
 
 func TestLargeChangesOfATenantAreMadeByTurns(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")

@@ -283,6 +283,7 @@ func TestACheckoutIsMadeOnce(t *testing.T) {
 
 // From the first checkout to the end: what is paid for is the tenant's as soon as Stripe has told of it.
 func TestASubscriptionsLife(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())

@@ -279,6 +279,7 @@ func TestTheComparisonMends(t *testing.T) {
 
 // A tenant that is deleted pays no longer, and nobody can pay for it on a page that is still open.
 func TestADeletedTenantPaysNoLonger(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := newShop(t)
 	s.stripe.AddProduct("prod_1")
@@ -300,6 +301,7 @@ func TestADeletedTenantPaysNoLonger(t *testing.T) {
 
 // A tenant has one page at a time on which it can subscribe, and none once it has a subscription: nobody pays for two.
 func TestOnePageForAPlan(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := newShop(t)
 	s.stripe.AddProduct("prod_1")

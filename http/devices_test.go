@@ -14,6 +14,7 @@ import (
 const devicesPath = inboxPath + "/device-tokens"
 
 func TestDeviceTokens(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"one is registered, refreshed, moved and removed": func(t *testing.T, me *nodetest.Client) {
 			token := "tok:" + uuid.NewString()

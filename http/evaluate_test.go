@@ -184,6 +184,7 @@ func TestEvaluation(t *testing.T) {
 }
 
 func TestValuesKeepTheirSpelling(t *testing.T) {
+	nodetest.RunOnce(t)
 	type spelling struct{ kind, value, stored string }
 	exact := func(kind, value string) spelling { return spelling{kind, value, value} }
 	spellings := []spelling{

@@ -184,6 +184,7 @@ func TestCreatingFlags(t *testing.T) {
 }
 
 func TestFlagsThatAreNotThere(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a flag that does not exist is 404": func(_ *testing.T, me *nodetest.Client) {
 			for _, key := range []string{"none", "%00", "%ff", "a%2Fb", "..%2F..", "%F0%9F%98%80", strings.Repeat("k", 300)} {

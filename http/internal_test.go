@@ -44,6 +44,7 @@ func TestAFaultOfTheService(t *testing.T) {
 
 // After an update a read model stands in its former shape until it is rebuilt.
 func TestAReadModelOfAFormerVersionCannotBeReadYet(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.On(t, nodetest.Database(t))
 	me := s.SignUp("me@example.com")

@@ -28,6 +28,7 @@ func noted(s *nodetest.Service, email string) (n int) {
 }
 
 func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Shared(t)
 	boss := s.SignUp(nodetest.Address())
@@ -48,6 +49,7 @@ func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 
 // The address is noted before the fact: whoever signs in between is not forgotten.
 func TestSigningInWhileBeingInvited(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Shared(t)
 	boss := s.SignUp(nodetest.Address())
@@ -71,6 +73,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 
 // A pending member whose address has been verified since is a member already, although they have not signed in again.
 func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s, server := mailed(t, "production")
 	boss := verifyAddress(s.SignUp(nodetest.Address()))

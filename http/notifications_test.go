@@ -58,6 +58,7 @@ func welcomed(me *nodetest.Client) *nodetest.Client {
 func titles(list []map[string]any) []any { return nodetest.Column(list, "title") }
 
 func TestNotifications(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"one is sent, listed, read and cleared": func(t *testing.T, me *nodetest.Client) {
 			dev := welcomed(me)

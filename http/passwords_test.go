@@ -305,6 +305,7 @@ func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // beside no o
 }
 
 func TestMailsOfProductionWithoutAServer(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	book := &nodetest.LogBook{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "production"}, book.Logger())
@@ -322,6 +323,7 @@ func TestMailsOfProductionWithoutAServer(t *testing.T) {
 }
 
 func TestMailsOfDevelopmentStandInTheLog(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	book := &nodetest.LogBook{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development"}, book.Logger())

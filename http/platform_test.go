@@ -43,6 +43,7 @@ func (c platformCases) run(t *testing.T) {
 
 // In production a role is for who has verified the address that it is meant for, not for who signed up with it.
 func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -76,6 +77,7 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 }
 
 func TestListsOfThePlatform(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.OwnEngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
@@ -155,6 +157,7 @@ func erase(t *testing.T, s *nodetest.Service, userID string) {
 }
 
 func TestRolesOfThePlatform(t *testing.T) {
+	nodetest.RunOnce(t)
 	platformCases{
 		"an address on the list makes a super user at sign-in": func(t *testing.T, root *nodetest.Client) {
 			list := root.Call("GET", usersOfPlatform, nil).Want(200).List()

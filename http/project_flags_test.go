@@ -133,6 +133,7 @@ func TestFlagsOfAProject(t *testing.T) {
 }
 
 func TestPathsOfAProjectsFlags(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a flag of another project, or of none, is 404 just as a missing one": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")

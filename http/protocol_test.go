@@ -15,6 +15,7 @@ import (
 func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
 func TestRoutes(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"routes that do not exist are 404": func(_ *testing.T, me *nodetest.Client) {
 			for _, path := range []string{

@@ -73,6 +73,7 @@ func entriesOf(list []map[string]any, names ...string) (lines []string) {
 }
 
 func TestSandbox(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant that is none": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(map[string]any{"active": false, "expiresAt": nil})

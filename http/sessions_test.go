@@ -86,6 +86,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestTheTenantOfASession(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"the active tenant is the one last used, the canonical one the first": func(t *testing.T, me *nodetest.Client) {
 			account := newAccount(me)

@@ -89,6 +89,7 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 }
 
 func TestATenantsStreamsAreLimited(t *testing.T) {
+	nodetest.RunOnce(t)
 	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2, PerSharer: 3}).SignUp("me@example.com")
 	first := listen(me)
 	listen(me, "X-Environment", "development")
@@ -112,6 +113,7 @@ func TestAStreamIsOpenForALimitedTime(t *testing.T) {
 }
 
 func TestAStreamEndsWithItsToken(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	var later atomic.Int64
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -160,6 +162,7 @@ func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
 }
 
 func TestAStreamEndsWithTheService(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")

@@ -78,6 +78,7 @@ func asAny(keys []string) []any {
 }
 
 func TestLongAnswersComeInPieces(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
@@ -107,6 +108,7 @@ func TestLongAnswersComeInPieces(t *testing.T) {
 }
 
 func TestAnAnswerThatCannotBeReadToItsEndIsBrokenOff(t *testing.T) {
+	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
