@@ -91,8 +91,8 @@ func addedRules(fact events.RulesChanged) (list []events.Change[events.Rule]) {
 	return list
 }
 
-// reserveBytes refuses a change that takes the tenant's flags past their bound; the change must be appended before release. Near the bound changes take turns,
-// as for Count, so each further node passes it by one change at most.
+// reserveBytes admits a change by which the flags of a tenant grow, which must be appended before release. It keeps the bound of the tenant, and that of all
+// tenants together that its creator pays nothing for.
 //
 // Errors are *Error: Conflict where the flags would be too large together, and those of Count.
 func (w *Writer) reserveBytes(ctx context.Context, tenantID string, growth int) (release func(), err error) {
@@ -100,16 +100,42 @@ func (w *Writer) reserveBytes(ctx context.Context, tenantID string, growth int) 
 		return func() {}, nil
 	}
 	_, bound := w.TenantFlagBytes(tenantID)
-	used, release, err := w.countUpTo(ctx, "bytes of the flags of "+tenantID, bound, countMargin*growth, func() int {
+	leaveTenant, err := w.reserve(ctx, "bytes of the flags of "+tenantID, bound, growth, "the tenant's flags would take %d bytes: on its plan they may take %d", func() int {
 		used, _ := w.TenantFlagBytes(tenantID)
 		return used
 	})
+	if err != nil || w.UnpaidFlagBytes == nil {
+		return leaveTenant, err
+	}
+	creator, _, bound := w.UnpaidFlagBytes(tenantID)
+	if creator == "" {
+		return leaveTenant, nil
+	}
+	const tooLarge = "the flags of all free and sandbox tenants of this one's creator would take %d bytes: together they may take %d"
+	leaveCreator, err := w.reserve(ctx, "bytes of the flags of the unpaid tenants of "+creator, bound, growth, tooLarge, func() int {
+		_, used, _ := w.UnpaidFlagBytes(tenantID)
+		return used
+	})
+	if err != nil {
+		leaveTenant()
+		return nil, err
+	}
+	return func() {
+		leaveCreator()
+		leaveTenant()
+	}, nil
+}
+
+// reserve admits a growth in bytes that are counted up to a bound. A node never passes the bound, and each further node by one change at most: near the bound,
+// which begins sooner for a larger change, changes take turns as they do for Count. tooLarge is a format of what they would take, and of the bound.
+func (w *Writer) reserve(ctx context.Context, things string, bound, growth int, tooLarge string, count func() int) (release func(), err error) {
+	used, release, err := w.countUpTo(ctx, things, bound, countMargin*growth, count)
 	if err != nil {
 		return nil, err
 	}
 	if used+growth > bound {
 		release()
-		return nil, refuse(Conflict, "the tenant's flags would take %d bytes: on its plan they may take %d", used+growth, bound)
+		return nil, refuse(Conflict, tooLarge, used+growth, bound)
 	}
 	return release, nil
 }

@@ -44,6 +44,9 @@ type Writer struct {
 	Guard func(tenantID string) error
 	// TenantFlagBytes, if set, tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter.
 	TenantFlagBytes func(tenantID string) (used, bound int)
+	// UnpaidFlagBytes, if set, tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have in the snapshot, and
+	// may have. creator is empty for any other tenant.
+	UnpaidFlagBytes func(tenantID string) (creator string, used, bound int)
 	now             func() time.Time
 
 	states  *states // nil where none are kept

@@ -73,7 +73,7 @@ func TestBytesOfFlags(t *testing.T) {
 	const mebibyte = 1 << 20
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
-		FlagBounds: map[events.Plan]int{events.FreePlan: mebibyte, events.PremiumPlan: 50_000}, Now: withinADay().now,
+		FlagBounds: map[events.Plan]int{events.FreePlan: mebibyte, events.SandboxPlan: mebibyte, events.PremiumPlan: 50_000}, Now: withinADay().now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	bytes := func(bound, requests int) int {
@@ -87,12 +87,13 @@ func TestBytesOfFlags(t *testing.T) {
 		return body.Bytes
 	}
 	text := func(n int) string { return strings.Repeat("x", n) }
-	create := func(key string, n int) *nodetest.Answer {
-		return me.Call("POST", "/api/v1/flags", map[string]any{"key": key, "type": "string", "flag_variations": []map[string]any{
+	createIn := func(c *nodetest.Client, key string, n int) *nodetest.Answer {
+		return c.Call("POST", "/api/v1/flags", map[string]any{"key": key, "type": "string", "flag_variations": []map[string]any{
 			{"name": "a", "value": text(n / 8)}, {"name": "b", "value": text(n / 8)}, {"name": "c", "value": text(n / 8)}, {"name": "d", "value": text(n / 8)},
 			{"name": "e", "value": text(n / 8)}, {"name": "f", "value": text(n / 8)}, {"name": "g", "value": text(n / 8)}, {"name": "h", "value": text(n / 8)},
 		}})
 	}
+	create := func(key string, n int) *nodetest.Answer { return createIn(me, key, n) }
 	nodetest.Same(t, "bytes at first", bytes(mebibyte, 1_000_000), 0)
 	create("a", 500_000).Want(201)
 	if n := bytes(mebibyte, 1_000_000); n < 500_000 || n > 502_000 {
@@ -102,6 +103,21 @@ func TestBytesOfFlags(t *testing.T) {
 	if detail := fmt.Sprint(create("c", 100_000).Refused(409).Object()["detail"]); !strings.Contains(detail, "1048576") {
 		t.Errorf("refused with %q", detail)
 	}
+	t.Run("all unpaid tenants of a creator have a bound together", func(t *testing.T) {
+		creator := s.In(t).SignUp("creator@example.com")
+		var last *nodetest.Client
+		for i := range 4 {
+			last = creator.NewTenant(fmt.Sprint(i))
+			createIn(last, "a", 500_000).Want(201)
+			createIn(last, "b", 500_000).Want(201)
+		}
+		detail := fmt.Sprint(createIn(creator, "a", 500_000).Refused(409).Object()["detail"])
+		if !strings.Contains(detail, "all free and sandbox tenants") || !strings.Contains(detail, fmt.Sprint(4*mebibyte)) {
+			t.Errorf("refused with %q", detail)
+		}
+		last.Subscribe(events.Subscription{ID: "sub_3", Plan: events.StandardPlan, Status: events.Active})
+		createIn(creator, "a", 500_000).Want(201)
+	})
 	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Active})
 	create("c", 100_000).Want(201)
 	taken := bytes(64*mebibyte, 2_000_000)

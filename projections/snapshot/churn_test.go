@@ -89,7 +89,7 @@ func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 		t.Errorf("the heap grew by %d bytes for each tenant that came and went", perTenant)
 	}
 	for what, size := range map[string]int{
-		"tenants": s.tenants.Size(), "people": s.users.Size(), "clients": s.clients.Size(), "sessions": s.ended.Size(), "projects": len(s.projects), "faults": int(s.Faults()),
+		"tenants": s.tenants.Size(), "people": s.users.Size(), "clients": s.clients.Size(), "sessions": s.ended.Size(), "projects": len(s.projects), "creators": len(s.created.by), "faults": int(s.Faults()),
 	} {
 		if size > 0 {
 			t.Errorf("there are %d %s", size, what)

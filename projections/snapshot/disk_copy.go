@@ -139,6 +139,7 @@ func (s *Snapshot) adopt(saved *Saved) {
 	defer s.applying.Unlock()
 	from.tenants.Range(func(id string, t *Tenant) bool {
 		s.tenants.Store(id, t)
+		s.created.add(t.Creator(), t)
 		t.projects.Range(func(project string, _ *project) bool {
 			s.projects[project] = t
 			return true

@@ -21,6 +21,7 @@ import (
 // Snapshot is the state of all tenants at a position of the log; before Ready it is not complete. Its methods may be used while Run runs.
 type Snapshot struct {
 	tenants  *xsync.Map[string, *Tenant]
+	created  createdTenants
 	users    *xsync.Map[string, *User]
 	clients  *xsync.Map[string, *Client]
 	ended    *xsync.Map[session, time.Time] // sessions, and when the last of their tokens expires
@@ -47,6 +48,7 @@ type Snapshot struct {
 func New() *Snapshot {
 	s := &Snapshot{
 		tenants:  xsync.NewMap[string, *Tenant](),
+		created:  createdTenants{by: map[string][]*Tenant{}},
 		users:    xsync.NewMap[string, *User](),
 		clients:  xsync.NewMap[string, *Client](),
 		ended:    xsync.NewMap[session, time.Time](),
@@ -236,6 +238,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	if _, created := fact.(events.TenantCreated); !ok && created {
 		t = newTenant(strings.Clone(id))
 		s.tenants.Store(t.id, t)
+		s.created.add(e.Actor.ID, t)
 	} else if !ok {
 		return nil
 	}
@@ -253,6 +256,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.TenantUpdated:
 		set(&next.name, fact.Name)
 	case events.TenantDeleted:
+		s.created.remove(next.creator, t)
 		next = tenantState{}
 		t.flags.Clear()
 		t.flagBytes.Store(0)

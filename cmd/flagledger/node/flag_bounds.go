@@ -43,9 +43,32 @@ func (b flagBounds) of(live *snapshot.Snapshot, now func() time.Time) func(tenan
 		if tenant, ok := live.Tenant(tenantID); ok {
 			used, plan = tenant.FlagBytes(), tenant.Plan(now())
 		}
-		if bound, set := b[plan]; set {
-			return used, bound
+		return used, b.bound(plan)
+	}
+}
+
+func (b flagBounds) bound(plan events.Plan) int {
+	if bound, set := b[plan]; set {
+		return bound
+	}
+	return plan.Terms().TenantFlagBytes
+}
+
+// unpaidTenants is how many times the bytes of one free or sandbox tenant all those of one creator may have.
+const unpaidTenants = 4
+
+// unpaid tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have, and may have. creator is empty for any
+// other tenant.
+func (b flagBounds) unpaid(live *snapshot.Snapshot, now func() time.Time) func(tenantID string) (creator string, used, bound int) {
+	each := max(b.bound(events.FreePlan), b.bound(events.SandboxPlan))
+	return func(tenantID string) (creator string, used, bound int) {
+		tenant, ok := live.Tenant(tenantID)
+		if !ok {
+			return "", 0, 0
 		}
-		return used, plan.Terms().TenantFlagBytes
+		if plan := tenant.Plan(now()); plan != events.FreePlan && plan != events.SandboxPlan {
+			return "", 0, 0
+		}
+		return tenant.Creator(), live.UnpaidFlagBytes(tenant.Creator(), now()), unpaidTenants * each
 	}
 }

@@ -1,0 +1,42 @@
+package snapshot
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"flagledger/events"
+)
+
+// createdTenants are the tenants that there are, by the id of the person who created them. Nobody stands in it with none.
+type createdTenants struct {
+	mu sync.RWMutex
+	by map[string][]*Tenant
+}
+
+func (c *createdTenants) add(creator string, t *Tenant) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.by[creator] = append(c.by[creator], t)
+}
+
+func (c *createdTenants) remove(creator string, t *Tenant) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rest := slices.DeleteFunc(c.by[creator], func(other *Tenant) bool { return other == t })
+	if c.by[creator] = rest; len(rest) == 0 {
+		delete(c.by, creator)
+	}
+}
+
+// UnpaidFlagBytes is how many bytes the flags of all free and sandbox tenants have together that a person created: see events.FlagBytesAfter.
+func (s *Snapshot) UnpaidFlagBytes(creator string, now time.Time) (n int) {
+	s.created.mu.RLock()
+	defer s.created.mu.RUnlock()
+	for _, t := range s.created.by[creator] {
+		if plan := t.Plan(now); plan == events.FreePlan || plan == events.SandboxPlan {
+			n += t.FlagBytes()
+		}
+	}
+	return n
+}
