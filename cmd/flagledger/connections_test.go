@@ -26,7 +26,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 			if err != nil {
 				break
 			}
-			defer conn.Close()
+			t.Cleanup(func() { _ = conn.Close() })
 		}
 		accepted <- n
 	}()
@@ -35,7 +35,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 		if i == 0 {
 			continue
 		}
