@@ -17,7 +17,7 @@ func churn(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("FLAGLEDGER_CHURN")
 	if text == "" {
-		return 2000
+		return 4000
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -80,12 +80,12 @@ func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 			}
 		}
 	}
-	live(0, n/10)
+	live(0, n/2) // until tables have grown to what they stay
 	before := heap()
-	live(n/10, n)
+	live(n/2, n)
 	grown := heap() - before
-	t.Logf("%d tenants came and went; the heap grew by %d bytes", n-n/10, grown)
-	if perTenant := grown / int64(n-n/10); perTenant > 50 {
+	t.Logf("%d tenants came and went; the heap grew by %d bytes", n-n/2, grown)
+	if perTenant := grown / int64(n-n/2); perTenant > 50 {
 		t.Errorf("the heap grew by %d bytes for each tenant that came and went", perTenant)
 	}
 	for what, size := range map[string]int{
