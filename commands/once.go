@@ -1,8 +1,10 @@
 package commands
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"sync"
 	"time"
 
@@ -87,4 +89,14 @@ func (o *Once) peekEventIDs(stream, command string) func(i int) uuid.UUID {
 
 func idsFrom(seed uuid.UUID) func(i int) uuid.UUID {
 	return func(i int) uuid.UUID { return uuid.NewSHA1(seed, binary.BigEndian.AppendUint32(nil, uint32(i))) }
+}
+
+// storedNames are what commands are called in the ids of events, where their types have other names by now.
+var storedNames = map[string]string{"commands.InviteMember": "commands.AddMember"}
+
+// storedName is what a command is called in the ids of the events of a request with an Idempotency-Key. It never changes, so that a retry after an update
+// finds what the request did before it.
+func storedName(cmd any) string {
+	name := fmt.Sprintf("%T", cmd)
+	return cmp.Or(storedNames[name], name)
 }

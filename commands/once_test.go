@@ -2,9 +2,11 @@ package commands
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 )
 
@@ -47,5 +49,26 @@ func TestIDsOfARequest(t *testing.T) {
 	}
 	if (*Once)(nil).NewID() == "" || (*Once)(nil).eventIDs("s", "A") != nil {
 		t.Error("a request that is not made again has ids like one that is")
+	}
+}
+
+// A retry after an update finds what the request did before it. Whoever gives a command's type another name notes the one before in storedNames.
+func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
+	want := strings.Fields(`
+		AcceptInvitation AddEnvironment AddMember AddVariation ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag
+		CreateInvitation CreateProject CreateTenant DeactivateUser DeleteClient DeleteEndedSandbox DeleteEnvironment DeleteFlag DeleteProject DeleteTenant
+		EndSession EndSessions EraseUser GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveMember
+		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevokeInvitation RotateSecret SetFallthrough SetPlan SetRules
+		SetSubscription SwitchFlag UpdateFlag UpdateProject UpdateTenant UpdateVariation`)
+	for i := range want {
+		want[i] = "commands." + want[i]
+	}
+	var got []string
+	for _, cmd := range oneOfEach() {
+		got = append(got, storedName(cmd))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("the names of commands (-want +got):\n%s", diff)
 	}
 }

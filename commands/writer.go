@@ -153,7 +153,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 	}
 	defer leave()
 	var retry retry
-	ids, mayBeRepeated := by.Once.eventIDs(stream, typeName(cmd)), by.Once.MayBeRepeated()
+	ids, mayBeRepeated := by.Once.eventIDs(stream, storedName(cmd)), by.Once.MayBeRepeated()
 	s, last, fromMemory := kept[S](w, stream) // what other nodes have appended since is not read yet
 	for {
 		var found bool
@@ -273,7 +273,7 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	var last mark
 	var found bool
 	if by.Once.MayBeRepeated() {
-		s, last, found, err = search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
+		s, last, found, err = search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	} else {
 		s, last, err = load[S, P](ctx, w, &retry{}, cmd.stream())
 	}
@@ -297,7 +297,7 @@ func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s, last, found, err := search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), typeName(cmd)))
+	s, last, found, err := search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}
@@ -309,8 +309,6 @@ func (m mark) family() []string {
 	kind, _, _ := strings.Cut(m.name, ".")
 	return []string{kind + "."}
 }
-
-func typeName(cmd any) string { return fmt.Sprintf("%T", cmd) }
 
 func unavailable(err error) error {
 	if errors.Is(err, events.ErrDiskFull) {
