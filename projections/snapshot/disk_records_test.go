@@ -47,14 +47,21 @@ func sameValues[T comparable](a, b oneOf[T]) bool {
 
 type plainSnapshot struct {
 	contents
-	projects map[string]string
+	projects map[string]string   // the tenant of each
+	created  map[string][]string // tenants by creator
 }
 
 // plain puts what a snapshot holds in order.
 func plain(s *Snapshot) plainSnapshot {
-	p := plainSnapshot{*s.contents(), map[string]string{}}
+	p := plainSnapshot{*s.contents(), map[string]string{}, map[string][]string{}}
 	for id, t := range s.projects {
 		p.projects[id] = t.id
+	}
+	for creator, tenants := range s.created.by {
+		for _, t := range tenants {
+			p.created[creator] = append(p.created[creator], t.id)
+		}
+		slices.Sort(p.created[creator])
 	}
 	slices.SortFunc(p.tenants, func(a, b savedTenant) int { return strings.Compare(a.id, b.id) })
 	for i := range p.tenants {
