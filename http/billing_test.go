@@ -56,7 +56,6 @@ func TestSubscription(t *testing.T) {
 
 // A plan is in force in every answer, on every node, from when it is known until it ends, although nothing happens then.
 func TestThePlanInForceOnEveryNode(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{

@@ -184,7 +184,6 @@ func TestEvaluation(t *testing.T) {
 }
 
 func TestValuesKeepTheirSpelling(t *testing.T) {
-	nodetest.RunOnce(t)
 	type spelling struct{ kind, value, stored string }
 	exact := func(kind, value string) spelling { return spelling{kind, value, value} }
 	spellings := []spelling{

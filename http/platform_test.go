@@ -77,7 +77,6 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 }
 
 func TestListsOfThePlatform(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.OwnEngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
