@@ -91,30 +91,33 @@ func addedRules(fact events.RulesChanged) (list []events.Change[events.Rule]) {
 	return list
 }
 
-// reserveBytes admits a change by which the flags of a tenant grow, which must be appended before release. It keeps the bound of the tenant, and that of all
-// tenants together that its creator pays nothing for.
+// reserveBytes admits a command by which the flags of a tenant grow, which must be appended before release. It keeps the bound of the tenant, and that of all
+// tenants together that its creator pays nothing for; the demo flags of a sandbox, which are small, are admitted whatever the creator's others take.
 //
 // Errors are *Error: Conflict where the flags would be too large together, and those of Count.
-func (w *Writer) reserveBytes(ctx context.Context, tenantID string, growth int) (release func(), err error) {
+func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, growth int) (release func(), err error) {
 	if growth <= 0 || w.TenantFlagBytes == nil {
 		return func() {}, nil
 	}
 	_, bound := w.TenantFlagBytes(tenantID)
-	leaveTenant, err := w.reserve(ctx, "bytes of the flags of "+tenantID, bound, growth, "the tenant's flags would take %d bytes: on its plan they may take %d", func() int {
+	leaveTenant, err := w.reserve(ctx, "bytes of the flags of "+tenantID, bound, growth, func() int {
 		used, _ := w.TenantFlagBytes(tenantID)
 		return used
+	}, func(size int) error {
+		return refuse(Conflict, "the tenant's flags would take %d bytes: on its plan they may take %d", size, bound)
 	})
-	if err != nil || w.UnpaidFlagBytes == nil {
+	if _, demo := cmd.(ResetDemoFlag); err != nil || demo || w.UnpaidFlagBytes == nil {
 		return leaveTenant, err
 	}
-	creator, _, bound := w.UnpaidFlagBytes(tenantID)
+	creator, _, together := w.UnpaidFlagBytes(tenantID)
 	if creator == "" {
 		return leaveTenant, nil
 	}
-	const tooLarge = "the flags of all free and sandbox tenants of this one's creator would take %d bytes: together they may take %d"
-	leaveCreator, err := w.reserve(ctx, "bytes of the flags of the unpaid tenants of "+creator, bound, growth, tooLarge, func() int {
+	leaveCreator, err := w.reserve(ctx, "bytes of the flags of the unpaid tenants of "+creator, together, growth, func() int {
 		_, used, _ := w.UnpaidFlagBytes(tenantID)
 		return used
+	}, func(int) error { // the caller need not be a member of the others
+		return refuse(Conflict, "the flags of all free and sandbox tenants of this one's creator may take %d bytes together, and would take more", together)
 	})
 	if err != nil {
 		leaveTenant()
@@ -126,16 +129,17 @@ func (w *Writer) reserveBytes(ctx context.Context, tenantID string, growth int) 
 	}, nil
 }
 
-// reserve admits a growth in bytes that are counted up to a bound. A node never passes the bound, and each further node by one change at most: near the bound,
-// which begins sooner for a larger change, changes take turns as they do for Count. tooLarge is a format of what they would take, and of the bound.
-func (w *Writer) reserve(ctx context.Context, things string, bound, growth int, tooLarge string, count func() int) (release func(), err error) {
-	used, release, err := w.countUpTo(ctx, things, bound, countMargin*growth, count)
+// reserve admits a growth in bytes that are counted up to a bound. A node never passes the bound, and each further node by one change at most: near the bound
+// changes take turns as they do for Count. That begins as far below it as the largest changes grow that a tenant may have under way. tooLarge tells why a
+// change is refused with which things would take size bytes.
+func (w *Writer) reserve(ctx context.Context, things string, bound, growth int, count func() int, tooLarge func(size int) error) (release func(), err error) {
+	used, release, err := w.countUpTo(ctx, things, bound, max(tenantCommands*maxFlagBytes, countMargin*growth), count)
 	if err != nil {
 		return nil, err
 	}
 	if used+growth > bound {
 		release()
-		return nil, refuse(Conflict, tooLarge, used+growth, bound)
+		return nil, tooLarge(used + growth)
 	}
 	return release, nil
 }

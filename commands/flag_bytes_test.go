@@ -263,6 +263,42 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 			}
 		})
 	}
+	t.Run("also by a small change while large ones are not shown yet", func(t *testing.T) {
+		_, w := newMemory()
+		const bound = 10 << 20
+		used := bound - 7*maxFlagBytes
+		w.await = func(context.Context, events.Position, []string) bool {
+			used = bound
+			return true
+		}
+		w.TenantFlagBytes = func(string) (int, int) { return used, bound }
+		if _, _, err := Do(t.Context(), w, By{}, CreateTenant{ID: "t", Name: "n", Creator: "u", Environments: []events.EnvironmentRef{production}}); err != nil {
+			t.Fatal(err)
+		}
+		used = bound - 7*maxFlagBytes
+		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag}); KindOf(err) != Conflict {
+			t.Errorf("one more is made: %v", err)
+		}
+	})
+	t.Run("demo flags are made whatever the creator's other tenants have", func(t *testing.T) {
+		_, w := newMemory()
+		w.await = NoWait
+		bound := 1 << 30
+		w.TenantFlagBytes = func(string) (int, int) { return 0, bound }
+		w.UnpaidFlagBytes = func(string) (string, int, int) { return "u", 123_456_789, 5000 }
+		_, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag})
+		if text := fmt.Sprint(err); KindOf(err) != Conflict || !strings.Contains(text, "5000") || strings.Contains(text, "123") {
+			t.Errorf("another flag is made, or refused with what others have: %v", err)
+		}
+		demo := ResetDemoFlag{TenantID: "t", Key: DemoFlags()[0], ID: "f", New: true}
+		if f, _, err := Do(t.Context(), w, By{}, demo); err != nil || !f.Exists {
+			t.Errorf("a demo flag: %v", err)
+		}
+		bound, demo.Key = 10, DemoFlags()[1]
+		if _, _, err := Do(t.Context(), w, By{}, demo); KindOf(err) != Conflict {
+			t.Errorf("the tenant's own bound does not hold: %v", err)
+		}
+	})
 	t.Run("and go on where they are larger, as after a plan has ended", func(t *testing.T) {
 		_, w := newMemory()
 		w.await = NoWait

@@ -44,8 +44,8 @@ type Writer struct {
 	Guard func(tenantID string) error
 	// TenantFlagBytes, if set, tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter.
 	TenantFlagBytes func(tenantID string) (used, bound int)
-	// UnpaidFlagBytes, if set, tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have in the snapshot, and
-	// may have. creator is empty for any other tenant.
+	// UnpaidFlagBytes, if set, tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have in the snapshot, each
+	// counted at most with what one may have, and may have. creator is empty for any other tenant.
 	UnpaidFlagBytes func(tenantID string) (creator string, used, bound int)
 	now             func() time.Time
 
@@ -184,7 +184,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		batch := batchOf(facts, ids, events.Metadata{
 			Time: w.now().UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
 		})
-		release, err := w.reserveBytes(ctx, cmd.tenant(), flagGrowth(&s, facts))
+		release, err := w.reserveBytes(ctx, cmd, cmd.tenant(), flagGrowth(&s, facts))
 		if err != nil {
 			return s, outcome{last: last, names: last.family()}, err
 		}

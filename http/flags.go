@@ -77,8 +77,7 @@ func showWritten(f commands.Flag, environmentID string) flagDetail {
 }
 
 // flagsBound describes the operations that create flags.
-const flagsBound = "A tenant may have 20,000 flags, and as many bytes of them as its plan gives: one change more for each node beyond the first where several make the " +
-	"last ones at the same moment. " + flagBounds
+const flagsBound = "A tenant may have 20,000 flags: one more for each node beyond the first where several make the last ones at the same moment. " + flagBounds
 
 // FlagPath names a flag and the environment that it is seen in.
 type FlagPath struct {
@@ -129,8 +128,9 @@ var (
 	changeFlags = access{who: developer, scope: events.FlagsWrite, environment: true}
 )
 
-// flagBounds is what is said of bounds in bytes where a flag can grow.
-const flagBounds = "A value that is served takes at most 65,536 bytes as JSON, a flag with its variations and the rules of all environments 524,288: beyond that a change " +
+// flagBounds describes the operations by which a flag can grow.
+const flagBounds = "A value that is served takes at most 65,536 bytes as JSON, a flag with its variations and the rules of all environments 524,288, and the flags of a tenant " +
+	"what its plan gives. The flags of all free and sandbox tenants that a person created take at most four times what one of these may. Beyond that a change " +
 	"is answered with 409, unless it makes them smaller. Numbers in values must be within the range of 64-bit floating point."
 
 // exampleNewFlag can be sent as it stands: it names no project, which would have to be there.
@@ -203,6 +203,7 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	update := showing(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
 		"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 	}, nil)
+	update.Description = flagBounds
 	update.Errors = append(update.Errors, http.StatusConflict)
 	register(a, changeFlags, update, a.updateFlag)
 	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history stays")

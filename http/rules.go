@@ -258,6 +258,7 @@ func (a *API) addRules() {
 		return out, nil
 	})
 	setFallthrough := operation("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches")
+	setFallthrough.Description = flagBounds
 	setFallthrough.Errors = append(setFallthrough.Errors, http.StatusConflict)
 	exampleFallthrough := map[string]any{"serve": exampleRollout}
 	register(a, changeFlags, showing(setFallthrough, exampleFallthrough, exampleFallthrough),

@@ -29,13 +29,14 @@ func (c *createdTenants) remove(creator string, t *Tenant) {
 	}
 }
 
-// UnpaidFlagBytes is how many bytes the flags of all free and sandbox tenants have together that a person created: see events.FlagBytesAfter.
-func (s *Snapshot) UnpaidFlagBytes(creator string, now time.Time) (n int) {
+// UnpaidFlagBytes is how many bytes the flags of all free and sandbox tenants have together that a person created, each counted with most at most: see
+// events.FlagBytesAfter.
+func (s *Snapshot) UnpaidFlagBytes(creator string, most int, now time.Time) (n int) {
 	s.created.mu.RLock()
 	defer s.created.mu.RUnlock()
 	for _, t := range s.created.by[creator] {
 		if plan := t.Plan(now); plan == events.FreePlan || plan == events.SandboxPlan {
-			n += t.FlagBytes()
+			n += min(t.FlagBytes(), most)
 		}
 	}
 	return n

@@ -57,8 +57,8 @@ func (b flagBounds) bound(plan events.Plan) int {
 // unpaidTenants is how many times the bytes of one free or sandbox tenant all those of one creator may have.
 const unpaidTenants = 4
 
-// unpaid tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have, and may have. creator is empty for any
-// other tenant.
+// unpaid tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have, and may have. A tenant whose paid plan has
+// ended counts with no more than another may have, so that it does not keep the others from growing. creator is empty for any other tenant.
 func (b flagBounds) unpaid(live *snapshot.Snapshot, now func() time.Time) func(tenantID string) (creator string, used, bound int) {
 	each := max(b.bound(events.FreePlan), b.bound(events.SandboxPlan))
 	return func(tenantID string) (creator string, used, bound int) {
@@ -69,6 +69,6 @@ func (b flagBounds) unpaid(live *snapshot.Snapshot, now func() time.Time) func(t
 		if plan := tenant.Plan(now()); plan != events.FreePlan && plan != events.SandboxPlan {
 			return "", 0, 0
 		}
-		return tenant.Creator(), live.UnpaidFlagBytes(tenant.Creator(), now()), unpaidTenants * each
+		return tenant.Creator(), live.UnpaidFlagBytes(tenant.Creator(), each, now()), unpaidTenants * each
 	}
 }
