@@ -52,16 +52,22 @@ func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, b
 	if reached != nil {
 		tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		left := limit.Spent(reached.PerDay, tomorrow.Sub(now))
-		left.Show(requestOf(ctx).answer)
 		return commands.Done{}, tooManyRequests(left, fmt.Sprintf("%d invitations were made today, as many as a day may have; the next day begins at %s", reached.PerDay, tomorrow.Format(time.RFC3339)))
 	}
 	done, err := invite()
-	_, refused := errors.AsType[*problem](err)
-	kind := commands.KindOf(err)
-	if refused || err != nil && kind != commands.Internal && kind != commands.Unavailable || done.Repeated {
+	if isRefusal(err) || done.Repeated {
 		if failure := a.Invitations.GiveBack(context.WithoutCancel(ctx), now, bounds...); failure != nil {
 			requestOf(ctx).log().Warn("an invitation that was not made counts for today", "err", failure)
 		}
 	}
 	return done, err
+}
+
+// isRefusal reports whether an error refuses a call that did nothing. After any other error it may have done what it was to do.
+func isRefusal(err error) bool {
+	if _, refused := errors.AsType[*problem](err); refused {
+		return true
+	}
+	kind := commands.KindOf(err)
+	return err != nil && kind != commands.Internal && kind != commands.Unavailable
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"flagledger/commands"
+	"flagledger/http/limit"
 	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
@@ -28,7 +29,8 @@ type problem struct {
 	OAuthError       string `json:"error,omitempty" hidden:"true"`
 	OAuthDescription string `json:"error_description,omitempty" hidden:"true"`
 
-	headers http.Header
+	headers  http.Header
+	exceeded *limit.Budget // of 429; nil for others
 }
 
 // kinds explains the kinds of errors, by status.
@@ -91,6 +93,9 @@ func (p *problem) ContentType(string) string {
 func (p *problem) identified(ctx context.Context) *problem {
 	p.bound()
 	req := requestOf(ctx)
+	if p.exceeded != nil {
+		p.exceeded.Show(req.answer)
+	}
 	if p.Status == http.StatusTooManyRequests && p.headers.Get("Retry-After") == "" {
 		p.headers["Retry-After"] = req.answer["RateLimit-Reset"]
 	}
@@ -105,7 +110,7 @@ func problemOf(ctx context.Context, err error) *problem {
 	}
 	if refusal, ok := errors.AsType[*commands.Error](err); ok {
 		if refusal.Kind == commands.TooMany && refusal.AtOnce > 0 {
-			return noSlot(ctx, refusal.AtOnce, refusal.Detail).identified(ctx)
+			return noSlot(refusal.AtOnce, refusal.Detail).identified(ctx)
 		}
 		if p := refused(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {

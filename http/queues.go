@@ -51,17 +51,15 @@ func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fai
 	case err == nil:
 		return slot, nil
 	case errors.Is(err, fair.ErrTenantBusy):
-		return nil, noSlot(ctx, q.TenantSlots(), "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out")
+		return nil, noSlot(q.TenantSlots(), "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out")
 	default:
 		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way, and this one's turn did not come; it has not been carried out")
 	}
 }
 
 // noSlot refuses what got no slot, because as much of the caller's is under way as may be at once.
-func noSlot(ctx context.Context, atOnce int, why string) *problem {
-	left := limit.Spent(atOnce, time.Second)
-	left.Show(requestOf(ctx).answer)
-	return tooManyRequests(left, why)
+func noSlot(atOnce int, why string) *problem {
+	return tooManyRequests(limit.Spent(atOnce, time.Second), why)
 }
 
 // sharer is whom the work of a call counts for: its tenant, the person where it is about no tenant, or the client's network where anyone may make it.

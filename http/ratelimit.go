@@ -55,11 +55,12 @@ func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Ha
 	next.ServeHTTP(w, r)
 }
 
-// tooManyRequests refuses a call for a limit whose headers its answer shows. why is empty where it is the limit of requests.
+// tooManyRequests refuses a call for a limit. The answer shows its headers. why is empty where it is the limit of requests.
 func tooManyRequests(b limit.Budget, why string) *problem {
 	p := newProblem(http.StatusTooManyRequests, why)
 	p.Detail += ", in " + strconv.Itoa(b.Reset) + " s"
 	p.headers.Set("Retry-After", strconv.Itoa(b.Reset))
+	p.exceeded = &b
 	return p
 }
 
@@ -147,16 +148,15 @@ func signsIn(path string) bool {
 	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")
 }
 
-// limitMails does what mails an address that the client names, unless the client's network has caused too many such mails today. What fails does not count.
+// limitMails does what mails an address that the client names, unless the client's network has caused too many such mails today. What is refused does not count.
 func (a *API) limitMails(ctx context.Context, mail func() error) error {
 	req := requestOf(ctx)
 	left, giveBack := a.limiter.Mail(req.received)
 	if left.Exceeded {
-		left.Show(req.answer)
 		return tooManyRequests(left, "too many mails to addresses of the client's choice were asked for from its network within a day")
 	}
 	err := mail()
-	if err != nil {
+	if isRefusal(err) {
 		giveBack()
 	}
 	return err
@@ -170,7 +170,6 @@ func (a *API) limitGuesses(ctx context.Context, account string, try func() error
 		return err
 	}
 	if left.Exceeded {
-		left.Show(requestOf(ctx).answer)
 		return tooManyRequests(left, "")
 	}
 	err = try()

@@ -204,6 +204,7 @@ func TestGuessing(t *testing.T) {
 		if !ok || refused.Status != 429 || refused.headers.Get("Retry-After") != "60" || tried != 0 {
 			t.Fatalf("%d tried: %v", tried, refused)
 		}
+		refused.identified(ctx)
 	}
 	if got := fmt.Sprint(req.answer); got != "map[RateLimit-Limit:[20] RateLimit-Remaining:[0] RateLimit-Reset:[60]]" {
 		t.Errorf("the answer shows %s", got)
@@ -219,6 +220,29 @@ func TestGuessing(t *testing.T) {
 	*clock = clock.Add(time.Minute)
 	if err := guess("person me@example.com", nil); err != nil {
 		t.Errorf("refused when it is over: %v", err)
+	}
+}
+
+// What may have been mailed counts, though the call failed.
+func TestMailsThatMayHaveGoneOutCount(t *testing.T) {
+	a := newAPI(limit.Limits{Auth: 1})
+	req := &request{answer: http.Header{}, serviceLog: a.Log, received: httptest.NewRequest(http.MethodPost, "/", nil)}
+	ctx := context.WithValue(t.Context(), requestKey{}, req)
+	mail := func(result error) error { return a.limitMails(ctx, func() error { return result }) }
+	for _, refusal := range []error{&commands.Error{Kind: commands.Conflict}, &commands.Error{Kind: commands.TooMany}, newProblem(http.StatusBadRequest, "")} {
+		for range 10 {
+			if err := mail(refusal); !errors.Is(err, refusal) {
+				t.Fatalf("%v counts: %v", refusal, err)
+			}
+		}
+	}
+	for _, result := range []error{nil, errors.New("lost"), context.Canceled, &commands.Error{Kind: commands.Unavailable}, nil} {
+		if err := mail(result); !errors.Is(err, result) {
+			t.Fatalf("refused too early: %v", err)
+		}
+	}
+	if refused, _ := errors.AsType[*problem](mail(nil)); refused == nil || refused.Status != http.StatusTooManyRequests {
+		t.Error("a further mail goes out")
 	}
 }
 

@@ -109,14 +109,14 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	handle(ctx)
 }
 
-// limitWritten refuses a change that may be large, or whose answer is kept, where its tenant has written too much today. A retry goes on, and only finds what
-// the request did before. Its error is a problem.
+// limitWritten refuses a change that may be large, or whose answer is kept, where its tenant has written too much today. A retry goes on to where the facts
+// of the request are looked for, and is refused there where it has none or its answer cannot be made from them. Its error is a problem.
 func (g *guard) limitWritten(ctx context.Context) error {
 	p := principalOf(ctx)
 	if !g.honoursKey || g.need.pays || p.tenant == nil || g.body == nil && requestOf(ctx).once == nil {
 		return nil
 	}
-	err := g.api.limitWritten(ctx, p.tenant.ID())
+	err := g.api.limitWritten(p.tenant.ID())
 	if req := requestOf(ctx); err != nil && req.once.MayBeRepeated() {
 		req.refusal = err
 		return nil

@@ -113,7 +113,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	sharer := a.sharerOf(p.tenant)
 	if most := a.StreamLimits.PerSharer; !a.streams.take(sharer, most) {
 		h.Del("Cache-Control")
-		writeProblem(w, r, noSlot(r.Context(), most, fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most)))
+		writeProblem(w, r, noSlot(most, fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most)))
 		return
 	}
 	defer a.streams.leave(sharer)
@@ -121,7 +121,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if listener == nil {
 		h.Del("Cache-Control")
 		most := a.StreamLimits.PerTenant
-		writeProblem(w, r, noSlot(r.Context(), most, fmt.Sprintf("the tenant has %d streams open already", most)))
+		writeProblem(w, r, noSlot(most, fmt.Sprintf("the tenant has %d streams open already", most)))
 		return
 	}
 	defer listener.Close()

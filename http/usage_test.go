@@ -118,6 +118,16 @@ func TestBytesOfFlags(t *testing.T) {
 		last.Subscribe(events.Subscription{ID: "sub_3", Plan: events.StandardPlan, Status: events.Active})
 		createIn(creator, "a", 500_000).Want(201)
 	})
+	t.Run("where one whose plan has ended counts as one that is full", func(t *testing.T) {
+		creator := s.In(t).SignUp("lapsed@example.com")
+		creator.Subscribe(events.Subscription{ID: "sub_4", Plan: events.StandardPlan, Status: events.Active})
+		for i := range 9 {
+			createIn(creator, fmt.Sprint("f", i), 500_000).Want(201)
+		}
+		creator.Subscribe(events.Subscription{ID: "sub_4", Plan: events.StandardPlan, Status: events.Canceled})
+		createIn(creator, "a", 1000).Refused(409)
+		createIn(creator.NewTenant("another"), "a", 1000).Want(201)
+	})
 	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Active})
 	create("c", 100_000).Want(201)
 	taken := bytes(64*mebibyte, 2_000_000)
@@ -129,6 +139,10 @@ func TestBytesOfFlags(t *testing.T) {
 		keyed := func(i int) *nodetest.Answer {
 			return other.Call("PATCH", nodetest.FlagPath("k"), fmt.Sprintf(`{"description":"%d"}`, i), "Idempotency-Key", fmt.Sprint("key ", i))
 		}
+		newClient := func() *nodetest.Answer {
+			return other.Call("POST", "/api/v1/oauth/clients", `{"name":"N","scopes":["flags:read"]}`, "Idempotency-Key", "client")
+		}
+		newClient().Want(201)
 		first, n := keyed(0).Want(200), 1
 		for n < 12 && keyed(n).Status == 200 {
 			n++
@@ -139,12 +153,20 @@ func TestBytesOfFlags(t *testing.T) {
 		refused := keyed(n)
 		refused.Refused(429)
 		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
+		nodetest.Same(t, "the limit that refuses", refused.Header["Ratelimit-Limit"], []string{"400000"})
 		other.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"description": "more"}).Refused(429)
 		other.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "Idempotency-Key", "x").Refused(429)
 		nodetest.Same(t, "the first one, made again", keyed(0).Want(200).Object(), first.Object())
+		newClient().Want(201)
 		forgetAnswers(s)
-		notReplayed(isSameAs(keyed(0), first))
-		replays(keyed(0), first)
+		newClient().Refused(429) // it would rotate the secret, which is lost with the answer
+		retried := keyed(0)
+		notReplayed(isSameAs(retried, first))
+		replayed := keyed(0)
+		replays(replayed, first)
+		for _, a := range []*nodetest.Answer{retried, replayed} {
+			nodetest.Same(t, "the limit of a retry, which is that of requests", a.Header["Ratelimit-Limit"], []string{"1000000"})
+		}
 		for range 2 {
 			keyed(n).Refused(429)
 		}
