@@ -123,13 +123,15 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput,
 }
 
 // createAccount creates an account. The facts of whoever signs up come after it: where they could not be appended, the account is there and has not begun to
-// use the service. The same call made again then takes it up with its password, where others are told that the address is taken.
+// use the service. The same call made again then takes it up with its password, which mails nothing, where others are told that the address is taken.
 func (a *API) createAccount(ctx context.Context, email, password, displayName string) (session commands.Session, err error) {
+	tried := false // not where the network has caused too many mails
 	err = a.limitMails(ctx, func() (err error) {
+		tried = true
 		session, err = a.Identity.SignUp(ctx, email, password, displayName)
 		return err
 	})
-	if commands.KindOf(err) != commands.Conflict {
+	if tried && commands.KindOf(err) != commands.Conflict {
 		return session, err
 	}
 	guess := a.limitGuesses(ctx, guessedPerson(email), func() (err error) {

@@ -316,6 +316,11 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 	ask(subscribe, "you@example.com", network).Refused(429)
 	ask("/auth/signin", "me@example.com", network).Want(200)
 	ask(signUp, "you@example.com", "192.0.2.2").Want(201)
+	ask(signUp, "you@example.com", network).Refused(429)
+	interrupted := outside(s.Anonymous()).Email // a link to verify it went out before
+	if a := ask(signUp, interrupted, network).Want(201); a.Header.Get("RateLimit-Limit") == "10" {
+		t.Errorf("a sign-up that goes on shows the limit of mails: %v", a.Header)
+	}
 	c.add(24 * time.Hour)
 	ask(signUp, "they@example.com", network).Want(201)
 }

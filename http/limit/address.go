@@ -68,6 +68,14 @@ func network(address netip.Addr) netip.Addr {
 	return address
 }
 
+// site is the address itself in IPv4. In IPv6 it is the /48, which is what a client can have that chooses among many networks.
+func site(address netip.Addr) netip.Prefix {
+	if address.Is6() {
+		return wide(address)
+	}
+	return netip.PrefixFrom(address, address.BitLen())
+}
+
 func wide(address netip.Addr) netip.Prefix {
 	bits := 24
 	if address.Is6() {

@@ -33,10 +33,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		if !address.IsValid() || contain(l.proxies, address) {
 			return conn, nil
 		}
-		from := netip.PrefixFrom(address, address.BitLen())
-		if address.Is6() {
-			from = wide(address)
-		}
+		from := site(address)
 		if l.take(from) {
 			return &connection{Conn: conn, close: sync.OnceFunc(func() { l.giveBack(from) })}, nil
 		}

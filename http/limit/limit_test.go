@@ -375,6 +375,29 @@ func TestMachinesOfTenantsThatPayNothingShareALimit(t *testing.T) {
 	}
 }
 
+func TestMailsOfAnIPv6SiteCountTogether(t *testing.T) {
+	l, _ := newLimiter(1)
+	mailed := func(address string) bool {
+		left, _ := l.Mail(from(address))
+		return !left.Exceeded
+	}
+	for i := range mailMinutes {
+		if !mailed(fmt.Sprintf("[2001:db8:1:%x::1]:4711", i)) {
+			t.Fatalf("mail %d is refused", i)
+		}
+	}
+	for address, want := range map[string]bool{"[2001:db8:1:ff::1]:4711": false, "[2001:db8:2::1]:4711": true} {
+		if mailed(address) != want {
+			t.Errorf("%s: mailed is not %v", address, want)
+		}
+	}
+	for i := range mailMinutes + 1 {
+		if !mailed(fmt.Sprintf("192.0.2.%d:4711", i)) {
+			t.Error("IPv4 addresses count together")
+		}
+	}
+}
+
 func TestPeekDoesNotCount(t *testing.T) {
 	l, _ := newLimiter(2)
 	r := from("192.0.2.1:1")

@@ -45,7 +45,7 @@ type Limiter struct {
 	tenants   *windows[string]
 	addresses *windows[netip.Addr]
 	signIns   *windows[netip.Addr]
-	mails     *windows[netip.Addr]
+	mails     *windows[netip.Prefix]
 	people    *windows[string]
 	creators  *windows[string]            // of tenants that pay nothing
 	guesses   *windows[[sha256.Size]byte] // by account and network, and by account
@@ -67,7 +67,7 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses),
 		guessAll: newRate(maxAccountGuesses), drawn: newRate(roundDrawn), once: newRate(1), mail: newRate(mailMinutes * limits.Auth),
 		proxies: proxies, began: now(), now: now,
-		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Addr](mailWindow),
+		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailWindow),
 		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), guesses: newWindows[[sha256.Size]byte](guessWindow),
 		own: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
@@ -157,13 +157,14 @@ func (l *Limiter) SignIn(r *http.Request) Budget {
 	return left
 }
 
-// Mail counts a mail to an address that the client names, for the client address. giveBack undoes it, where no mail goes out.
+// Mail counts a mail to an address that the client names, for the client's IPv4 address or IPv6 /48. giveBack undoes it, where no mail goes out.
 func (l *Limiter) Mail(r *http.Request) (left Budget, giveBack func()) {
 	address := clientAddress(r, l.proxies)
 	if !address.IsValid() {
 		return Budget{rate: l.mail, Remaining: l.mail.max, Reset: mailWindow}, func() {}
 	}
-	return l.mails.take(address, l.mail, l.second()), func() { l.mails.giveBack(address) }
+	from := site(address)
+	return l.mails.take(from, l.mail, l.second()), func() { l.mails.giveBack(from) }
 }
 
 // Peek is the budget of a request's client address. It does not count the request.
