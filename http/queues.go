@@ -37,9 +37,9 @@ func newQueues(reads int) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
 	return queues{
-		evaluations: fair.New(fair.Limits{Slots: cores, TenantSlots: half(cores), TenantWaiting: 1000, Waiting: nodeWaiting, Patience: patience}),
+		evaluations: fair.New(fair.Limits{Slots: cores, TenantSlots: half(cores), TenantWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 1}),
 		reads:       fair.New(fair.Limits{Slots: reads, TenantSlots: half(reads), TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
-		changes:     fair.New(fair.Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 3}),
+		changes:     fair.New(fair.Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
 		bodies:      fair.New(fair.Limits{Slots: 128, TenantSlots: 8, TenantWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
 	}
 }

@@ -20,7 +20,7 @@ type Limits struct {
 	TenantWaiting int           // work of a tenant that waits
 	Waiting       int           // work of all tenants that waits
 	Patience      time.Duration // the longest that work waits to begin
-	Rest          int           // how many times as long as its work took a tenant waits, before its next, where more of it waits already
+	Rest          int           // how many times as long as its work took a tenant waits, before its next, where more of it waits already; work of under a quantum does not count
 }
 
 // Queue has a number of slots. The next one goes to the waiting tenant that has used least time lately: start-time fair queueing (Goyal, Vin, Cheng 1996).
@@ -125,16 +125,29 @@ const maxRest = 500 * time.Millisecond
 // times, though each of their calls may wait for no more than one of its own.
 func (s *Slot) rest() {
 	own, q := s.tenant, s.queue
-	if q.limits.Rest == 0 || len(own.waiting) == 0 {
+	took := time.Since(s.began)
+	if q.limits.Rest == 0 || len(own.waiting) == 0 || took < quantum {
 		return
 	}
 	own.resting = true
-	time.AfterFunc(min(time.Duration(q.limits.Rest)*time.Since(s.began), maxRest), func() {
+	time.AfterFunc(min(time.Duration(q.limits.Rest)*took, maxRest), func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		own.resting = false
 		q.grant()
 	})
+}
+
+// pause gives the slot back for a rest, where the tenant is to take one. It reports whether it did.
+func (s *Slot) pause() bool {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	if s.rest(); !s.tenant.resting {
+		return false
+	}
+	s.charge(time.Now())
+	s.leave()
+	return true
 }
 
 // GiveWay gives the slot back if another tenant that has used less waits for one. It reports whether it did.
@@ -184,7 +197,7 @@ func (s *Slot) Pace(ctx context.Context) error {
 	if now.Sub(s.gave) < breath {
 		return nil
 	}
-	if now.Sub(s.since) >= quantum && s.queue.waiting.Load() > 0 && s.GiveWay() {
+	if now.Sub(s.since) >= quantum && s.queue.waiting.Load() > 0 && (s.GiveWay() || s.pause()) {
 		if err := s.Resume(ctx); err != nil {
 			return err
 		}

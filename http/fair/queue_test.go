@@ -108,6 +108,25 @@ func TestATenantWhoseWorkQueuesUpRests(t *testing.T) {
 	})
 }
 
+func TestWorkThatTakesLongRestsInBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour, Rest: 1})
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { work(t, q, "a", began, 10, 10*time.Millisecond) })
+		}
+		all.Wait()
+		// The first rests ten times, because the second waits; the second need not.
+		if took := time.Since(began); took != 300*time.Millisecond {
+			t.Errorf("they took %v together", took)
+		}
+		if len(q.tenants) != 0 || q.free != 1 {
+			t.Errorf("the queue is left with %d tenants and %d slots", len(q.tenants), q.free)
+		}
+	})
+}
+
 func TestTenantsShareTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour})
