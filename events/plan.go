@@ -73,6 +73,9 @@ func (p Plan) rank() int {
 // Known reports whether there is such a plan.
 func (p Plan) Known() bool { return p.rank() >= 0 }
 
+// Unpaid reports whether nobody pays for a plan.
+func (p Plan) Unpaid() bool { return p == FreePlan || p == SandboxPlan }
+
 // Includes reports whether a plan is another one or a higher one. No plan includes one that is not known.
 func (p Plan) Includes(other Plan) bool { return other.Known() && p.rank() >= other.rank() }
 

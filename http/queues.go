@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"flagledger/events"
 	"flagledger/http/fair"
 	"flagledger/http/limit"
 	"flagledger/projections/snapshot"
@@ -76,7 +75,7 @@ func (a *API) sharer(ctx context.Context, p *principal) string {
 
 // sharerOf is whom the work of a tenant counts for: whoever created it, if nobody pays for it, so that many such tenants give nobody many shares.
 func (a *API) sharerOf(tenant *snapshot.Tenant) string {
-	if plan := tenant.Plan(a.Now()); plan == events.FreePlan || plan == events.SandboxPlan {
+	if tenant.Plan(a.Now()).Unpaid() {
 		return cmp.Or(tenant.Creator(), tenant.ID())
 	}
 	return tenant.ID()

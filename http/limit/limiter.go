@@ -103,7 +103,7 @@ func (l *Limiter) Unverified(r *http.Request, id string, best events.Plan, tenan
 // Machine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against a limit of all machines together in such
 // tenants of the same creator.
 func (l *Limiter) Machine(creator, tenantID string, plan events.Plan) Budget {
-	if plan != events.FreePlan && plan != events.SandboxPlan || creator == "" {
+	if !plan.Unpaid() || creator == "" {
 		return l.tenants.take(tenantID, l.ofPlan(plan), l.second())
 	}
 	return l.both(l.creators, creator, l.unpaid, tenantID, plan)

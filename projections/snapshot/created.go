@@ -4,11 +4,9 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"flagledger/events"
 )
 
-// createdTenants are the tenants that there are, by the id of the person who created them. Nobody stands in it with none.
+// createdTenants are the tenants that there are, by the id of the person who created them. It has no entry for somebody without tenants.
 type createdTenants struct {
 	mu sync.RWMutex
 	by map[string][]*Tenant
@@ -35,7 +33,7 @@ func (s *Snapshot) UnpaidFlagBytes(creator string, most int, now time.Time) (n i
 	s.created.mu.RLock()
 	defer s.created.mu.RUnlock()
 	for _, t := range s.created.by[creator] {
-		if plan := t.Plan(now); plan == events.FreePlan || plan == events.SandboxPlan {
+		if t.Plan(now).Unpaid() {
 			n += min(t.FlagBytes(), most)
 		}
 	}

@@ -36,39 +36,36 @@ func parseFlagMiB(text string) (flagBounds, error) {
 	return bounds, nil
 }
 
-// of tells how many bytes the flags of a tenant have, and may have on its plan at this moment.
-func (b flagBounds) of(live *snapshot.Snapshot, now func() time.Time) func(tenantID string) (used, bound int) {
+// tenantBytes tells how many bytes the flags of a tenant have, and may have on its plan at this moment.
+func (b flagBounds) tenantBytes(snapshot *snapshot.Snapshot, now func() time.Time) func(tenantID string) (used, bound int) {
 	return func(tenantID string) (used, bound int) {
 		plan := events.FreePlan
-		if tenant, ok := live.Tenant(tenantID); ok {
+		if tenant, ok := snapshot.Tenant(tenantID); ok {
 			used, plan = tenant.FlagBytes(), tenant.Plan(now())
 		}
-		return used, b.bound(plan)
+		return used, b.perTenant(plan)
 	}
 }
 
-func (b flagBounds) bound(plan events.Plan) int {
+// perTenant is how many bytes the flags of one tenant on a plan may have.
+func (b flagBounds) perTenant(plan events.Plan) int {
 	if bound, set := b[plan]; set {
 		return bound
 	}
 	return plan.Terms().TenantFlagBytes
 }
 
-// unpaidTenants is how many times the bytes of one free or sandbox tenant all those of one creator may have.
-const unpaidTenants = 4
+const unpaidFactor = 4 // all unpaid tenants of one creator together may have this many times what one may
 
-// unpaid tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have, and may have. A tenant whose paid plan has
-// ended counts with no more than another may have, so that it does not keep the others from growing. creator is empty for any other tenant.
-func (b flagBounds) unpaid(live *snapshot.Snapshot, now func() time.Time) func(tenantID string) (creator string, used, bound int) {
-	each := max(b.bound(events.FreePlan), b.bound(events.SandboxPlan))
+// unpaidBytes tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have, and may have. A tenant whose paid plan
+// has ended counts with no more than another may have, so that it does not keep the others from growing. creator is empty for any other tenant.
+func (b flagBounds) unpaidBytes(snapshot *snapshot.Snapshot, now func() time.Time) func(tenantID string) (creator string, used, bound int) {
+	each := max(b.perTenant(events.FreePlan), b.perTenant(events.SandboxPlan))
 	return func(tenantID string) (creator string, used, bound int) {
-		tenant, ok := live.Tenant(tenantID)
-		if !ok {
+		tenant, ok := snapshot.Tenant(tenantID)
+		if !ok || !tenant.Plan(now()).Unpaid() {
 			return "", 0, 0
 		}
-		if plan := tenant.Plan(now()); plan != events.FreePlan && plan != events.SandboxPlan {
-			return "", 0, 0
-		}
-		return tenant.Creator(), live.UnpaidFlagBytes(tenant.Creator(), each, now()), unpaidTenants * each
+		return tenant.Creator(), snapshot.UnpaidFlagBytes(tenant.Creator(), each, now()), unpaidFactor * each
 	}
 }
