@@ -109,8 +109,8 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return p, nil
 	}
 	req := requestOf(r.Context())
-	if req.refusal != nil {
-		return nil, req.refusal
+	if req.tokenRefusal != nil {
+		return nil, req.tokenRefusal
 	}
 	p.credential = req.credential
 	if err := a.checkRegistered(req, p, need); err != nil {

@@ -56,14 +56,14 @@ type Options struct {
 	Billing   *commands.Billing
 	Sandboxes *commands.Sandboxes
 	// SandboxSignUp makes sandboxes for people who ask for one, and Links mails them the links.
-	SandboxSignUp *commands.SandboxSignUp
-	Links         *jobs.Links
-	Invitations   *jobs.DailyInvitations
-	Keys          *keys.Keys  // that access tokens are signed with
-	Secret        keys.Secret // that ids of streams are encrypted with
-	Now           func() time.Time
-	Directory     *directory.Directory
-	Inbox         *inbox.Inbox
+	SandboxSignUp    *commands.SandboxSignUp
+	Links            *jobs.Links
+	DailyInvitations *jobs.DailyInvitations
+	Keys             *keys.Keys  // that access tokens are signed with
+	Secret           keys.Secret // that ids of streams are encrypted with
+	Now              func() time.Time
+	Directory        *directory.Directory
+	Inbox            *inbox.Inbox
 	// Notifications puts notifications into inboxes.
 	Notifications *commands.Notifications
 

@@ -11,10 +11,10 @@ import (
 func do[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, cmd commands.Command[S]) (S, commands.Done, error) {
 	req := requestOf(ctx)
 	switch {
-	case req.refusal != nil:
+	case req.replayOnly != nil:
 		state, done, found, err := commands.Find[S, P](ctx, w, by(ctx), cmd)
 		if err == nil && !found {
-			err = req.refusal
+			err = req.replayOnly
 		}
 		return state, done, err
 	case len(req.wrong) > 0:

@@ -18,11 +18,11 @@ func (a *API) invitationsPerDay(plan events.Plan) int {
 	return cmp.Or(a.InvitationsPerDay, plan.Terms().InvitationsPerDay)
 }
 
-// platformBound is how many invitations to the platform are made a day, as many as the highest plan gives a tenant.
-var platformBound = jobs.InvitationBound{Counted: jobs.ToPlatform, PerDay: events.EnterprisePlan.Terms().InvitationsPerDay}
+// platformInvitations is how many invitations to the platform are made a day, as many as the highest plan gives a tenant.
+var platformInvitations = jobs.InvitationBound{Counted: jobs.ToPlatform, PerDay: events.EnterprisePlan.Terms().InvitationsPerDay}
 
-// tenantBound is how many invitations a tenant may make a day, on its plan.
-func (a *API) tenantBound(tenantID string) jobs.InvitationBound {
+// tenantInvitations is how many invitations a tenant may make a day, on its plan.
+func (a *API) tenantInvitations(tenantID string) jobs.InvitationBound {
 	plan := events.FreePlan
 	if tenant, ok := a.Live.Tenant(tenantID); ok {
 		plan = tenant.Plan(a.Now())
@@ -30,22 +30,22 @@ func (a *API) tenantBound(tenantID string) jobs.InvitationBound {
 	return jobs.OfTenant(tenantID, a.invitationsPerDay(plan))
 }
 
-// limitInvitations makes an invitation by a command, unless as many were made today as a bound allows, or to tenants by the caller in all of theirs together
-// as the best plan among these does. One that is refused, or was made when the request was made before, does not count.
+// limitInvitations calls invite and counts it for today: for bound, and in a tenant also for the caller. It refuses what is over one of these. What is
+// refused or was made before does not count.
 func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, bound jobs.InvitationBound, cmd commands.Command[S], invite func() (commands.Done, error)) (commands.Done, error) {
 	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, by(ctx), cmd); err != nil {
 		return commands.Done{}, err
 	} else if found {
 		return invite()
-	} else if refusal := requestOf(ctx).refusal; refusal != nil {
-		return commands.Done{}, refusal
+	} else if err := requestOf(ctx).replayOnly; err != nil {
+		return commands.Done{}, err
 	}
 	now, userID := a.Now(), principalOf(ctx).claims.UserID
 	bounds := []jobs.InvitationBound{bound}
 	if bound.Counted != jobs.ToPlatform {
 		bounds = append(bounds, jobs.OfPerson(userID, a.invitationsPerDay(a.bestPlan(userID))))
 	}
-	reached, err := a.Invitations.Take(ctx, now, bounds...)
+	reached, err := a.DailyInvitations.Take(ctx, now, bounds...)
 	if err != nil {
 		return commands.Done{}, err
 	}
@@ -56,7 +56,7 @@ func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, b
 	}
 	done, err := invite()
 	if isRefusal(err) || done.Repeated {
-		if failure := a.Invitations.GiveBack(context.WithoutCancel(ctx), now, bounds...); failure != nil {
+		if failure := a.DailyInvitations.GiveBack(context.WithoutCancel(ctx), now, bounds...); failure != nil {
 			requestOf(ctx).log().Warn("an invitation that was not made counts for today", "err", failure)
 		}
 	}

@@ -19,7 +19,7 @@ func NewHashing() *Hashing {
 	return &Hashing{fair.New(fair.Limits{Slots: cores, TenantSlots: max(1, cores/2), TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience})}
 }
 
-// Run calls hash in the turn of the network that a request comes from. It returns TooMany where the network's own requests are in the way for too long, and
+// Run calls hash in a slot of the network that a request comes from. It returns TooMany where the network's own requests are in the way for too long, and
 // Unavailable where others are, or ctx ends.
 func (h *Hashing) Run(ctx context.Context, hash func()) error {
 	network := "" // of what no request asks for

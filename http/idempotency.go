@@ -85,7 +85,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	case attempt == nil:
 		return false
 	default:
-		req.refusal = refusal
+		req.replayOnly = refusal
 		a.carryOut(huma.WithValue(ctx, principalKey{}, &principal{credential: c}), attempt, next)
 	}
 	return true
@@ -126,7 +126,7 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, next func
 	rec.answer.Header = maps.Clone(rec.header)
 	maps.DeleteFunc(rec.answer.Header, func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
 	final := rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests
-	if final && (req.refusal == nil || rec.answer.Status < http.StatusBadRequest) {
+	if final && (req.replayOnly == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
 			req.log().Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
 		} else {

@@ -105,7 +105,7 @@ func (a *API) addInvitations() {
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
 		resend := commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)}
-		done, err := limitInvitations(ctx, a, platformBound, resend, func() (done commands.Done, err error) {
+		done, err := limitInvitations(ctx, a, platformInvitations, resend, func() (done commands.Done, err error) {
 			_, done, err = do(ctx, a.Writer, resend)
 			return done, err
 		})
@@ -139,7 +139,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	}
 	create.Now = a.Now()
 	var invitation commands.Invitation
-	done, err := limitInvitations(ctx, a, platformBound, create, func() (done commands.Done, err error) {
+	done, err := limitInvitations(ctx, a, platformInvitations, create, func() (done commands.Done, err error) {
 		invitation, done, err = a.Inviter.InviteToPlatform(ctx, doer[commands.Invitation](a), create, email)
 		return done, err
 	})

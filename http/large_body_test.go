@@ -72,7 +72,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 		req := &request{answer: http.Header{}}
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(make([]byte, 40_000)))
 		g := &guard{api: a, need: need, body: &huma.Schema{}}
-		_, err := g.admitBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, req)), &principal{credential: &credential{claims: commands.Claims{UserID: who}}})
+		_, err := g.readLargeBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, req)), &principal{credential: &credential{claims: commands.Claims{UserID: who}}})
 		return req, err
 	}
 	mine, err := admit("me", changeFlags)

@@ -93,7 +93,7 @@ func (a *API) addOAuth() {
 
 // issueSecret answers with a client and its new secret, this once.
 func (a *API) issueSecret(ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant]) (*clientOutput, error) {
-	if err := requestOf(ctx).refusal; err != nil { // a secret whose answer was lost cannot be told, only rotated once more
+	if err := requestOf(ctx).replayOnly; err != nil { // a secret whose answer was lost cannot be told, only rotated once more
 		return nil, err
 	}
 	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, by(ctx), doer[commands.Tenant](a), client, a.Now(), command)

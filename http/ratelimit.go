@@ -19,7 +19,7 @@ func (a *API) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
 		req.received = r
-		req.credential, req.refusal = a.bearer(r)
+		req.credential, req.tokenRefusal = a.bearer(r)
 		if receives(r) {
 			a.limitUnsigned(w, r, next)
 			return
@@ -68,7 +68,7 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 	switch {
 	case signsIn(r.URL.Path):
 		return a.limiter.SignIn(r)
-	case req.refusal != nil:
+	case req.tokenRefusal != nil:
 		return a.limiter.Address(r)
 	default:
 		return a.countAuthenticated(r, req.credential)
@@ -151,7 +151,7 @@ func signsIn(path string) bool {
 // limitMails does what mails an address that the client names, unless the client's network has caused too many such mails today. What is refused does not count.
 func (a *API) limitMails(ctx context.Context, mail func() error) error {
 	req := requestOf(ctx)
-	left, giveBack := a.limiter.Mail(req.received)
+	left, giveBack := a.limiter.MailRequest(req.received)
 	if left.Exceeded {
 		return tooManyRequests(left, "too many mails to addresses of the client's choice were asked for from its network within a day")
 	}

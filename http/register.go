@@ -50,7 +50,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 			}
 			defer slot.Leave()
 			requestOf(ctx).readSlot = slot
-			if err := a.limitUnread(ctx); err != nil { // many may have waited for their turn
+			if err := a.limitUnread(ctx); err != nil { // many may have waited for a slot
 				return nil, err
 			}
 			return handle(ctx, in)
@@ -87,7 +87,7 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	p, refusal := g.api.admit(r, g.need, ctx.Param("tenantId"))
 	unread := checkMediaType(r)
 	bearsKey := g.honoursKey && r.Header["Idempotency-Key"] != nil
-	handle := func(ctx huma.Context) { g.readBody(ctx, next) }
+	handle := func(ctx huma.Context) { g.checkBodyAndCall(ctx, next) }
 	if refusal != nil && unread == nil && bearsKey && (g.need.endsAccess || g.need.endsSession) && g.api.replayRefused(ctx, g.need, refusal, handle) {
 		return
 	}
@@ -96,7 +96,7 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	ctx = huma.WithValue(ctx, principalKey{}, p)
-	leave, err := g.admitBody(r, p)
+	leave, err := g.readLargeBody(r, p)
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
@@ -118,15 +118,15 @@ func (g *guard) limitWritten(ctx context.Context) error {
 	}
 	err := g.api.limitWritten(p.tenant.ID())
 	if req := requestOf(ctx); err != nil && req.once.MayBeRepeated() {
-		req.refusal = err
+		req.replayOnly = err
 		return nil
 	}
 	return err
 }
 
-// admitBody reads a body that may be larger than the operation can use, or than all are let in with: one that the operation takes none of must be small, and
-// a large one for flags, whose facts are large too, waits for its turn. Its error is a problem.
-func (g *guard) admitBody(r *http.Request, p *principal) (leave func(), err error) {
+// readLargeBody reads a body that may be larger than the operation can use, or than all are let in with: one that the operation takes none of must be small, and
+// a large one for flags, whose facts are large too, waits for a slot. Its error is a problem.
+func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err error) {
 	leave = func() {}
 	switch {
 	case r.ContentLength == 0:
@@ -161,7 +161,8 @@ func (g *guard) admitBody(r *http.Request, p *principal) (leave func(), err erro
 	}, nil
 }
 
-func (g *guard) readBody(ctx huma.Context, next func(huma.Context)) {
+// checkBodyAndCall refuses a change where too much was written today, notes what of the body does not fit its schema, and calls the operation.
+func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	r, w := unwrap(ctx)
 	if err := g.limitWritten(ctx.Context()); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))

@@ -44,8 +44,9 @@ type request struct {
 	limiter     *limit.Limiter
 	serviceLog  *slog.Logger
 
-	credential *credential // of the token that the request bears
-	refusal    error       // why it bears none that holds, or may not be made any more: then only what it did before is looked for
+	credential   *credential // of the token that the request bears
+	tokenRefusal error       // why the token does not hold
+	replayOnly   error       // if set, nothing new is done: what the request did before is answered, or else this
 
 	unsigned   bool              // a call of the webhook that is not known to be the payment provider's
 	readSlot   *fair.Slot        // of a read; nil for others

@@ -87,7 +87,7 @@ func (a *API) addSandbox() {
 		TenantInput
 		ChangeInput
 	}) (*successOutput, error) {
-		if err := requestOf(ctx).refusal; err != nil { // no facts are derived from the key
+		if err := requestOf(ctx).replayOnly; err != nil { // no facts are derived from the key
 			return nil, err
 		}
 		return succeeded(commands.Done{}), a.Sandboxes.Cleanup(ctx, by(ctx), principalOf(ctx).tenant.ID())

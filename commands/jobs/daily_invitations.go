@@ -14,7 +14,7 @@ import (
 // DailyInvitations bounds how many invitations are made on a day in UTC, by all nodes. It owns the table invitation_counts.
 type DailyInvitations struct{ pool *pgxpool.Pool }
 
-// NewDailyInvitations returns the counts that all nodes on a database share.
+// NewDailyInvitations returns the counter that all nodes on a database share.
 func NewDailyInvitations(pool *pgxpool.Pool) *DailyInvitations { return &DailyInvitations{pool} }
 
 // InvitationBound is how many invitations a day one of those may make that it counts for: a tenant, a person, or the platform.
@@ -36,15 +36,15 @@ var errNoPlace = errors.New("a bound is reached")
 
 // Take counts one more invitation on the day of now for all bounds, or for none and returns the one that is reached. Tenants come before people, so that
 // transactions lock in one order. Errors are *commands.Error, Unavailable while the database cannot be reached.
-func (c *DailyInvitations) Take(ctx context.Context, now time.Time, bounds ...InvitationBound) (reached *InvitationBound, err error) {
-	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+func (d *DailyInvitations) Take(ctx context.Context, now time.Time, bounds ...InvitationBound) (reached *InvitationBound, err error) {
+	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
-			counted, err := tx.Exec(ctx, `insert into keep.invitation_counts as c (counted, day, invitations) values ($1, $2, 1)
+			row, err := tx.Exec(ctx, `insert into keep.invitation_counts as c (counted, day, invitations) values ($1, $2, 1)
 				on conflict (counted, day) do update set invitations = c.invitations + 1 where c.invitations < $3`, b.Counted, now.UTC(), b.PerDay)
 			if err != nil {
 				return err
 			}
-			if counted.RowsAffected() == 0 {
+			if row.RowsAffected() == 0 {
 				reached = &b
 				return errNoPlace
 			}
@@ -58,8 +58,8 @@ func (c *DailyInvitations) Take(ctx context.Context, now time.Time, bounds ...In
 }
 
 // GiveBack undoes a Take of the same bounds: the invitation was not made. It locks them in the same order.
-func (c *DailyInvitations) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
-	return countError(pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+func (d *DailyInvitations) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
+	return countError(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
 			if _, err := tx.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
 				b.Counted, now.UTC()); err != nil {
@@ -75,7 +75,7 @@ func countError(err error) error {
 }
 
 // RemoveOld forgets the counts of days before that of now.
-func (c *DailyInvitations) RemoveOld(ctx context.Context, now time.Time) error {
-	_, err := c.pool.Exec(ctx, `delete from keep.invitation_counts where day < $1`, now.UTC())
+func (d *DailyInvitations) RemoveOld(ctx context.Context, now time.Time) error {
+	_, err := d.pool.Exec(ctx, `delete from keep.invitation_counts where day < $1`, now.UTC())
 	return countError(err)
 }

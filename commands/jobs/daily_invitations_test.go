@@ -44,13 +44,13 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 	take(now, nil, other)
 	take(now, &other, other)
 	take(now.Add(time.Minute), nil, tenant, person)
-	counts := NewDailyInvitations(pool)
-	if err := counts.GiveBack(t.Context(), now, tenant, person); err != nil {
+	daily := NewDailyInvitations(pool)
+	if err := daily.GiveBack(t.Context(), now, tenant, person); err != nil {
 		t.Fatal(err)
 	}
 	take(now, nil, tenant, person)
 	take(now, &tenant, tenant, person)
-	if err := counts.RemoveOld(t.Context(), now.Add(time.Minute)); err != nil {
+	if err := daily.RemoveOld(t.Context(), now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	var left int
@@ -61,8 +61,8 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 
 func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	counts, tenant, person := NewDailyInvitations(pool), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 3)
-	if _, err := counts.Take(t.Context(), now, tenant, person); err != nil {
+	daily, tenant, person := NewDailyInvitations(pool), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 3)
+	if _, err := daily.Take(t.Context(), now, tenant, person); err != nil {
 		t.Fatal(err)
 	}
 	taking, err := pool.Begin(t.Context())
@@ -82,7 +82,7 @@ func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	gaveBack := make(chan error, 1)
-	go func() { gaveBack <- counts.GiveBack(t.Context(), now, tenant, person) }()
+	go func() { gaveBack <- daily.GiveBack(t.Context(), now, tenant, person) }()
 	eventually(t, "it waits for who takes", func() bool {
 		var waits bool
 		err := pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))`, holder).Scan(&waits)

@@ -32,7 +32,7 @@ type Queue struct {
 	free        int
 	tenants     map[string]*tenant
 	queued      []*tenant     // those that wait
-	swept       int           // how many tenants were left when idle ones were last removed
+	leftBySweep int           // how many tenants were left when idle ones were last removed
 	virtualTime time.Duration // what the tenant that got a slot last had used then
 
 	waiting atomic.Int64
@@ -67,13 +67,13 @@ var (
 
 // Slot is a slot that a tenant waits for, holds, or has given back. One goroutine uses it.
 type Slot struct {
-	queue  *Queue
-	id     string
-	tenant *tenant
-	held   bool
-	began  time.Time // when the slot was taken
-	since  time.Time // when it was, or when its use was charged last
-	gave   time.Time // when others were let run last
+	queue   *Queue
+	id      string
+	tenant  *tenant
+	held    bool
+	began   time.Time // when the slot was taken
+	charged time.Time // up to when the tenant's use includes it
+	yielded time.Time // when goroutines that wait for a processor were last let run
 }
 
 // Enter waits for a slot. Its errors are ErrTenantBusy, ErrNodeBusy and that of ctx.
@@ -194,16 +194,16 @@ const (
 // Pace is to be called often by work that takes long: it lets others run. Its error is that of ctx, with which the slot is lost.
 func (s *Slot) Pace(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(s.gave) < breath {
+	if now.Sub(s.yielded) < breath {
 		return nil
 	}
-	if now.Sub(s.since) >= quantum && s.queue.waiting.Load() > 0 && (s.GiveWay() || s.pause()) {
+	if now.Sub(s.charged) >= quantum && s.queue.waiting.Load() > 0 && (s.GiveWay() || s.pause()) {
 		if err := s.Resume(ctx); err != nil {
 			return err
 		}
 	}
 	runtime.Gosched()
-	s.gave = time.Now()
+	s.yielded = time.Now()
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (s *Slot) join(resumed bool) (*waiter, error) {
 func (q *Queue) take(s *Slot, now time.Time) {
 	q.free--
 	q.virtualTime = max(q.virtualTime, s.tenant.usedBy(now))
-	s.held, s.began, s.since, s.gave = true, now, now, now
+	s.held, s.began, s.charged, s.yielded = true, now, now, now
 	s.tenant.held = append(s.tenant.held, s)
 }
 
@@ -283,14 +283,14 @@ func (q *Queue) next(now time.Time) (next *tenant, least time.Duration) {
 func (t *tenant) usedBy(now time.Time) time.Duration {
 	used := t.used
 	for _, slot := range t.held {
-		used += now.Sub(slot.since)
+		used += now.Sub(slot.charged)
 	}
 	return used
 }
 
 func (s *Slot) charge(now time.Time) {
-	s.tenant.used += now.Sub(s.since)
-	s.since = now
+	s.tenant.used += now.Sub(s.charged)
+	s.charged = now
 }
 
 // giveUp leaves the queue and tells who is busy. It returns nil where the slot has just come.
@@ -328,9 +328,9 @@ func (q *Queue) sweep() {
 	switch {
 	case q.free == q.limits.Slots && len(q.queued) == 0:
 		clear(q.tenants)
-		q.swept = 0
+		q.leftBySweep = 0
 		return
-	case len(q.tenants) <= 2*q.swept+16:
+	case len(q.tenants) <= 2*q.leftBySweep+16:
 		return
 	}
 	maps.DeleteFunc(q.tenants, func(_ string, t *tenant) bool { return t.idle() && t.used <= q.virtualTime })
@@ -342,5 +342,5 @@ func (q *Queue) sweep() {
 			delete(q.tenants, id)
 		}
 	}
-	q.swept = len(q.tenants)
+	q.leftBySweep = len(q.tenants)
 }

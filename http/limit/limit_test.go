@@ -378,7 +378,7 @@ func TestMachinesOfTenantsThatPayNothingShareALimit(t *testing.T) {
 func TestMailsOfAnIPv6SiteCountTogether(t *testing.T) {
 	l, _ := newLimiter(1)
 	mailed := func(address string) bool {
-		left, _ := l.Mail(from(address))
+		left, _ := l.MailRequest(from(address))
 		return !left.Exceeded
 	}
 	for i := range mailMinutes {

@@ -13,9 +13,9 @@ import (
 
 const (
 	requestWindow = 60 // seconds
-	// A network causes mails to addresses of its choice at most as often in mailWindow as it may sign in within mailMinutes.
-	mailWindow  = 24 * 60 * 60
-	mailMinutes = 5
+	// A network causes mails to addresses of its choice at most as often in mailRequestWindow as it may sign in within mailMinutes.
+	mailRequestWindow = 24 * 60 * 60
+	mailMinutes       = 5
 	// At most maxGuesses wrong secrets are tried for an account in guessWindow from a network. After maxAccountGuesses from all networks together, further
 	// attempts wait in rounds.
 	guessWindow       = 15 * 60
@@ -67,7 +67,7 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses),
 		guessAll: newRate(maxAccountGuesses), drawn: newRate(roundDrawn), once: newRate(1), mail: newRate(mailMinutes * limits.Auth),
 		proxies: proxies, began: now(), now: now,
-		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailWindow),
+		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailRequestWindow),
 		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), guesses: newWindows[[sha256.Size]byte](guessWindow),
 		own: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
@@ -157,11 +157,11 @@ func (l *Limiter) SignIn(r *http.Request) Budget {
 	return left
 }
 
-// Mail counts a mail to an address that the client names, for the client's IPv4 address or IPv6 /48. giveBack undoes it, where no mail goes out.
-func (l *Limiter) Mail(r *http.Request) (left Budget, giveBack func()) {
+// MailRequest counts a request for a mail to an address that the client names, for the client's IPv4 address or IPv6 /48. giveBack undoes it, where no mail goes out.
+func (l *Limiter) MailRequest(r *http.Request) (left Budget, giveBack func()) {
 	address := clientAddress(r, l.proxies)
 	if !address.IsValid() {
-		return Budget{rate: l.mail, Remaining: l.mail.max, Reset: mailWindow}, func() {}
+		return Budget{rate: l.mail, Remaining: l.mail.max, Reset: mailRequestWindow}, func() {}
 	}
 	from := site(address)
 	return l.mails.take(from, l.mail, l.second()), func() { l.mails.giveBack(from) }
@@ -201,10 +201,9 @@ type Guess struct {
 	slowed  bool // the account's count is full, without this attempt
 }
 
-// Guess counts an attempt to guess the secret of an account from a network, whether or not there is such an account. It is refused where the network has
-// tried too many. Where all networks together have, it waits for the end of a round, unless the account was signed in from the network before; it is refused
-// then where too many from the same wide network wait and it was not drawn. So who comes from elsewhere than a flood is slowed, and never refused. The error
-// is that of ctx. A budget that is exceeded counts nothing.
+// Guess counts an attempt with the secret of an account, whether or not there is such an account; too many from one network are refused. After too many from
+// all networks, those from a network that the account was not signed in from wait for the end of a round, which lets a few of each wide network go on. The
+// budget of one that is refused is exceeded, and it does not count; the error is that of ctx.
 func (l *Limiter) Guess(ctx context.Context, account string, network netip.Addr) (*Guess, Budget, error) {
 	now := l.second()
 	g := &Guess{limiter: l, pair: digest(account, network.String()), account: digest(account, "")}

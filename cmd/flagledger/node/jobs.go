@@ -11,7 +11,7 @@ import (
 
 // upkeep is what one node does at regular times for all.
 func (p *parts) upkeep() []jobs.Task {
-	mailLimit, counts := jobs.NewMailLimit(p.pool), jobs.NewDailyInvitations(p.pool)
+	mailLimit, dailyInvitations := jobs.NewMailLimit(p.pool), jobs.NewDailyInvitations(p.pool)
 	deletion := &commands.SandboxDeletion{
 		Writer: p.writer, Sandboxes: p.snapshot, Notices: jobs.NewSandboxNotices(p.jobs), Notifications: p.notifications,
 		Tenancies: p.tenancies, Now: p.Now,
@@ -21,7 +21,7 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "remove expired tokens", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return local.RemoveExpired(ctx, p.pool, p.Now()) }},
 		{Name: "remove old requests for links", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return p.links.RemoveOld(ctx, p.Now()) }},
 		{Name: "remove old places of invitations", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return mailLimit.RemoveOld(ctx, p.Now()) }},
-		{Name: "remove old counts of invitations", Every: 6 * time.Hour, Do: func(ctx context.Context) error { return counts.RemoveOld(ctx, p.Now()) }},
+		{Name: "remove old counts of invitations", Every: 6 * time.Hour, Do: func(ctx context.Context) error { return dailyInvitations.RemoveOld(ctx, p.Now()) }},
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUp},
