@@ -18,11 +18,11 @@ import (
 // diskCopy is the copy of a snapshot on disk: where the snapshot begins at a start, and what it serves while the event store cannot be reached.
 type diskCopy struct {
 	path  string
-	read  *Saved // the file, where it was read before Run; nil from then on
+	saved *Saved // the file, where it was read before Run; nil from then on
 	began func(events.Checkpoint)
 
 	// Only Run and what it starts use these.
-	saved       events.Position // what the file holds
+	savedUpTo   events.Position // what the file holds
 	unconfirmed bool            // it is not known yet whether the log is the file's
 	size        int64
 
@@ -48,13 +48,13 @@ const (
 	serveInterval = 250 * time.Millisecond
 )
 
-// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end. read is the file, or nil where Run is to
+// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end. saved is the file, or nil where Run is to
 // read it. began is told where the snapshot begins. It must be called before Run.
 //
 // A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored. While the event store cannot be reached,
 // what the file holds is served.
-func (s *Snapshot) KeepOnDisk(path string, read *Saved, began func(events.Checkpoint)) {
-	s.copy = &diskCopy{path: path, read: read, began: began}
+func (s *Snapshot) KeepOnDisk(path string, saved *Saved, began func(events.Checkpoint)) {
+	s.copy = &diskCopy{path: path, saved: saved, began: began}
 }
 
 // begin takes in the file, unless there is none or it cannot be used.
@@ -71,7 +71,7 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 		return
 	}
 	s.adopt(saved)
-	d.saved, d.size, d.unconfirmed = saved.checkpoint.Position, saved.size, !confirmed
+	d.savedUpTo, d.size, d.unconfirmed = saved.checkpoint.Position, saved.size, !confirmed
 	d.written.Store(&saved.written)
 	d.began(saved.checkpoint)
 	log.Info("the snapshot begins with its copy on disk", "written", saved.written, "position", saved.checkpoint.Position, "took", time.Since(started))
@@ -86,7 +86,7 @@ func (d *diskCopy) load(ctx context.Context, store events.Store) (saved *Saved, 
 		confirmed, err = checkLog(ctx, store, c.checkpoint)
 		return err
 	}
-	if saved, d.read = d.read, nil; saved != nil {
+	if saved, d.saved = d.saved, nil; saved != nil {
 		err = check(&saved.contents)
 	} else {
 		saved, err = readFile(ctx, d.path, check)
@@ -134,7 +134,7 @@ func holds(ctx context.Context, store events.Store, c events.Checkpoint) (bool, 
 
 // adopt takes what a file holds. The snapshot must be empty.
 func (s *Snapshot) adopt(saved *Saved) {
-	c, from := saved.checkpoint, saved.records
+	c, from := saved.checkpoint, saved.state
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	from.tenants.Range(func(id string, t *Tenant) bool {
@@ -248,10 +248,10 @@ func (d *diskCopy) saveFromTimeToTime(ctx context.Context, s *Snapshot, log *slo
 
 // save writes the file if there is something new.
 func (d *diskCopy) save(s *Snapshot, pause func(time.Duration) error, log *slog.Logger) {
-	if s.Position() == d.saved {
+	if s.Position() == d.savedUpTo {
 		return
 	}
-	all := s.contents()
+	all := s.copyContents()
 	if all == nil || all.checkpoint.LogID == "" {
 		return
 	}
@@ -262,7 +262,7 @@ func (d *diskCopy) save(s *Snapshot, pause func(time.Duration) error, log *slog.
 		log.Warn("the snapshot could not be written to disk; the next start takes longer", "err", err)
 		d.trouble.Store(new("the snapshot could not be written to disk: " + withoutPath(err)))
 	default:
-		d.saved, d.size = all.checkpoint.Position, size
+		d.savedUpTo, d.size = all.checkpoint.Position, size
 		d.trouble.Store(nil)
 	}
 }

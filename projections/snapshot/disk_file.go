@@ -153,7 +153,7 @@ func (c *coder) header(all *contents) {
 // Saved is what was read from a file.
 type Saved struct {
 	contents // without records
-	records  *Snapshot
+	state    *Snapshot
 	size     int64
 }
 

@@ -113,7 +113,7 @@ func TestGoldenFile(t *testing.T) {
 		t.Fatalf("%d facts could not be applied", s.Faults())
 	}
 	if _, err := os.Stat(golden); *update && err != nil { // one that is out is never changed
-		if _, err := s.contents().write(golden, atOnce); err != nil {
+		if _, err := s.copyContents().write(golden, atOnce); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +150,7 @@ func smallFile(t testing.TB) (path string, data []byte) {
 	s := New()
 	s.applyAll(everyFact())
 	path = filepath.Join(t.TempDir(), "snapshot")
-	if _, err := s.contents().write(path, atOnce); err != nil {
+	if _, err := s.copyContents().write(path, atOnce); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -205,8 +205,8 @@ func TestAFileThatWasReadIsNotReadAgain(t *testing.T) {
 	gone, goAway := context.WithCancel(t.Context())
 	goAway()
 	s.begin(gone, store, slog.New(slog.DiscardHandler))
-	if _, known := s.Tenant("t"); !known || began != saved.checkpoint || s.copy.read != nil {
-		t.Errorf("the tenant is known: %t, it began at %v and still holds %v", known, began, s.copy.read)
+	if _, known := s.Tenant("t"); !known || began != saved.checkpoint || s.copy.saved != nil {
+		t.Errorf("the tenant is known: %t, it began at %v and still holds %v", known, began, s.copy.saved)
 	}
 }
 

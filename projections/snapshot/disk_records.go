@@ -52,9 +52,9 @@ type savedSession struct {
 	until time.Time
 }
 
-// contents may be called while Run runs: events wait for as long as it takes, some 0.1 s for a million flags. It returns nil where events have been left out: what
+// copyContents may be called while Run runs: events wait for as long as it takes, some 0.1 s for a million flags. It returns nil where events have been left out: what
 // they would have changed must be read again by the release that understands them.
-func (s *Snapshot) contents() *contents {
+func (s *Snapshot) copyContents() *contents {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if s.Faults() > 0 {

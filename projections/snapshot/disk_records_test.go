@@ -53,7 +53,7 @@ type plainSnapshot struct {
 
 // plain puts what a snapshot holds in order.
 func plain(s *Snapshot) plainSnapshot {
-	p := plainSnapshot{*s.contents(), map[string]string{}, map[string][]string{}}
+	p := plainSnapshot{*s.copyContents(), map[string]string{}, map[string][]string{}}
 	for id, t := range s.projects {
 		p.projects[id] = t.id
 	}
@@ -186,7 +186,7 @@ func atOnce(time.Duration) error { return nil }
 
 // reloaded writes a snapshot to disk and reads it.
 func reloaded(t failer, s *Snapshot, path string) *Snapshot {
-	if _, err := s.contents().write(path, atOnce); err != nil {
+	if _, err := s.copyContents().write(path, atOnce); err != nil {
 		t.Fatalf("%v", err)
 	}
 	read, err := ReadSaved(context.Background(), path)
@@ -207,7 +207,7 @@ func TestASnapshotFromDiskIsTheSameAndGoesOnTheSame(t *testing.T) {
 		s := New()
 		s.applyAll(log[:saved])
 		if s.Faults() > 0 {
-			if faulty++; s.contents() != nil {
+			if faulty++; s.copyContents() != nil {
 				t.Fatalf("a snapshot that left out events would be written")
 			}
 			return
