@@ -21,7 +21,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := prometheus.NewRegistry()
-	listener := bound(inner, node.Config{AddressConnections: 1}, metrics)
+	listener := boundConnections(inner, node.Config{AddressConnections: 1}, metrics)
 	accepted := make(chan int)
 	go func() {
 		n := 0

@@ -51,7 +51,7 @@ func (serveCommand) Run(ctx context.Context) error {
 	defer n.Stop()
 	server := n.API.Server()
 	served := make(chan error, 2)
-	go func() { served <- server.Serve(bound(listener, c, n.API.Metrics)) }()
+	go func() { served <- server.Serve(boundConnections(listener, c, n.API.Metrics)) }()
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()

@@ -24,34 +24,34 @@ import (
 
 // Config is the settings. Those with a name are environment variables; Load checks them.
 type Config struct {
-	Addr          string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
-	MetricsAddr   string   `env:"FLAGLEDGER_METRICS_ADDR"`
-	Secret        string   `env:"FLAGLEDGER_SECRET"`
-	Data          string   `env:"FLAGLEDGER_DATA" envDefault:"./data"`
-	DatabaseURL   string   `env:"FLAGLEDGER_DATABASE_URL"`
-	Connections   string   `env:"FLAGLEDGER_DATABASE_CONNECTIONS"`
-	EventStoreURL string   `env:"FLAGLEDGER_EVENTSTORE_URL"`
-	PublicURL     string   `env:"FLAGLEDGER_PUBLIC_URL"`
-	Environment   string   `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
-	Log           string   `env:"FLAGLEDGER_LOG" envDefault:"text"`
-	SuperUsers    []string `env:"FLAGLEDGER_SUPER_USERS"`
-	RateLimits    string   `env:"FLAGLEDGER_RATE_LIMITS"`
-	FlagMiB       string   `env:"FLAGLEDGER_FLAG_MIB"`
-	FeaturePlans  string   `env:"FLAGLEDGER_FEATURES"`
-	Proxies       string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
-	PerAddress    string   `env:"FLAGLEDGER_CONNECTIONS_PER_ADDRESS"`
-	Origins       []string `env:"FLAGLEDGER_CORS_ORIGINS"`
-	SandboxDays   string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
-	Mail          MailSettings
-	Firebase      FirebaseSettings
-	Payment       PaymentSettings
+	Addr                  string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
+	MetricsAddr           string   `env:"FLAGLEDGER_METRICS_ADDR"`
+	Secret                string   `env:"FLAGLEDGER_SECRET"`
+	Data                  string   `env:"FLAGLEDGER_DATA" envDefault:"./data"`
+	DatabaseURL           string   `env:"FLAGLEDGER_DATABASE_URL"`
+	Connections           string   `env:"FLAGLEDGER_DATABASE_CONNECTIONS"`
+	EventStoreURL         string   `env:"FLAGLEDGER_EVENTSTORE_URL"`
+	PublicURL             string   `env:"FLAGLEDGER_PUBLIC_URL"`
+	Environment           string   `env:"FLAGLEDGER_ENVIRONMENT" envDefault:"development"`
+	Log                   string   `env:"FLAGLEDGER_LOG" envDefault:"text"`
+	SuperUsers            []string `env:"FLAGLEDGER_SUPER_USERS"`
+	RateLimits            string   `env:"FLAGLEDGER_RATE_LIMITS"`
+	FlagMiB               string   `env:"FLAGLEDGER_FLAG_MIB"`
+	FeaturePlans          string   `env:"FLAGLEDGER_FEATURES"`
+	Proxies               string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
+	ConnectionsPerAddress string   `env:"FLAGLEDGER_CONNECTIONS_PER_ADDRESS"`
+	Origins               []string `env:"FLAGLEDGER_CORS_ORIGINS"`
+	SandboxDays           string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
+	Mail                  MailSettings
+	Firebase              FirebaseSettings
+	Payment               PaymentSettings
 
 	Limits             limit.Limits      `env:"-"` // RateLimits, parsed
 	FlagBounds         flagBounds        `env:"-"` // FlagMiB, parsed; those of the plans where nil
 	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
 	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
 	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
-	AddressConnections int               `env:"-"` // PerAddress, parsed; the server of the command line alone asks it
+	AddressConnections int               `env:"-"` // ConnectionsPerAddress, parsed; the server of the command line alone asks it
 	Streams            http.StreamLimits `env:"-"`
 	InvitationsPerDay  int               `env:"-"` // in place of what plans give, unless it is 0; tests that invite many take more
 	Now                func() time.Time  `env:"-"` // required; tests move it
@@ -133,7 +133,7 @@ func Load() (Config, error) {
 	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
-	if c.AddressConnections, err = parsePerAddress(c.PerAddress); err != nil {
+	if c.AddressConnections, err = parseConnectionsPerAddress(c.ConnectionsPerAddress); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_CONNECTIONS_PER_ADDRESS: %w", err)
 	}
 	return c, nil
@@ -172,8 +172,8 @@ const (
 	maxAddressConnections = 1_000_000
 )
 
-// parsePerAddress reads how many connections a client address may have.
-func parsePerAddress(text string) (int, error) {
+// parseConnectionsPerAddress reads how many connections a client address may have.
+func parseConnectionsPerAddress(text string) (int, error) {
 	if text == "" {
 		return addressConnections, nil
 	}

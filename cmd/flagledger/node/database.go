@@ -1,9 +1,7 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events/postgres"
@@ -154,9 +151,9 @@ func openPool(ctx context.Context, url string, size int32, migrated <-chan struc
 			}
 		}
 	}
+	// Raw JSON from Postgres is not checked again.
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		conn.TypeMap().RegisterType(&pgtype.Type{Name: "json", OID: pgtype.JSONOID, Codec: &pgtype.JSONCodec{Marshal: json.Marshal, Unmarshal: unmarshal}})
-		conn.TypeMap().RegisterType(&pgtype.Type{Name: "jsonb", OID: pgtype.JSONBOID, Codec: &pgtype.JSONBCodec{Marshal: json.Marshal, Unmarshal: unmarshal}})
+		registerJSON(conn.TypeMap())
 		return nil
 	}
 	config.ConnConfig.ConnectTimeout = connectTimeout
@@ -164,13 +161,4 @@ func openPool(ctx context.Context, url string, size int32, migrated <-chan struc
 	config.ConnConfig.RuntimeParams["application_name"] = "flagledger"
 	projections.EndSilent(config.ConnConfig.RuntimeParams) // reactions hold their lock on one of them
 	return pgxpool.NewWithConfig(ctx, config)
-}
-
-// unmarshal is json.Unmarshal, but for raw JSON, which Postgres has checked: checking it again was half of what a list of large values cost.
-func unmarshal(data []byte, v any) error {
-	if raw, ok := v.(*json.RawMessage); ok {
-		*raw = bytes.Clone(data)
-		return nil
-	}
-	return json.Unmarshal(data, v)
 }

@@ -40,11 +40,11 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 
 // newEraser erases people from all keepings that hold something of them. The inboxes come after the directory: they take nothing for people who are not in it.
 func newEraser(
-	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, people *directory.Directory, inbox *inbox.Inbox, reads *queries.Queries,
+	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, directory *directory.Directory, inbox *inbox.Inbox, queries *queries.Queries,
 ) *commands.Eraser {
 	return &commands.Eraser{
-		Writer: w, Tenants: reads, Contacts: people, Keepings: []commands.PersonalData{
-			local.NewAccounts(pool), links, jobs.NewMailLimit(pool), people, tours.New(pool), inbox,
+		Writer: w, Tenants: queries, Contacts: directory, Keepings: []commands.PersonalData{
+			local.NewAccounts(pool), links, jobs.NewMailLimit(pool), directory, tours.New(pool), inbox,
 		},
 	}
 }

@@ -16,17 +16,17 @@ import (
 )
 
 // StartWithoutDatabase is Start while the database is down: flags are evaluated as the snapshot on disk has them, and changes are refused. When the database
-// is back it is brought to the newest schema, and all goes on as after Start. It returns because, the error of OpenDatabase, unless the database is down, is
-// not private, and there is a snapshot on disk.
-func StartWithoutDatabase(ctx context.Context, c Config, because error, log *slog.Logger) (*Node, error) {
-	if !errors.Is(because, ErrUnreachable) || c.DatabaseURL == "" {
-		return nil, because
+// is back it is brought to the newest schema, and all goes on as after Start. cause is the error of OpenDatabase. It is returned if the database is not
+// down or is the private one, or if there is no snapshot on disk that can be used.
+func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.Logger) (*Node, error) {
+	if !errors.Is(cause, ErrUnreachable) || c.DatabaseURL == "" {
+		return nil, cause
 	}
 	saved, err := snapshot.ReadSaved(ctx, c.snapshotFile())
 	if err != nil {
-		return nil, because
+		return nil, cause
 	}
-	log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", because)
+	log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", cause)
 	return start(ctx, c, c.DatabaseURL, saved, log)
 }
 
