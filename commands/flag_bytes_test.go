@@ -1,12 +1,9 @@
 package commands
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,103 +225,4 @@ func storedBytes(t *testing.T, facts ...events.Fact) (n int) {
 		n += len(stored.Data) + len(stored.Metadata)
 	}
 	return n
-}
-
-// However many grow a tenant's flags at once, a node makes them no larger than they may be, and each further node by one change at most.
-func TestTheBytesOfATenantAreBounded(t *testing.T) {
-	const size = 10_000
-	for nodes := 1; nodes <= 3; nodes++ {
-		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
-			store, _ := newMemory()
-			bound := 5*size + size/2
-			var running sync.WaitGroup
-			var made atomic.Int64
-			for node := range nodes {
-				n := store.lagging()
-				n.TenantFlagBytes = func(string) (int, int) { return int(n.shown.Load()) * size, bound }
-				for caller := range 16 {
-					running.Go(func() {
-						value := textValue(size - events.FlagBytesAfter(0, events.FlagCreated{Key: "k00.00", Name: "k00.00"}))
-						c := CreateFlag{TenantID: "t", Key: fmt.Sprintf("k%02d.%02d", node, caller), Type: events.StringFlag, DefaultValue: value}
-						switch flag, _, err := Do(t.Context(), n.Writer, By{}, c); {
-						case err == nil:
-							if made.Add(1); flag.Bytes != size {
-								t.Errorf("a flag has %d bytes", flag.Bytes)
-							}
-						case KindOf(err) != Conflict:
-							t.Error(err)
-						}
-					})
-				}
-			}
-			running.Wait()
-			if n := int(made.Load()); n < 5 || n > 5+nodes-1 {
-				t.Errorf("%d flags were made, want 5, and at most %d", n, 5+nodes-1)
-			}
-		})
-	}
-	t.Run("also by a small change while large ones are not shown yet", func(t *testing.T) {
-		_, w := newMemory()
-		const bound = 10 << 20
-		used := bound - 7*maxFlagBytes
-		w.await = func(context.Context, events.Position, []string) bool {
-			used = bound
-			return true
-		}
-		w.TenantFlagBytes = func(string) (int, int) { return used, bound }
-		if _, _, err := Do(t.Context(), w, By{}, CreateTenant{ID: "t", Name: "n", Creator: "u", Environments: []events.EnvironmentRef{production}}); err != nil {
-			t.Fatal(err)
-		}
-		used = bound - 7*maxFlagBytes
-		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag}); KindOf(err) != Conflict {
-			t.Errorf("one more is made: %v", err)
-		}
-	})
-	t.Run("demo flags are made whatever the creator's other tenants have", func(t *testing.T) {
-		_, w := newMemory()
-		w.await = NoWait
-		bound := 1 << 30
-		w.TenantFlagBytes = func(string) (int, int) { return 0, bound }
-		w.UnpaidFlagBytes = func(string) (string, int, int) { return "u", 123_456_789, 5000 }
-		_, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag})
-		if text := fmt.Sprint(err); KindOf(err) != Conflict || !strings.Contains(text, "5000") || strings.Contains(text, "123") {
-			t.Errorf("another flag is made, or refused with what others have: %v", err)
-		}
-		demo := ResetDemoFlag{TenantID: "t", Key: DemoFlags()[0], ID: "f", New: true}
-		if f, _, err := Do(t.Context(), w, By{}, demo); err != nil || !f.Exists {
-			t.Errorf("a demo flag: %v", err)
-		}
-		bound, demo.Key = 10, DemoFlags()[1]
-		if _, _, err := Do(t.Context(), w, By{}, demo); KindOf(err) != Conflict {
-			t.Errorf("the tenant's own bound does not hold: %v", err)
-		}
-	})
-	t.Run("and go on where they are larger, as after a plan has ended", func(t *testing.T) {
-		_, w := newMemory()
-		w.await = NoWait
-		bound := 1 << 30
-		w.TenantFlagBytes = func(string) (int, int) { return 10_000, bound }
-		ref := FlagRef{TenantID: "t", Key: "k"}
-		do := func(c Command[Flag]) error {
-			_, _, err := Do(context.Background(), w, By{}, c)
-			return err
-		}
-		if err := do(CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag, DefaultValue: textValue(1000)}); err != nil {
-			t.Fatal(err)
-		}
-		bound = 5000
-		if err := do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(1001)}); KindOf(err) != Conflict || !strings.Contains(err.Error(), "5000") {
-			t.Errorf("it grows: %v", err)
-		}
-		for _, c := range []Command[Flag]{
-			UpdateFlag{FlagRef: ref, DefaultValue: textValue(999)}, SwitchFlag{FlagRef: ref, Environment: production, On: true}, DeleteFlag{FlagRef: ref},
-		} {
-			if err := do(c); err != nil {
-				t.Errorf("%T: %v", c, err)
-			}
-		}
-		if err := do(CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag}); KindOf(err) != Conflict {
-			t.Errorf("one more is made: %v", err)
-		}
-	})
 }

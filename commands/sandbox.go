@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Sandboxes are the tenants that people try the service in: they have demo data, and end by themselves.
@@ -201,19 +199,4 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked t
 		return err
 	})
 	return projects, err
-}
-
-// eachAtOnce calls do for each of a list, as many at once as a tenant may have commands under way. After an error, or the end of ctx, no further one is begun.
-func eachAtOnce[T any](ctx context.Context, list []T, do func(T) error) error {
-	running, until := errgroup.WithContext(ctx)
-	running.SetLimit(tenantCommands)
-	for _, each := range list {
-		running.Go(func() error {
-			if until.Err() != nil {
-				return until.Err()
-			}
-			return do(each)
-		})
-	}
-	return running.Wait()
 }

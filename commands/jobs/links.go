@@ -40,9 +40,9 @@ func (l *Links) QueueVerification(ctx context.Context, userID, cause string) err
 }
 
 const (
-	verificationInterval = time.Minute // at least, between two requests of a person for a link that verifies their address
-	maxVerifications     = 5           // links within verificationWindow, that of the sign-up among them
-	verificationWindow   = keptComplete
+	verificationInterval = time.Minute  // at least, between two requests of a person for a link that verifies their address
+	maxVerifications     = 5            // links within verificationWindow, that of the sign-up among them
+	verificationWindow   = keptComplete // as long as completed jobs are kept: those are counted
 )
 
 // QueueFurtherVerification is QueueVerification for somebody who asks for a further link. The error is TooMany where they asked within the last minute, or five links were

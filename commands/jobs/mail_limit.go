@@ -24,7 +24,8 @@ const (
 )
 
 // MailLimit bounds how many invitations are mailed to an address in an hour, and how many links to sandboxes. It owns the table mailed_invitations, where
-// each row is a place: of a mail that went out or is going out now.
+// each row is a place: of a mail that went out or is going out now. The table, the lock and the task that removes old rows keep the name from when it held
+// invitations alone.
 type MailLimit struct{ pool *pgxpool.Pool }
 
 // NewMailLimit returns the limit that all nodes on a database share.
@@ -56,13 +57,13 @@ func (l *MailLimit) giveBack(ctx context.Context, jobID int64) error {
 	return mailError(err)
 }
 
-// RemoveOld forgets the addresses that were invited an hour ago or earlier.
+// RemoveOld forgets the addresses that were mailed to an hour ago or earlier.
 func (l *MailLimit) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where mailed_at <= $1`, now.Add(-mailWindow))
 	return mailError(err)
 }
 
-// Knows implements commands.PersonalData: an address that was invited is no sign of a person.
+// Knows implements commands.PersonalData: an address that was mailed to is no sign of a person.
 func (l *MailLimit) Knows(context.Context, string) (bool, error) { return false, nil }
 
 // Erase implements commands.PersonalData. It drops the address of a person, which the directory must still hold.

@@ -27,7 +27,7 @@ func encrypt(r Request, a Answer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return box.Seal(salt, nil, text, bound(r)), nil //nolint:gosec // the box draws a nonce by itself
+	return box.Seal(salt, nil, text, belongsTo(r)), nil //nolint:gosec // the box draws a nonce by itself
 }
 
 func decrypt(r Request, encrypted []byte) (*Answer, error) {
@@ -38,7 +38,7 @@ func decrypt(r Request, encrypted []byte) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := box.Open(nil, nil, encrypted[saltBytes:], bound(r))
+	text, err := box.Open(nil, nil, encrypted[saltBytes:], belongsTo(r))
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func boxOf(r Request, salt []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// bound is what an answer belongs to.
-func bound(r Request) []byte { return slices.Concat(r.scope(), r.content()) }
+// belongsTo is what an answer belongs to.
+func belongsTo(r Request) []byte { return slices.Concat(r.scope(), r.content()) }
 
 // derive makes a key of 32 bytes for a purpose from the caller's.
 func (r Request) derive(salt []byte, purpose string) []byte {

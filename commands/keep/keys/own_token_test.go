@@ -48,7 +48,7 @@ func TestAnOwnTokenIsReadAfterItsKeyWasRotated(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSealedIsRefused(t *testing.T) {
+func TestWhatTheServiceHasNotSignedIsRefused(t *testing.T) {
 	c := newClock()
 	k := open(t, pgtest.Pool(t), c)
 	text := signOwn(t, k, c.now().Add(time.Minute), ownClaims{"t"})
@@ -75,7 +75,7 @@ func TestWhatIsNotSealedIsRefused(t *testing.T) {
 	})
 }
 
-func BenchmarkSeal(b *testing.B) {
+func BenchmarkSignOwn(b *testing.B) {
 	k := open(b, pgtest.Pool(b), newClock())
 	expires := time.Now().Add(time.Hour)
 	b.ReportAllocs()

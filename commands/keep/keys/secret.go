@@ -89,6 +89,7 @@ type ownKey struct {
 	key []byte
 }
 
+// ownKeys derives the keys of own tokens. The purposes are part of the keys: they stay.
 func (s Secret) ownKeys() ([]ownKey, error) {
 	ids, err := s.derive("sealed token id")
 	if err != nil {

@@ -1,0 +1,22 @@
+package commands
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// eachAtOnce calls do for each of a list, as many at once as a tenant may have commands under way. After an error, or the end of ctx, no further one is begun.
+func eachAtOnce[T any](ctx context.Context, list []T, do func(T) error) error {
+	running, until := errgroup.WithContext(ctx)
+	running.SetLimit(tenantCommands)
+	for _, each := range list {
+		running.Go(func() error {
+			if until.Err() != nil {
+				return until.Err()
+			}
+			return do(each)
+		})
+	}
+	return running.Wait()
+}

@@ -1,0 +1,56 @@
+package commands
+
+import "context"
+
+// reserveBytes admits a command by which the flags of a tenant grow, which must be appended before release. It keeps the bound of the tenant, and that of all
+// tenants together that its creator pays nothing for; the demo flags of a sandbox, which are small, are admitted whatever the creator's others take.
+//
+// Errors are *Error: Conflict where the flags would be too large together, and those of Count.
+func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, growth int) (release func(), err error) {
+	if growth <= 0 || w.TenantFlagBytes == nil {
+		return func() {}, nil
+	}
+	_, bound := w.TenantFlagBytes(tenantID)
+	leaveTenant, err := w.reserve(ctx, "bytes of the flags of "+tenantID, bound, growth, func() int {
+		used, _ := w.TenantFlagBytes(tenantID)
+		return used
+	}, func(size int) error {
+		return refuse(Conflict, "the tenant's flags would take %d bytes: on its plan they may take %d", size, bound)
+	})
+	if _, demo := cmd.(ResetDemoFlag); err != nil || demo || w.UnpaidFlagBytes == nil {
+		return leaveTenant, err
+	}
+	creator, _, together := w.UnpaidFlagBytes(tenantID)
+	if creator == "" {
+		return leaveTenant, nil
+	}
+	leaveCreator, err := w.reserve(ctx, "bytes of the flags of the unpaid tenants of "+creator, together, growth, func() int {
+		_, used, _ := w.UnpaidFlagBytes(tenantID)
+		return used
+	}, func(int) error { // the caller need not be a member of the others
+		return refuse(Conflict, "the flags of all free and sandbox tenants of this one's creator may take %d bytes together, and would take more", together)
+	})
+	if err != nil {
+		leaveTenant()
+		return nil, err
+	}
+	return func() {
+		leaveCreator()
+		leaveTenant()
+	}, nil
+}
+
+// reserve admits a growth, or refuses it where the bytes would pass the bound. Near the bound changes take turns, as for Count; a larger change is near it
+// sooner, and none later than the largest changes that a tenant may have under way grow. tooLarge tells why a change is refused with which things would take
+// size bytes.
+func (w *Writer) reserve(ctx context.Context, things string, bound, growth int, count func() int, tooLarge func(size int) error) (release func(), err error) {
+	used, release, err := w.countUpTo(ctx, things, bound, max(tenantCommands*maxFlagBytes, countMargin*growth), count)
+	if err != nil {
+		return nil, err
+	}
+	if used+growth > bound {
+		release()
+		return nil, tooLarge(used + growth)
+	}
+	return release, nil
+}
