@@ -30,14 +30,30 @@ func (w *Writer) WrittenToday(tenantID string) int {
 	return w.written.on(w.now())[tenantID]
 }
 
+// UnpaidWrittenToday is how many bytes the tenants of a person have written that nobody pays for, as WrittenToday has it, those that were deleted since included.
+func (w *Writer) UnpaidWrittenToday(creator string) int {
+	return w.WrittenToday(unpaidOf(creator))
+}
+
+// unpaidOf is what the tenants of a person count under together: no tenant's id.
+func unpaidOf(creator string) string { return "unpaid of " + creator }
+
 // NoteWritten adds bytes that were stored for a tenant beside its facts.
 func (w *Writer) NoteWritten(tenantID string, bytes int) {
 	if tenantID == "" {
 		return
 	}
+	creator := ""
+	if w.UnpaidFlagBytes != nil {
+		creator, _, _ = w.UnpaidFlagBytes(tenantID)
+	}
 	w.written.mu.Lock()
 	defer w.written.mu.Unlock()
-	w.written.on(w.now())[tenantID] += bytes
+	counts := w.written.on(w.now())
+	counts[tenantID] += bytes
+	if creator != "" {
+		counts[unpaidOf(creator)] += bytes
+	}
 }
 
 // encodedBytes is how many bytes events take in the store.

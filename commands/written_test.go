@@ -41,3 +41,17 @@ func TestBytesWrittenOnADay(t *testing.T) {
 		t.Error("it counts on the next day")
 	}
 }
+
+func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
+	store, _ := newMemory()
+	w := NewWriter(store, NoWait, time.Now)
+	unpaid := map[string]string{"t1": "me", "t2": "me", "t3": "other"}
+	w.UnpaidFlagBytes = func(tenantID string) (creator string, used, bound int) { return unpaid[tenantID], 0, 1 }
+	for i, tenant := range []string{"t1", "t2", "t3", "paid"} {
+		w.NoteWritten(tenant, 1<<i)
+	}
+	delete(unpaid, "t1")
+	if mine, theirs, nobodys := w.UnpaidWrittenToday("me"), w.UnpaidWrittenToday("other"), w.UnpaidWrittenToday(""); mine != 3 || theirs != 4 || nobodys != 0 {
+		t.Errorf("the creators have written %d and %d, nobody %d", mine, theirs, nobodys)
+	}
+}

@@ -128,6 +128,18 @@ func TestBytesOfFlags(t *testing.T) {
 		createIn(creator, "a", 1000).Refused(409)
 		createIn(creator.NewTenant("another"), "a", 1000).Want(201)
 	})
+	t.Run("and one for what they write in a day, those that were deleted included", func(t *testing.T) {
+		creator := s.In(t).SignUp("writer@example.com")
+		gone := creator.NewTenant("gone")
+		s.Node.API.Writer.NoteWritten(gone.Tenant, 4*8*mebibyte)
+		gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
+		detail := fmt.Sprint(createIn(creator, "a", 1000).Refused(429).Object()["detail"])
+		if !strings.Contains(detail, "all free and sandbox tenants") {
+			t.Errorf("refused with %q", detail)
+		}
+		creator.Subscribe(events.Subscription{ID: "sub_5", Plan: events.StandardPlan, Status: events.Active})
+		createIn(creator, "a", 1000).Want(201)
+	})
 	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Active})
 	create("c", 100_000).Want(201)
 	taken := bytes(64*mebibyte, 2_000_000)

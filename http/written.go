@@ -10,16 +10,24 @@ import (
 // dayOfFlags is how many times the bytes that a tenant's flags may have it may write a day.
 const dayOfFlags = 8
 
-// limitWritten refuses a change of a tenant that has written as many bytes today as its plan gives. Its error is a problem.
+// limitWritten refuses a change of a tenant that has written as many bytes today as its plan gives, or whose creator's unpaid tenants have written as many as
+// these may together. Its error is a problem.
 func (a *API) limitWritten(tenantID string) error {
 	_, flags := a.Writer.TenantFlagBytes(tenantID)
-	bound := dayOfFlags * flags
-	if a.Writer.WrittenToday(tenantID) < bound {
-		return nil
+	if bound := dayOfFlags * flags; a.Writer.WrittenToday(tenantID) >= bound {
+		return a.tooMuchWritten(bound, "the changes of the tenant")
 	}
+	creator, _, together := a.Writer.UnpaidFlagBytes(tenantID)
+	if bound := dayOfFlags * together; creator != "" && a.Writer.UnpaidWrittenToday(creator) >= bound {
+		return a.tooMuchWritten(bound, "the changes of all free and sandbox tenants of this one's creator")
+	}
+	return nil
+}
+
+func (a *API) tooMuchWritten(bound int, whose string) error {
 	now := a.Now()
 	tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	left := limit.Spent(bound, tomorrow.Sub(now))
-	return tooManyRequests(left, fmt.Sprintf("the changes of the tenant took %d bytes today, as many as a day may take, and only flags can still be switched and deleted, "+
-		"without an Idempotency-Key; the next day begins at %s", bound, tomorrow.Format(time.RFC3339)))
+	return tooManyRequests(left, fmt.Sprintf("%s took %d bytes today, as many as a day may take, and only flags can still be switched and deleted, "+
+		"without an Idempotency-Key; the next day begins at %s", whose, bound, tomorrow.Format(time.RFC3339)))
 }
