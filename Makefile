@@ -30,7 +30,7 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 
 # Many tests wait for servers: more run at once than there are cores. Programs without debug symbols link sooner, `make lint` vets, the race detector
 # would have each program sleep for a second at its end, and garbage is collected less often while there is memory.
-RACETEST          := GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(PGRUN) -memory $(GO) test -race -vet=off -ldflags='-s -w' -p 4 -parallel 4 -timeout 30m
+RACETEST          := GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(PGRUN) -memory $(GO) test -race -vet=off -ldflags='-s -w' -p 3 -parallel 4 -timeout 30m
 
 # The API's tests run on both engines, but for those that call nodetest.RunOnce. The packages that take longest come first.
 .PHONY: test
