@@ -64,7 +64,7 @@ type Claims struct {
 
 // Canonical is the claims with the address in its canonical form. An address that has none counts as not verified, so that it matches nothing.
 func (c Claims) Canonical() Claims {
-	if address, ok := ParseAddress(c.Email); ok {
+	if address, ok := ParseEmail(c.Email); ok {
 		c.Email = address
 	} else {
 		c.EmailVerified = false
@@ -85,7 +85,7 @@ const maxDisplayName = 200 // characters
 // CheckSignUp tells all that is wrong with the fields of a sign-up, nil where nothing is.
 func CheckSignUp(email, password, displayName string) error {
 	wrong := fields{}
-	wrong.checkAddress("email", email)
+	wrong.checkEmail("email", email)
 	wrong.checkPassword("password", password)
 	wrong.check(utf8.RuneCountInString(displayName) <= maxDisplayName, "displayName", "must be at most %d characters", maxDisplayName) // it goes into tokens
 	wrong.check(utf8.ValidString(displayName) && !strings.ContainsRune(displayName, 0), "displayName", "must be text")

@@ -39,7 +39,7 @@ type SandboxSignUp struct {
 func CheckSandboxRequest(email, name string) error {
 	wrong := fields{}
 	wrong.check(email != "", "email", "is required")
-	wrong.checkAddress("email", email)
+	wrong.checkEmail("email", email)
 	checkText(wrong, "name", name, 0, maxDisplayName)
 	return wrong.err()
 }

@@ -6,21 +6,21 @@ import (
 	"flagledger/events"
 )
 
-// SuperUsers are the addresses of those who may be super users, by AddressKey.
+// SuperUsers are the addresses of those who may be super users, by EmailKey.
 type SuperUsers map[string]bool
 
 // NewSuperUsers returns the list of some addresses.
 func NewSuperUsers(addresses []string) SuperUsers {
 	s := SuperUsers{}
 	for _, address := range addresses {
-		s[AddressKey(address)] = true
+		s[EmailKey(address)] = true
 	}
 	delete(s, "") // of what is no address
 	return s
 }
 
 // Has reports whether an address, in whatever case, is on the list.
-func (s SuperUsers) Has(address string) bool { return s[AddressKey(address)] }
+func (s SuperUsers) Has(address string) bool { return s[EmailKey(address)] }
 
 // Addresses tells people's addresses.
 type Addresses interface {

@@ -150,7 +150,7 @@ func (a *API) createAccount(ctx context.Context, email, password, displayName st
 
 // guessedPerson is what wrong passwords are counted for: the account of an address, however it is spelt.
 func guessedPerson(email string) string {
-	return "person " + cmp.Or(commands.AddressKey(strings.TrimSpace(email)), email)
+	return "person " + cmp.Or(commands.EmailKey(strings.TrimSpace(email)), email)
 }
 
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.

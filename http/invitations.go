@@ -121,10 +121,10 @@ func (a *API) addInvitations() {
 
 // readAddress is the canonical form of the address that a body has in the field email, or says what is wrong with it.
 func readAddress(email string) (address string, wrong map[string]string) {
-	address, ok := commands.ParseAddress(email)
+	address, ok := commands.ParseEmail(email)
 	wrong = map[string]string{}
 	if !ok {
-		wrong["email"] = commands.NotAnAddress
+		wrong["email"] = commands.NotAnEmail
 	}
 	return address, wrong
 }

@@ -100,7 +100,7 @@ func (a *API) addSandbox() {
 		if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
 			return nil, err
 		}
-		address, _ := commands.ParseAddress(in.Body.Email)
+		address, _ := commands.ParseEmail(in.Body.Email)
 		return succeeded(commands.Done{}), a.limitMails(ctx, func() error {
 			return a.Links.QueueSandboxLink(ctx, address, in.Body.Name, a.Now())
 		})

@@ -82,8 +82,8 @@ func (a *API) addTenants() {
 // wrongContact tells what is wrong with whom to write to about a tenant, by field.
 func wrongContact(email clearable, name *string) map[string]string {
 	wrong := map[string]string{}
-	if email.blank || email.text != nil && *email.text != "" && commands.AddressKey(*email.text) == "" {
-		wrong["primaryEmail"] = commands.NotAnAddress
+	if email.blank || email.text != nil && *email.text != "" && commands.EmailKey(*email.text) == "" {
+		wrong["primaryEmail"] = commands.NotAnEmail
 	}
 	if name != nil && (utf8.RuneCountInString(*name) > maxContactName || strings.ContainsRune(*name, 0)) {
 		wrong["contactName"] = "must have at most 200 characters"
@@ -95,7 +95,7 @@ func wrongContact(email clearable, name *string) map[string]string {
 func contact(email clearable, name *string) commands.Contact {
 	c := commands.Contact{Email: email.text, Name: name}
 	if email.text != nil {
-		address, _ := commands.ParseAddress(*email.text)
+		address, _ := commands.ParseEmail(*email.text)
 		c.Email = &address
 	}
 	return c

@@ -100,7 +100,7 @@ func Load() (Config, error) {
 		return c, err
 	}
 	for i, address := range c.SuperUsers {
-		if c.SuperUsers[i] = strings.TrimSpace(address); commands.AddressKey(c.SuperUsers[i]) == "" {
+		if c.SuperUsers[i] = strings.TrimSpace(address); commands.EmailKey(c.SuperUsers[i]) == "" {
 			return c, fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses with commas between them; %q is none", address)
 		}
 	}

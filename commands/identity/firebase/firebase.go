@@ -131,7 +131,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return nil, err
 	}
-	email, _ = commands.ParseAddress(email)
+	email, _ = commands.ParseEmail(email)
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 }
 
 func (p *Provider) signIn(ctx context.Context, email, password string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordResponse, error) {
-	email, ok := commands.ParseAddress(strings.TrimSpace(email))
+	email, ok := commands.ParseEmail(strings.TrimSpace(email))
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	if err := p.withPasswords(); err != nil {
 		return err
 	}
-	address, ok := commands.ParseAddress(strings.TrimSpace(email))
+	address, ok := commands.ParseEmail(strings.TrimSpace(email))
 	if !ok {
 		return nil
 	}

@@ -28,7 +28,7 @@ const (
 
 // ForgotPassword has a link mailed that sets a new password, one a minute at most, if the address is known.
 func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
-	address, ok := commands.ParseAddress(strings.TrimSpace(email))
+	address, ok := commands.ParseEmail(strings.TrimSpace(email))
 	if !ok {
 		return nil
 	}

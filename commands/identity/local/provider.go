@@ -90,7 +90,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return commands.Session{}, err
 	}
-	email, _ = commands.ParseAddress(email)
+	email, _ = commands.ParseEmail(email)
 	var kept string
 	if err := p.o.Hash(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
 		return commands.Session{}, err
@@ -128,7 +128,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 // SignIn begins a session where the address and the password are right. It hashes for an unknown address too, so that the time it takes does not
 // tell which addresses are known.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
-	email, ok := commands.ParseAddress(strings.TrimSpace(email))
+	email, ok := commands.ParseEmail(strings.TrimSpace(email))
 	wrong := refuse("the e-mail address or the password is wrong")
 	if !ok || len(password) > commands.MaxPassword {
 		return commands.Session{}, wrong // can belong to no account

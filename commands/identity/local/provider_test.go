@@ -155,7 +155,7 @@ func TestAddressesCountAsVerifiedInDevelopmentAlone(t *testing.T) {
 func TestSignUpNamesEveryBadField(t *testing.T) {
 	p := start(t, pgtest.Pool(t), options(newClock()))
 	const (
-		noEmail = commands.NotAnAddress
+		noEmail = commands.NotAnEmail
 		short   = "must be at least 8 characters"
 	)
 	for name, c := range map[string]struct {

@@ -104,15 +104,15 @@ func TestAddressesAreTheSameInPostgres(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := address.Draw(t, "a"), address.Draw(t, "b")
-		canonical, ok := commands.ParseAddress(a)
+		canonical, ok := commands.ParseEmail(a)
 		if !ok {
 			return
 		}
 		stored := b // as an earlier release may have stored it
-		if other, ok := commands.ParseAddress(b); ok {
+		if other, ok := commands.ParseEmail(b); ok {
 			stored = other
 		}
-		if inGo := commands.AddressKey(a) == commands.AddressKey(b); inGo != inPostgres(canonical, stored) {
+		if inGo := commands.EmailKey(a) == commands.EmailKey(b); inGo != inPostgres(canonical, stored) {
 			t.Errorf("%q and %q are the same: %v, and in Postgres %v", a, b, inGo, !inGo)
 		}
 	})

@@ -58,7 +58,7 @@ func TestAddresses(t *testing.T) {
 		"kim":                                    "",
 		"":                                       "",
 	} {
-		got, ok := ParseAddress(text)
+		got, ok := ParseEmail(text)
 		if got != want || ok != (want != "") {
 			t.Errorf("%q is %q (%v), want %q", text, got, ok, want)
 		}
@@ -70,14 +70,14 @@ func TestTheCanonicalFormOfAnAddress(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.StringMatching(`[A-Za-z.+_-]{1,6}@[A-Za-z.\-]{1,8}`), rapid.StringMatching(`\PC{1,4}@\PC{1,4}`)).Draw(t, "text")
-		address, ok := ParseAddress(text)
+		address, ok := ParseEmail(text)
 		if !ok {
 			return
 		}
-		if same, ok := ParseAddress(address); !ok || same != address || !isASCII(address) {
+		if same, ok := ParseEmail(address); !ok || same != address || !isASCII(address) {
 			t.Errorf("the canonical form %q has another: %q", address, same)
 		}
-		if AddressKey(strings.ToUpper(address)) != AddressKey(text) {
+		if EmailKey(strings.ToUpper(address)) != EmailKey(text) {
 			t.Errorf("%q is another in upper case", address)
 		}
 	})

@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// MaxEmail is the longest address, in bytes (RFC 5321).
-	MaxEmail     = 254
+	// maxEmail is the longest address, in bytes (RFC 5321).
+	maxEmail     = 254
 	maxLocalPart = 64 // bytes, before the @
 )
 
-// ParseAddress returns the canonical form of an e-mail address, in which addresses are stored, compared and mailed to; ok is false for a text that has
-// none. Before the @ stands a dot-atom of ASCII characters (RFC 5321), in the case that was typed; the domain is in ASCII (IDNA 2008) and lower case.
-// Two addresses are the same where their ASCII lower case is, in Go as in Postgres: lower(email collate "C").
-func ParseAddress(text string) (address string, ok bool) {
+// ParseEmail returns the canonical form of an e-mail address, in which it is stored and mailed to; ok is false for a text that has none. The local part is a
+// dot-atom of ASCII (RFC 5321) as it was typed, the domain in ASCII (IDNA 2008) and lower case.
+//
+// Two addresses are the same if their ASCII lower case is. EmailKey compares them in Go, lower(email collate "C") in Postgres.
+func ParseEmail(text string) (address string, ok bool) {
 	at := strings.LastIndexByte(text, '@')
-	if at < 1 || at > maxLocalPart || len(text) > MaxEmail || !isDotAtom(text[:at]) {
+	if at < 1 || at > maxLocalPart || len(text) > maxEmail || !isDotAtom(text[:at]) {
 		return "", false
 	}
 	typed := lowerASCII(text[at+1:])
@@ -26,23 +27,23 @@ func ParseAddress(text string) (address string, ok bool) {
 		return "", false
 	}
 	address = text[:at+1] + domain
-	return address, len(address) <= MaxEmail
+	return address, len(address) <= maxEmail
 }
 
-// AddressKey is the same text for all spellings of an address, and empty for a text that is none.
-func AddressKey(text string) string {
-	address, _ := ParseAddress(text)
+// EmailKey is the same for all spellings of an address, and empty for a text that is none.
+func EmailKey(text string) string {
+	address, _ := ParseEmail(text)
 	return lowerASCII(address)
 }
 
-func (f fields) checkAddress(field, text string) {
-	_, ok := ParseAddress(text)
-	f.check(len(text) <= MaxEmail, field, "must be at most %d bytes", MaxEmail)
-	f.check(ok, field, "%s", NotAnAddress)
+func (f fields) checkEmail(field, text string) {
+	_, ok := ParseEmail(text)
+	f.check(len(text) <= maxEmail, field, "must be at most %d bytes", maxEmail)
+	f.check(ok, field, "%s", NotAnEmail)
 }
 
-// NotAnAddress says what is wrong with a text that is no address.
-const NotAnAddress = "must be an e-mail address, with letters of ASCII alone before the @"
+// NotAnEmail says what is wrong with a text that is no address.
+const NotAnEmail = "must be an e-mail address, with letters of ASCII alone before the @"
 
 // isDotAtom reports whether a text is a Dot-string of RFC 5321.
 func isDotAtom(text string) bool {
