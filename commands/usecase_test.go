@@ -83,7 +83,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signing, err := keys.Open(t.Context(), pool, secret, time.Now, log)
+	signing, err := keys.Open(t.Context(), pool, secret, "", time.Now, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func outside(c *nodetest.Client) commands.Session {
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}
-	signing, err := keys.Open(c.Service.T.Context(), pool, secret, time.Now, nodetest.Log(c.Service.T))
+	signing, err := keys.Open(c.Service.T.Context(), pool, secret, "", time.Now, nodetest.Log(c.Service.T))
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (a *API) grant(r *http.Request) (*tokenBody, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tokenBody{AccessToken: text, TokenType: "Bearer", ExpiresIn: int(keys.TTL.Seconds()), Scope: oauth.Join(scopes)}, nil
+	return &tokenBody{AccessToken: text, TokenType: "Bearer", ExpiresIn: int(keys.TokenTTL.Seconds()), Scope: oauth.Join(scopes)}, nil
 }
 
 // readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts as left out.

@@ -37,7 +37,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	b.Cleanup(pool.Close)
 	secret, err := keys.ParseSecret("a secret of thirty-two characters")
 	must(err)
-	signing, err := keys.Open(ctx, pool, secret, time.Now, log)
+	signing, err := keys.Open(ctx, pool, secret, "", time.Now, log)
 	must(err)
 	store, err := postgres.Open(ctx, url, log)
 	must(err)

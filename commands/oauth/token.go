@@ -37,7 +37,7 @@ type privateClaims struct {
 
 func (t *Tokens) kind() keys.Kind { return keys.Kind{Type: Type, Issuer: t.Issuer, Audience: t.Issuer} }
 
-// Issue makes a token that is good for keys.TTL.
+// Issue makes a token that is good for keys.TokenTTL.
 func (t *Tokens) Issue(clientID, tenantID string, scopes []events.Scope) (string, error) {
 	text, _, err := t.Keys.Sign(t.kind(), clientID, commands.NewID(), privateClaims{clientID, tenantID, Join(scopes)})
 	return text, err

@@ -157,7 +157,7 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	if p.secret, err = p.Config.secret(p.log); err != nil {
 		return err
 	}
-	if p.signing, err = keys.OpenWithCopy(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log); err != nil {
+	if p.signing, err = keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log); err != nil {
 		return err
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

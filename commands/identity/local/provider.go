@@ -214,7 +214,7 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 	claims := claimsOf(who, s)
 	claims.ExpiresAt = expires
 	return commands.Session{
-		Claims: claims, IDToken: text, RefreshToken: refresh, ExpiresIn: keys.TTL,
+		Claims: claims, IDToken: text, RefreshToken: refresh, ExpiresIn: keys.TokenTTL,
 	}, nil
 }
 

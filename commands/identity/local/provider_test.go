@@ -60,7 +60,7 @@ func (l sentMails) Send(_ context.Context, m commands.Mail) error {
 func start(t testing.TB, pool *pgxpool.Pool, o Options) *Provider {
 	t.Helper()
 	secret := must(keys.ParseSecret("a secret of thirty-two characters"))(t)
-	o.Keys = must(keys.Open(t.Context(), pool, secret, o.Now, slog.New(slog.DiscardHandler)))(t)
+	o.Keys = must(keys.Open(t.Context(), pool, secret, "", o.Now, slog.New(slog.DiscardHandler)))(t)
 	o.Links = jobs.NewLinks(must(jobs.Open(pool))(t))
 	return New(pool, o)
 }

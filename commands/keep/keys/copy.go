@@ -1,20 +1,17 @@
 package keys
 
 import (
-	"context"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
 )
@@ -22,45 +19,13 @@ import (
 // errVerifyOnly says that only public keys are known.
 var errVerifyOnly = &commands.Error{Kind: commands.Unavailable, Detail: "no tokens are issued until the database has been reached"}
 
-// OpenWithCopy is Open with a copy of the public keys in a file that only its owner may read; without one where the name is empty. Where the database cannot
-// be reached, tokens are verified with the copy, and Sign is Unavailable until Rotate has read the keys.
-func OpenWithCopy(ctx context.Context, pool *pgxpool.Pool, secret Secret, file string, now func() time.Time, log *slog.Logger) (*Keys, error) {
-	k := &Keys{pool: pool, copy: file, now: now, log: log}
-	k.load = k.fetch
-	var err error
-	if k.box, err = secret.Box("signing keys"); err != nil {
-		return nil, err
-	}
-	if k.own, err = secret.ownKeys(); err != nil {
-		return nil, err
-	}
-	err = k.Rotate(ctx)
-	if err == nil {
-		return k, nil
-	}
-	if k.held.Load() != nil {
-		k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
-		return k, nil
-	}
-	if refusal, ok := errors.AsType[*commands.Error](err); file == "" || !ok || refusal.Kind != commands.Unavailable {
-		return nil, err
-	}
-	copied, copyErr := readCopy(file)
-	if copyErr != nil {
-		return nil, errors.Join(err, copyErr)
-	}
-	k.log.Warn("the signing keys cannot be read: tokens are verified with the copy of the public ones", "err", err)
-	k.held.Store(copied)
-	return k, nil
-}
-
 // hold takes keys that were read from the database, and copies the public ones.
 func (k *Keys) hold(s *set) {
 	before := k.held.Swap(s)
-	if k.copy == "" || before != nil && before.sameKeys(s) {
+	if k.copyFile == "" || before != nil && before.sameKeys(s) {
 		return
 	}
-	if err := writeCopy(k.copy, s); err != nil {
+	if err := writeCopy(k.copyFile, s); err != nil {
 		k.log.Warn("the public signing keys could not be copied to disk; the next start needs the database", "err", err)
 	}
 }

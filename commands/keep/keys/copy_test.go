@@ -17,9 +17,9 @@ import (
 func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T) {
 	c, file, log := newClock(), filepath.Join(t.TempDir(), "public-keys"), slog.New(slog.DiscardHandler)
 	pool := pgtest.Pool(t)
-	k := must(OpenWithCopy(t.Context(), pool, theSecret(t), file, c.now, log))(t)
+	k := must(Open(t.Context(), pool, theSecret(t), file, c.now, log))(t)
 	c.add(signsFor) // there are two keys then
-	if err := k.Rotate(t.Context()); err != nil {
+	if err := k.rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	token := sign(t, k)
@@ -30,7 +30,7 @@ func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T)
 
 	down := must(pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none"))(t)
 	defer down.Close()
-	copied := must(OpenWithCopy(t.Context(), down, theSecret(t), file, c.now, log))(t)
+	copied := must(Open(t.Context(), down, theSecret(t), file, c.now, log))(t)
 	accepts(t, copied, token)
 	if got, want := published(copied), published(k); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("the keys %v are known, want %v", got, want)
@@ -45,7 +45,7 @@ func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T)
 	}
 
 	copied.pool = pool // the database is back
-	if err := copied.Rotate(t.Context()); err != nil {
+	if err := copied.rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	accepts(t, k, sign(t, copied))
@@ -53,7 +53,7 @@ func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T)
 
 func TestTheCopyOfTheKeysHoldsPublicOnesAlone(t *testing.T) {
 	file, log := filepath.Join(t.TempDir(), "public-keys"), slog.New(slog.DiscardHandler)
-	k := must(OpenWithCopy(t.Context(), pgtest.Pool(t), theSecret(t), file, time.Now, log))(t)
+	k := must(Open(t.Context(), pgtest.Pool(t), theSecret(t), file, time.Now, log))(t)
 	data := must(os.ReadFile(file))(t)
 	for _, secret := range []string{`"d":`, `"p":`, `"q":`, "PRIVATE"} {
 		if bytes.Contains(data, []byte(secret)) {
@@ -70,7 +70,7 @@ func TestTheCopyOfTheKeysHoldsPublicOnesAlone(t *testing.T) {
 
 func TestADamagedCopyOfTheKeysIsNotUsed(t *testing.T) {
 	file, log := filepath.Join(t.TempDir(), "public-keys"), slog.New(slog.DiscardHandler)
-	must(OpenWithCopy(t.Context(), pgtest.Pool(t), theSecret(t), file, time.Now, log))(t)
+	must(Open(t.Context(), pgtest.Pool(t), theSecret(t), file, time.Now, log))(t)
 	data := must(os.ReadFile(file))(t)
 	refused := func(what string, damaged []byte) {
 		t.Helper()
@@ -89,7 +89,7 @@ func TestADamagedCopyOfTheKeysIsNotUsed(t *testing.T) {
 	}
 	down := must(pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none"))(t)
 	defer down.Close()
-	if _, err := OpenWithCopy(t.Context(), down, theSecret(t), file, time.Now, log); err == nil {
+	if _, err := Open(t.Context(), down, theSecret(t), file, time.Now, log); err == nil {
 		t.Error("it starts without keys")
 	}
 }

@@ -3,6 +3,7 @@ package keys
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,13 +13,24 @@ import (
 // encryptedMark is the first byte of a private key that stands encrypted in the database. One that does not begins with 0x30, as PKCS #8 has it.
 const encryptedMark = 1
 
-// ErrSecret is why keys that another secret has encrypted are not read. They are left as they are: tokens that they signed are good elsewhere.
-var ErrSecret = errors.New("FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the same, and after a change the old one too: new,old")
+// errSecret is why keys that another secret has encrypted are not read. They stay, since other nodes may verify tokens with them.
+var errSecret = errors.New("FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the same, and after a change the old one too: new,old")
 
 // storedKey is a row of the signing keys.
 type storedKey struct {
 	KID        string
+	SignsFrom  time.Time
 	PrivateKey []byte
+}
+
+// stored reads the rows of all keys, the newest first.
+func (k *Keys) stored(ctx context.Context) ([]storedKey, error) {
+	rows, err := k.pool.Query(ctx, `select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
+	if err != nil {
+		return nil, databaseError(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[storedKey])
+	return list, databaseError(err)
 }
 
 func (k *Keys) encrypt(kid string, der []byte) []byte {
@@ -32,20 +44,16 @@ func (k *Keys) decrypt(stored storedKey) (der []byte, current bool, err error) {
 	}
 	der, current, ok := k.box.Decrypt(stored.PrivateKey[1:], []byte(stored.KID))
 	if !ok {
-		return nil, false, ErrSecret
+		return nil, false, errSecret
 	}
 	return der, current, nil
 }
 
 // encryptStored encrypts the keys that stand in the database unencrypted, or encrypted under an older value of the secret. Nodes may do so at once.
 func (k *Keys) encryptStored(ctx context.Context) error {
-	rows, err := k.pool.Query(ctx, `select kid, private_key from keep.signing_keys`)
+	list, err := k.stored(ctx)
 	if err != nil {
-		return databaseError(err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[storedKey])
-	if err != nil {
-		return databaseError(err)
+		return err
 	}
 	for _, stored := range list {
 		der, current, err := k.decrypt(stored)

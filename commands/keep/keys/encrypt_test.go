@@ -60,7 +60,7 @@ func TestANodeWithAnotherSecretDoesNotStart(t *testing.T) {
 	k := open(t, pool, c)
 	before, token := stored(t, pool), sign(t, k)
 	c.add(2 * signsFor) // a key is due, and one has expired
-	if _, err := tryOpen(t, pool, c, anotherSecret); !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), "FLAGLEDGER_SECRET") {
+	if _, err := tryOpen(t, pool, c, anotherSecret); !errors.Is(err, errSecret) || !strings.Contains(err.Error(), "FLAGLEDGER_SECRET") {
 		t.Errorf("it starts, or does not name the setting: %v", err)
 	}
 	same(t, "the keys", stored(t, pool), before)
@@ -80,7 +80,7 @@ func TestASecretIsReplacedByAnother(t *testing.T) {
 		t.Errorf("what the old secret has signed: %v", err)
 	}
 	accepts(t, first, sign(t, both))
-	if err := first.Rotate(t.Context()); !errors.Is(err, ErrSecret) {
+	if err := first.rotate(t.Context()); !errors.Is(err, errSecret) {
 		t.Errorf("a node with the old secret alone: %v", err)
 	}
 	accepts(t, first, token) // it goes on with the keys that it knows
@@ -89,7 +89,7 @@ func TestASecretIsReplacedByAnother(t *testing.T) {
 	accepts(t, after, token)
 	_, err := after.VerifyOwn(t.Context(), kind, ticket, &ownClaims{})
 	wantDetail(t, err, "the token is signed with an unknown key")
-	if _, err := tryOpen(t, pool, c, aSecret); !errors.Is(err, ErrSecret) {
+	if _, err := tryOpen(t, pool, c, aSecret); !errors.Is(err, errSecret) {
 		t.Errorf("the old secret still opens the keys: %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestAKeyIsNotTakenForAnother(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `update keep.signing_keys set kid = 'another'`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tryOpen(t, pool, c, aSecret); !errors.Is(err, ErrSecret) {
+	if _, err := tryOpen(t, pool, c, aSecret); !errors.Is(err, errSecret) {
 		t.Errorf("a key under another's id is read: %v", err)
 	}
 }

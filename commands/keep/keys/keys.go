@@ -1,5 +1,6 @@
-// Package keys signs and verifies the tokens of the service, with keys that all nodes share, encrypted, in the keepings. Each signs for a month; it is published
-// a day before, and kept until the tokens that it signed have long expired.
+// Package keys signs and verifies the tokens of the service. Its keys stand encrypted in the keepings, where all nodes share them.
+//
+// Each key signs for a month. It is published a day before, and kept until the tokens that it signed have long expired.
 package keys
 
 import (
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
 
@@ -31,12 +31,12 @@ type Keys struct {
 	pool *pgxpool.Pool
 	box  Box      // that private keys are encrypted with
 	own  []ownKey // the current one first
-	copy string   // the file of OpenWithCopy, else empty
 	load func(context.Context) (*set, error)
 	now  func() time.Time
 	log  *slog.Logger
 
-	storedEncrypted bool // this node has encrypted what stood in the database unencrypted; Rotate alone uses it
+	copyFile        string // of the public keys; empty for none
+	storedEncrypted bool   // this node has encrypted what stood in the database unencrypted; rotate alone uses it
 
 	held    atomic.Pointer[set]
 	loading singleflight.Group
@@ -55,13 +55,42 @@ type key struct {
 	id        string
 	signsFrom time.Time // until the next one does
 	public    *rsa.PublicKey
-	private   *rsa.PrivateKey // nil for a key from OpenWithCopy's file
+	private   *rsa.PrivateKey // nil for a key from the copy
 }
 
 // Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. The private keys stand in the database
-// encrypted under the secret; one that another secret has encrypted is ErrSecret.
-func Open(ctx context.Context, pool *pgxpool.Pool, secret Secret, now func() time.Time, log *slog.Logger) (*Keys, error) {
-	return OpenWithCopy(ctx, pool, secret, "", now, log)
+// encrypted under the secret; it is an error if another secret has encrypted one.
+//
+// copyFile, unless it is empty, holds a copy of the public keys, which only its owner may read. While the database cannot be reached, tokens are verified with
+// the copy, and Sign is Unavailable until Run has read the keys.
+func Open(ctx context.Context, pool *pgxpool.Pool, secret Secret, copyFile string, now func() time.Time, log *slog.Logger) (*Keys, error) {
+	k := &Keys{pool: pool, copyFile: copyFile, now: now, log: log}
+	k.load = k.fetch
+	var err error
+	if k.box, err = secret.Box("signing keys"); err != nil {
+		return nil, err
+	}
+	if k.own, err = secret.ownKeys(); err != nil {
+		return nil, err
+	}
+	err = k.rotate(ctx)
+	if err == nil {
+		return k, nil
+	}
+	if k.held.Load() != nil {
+		k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
+		return k, nil
+	}
+	if refusal, ok := errors.AsType[*commands.Error](err); copyFile == "" || !ok || refusal.Kind != commands.Unavailable {
+		return nil, err
+	}
+	copied, copyErr := readCopy(copyFile)
+	if copyErr != nil {
+		return nil, errors.Join(err, copyErr)
+	}
+	k.log.Warn("the signing keys cannot be read: tokens are verified with the copy of the public ones", "err", err)
+	k.held.Store(copied)
+	return k, nil
 }
 
 // JWKS are the public keys that tokens can be verified with (RFC 7517), the newest first, as this node last read them.
@@ -116,23 +145,14 @@ func (k *Keys) reload(ctx context.Context) error {
 
 // fetch reads all keys.
 func (k *Keys) fetch(ctx context.Context) (*set, error) {
-	rows, err := k.pool.Query(ctx, `select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
+	stored, err := k.stored(ctx)
 	if err != nil {
-		return nil, databaseError(err)
-	}
-	type row struct {
-		KID        string
-		SignsFrom  time.Time
-		PrivateKey []byte
-	}
-	stored, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
-	if err != nil {
-		return nil, databaseError(err)
+		return nil, err
 	}
 	s := &set{byID: map[string]*key{}}
 	for _, r := range stored {
 		next := &key{id: r.KID, signsFrom: r.SignsFrom}
-		der, _, err := k.decrypt(storedKey{r.KID, r.PrivateKey})
+		der, _, err := k.decrypt(r)
 		if err == nil {
 			next.private, err = parse(der)
 		}

@@ -63,7 +63,7 @@ func openWith(t testing.TB, pool *pgxpool.Pool, c *clock, secret string) *Keys {
 
 func tryOpen(t testing.TB, pool *pgxpool.Pool, c *clock, secret string) (*Keys, error) {
 	t.Helper()
-	return Open(t.Context(), pool, must(ParseSecret(secret))(t), c.now, slog.New(slog.DiscardHandler))
+	return Open(t.Context(), pool, must(ParseSecret(secret))(t), "", c.now, slog.New(slog.DiscardHandler))
 }
 
 // must is for calls that are to succeed.
@@ -276,7 +276,7 @@ func TestWhileTheDatabaseIsDown(t *testing.T) {
 	}
 	accepts(t, k, token)
 	c.add(signsFor)
-	wantKind(t, k.Rotate(t.Context()), commands.Unavailable)
+	wantKind(t, k.rotate(t.Context()), commands.Unavailable)
 	accepts(t, k, sign(t, k))
 
 	_, err := tryOpen(t, pool, c, aSecret)
@@ -338,7 +338,7 @@ func TestJWKSTellsPublicKeysAlone(t *testing.T) {
 	c := newClock()
 	k := open(t, pgtest.Pool(t), c)
 	c.add(signsFor)
-	if err := k.Rotate(t.Context()); err != nil {
+	if err := k.rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	jwks := k.JWKS()

@@ -40,7 +40,7 @@ func TestAnOwnTokenIsReadAfterItsKeyWasRotated(t *testing.T) {
 	text := signOwn(t, k, c.now().Add(time.Hour), ownClaims{"t"})
 	addKey(t, pool, c.now().Add(time.Minute))
 	c.add(30 * time.Minute)
-	if err := k.Rotate(t.Context()); err != nil {
+	if err := k.rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := k.VerifyOwn(t.Context(), kind, text, &ownClaims{}); err != nil {

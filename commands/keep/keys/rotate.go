@@ -22,14 +22,14 @@ const (
 	// publishedBefore is how long a key is published before it signs: long enough for every node, and for whoever keeps a copy of the JWKS.
 	publishedBefore = 24 * time.Hour
 	// keptFor is how long a key is kept after the next one began to sign.
-	keptFor = TTL + 24*time.Hour
+	keptFor = TokenTTL + 24*time.Hour
 )
 
 const notRotated = "the signing keys were not rotated; those that are known go on"
 
 // Run rotates the keys until ctx ends. While the database cannot be reached, the keys that are known go on signing.
 func (k *Keys) Run(ctx context.Context) {
-	for k.signer().private == nil && k.Rotate(ctx) != nil { // they are the copy's
+	for k.signer().private == nil && k.rotate(ctx) != nil { // they are the copy's
 		select {
 		case <-ctx.Done():
 			return
@@ -37,15 +37,15 @@ func (k *Keys) Run(ctx context.Context) {
 		}
 	}
 	commands.Every(ctx, rotateInterval, func() {
-		if err := k.Rotate(ctx); err != nil && ctx.Err() == nil {
+		if err := k.rotate(ctx); err != nil && ctx.Err() == nil {
 			k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
 		}
 	})
 }
 
-// Rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes that do it at once publish one key
+// rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes that do it at once publish one key
 // between them.
-func (k *Keys) Rotate(ctx context.Context) error {
+func (k *Keys) rotate(ctx context.Context) error {
 	if !k.storedEncrypted {
 		if err := k.encryptStored(ctx); err != nil {
 			return err

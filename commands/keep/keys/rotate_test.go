@@ -57,7 +57,7 @@ func TestKeysAreRotated(t *testing.T) {
 		c.add(steps[i%len(steps)])
 		for j, k := range nodes {
 			if i%(2*j+1) == 0 {
-				if err := k.Rotate(t.Context()); err != nil {
+				if err := k.rotate(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -67,7 +67,7 @@ func TestKeysAreRotated(t *testing.T) {
 				}
 			}
 			text := sign(t, k)
-			tokens = append(tokens, live{text, c.now().Add(TTL)})
+			tokens = append(tokens, live{text, c.now().Add(TokenTTL)})
 			id := signedBy(t, text)
 			if _, ok := firstSigned[id]; !ok {
 				firstSigned[id] = c.now()
@@ -103,7 +103,7 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	rotated := func(after time.Duration) []string {
 		t.Helper()
 		c.add(after)
-		if err := k.Rotate(t.Context()); err != nil {
+		if err := k.rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return published(k)
@@ -118,9 +118,9 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	same(t, "the last token of the first key", signedBy(t, last), first[0])
 	c.add(time.Second)
 	same(t, "the first token of the next key", signedBy(t, sign(t, k)), both[0])
-	c.add(TTL - 2*time.Second)
+	c.add(TokenTTL - 2*time.Second)
 	accepts(t, k, last)
-	same(t, "while the first may be needed", rotated(keptFor-TTL+time.Second), both)
+	same(t, "while the first may be needed", rotated(keptFor-TokenTTL+time.Second), both)
 	same(t, "when it has served", rotated(time.Second), both[:1])
 	wantDetail(t, verify(t.Context(), k, last), "the token is signed with an unknown key")
 }
@@ -149,7 +149,7 @@ func TestNodesThatPublishAtOncePublishOneKey(t *testing.T) {
 	var all sync.WaitGroup
 	for _, k := range nodes {
 		all.Go(func() {
-			if err := k.Rotate(t.Context()); err != nil {
+			if err := k.rotate(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -165,10 +165,10 @@ func TestTheLogTellsOfEachRotationAndOfNoKey(t *testing.T) {
 	var log bytes.Buffer
 	c := newClock()
 	pool := pgtest.Pool(t)
-	k := must(Open(t.Context(), pool, must(ParseSecret(aSecret))(t), c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
+	k := must(Open(t.Context(), pool, must(ParseSecret(aSecret))(t), "", c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
 	for range 4 {
 		c.add(signsFor)
-		if err := k.Rotate(t.Context()); err != nil {
+		if err := k.rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

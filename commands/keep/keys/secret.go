@@ -15,8 +15,8 @@ const (
 	keyBytes  = 32 // of a derived key
 )
 
-// Secret is what the service's own keys are derived from, with HKDF (RFC 5869) and a purpose each. The first value encrypts and signs; what an older value
-// has encrypted or signed is still read.
+// Secret is what the service's own keys are derived from: with HKDF (RFC 5869), one for each purpose. The first value encrypts and signs; the older ones only
+// decrypt and verify.
 type Secret struct{ values []string }
 
 // ParseSecret reads values with commas between, the newest first; each must have 32 characters or more. The error does not repeat them.
@@ -72,8 +72,8 @@ func (s Secret) Box(purpose string) (Box, error) {
 // Encrypt encrypts a text, each time differently. It can be decrypted only together with about, which is not encrypted.
 func (b Box) Encrypt(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) } //nolint:gosec // the cipher draws the nonce
 
-// Decrypt reads what Encrypt made. ok is false for what was encrypted with another secret or about something else, or was changed; current is true where the
-// newest value of the secret has encrypted it.
+// Decrypt reads what Encrypt made. ok is false for a text of another secret, of another about, or that was changed; current tells whether the newest value of
+// the secret has encrypted it.
 func (b Box) Decrypt(encrypted, about []byte) (text []byte, current, ok bool) {
 	for i, box := range b.ciphers {
 		if text, err := box.Open(nil, nil, encrypted, about); err == nil {

@@ -15,8 +15,8 @@ import (
 	"flagledger/commands"
 )
 
-// TTL is how long a token is good for.
-const TTL = time.Hour
+// TokenTTL is how long a token is good for.
+const TokenTTL = time.Hour
 
 const (
 	algorithm = jose.RS256
@@ -36,7 +36,7 @@ type Kind struct {
 // Sign makes a token that says of a subject the private claims (RFC 7519, 4.3), beside those that every token has. id may be empty.
 func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, expires time.Time, err error) {
 	now := k.now().UTC().Truncate(time.Second)
-	expires = now.Add(TTL)
+	expires = now.Add(TokenTTL)
 	by := k.signer()
 	if by.private == nil {
 		return "", expires, errVerifyOnly
