@@ -120,7 +120,7 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
-	w.writer.Guard = commands.SandboxGuard(ended{}, time.Now)
+	w.writer.Guard = commands.SandboxGuard(ended, time.Now)
 	_, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.UpdateTenant{TenantRef: tenant})
 	if commands.KindOf(err) != commands.Forbidden {
 		t.Fatalf("a change: %v", err)
@@ -140,9 +140,7 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 }
 
 // ended has every tenant end at once.
-type ended struct{}
-
-func (ended) SandboxEnd(string) time.Time { return time.Now().Add(-time.Hour) }
+func ended(string) time.Time { return time.Now().Add(-time.Hour) }
 
 // A customer that Stripe does not know is a conflict for a checkout, and makes room for another one once that is followed.
 func TestACustomerThatStripeDoesNotKnow(t *testing.T) {

@@ -136,14 +136,17 @@ func demoProjects(tenantID string) []string {
 	return ids
 }
 
+// DemoReset says what of the demo data is left alone.
+type DemoReset struct {
+	New   bool      // all that the sandbox has or has had: only what it never had is added
+	Asked time.Time // what was changed after this time, when the cleanup was asked for; zero if New is set
+}
+
 // ResetDemoPeople gives a sandbox its first environments and its demo people back.
 type ResetDemoPeople struct {
 	TenantRef
+	DemoReset
 	Environments []events.EnvironmentRef // for those that are missing; with new ids
-	// New adds what the sandbox has never had, and leaves alone what was changed since.
-	New bool
-	// Asked is when the cleanup was asked for: what was changed later stays.
-	Asked time.Time
 }
 
 func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
@@ -226,10 +229,9 @@ func (r TenantRef) admitSandbox(t Tenant) error {
 
 // ResetDemoProject makes a demo project what it was at first.
 type ResetDemoProject struct {
+	DemoReset
 	TenantID string
 	Name     string
-	New      bool      // it leaves alone one that was changed or deleted
-	Asked    time.Time // and else one that was later
 }
 
 func (c ResetDemoProject) stream() string {
@@ -256,12 +258,11 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 
 // ResetDemoFlag makes a demo flag what it was at first. One that has been changed is deleted and created again, with the same variations, rules and salts.
 type ResetDemoFlag struct {
+	DemoReset
 	TenantID     string
 	Key          string
 	ID           string                  // new
 	Environments []events.EnvironmentRef // of the tenant
-	New          bool                    // it leaves alone one that was changed or deleted
-	Asked        time.Time               // and else one that was later
 }
 
 func (c ResetDemoFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }

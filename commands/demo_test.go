@@ -15,7 +15,7 @@ import (
 var later = time.Now().AddDate(100, 0, 0)
 
 func resetDemo(key string, isNew bool) ResetDemoFlag {
-	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, New: isNew, Asked: later}
+	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, DemoReset: DemoReset{New: isNew, Asked: later}}
 }
 
 func TestDemoFlags(t *testing.T) {
@@ -109,7 +109,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	shop := demo().Projects[0]
 	id := demoID("t", "project", shop.Name)
 	created := events.ProjectCreated{ID: id, TenantID: "t", Name: shop.Name, Description: shop.Description, Color: shop.Color}
-	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name, Asked: later}, ResetDemoProject{TenantID: "t", Name: shop.Name, New: true}
+	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: later}}, ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{New: true}}
 	renamed := events.ProjectUpdated{Name: &events.Change[string]{From: shop.Name, To: "other"}}
 	when[Project](t, nil, add).then(created)
 	when[Project](t, []events.Fact{created}, reset).then()
@@ -123,7 +123,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan}, events.MemberAdded{UserID: "u", Role: events.AdminRole},
 		events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: development},
 	}
-	fill := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}}, New: true}
+	fill := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}}, DemoReset: DemoReset{New: true}}
 	clean := fill
 	clean.New, clean.Asked = false, later
 	var added []events.Fact
@@ -215,7 +215,7 @@ func TestACleanupHasAMoment(t *testing.T) {
 		if n := decided(CleanUpProject{ProjectRef{"t", p.ID}, asked}.decide(p)); (n > 0) != touched {
 			t.Errorf("a project of %v: %d facts", changed, n)
 		}
-		if n := decided(ResetDemoProject{TenantID: "t", Name: shop.Name, Asked: asked}.decide(p)); (n > 0) != touched {
+		if n := decided(ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: asked}}.decide(p)); (n > 0) != touched {
 			t.Errorf("a demo project of %v: %d facts", changed, n)
 		}
 		people := DemoPeople("t")
@@ -228,7 +228,7 @@ func TestACleanupHasAMoment(t *testing.T) {
 		) {
 			tenant.evolve(r)
 		}
-		clean := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: FirstEnvironments(), Asked: asked}
+		clean := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: FirstEnvironments(), DemoReset: DemoReset{Asked: asked}}
 		if n := decided(clean.decide(tenant)); n != map[bool]int{true: 4, false: 0}[touched] {
 			t.Errorf("environments and people of %v: %d facts", changed, n)
 		}

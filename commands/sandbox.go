@@ -28,11 +28,11 @@ type Sandboxes struct {
 		// RestartedSince reports whether that was done for a cleanup that was asked for at a time or later.
 		RestartedSince(ctx context.Context, tenantID string, asked time.Time) (bool, error)
 	}
-	// Jobs finish what this node does not.
+	// Jobs finish the cleanups that this node does not.
 	Jobs interface {
-		// Cleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted for it before; while a job cleans it up, it waits. drop
-		// takes it back. Where its error is Unavailable, the cleanup may have been noted.
-		Cleanup(ctx context.Context, by By, tenantID string, asked time.Time) (drop func(context.Context) error, err error)
+		// NoteCleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted before. It waits while a job cleans the sandbox up. drop
+		// takes the note back. After an error that is Unavailable the cleanup may have been noted.
+		NoteCleanup(ctx context.Context, by By, tenantID string, asked time.Time) (drop func(context.Context) error, err error)
 	}
 	People People
 	Active time.Duration // how long a new sandbox takes changes
@@ -52,8 +52,9 @@ func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup brings a sandbox back to its demo data, whatever was done before: other flags, projects and environments are deleted, while members, clients
-// and the end of the sandbox stay. What is made or changed from the call on stays as well, so that an attempt that comes late takes nothing from anybody.
+// Cleanup brings a sandbox back to its demo data: other flags, projects and environments are deleted. Members, clients and the end of the sandbox stay, and so
+// does what is made or changed from the call on.
+//
 // Its errors are *Error: Conflict for a tenant that is no sandbox or is paid for, and Unavailable where it is not complete and a job goes on with it.
 func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
@@ -63,7 +64,7 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	drop, err := s.Jobs.Cleanup(ctx, by, tenantID, asked)
+	drop, err := s.Jobs.NoteCleanup(ctx, by, tenantID, asked)
 	if err != nil {
 		return err
 	}
@@ -84,8 +85,8 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	return err
 }
 
-// FinishCleanup goes on with a Cleanup that somebody asked for at a time, unless it or a later one has been completed. The error is Forbidden where they
-// are no admin any more.
+// FinishCleanup goes on with the Cleanup that by asked for at a time, unless it or a later one has been completed. The error is Forbidden if by is no admin any
+// more.
 func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, asked time.Time) error {
 	if clean, err := s.Meter.RestartedSince(ctx, tenantID, asked); err != nil || clean {
 		return err
@@ -108,7 +109,7 @@ func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) (T
 	return Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}})
 }
 
-// reset is one attempt at a Cleanup. Projects stay that have flags which stay.
+// reset is one attempt at a Cleanup. A project stays if one of its flags does.
 func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked time.Time) error {
 	flags, err := s.Contents.FlagProjects(ctx, tenantID)
 	if err != nil {
@@ -164,13 +165,15 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	return s.Meter.Restart(ctx, tenantID, asked)
 }
 
-// addDemo makes the demo data what they were at first, but for what was changed after a time; where that is zero, it makes what has never been there. It
-// returns the ids of the projects that they are in. The names and addresses of demo people come first, so that none is without.
+// addDemo makes the demo data what they were at first, but for what was changed after asked. If asked is zero, it adds only what was never there. It returns the
+// ids of the projects that the data are in.
 func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked time.Time) (projects []string, err error) {
-	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), New: asked.IsZero(), Asked: asked}
+	reset := DemoReset{New: asked.IsZero(), Asked: asked}
+	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), DemoReset: reset}
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {
 		return nil, err
 	}
+	// Their names and addresses come first, so that no demo person is without.
 	if err := s.Directory.SaveDemoPeople(ctx, DemoPeople(tenantID)); err != nil {
 		return nil, err
 	}
@@ -179,7 +182,7 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked t
 		return nil, err
 	}
 	err = eachAtOnce(ctx, demo().Projects, func(p demoProject) error {
-		_, _, err := Do(ctx, s.Writer, by, ResetDemoProject{TenantID: tenantID, Name: p.Name, New: asked.IsZero(), Asked: asked})
+		_, _, err := Do(ctx, s.Writer, by, ResetDemoProject{TenantID: tenantID, Name: p.Name, DemoReset: reset})
 		return err
 	})
 	if err != nil {
@@ -188,9 +191,7 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked t
 	var mu sync.Mutex
 	projects = demoProjects(tenantID)
 	err = eachAtOnce(ctx, demo().Flags, func(d demoFlag) error {
-		f, _, err := Do(ctx, s.Writer, by, ResetDemoFlag{
-			TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, New: asked.IsZero(), Asked: asked,
-		})
+		f, _, err := Do(ctx, s.Writer, by, ResetDemoFlag{TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, DemoReset: reset})
 		mu.Lock()
 		defer mu.Unlock()
 		if f.Exists {

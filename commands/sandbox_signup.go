@@ -44,6 +44,7 @@ func CheckSandboxRequest(email, name string) error {
 	return wrong.err()
 }
 
+// requestedSandboxes is the namespace of the ids of sandboxes, which are made from the ids of requests: an attempt that is repeated makes the same one.
 var requestedSandboxes = uuid.MustParse("a3f6d4c9-3e0b-5c2d-9b7a-51e0c8f2d714")
 
 // Request is what a link was mailed for. The error is Invalid in the field token where the link is not good.

@@ -22,7 +22,7 @@ func (c contents) ProjectIDs(context.Context, string) ([]string, error)         
 // noted tells whether a cleanup is noted as a job.
 type noted bool
 
-func (n *noted) Cleanup(context.Context, commands.By, string, time.Time) (drop func(context.Context) error, err error) {
+func (n *noted) NoteCleanup(context.Context, commands.By, string, time.Time) (drop func(context.Context) error, err error) {
 	*n = true
 	return func(context.Context) error {
 		*n = false

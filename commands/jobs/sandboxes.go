@@ -59,12 +59,12 @@ type Sandboxes struct{ client *Client }
 // NewSandboxes returns the jobs of sandboxes as jobs of a client.
 func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
-// Cleanup implements the port of commands.Sandboxes.
-func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string, asked time.Time) (drop func(context.Context) error, err error) {
+// NoteCleanup implements the port of commands.Sandboxes.
+func (s *Sandboxes) NoteCleanup(ctx context.Context, by commands.By, tenantID string, asked time.Time) (drop func(context.Context) error, err error) {
 	job := sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID, Asked: asked}
 	var id int64
 	for {
-		if id, err = s.noteCleanup(ctx, job); err != nil && ctx.Err() == nil {
+		if id, err = s.insertCleanup(ctx, job); err != nil && ctx.Err() == nil {
 			return nil, cleanupError(err)
 		}
 		if err == nil && id > 0 {
@@ -79,16 +79,16 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by commands.By, tenantID string
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
-		// Another's may stand in its place.
+		// Another cleanup may have replaced the job.
 		_, err := s.client.pool.Exec(ctx, `delete from jobs.river_job where id = $1 and state <> 'running'`, id)
 		return cleanupError(err)
 	}, nil
 }
 
-// noteCleanup notes a cleanup in place of those that are not under way: it does what they would. It returns the job's id, or 0 while one is under way.
-func (s *Sandboxes) noteCleanup(ctx context.Context, job sandboxCleanup) (id int64, err error) {
+// insertCleanup inserts a cleanup in place of those that wait: it does what they would. It returns the job's id, or 0 while a cleanup is under way.
+func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id int64, err error) {
 	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
-		// One after the other, so that each has a job of its own.
+		// Calls for one sandbox wait for each other, so that each gets a job of its own.
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext($1), hashtext($2))`, job.Kind(), job.TenantID); err != nil {
 			return err
 		}

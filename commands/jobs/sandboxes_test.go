@@ -30,15 +30,15 @@ func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 		values ('sandbox.cleanup', '{"tenantId":"t","userId":"u","requestId":"r"}', 'sandboxes', 8, 'running', 1, now())`)
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := s.Cleanup(short, by, "t", time.Now()); commands.KindOf(err) != commands.Unavailable {
+	if _, err := s.NoteCleanup(short, by, "t", time.Now()); commands.KindOf(err) != commands.Unavailable {
 		t.Errorf("while a job is under way: %v", err)
 	}
-	if _, err := s.Cleanup(t.Context(), by, "another", time.Now()); err != nil {
+	if _, err := s.NoteCleanup(t.Context(), by, "another", time.Now()); err != nil {
 		t.Errorf("another sandbox: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Cleanup(t.Context(), by, "t", time.Now())
+		_, err := s.NoteCleanup(t.Context(), by, "t", time.Now())
 		ended <- err
 	}()
 	set(`update jobs.river_job set state = 'completed', finalized_at = now() where state = 'running'`)
@@ -69,7 +69,7 @@ func TestCleanupsAtOnce(t *testing.T) {
 	}
 	note := func(user string) (drop func(context.Context) error) {
 		t.Helper()
-		drop, err := s.Cleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}}, "t", time.Now())
+		drop, err := s.NoteCleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}}, "t", time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

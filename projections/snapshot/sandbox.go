@@ -11,8 +11,8 @@ func (s *Snapshot) SandboxEnd(tenantID string) time.Time {
 	return t.SandboxEnd()
 }
 
-// Sandboxes lists the sandboxes that end, with their ends.
-func (s *Snapshot) Sandboxes() map[string]time.Time {
+// SandboxEnds lists when each sandbox ends, by the tenant's id.
+func (s *Snapshot) SandboxEnds() map[string]time.Time {
 	ends := map[string]time.Time{}
 	s.tenants.Range(func(id string, t *Tenant) bool {
 		if state := t.state.Load(); state.exists && state.sandbox {

@@ -12,12 +12,12 @@ import (
 // SandboxKeptAfterEnd is how long a sandbox that has ended is kept before it is deleted.
 const SandboxKeptAfterEnd = 30 * 24 * time.Hour
 
-// SandboxDeletion deletes the sandboxes that ended long ago. Their admins are told before they end and before they are deleted.
-type SandboxDeletion struct {
+// SandboxEnding tells the admins of sandboxes before these end and before they are deleted, and deletes those that ended long ago.
+type SandboxEnding struct {
 	Writer *Writer
 	// Sandboxes lists the sandboxes that end, with their ends. It may miss one that was created just now.
 	Sandboxes interface {
-		Sandboxes() map[string]time.Time
+		SandboxEnds() map[string]time.Time
 	}
 	Notices       SandboxNotices
 	Notifications *Notifications
@@ -28,49 +28,49 @@ type SandboxDeletion struct {
 // maxSettled is how many notices one run settles. The next one goes on.
 const maxSettled = 500
 
-// Run does what is due, and may be repeated: where one sandbox fails, the others are done all the same. No sandbox is deleted unless its admins were told
-// three days before, however late that was.
-func (e *SandboxDeletion) Run(ctx context.Context) error {
-	given, err := e.Notices.Given(ctx)
+// Run does what is due, and may be repeated: if one sandbox fails, the others are done all the same. A sandbox is deleted only three days after its admins were
+// told, however late that was.
+func (s *SandboxEnding) Run(ctx context.Context) error {
+	notices, err := s.Notices.Given(ctx)
 	if err != nil {
 		return err
 	}
-	now := e.Now().UTC()
+	now := s.Now().UTC()
 	var failed []error
 	note := func(tenantID string, err error) {
 		if err != nil {
 			failed = append(failed, fmt.Errorf("sandbox %s: %w", tenantID, err))
 		}
 	}
-	ends := e.Sandboxes.Sandboxes()
-	told, settled := map[SandboxNoticeGiven]bool{}, 0
-	for _, n := range given {
-		told[SandboxNoticeGiven{TenantID: n.TenantID, Notice: n.Notice, EndsAt: n.EndsAt.UTC()}] = true
+	ends := s.Sandboxes.SandboxEnds()
+	given, settled := map[SandboxNoticeGiven]bool{}, 0
+	for _, n := range notices {
+		given[SandboxNoticeGiven{TenantID: n.TenantID, Notice: n.Notice, EndsAt: n.EndsAt.UTC()}] = true
 		// The tenants of all other notices need not be read.
 		if (n.deletionDue(now) || !ends[n.TenantID].Equal(n.EndsAt)) && settled < maxSettled {
 			settled++
-			note(n.TenantID, e.settle(ctx, n, now))
+			note(n.TenantID, s.settle(ctx, n, now))
 		}
 	}
 	for tenantID, end := range ends {
 		n := SandboxNoticeGiven{TenantID: tenantID, Notice: noticeDue(end, now), EndsAt: end.UTC()}
-		if n.Notice != "" && !told[n] {
+		if n.Notice != "" && !given[n] {
 			n.GivenAt = now
-			note(tenantID, e.tell(ctx, n))
+			note(tenantID, s.give(ctx, n))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// settle deletes a sandbox whose admins have been told so, and drops what is kept of one that is deleted. Of one that ends at another time now, or not
-// at all, it drops the notice.
-func (e *SandboxDeletion) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
+// settle deletes a sandbox whose admins were told so long enough ago, with what is kept of it. It drops the notice of a sandbox that no longer ends at that
+// time.
+func (s *SandboxEnding) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
 	var tenant Tenant
 	var err error
 	if n.deletionDue(now) {
-		tenant, _, err = Do(ctx, e.Writer, ByService(), DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now})
+		tenant, _, err = Do(ctx, s.Writer, ByService(), DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now})
 	} else {
-		tenant, err = ReadTenant(ctx, e.Writer, n.TenantID)
+		tenant, err = ReadTenant(ctx, s.Writer, n.TenantID)
 	}
 	if err != nil {
 		return err
@@ -79,24 +79,24 @@ func (e *SandboxDeletion) settle(ctx context.Context, n SandboxNoticeGiven, now 
 		if tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt).Equal(n.EndsAt) {
 			return nil
 		}
-		return e.Notices.Drop(ctx, n)
+		return s.Notices.Drop(ctx, n)
 	}
-	if err := e.Tenancies.Forget(ctx, n.TenantID); err != nil {
+	if err := s.Tenancies.Forget(ctx, n.TenantID); err != nil {
 		return err
 	}
-	return e.Notices.Forget(ctx, n.TenantID)
+	return s.Notices.Forget(ctx, n.TenantID)
 }
 
-// tell notifies the admins of a sandbox and has the notice mailed to them. The notifications come first: repeated, they change nothing.
-func (e *SandboxDeletion) tell(ctx context.Context, n SandboxNoticeGiven) error {
-	tenant, err := ReadTenant(ctx, e.Writer, n.TenantID)
+// give notifies the admins of a sandbox and has the notice mailed to them. The notifications come first: repeated, they change nothing.
+func (s *SandboxEnding) give(ctx context.Context, n SandboxNoticeGiven) error {
+	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
 	if err != nil || !tenant.Exists {
 		return err
 	}
-	if err := e.Notifications.TellSandboxNotice(ctx, tenant, n); err != nil {
+	if err := s.Notifications.GiveSandboxNotice(ctx, tenant, n); err != nil {
 		return err
 	}
-	return e.Notices.Give(ctx, n, tenant.Admins())
+	return s.Notices.Give(ctx, n, tenant.Admins())
 }
 
 // DeleteEndedSandbox deletes a sandbox that ended at a time SandboxKeptAfterEnd ago or earlier. Any other tenant stays as it is.
