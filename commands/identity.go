@@ -12,7 +12,7 @@ import (
 // token, TooMany where it has seen too many attempts, Unavailable when it cannot be reached or is not set up for what is asked.
 type Identity interface {
 	Passwords
-	// SignUp creates an account and signs it in. Where the provider does not take the address on trust, it mails a link that verifies it.
+	// SignUp creates an account and signs it in. Where the provider does not take addresses on trust, it mails a link that verifies this one.
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignUpVerified is SignUp for somebody who has shown that the address is theirs.
 	SignUpVerified(ctx context.Context, email, password, displayName string) (Session, error)
@@ -54,7 +54,8 @@ func (e *ReusedTokenError) Unwrap() error { return &Error{Kind: Unauthenticated,
 type Claims struct {
 	UserID        string
 	Email         string
-	EmailVerified bool
+	EmailVerified bool // the address is theirs, or is taken to be
+	EmailAssumed  bool // it counts as verified, and nobody has proved it: see local.Options
 	DisplayName   string
 	Provider      string // password, google.com, github.com, microsoft.com
 	SessionID     string
@@ -67,7 +68,7 @@ func (c Claims) Canonical() Claims {
 	if address, ok := ParseEmail(c.Email); ok {
 		c.Email = address
 	} else {
-		c.EmailVerified = false
+		c.EmailVerified, c.EmailAssumed = false, false
 	}
 	return c
 }

@@ -6,7 +6,7 @@ import "context"
 type Inviter struct {
 	Writer    *Writer
 	Directory interface {
-		// Person finds the person with a verified address, empty where there is none.
+		// Person finds the person with an address, verified or not; empty where there is none.
 		Person(ctx context.Context, email string) (userID string, err error)
 		// AddPending finds the tenant's pending member with an address, and notes the address for one with the id newID where there is none.
 		AddPending(ctx context.Context, tenantID, email, newID string) (id string, err error)

@@ -21,7 +21,7 @@ type InviteMember struct {
 	TenantRef
 	ID     string // of the pending member
 	Role   events.Role
-	Person string // the id of whoever has verified the address; empty where nobody has
+	Person string // the id of whoever has the address; empty where nobody has
 }
 
 func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {

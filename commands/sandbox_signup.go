@@ -96,13 +96,13 @@ func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, pas
 		return session, err
 	}
 	session, err = s.Identity.SignIn(ctx, request.Email, password)
-	if err != nil || session.EmailVerified {
+	if err != nil || session.EmailVerified && !session.EmailAssumed {
 		return session, err
 	}
 	if err := s.Identity.MarkVerified(ctx, session.UserID); err != nil {
 		return Session{}, err
 	}
-	session.EmailVerified = true // which the token, made before, does not say
+	session.EmailVerified, session.EmailAssumed = true, false // which the token, made before, does not say
 	return session, nil
 }
 

@@ -160,6 +160,10 @@ func (a *API) checkVerified(p *principal, need access) error {
 	if need.unverified || a.isVerified(p.credential) {
 		return nil
 	}
+	return unverifiedRefused()
+}
+
+func unverifiedRefused() *problem {
 	return newProblem(http.StatusForbidden, "the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or refresh counts; "+
 		"POST "+verificationRoute+" has another link mailed")
 }
@@ -242,6 +246,9 @@ func (a *API) authorizePerson(p *principal, need access, id string) error {
 	}
 	if callerRoles[p.role] < need.who {
 		return roleRefused(p.role)
+	}
+	if tenant.Creator() != p.claims.UserID && !a.isVerified(p.credential) { // joined in development, or before this was asked
+		return unverifiedRefused()
 	}
 	p.tenant = tenant
 	return nil

@@ -79,12 +79,12 @@ func (a *API) addPasswords() {
 	})
 
 	resend := operation("POST", verificationRoute, "resend-verification", "Authentication", "Have another link mailed that verifies the caller's e-mail address")
-	resend.Description = "In production an account whose address is not verified signs in, reads and evaluates; other changes are 403. A link is mailed once a minute and " +
+	resend.Description = "In production an account whose address is not verified signs in, and reads and evaluates in the tenants that it created; other calls are 403. A link is mailed once a minute and " +
 		"five times a day at most, that of the sign-up among them: beyond it is 429. An address that is verified is 409."
 	resend.Errors = []int{http.StatusConflict}
 	register(a, access{who: person, unverified: true}, resend, func(ctx context.Context, _ *struct{}) (*successOutput, error) {
 		claims := principalOf(ctx).claims
-		if claims.EmailVerified {
+		if claims.EmailVerified && !claims.EmailAssumed {
 			return nil, newProblem(http.StatusConflict, "the e-mail address is verified already")
 		}
 		return succeeded(commands.Done{}), a.Links.QueueFurtherVerification(ctx, claims.UserID, newID(ctx))

@@ -121,10 +121,10 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 	return a.writeUser(ctx, userID, change)
 }
 
-// platformRole is what a person may do on the platform. A super user is one as long as the address is on the list.
+// platformRole is what a person may do on the platform, with a verified address alone. A super user is one as long as the address is on the list.
 func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 	role := a.Live.PlatformRole(c.UserID)
-	if role == events.SuperUser && (!c.EmailVerified || !a.SuperUsers.Has(c.Email)) {
+	if !c.EmailVerified || role == events.SuperUser && !a.SuperUsers.Has(c.Email) {
 		return ""
 	}
 	return role

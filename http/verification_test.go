@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/mail/mailtest"
 	"flagledger/events"
 )
 
@@ -103,6 +105,66 @@ func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 	}
 	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": second, "password": nodetest.Password}).Want(200)
 	(&nodetest.Client{Service: s, Token: account{email: me.Email}.signIn(me).token}).Call("POST", "/api/v1/auth/resend-verification", nil).Refused(409)
+}
+
+// What development takes on trust counts for nothing in production, which serves the same data: nobody has proved the address.
+func TestDevelopmentProvesNoAddress(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	email := nodetest.Address()
+	server := mailtest.New(t, mailtest.Options{})
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		Environment: "development", SuperUsers: []string{email}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+	}, nodetest.Log(t))
+	other, planter := s.SignUp(nodetest.Address()), s.SignUp(email)
+	other.Call("POST", usersPath(other), map[string]string{"email": email, "role": "viewer"}).Want(201)
+	resetIn := func(s *nodetest.Service, password string, mails int) *nodetest.Client {
+		t.Helper()
+		sql(s, `delete from keep.reset_requests`)
+		sql(s, `delete from keep.mailed_tokens`)
+		s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
+		_, token := linkTo(t, server, email, mails)
+		s.Anonymous().Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": password}).Want(200)
+		again := withToken(s.Anonymous(), s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).Want(200).Object()["token"].(string))
+		again.Tenant = planter.Tenant
+		return again
+	}
+	mayRead := func(c *nodetest.Client, path string, status int) {
+		t.Helper()
+		if a := c.Call("GET", path, nil); a.Status != status {
+			t.Errorf("%s: %d, not %d: %s", path, a.Status, status, a.Body)
+		}
+	}
+	id, secret := planter.OAuthClient("planted", "flags:read")
+	server.Wait(t, email, 1) // the invitation
+
+	planter = resetIn(s, "a new one for development", 2) // loses nothing
+	inOther := *planter
+	inOther.Tenant = other.Tenant
+	mayRead(planter, "/api/v1/admin/tenants", 200)
+	mayRead(planter, "/api/v1/flags", 200)
+	mayRead(&inOther, "/api/v1/flags", 200)
+	planter.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(200)
+
+	c := s.Config
+	c.Environment = "production"
+	p := nodetest.Start(t, s.DatabaseURL, c, nodetest.Log(t))
+	signedIn := p.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "a new one for development"}).Want(200).Object()["token"].(string)
+	for _, token := range []string{planter.Token, signedIn} {
+		there := &nodetest.Client{Service: p, Token: token, Tenant: planter.Tenant}
+		mayRead(there, "/api/v1/flags", 200)
+		there.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Refused(403)
+		mayRead(there, "/api/v1/admin/tenants", 403)
+		there.Tenant = other.Tenant
+		mayRead(there, "/api/v1/flags", 403)
+	}
+
+	owner := resetIn(p, "the owner's own", 3)
+	mayRead(owner, "/api/v1/flags", 403)
+	owner.Tenant = other.Tenant
+	mayRead(owner, "/api/v1/flags", 403)
+	owner.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(401)
+	mayRead(owner, "/api/v1/admin/tenants", 200) // whoever has the address is on the list
 }
 
 // An account of an earlier release, or of another environment, may have made and joined things before its address was verified. Whoever reads the mails to the address gets

@@ -25,7 +25,7 @@ type Options struct {
 	Keys           *keys.Keys      // that its tokens are signed with
 	Issuer         string          // of its tokens: the service's public URL, which the links in mails begin with
 	Audience       string          // of its tokens
-	VerifiedEmails bool            // addresses count as verified without a proof; for development
+	VerifiedEmails bool            // addresses count as verified without a proof, which is not stored and stands in no token; for development
 	Links          *jobs.Links     // that are mailed
 	Mailer         commands.Mailer // of links
 	Now            func() time.Time
@@ -63,13 +63,13 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 // person is what the directory says of somebody who has a password here.
 type person struct {
 	userID, email, displayName string
-	verified                   bool
+	verified                   bool // the address, by a proof
 }
 
 // SignUp creates an account and signs it in. What is wrong with the fields is told at once, as Invalid under email, password and
 // displayName; an address that is taken, in whatever case, is Conflict.
 func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
-	return p.signUp(ctx, email, password, displayName, p.o.VerifiedEmails)
+	return p.signUp(ctx, email, password, displayName, false)
 }
 
 // SignUpVerified is SignUp for somebody who has shown that the address is theirs.
@@ -111,7 +111,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 		if _, err := tx.Exec(ctx, `insert into keep.passwords (user_id, hash) values ($1, $2)`, who.userID, kept); err != nil {
 			return err
 		}
-		if !who.verified {
+		if !who.verified && !p.o.VerifiedEmails {
 			if err := p.o.Links.QueueVerificationTx(ctx, tx, who.userID, who.userID); err != nil {
 				return err
 			}
@@ -156,7 +156,6 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	if !known || !right {
 		return commands.Session{}, wrong
 	}
-	who.verified = who.verified || p.o.VerifiedEmails
 	now := p.now()
 	s := newSession(who, now)
 	var refresh string
@@ -198,7 +197,6 @@ func (p *Provider) personOf(ctx context.Context, tx pgx.Tx, userID string) (pers
 	if errors.Is(err, pgx.ErrNoRows) {
 		return person{}, refuse("the account is gone")
 	}
-	who.verified = who.verified || p.o.VerifiedEmails
 	return who, err
 }
 
@@ -211,7 +209,7 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 	if err != nil {
 		return commands.Session{}, err
 	}
-	claims := claimsOf(who, s)
+	claims := p.claimsOf(who, s)
 	claims.ExpiresAt = expires
 	return commands.Session{
 		Claims: claims, IDToken: text, RefreshToken: refresh, ExpiresIn: keys.TokenTTL,
@@ -219,11 +217,19 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 }
 
 // claimsOf are the claims of the ID tokens of a session, without the expiry.
-func claimsOf(who person, s session) commands.Claims {
-	return commands.Claims{
+func (p *Provider) claimsOf(who person, s session) commands.Claims {
+	return p.trust(commands.Claims{
 		UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
 		Provider: provider, SessionID: s.id, AuthTime: s.authTime.UTC().Truncate(time.Second),
-	}.Canonical()
+	})
+}
+
+// trust has an address count as verified that nobody has proved, where the settings say so.
+func (p *Provider) trust(c commands.Claims) commands.Claims {
+	if !c.EmailVerified && p.o.VerifiedEmails {
+		c.EmailVerified, c.EmailAssumed = true, true
+	}
+	return c.Canonical()
 }
 
 func (p *Provider) now() time.Time { return p.o.Now().UTC() }

@@ -102,7 +102,7 @@ func TestSignUpThenSignIn(t *testing.T) {
 
 	up := must(p.SignUp(t.Context(), " Ada@Example.com\n", secret, "Ada <Lovelace>"))(t)
 	want := commands.Claims{
-		UserID: up.UserID, Email: "Ada@example.com", EmailVerified: true, DisplayName: "Ada <Lovelace>",
+		UserID: up.UserID, Email: "Ada@example.com", EmailVerified: true, EmailAssumed: true, DisplayName: "Ada <Lovelace>",
 		Provider: "password", SessionID: up.SessionID, AuthTime: c.now(), ExpiresAt: c.now().Add(time.Hour),
 	}
 	if diff := cmp.Diff(want, up.Claims); diff != "" {
@@ -147,8 +147,32 @@ func TestAddressesCountAsVerifiedInDevelopmentAlone(t *testing.T) {
 	if up.EmailVerified || must(production.Verify(t.Context(), up.IDToken))(t).EmailVerified {
 		t.Error("an address without a proof is verified in production")
 	}
-	if in := must(development.SignIn(t.Context(), "ada@example.com", secret))(t); !in.EmailVerified {
-		t.Error("an address is not verified in development")
+	if in := must(development.SignIn(t.Context(), "ada@example.com", secret))(t); !in.EmailVerified || !in.EmailAssumed {
+		t.Error("an address is not taken to be verified in development")
+	}
+
+	up = must(development.SignUp(t.Context(), "bob@example.com", secret, ""))(t)
+	for name, c := range map[string]commands.Claims{
+		"the sign-up": up.Claims, "the token": must(development.Verify(t.Context(), up.IDToken))(t),
+		"refreshing": must(development.Refresh(t.Context(), up.RefreshToken, func(commands.Claims) error { return nil }))(t).Claims,
+	} {
+		if !c.EmailVerified || !c.EmailAssumed {
+			t.Errorf("an address is not taken to be verified in development by %s", name)
+		}
+	}
+	for name, c := range map[string]commands.Claims{
+		"by a token from there": must(production.Verify(t.Context(), up.IDToken))(t),
+		"by a sign-up there":    must(production.SignIn(t.Context(), "bob@example.com", secret))(t).Claims,
+	} {
+		if c.EmailVerified || c.EmailAssumed {
+			t.Errorf("an address that development has taken on trust is verified in production %s", name)
+		}
+	}
+	if err := development.MarkVerified(t.Context(), up.UserID); err != nil {
+		t.Fatal(err)
+	}
+	if in := must(development.SignIn(t.Context(), "bob@example.com", secret))(t); !in.EmailVerified || in.EmailAssumed {
+		t.Error("an address that was proved is only taken to be verified")
 	}
 }
 

@@ -47,7 +47,7 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue
 	}
 	err := pgx.BeginFunc(ctx, p.pool, find)
 	if err == nil {
-		if err := mayContinue(claimsOf(who, s)); err != nil {
+		if err := mayContinue(p.claimsOf(who, s)); err != nil {
 			return commands.Session{}, err
 		}
 		err = pgx.BeginFunc(ctx, p.pool, rotate)

@@ -51,10 +51,10 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	if private.SessionID == "" {
 		return commands.Claims{}, refuse("the token does not tell whose it is")
 	}
-	return commands.Claims{
+	return p.trust(commands.Claims{
 		UserID: claims.Subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
 		Provider: private.Firebase.SignInProvider, SessionID: private.SessionID, AuthTime: private.AuthTime.Time().UTC(), ExpiresAt: claims.Expiry.Time().UTC(),
-	}.Canonical(), nil
+	}), nil
 }
 
 // Admit is Verify: the service knows which sessions have ended here.

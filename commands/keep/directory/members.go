@@ -9,9 +9,9 @@ import (
 	"flagledger/commands"
 )
 
-// Person finds the person with a verified address, empty where there is none.
+// Person finds the person with an address, verified or not; empty where there is none.
 func (d *Directory) Person(ctx context.Context, email string) (userID string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C") and email_verified), '')`, email).Scan(&userID)
+	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C")), '')`, email).Scan(&userID)
 	return userID, databaseError(err)
 }
 

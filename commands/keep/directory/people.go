@@ -41,8 +41,9 @@ func (d *Directory) Email(ctx context.Context, userID string) (email string, err
 }
 
 // SaveProfile notes a person's name and address as the identity provider tells them, and reports whether the person was not known before. A verified
-// address stays verified, whatever an older token says, and is taken from anybody else who has it.
+// address stays verified, whatever an older token says, and is taken from anybody else who has it. One that is taken on trust is not noted as verified.
 func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
+	proved := c.EmailVerified && !c.EmailAssumed
 	note := func(email string) error {
 		err := d.db.QueryRow(ctx, `
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
@@ -51,7 +52,7 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email collate "C") = lower(excluded.email collate "C"), false)
 			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified
 			returning xmax = 0`, // of a row that is new
-			c.UserID, email, c.EmailVerified && email != "", c.DisplayName, d.now()).Scan(&isNew)
+			c.UserID, email, proved && email != "", c.DisplayName, d.now()).Scan(&isNew)
 		if errors.Is(err, pgx.ErrNoRows) { // nothing has changed
 			return nil
 		}
@@ -59,7 +60,7 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 	}
 	err = note(c.Email)
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
-		if !c.EmailVerified {
+		if !proved {
 			err = note("")
 		} else if _, err = d.db.Exec(ctx, `
 			update keep.people set email = null, email_verified = false where lower(email collate "C") = lower($1 collate "C") and user_id <> $2`, c.Email, c.UserID); err == nil {
