@@ -16,19 +16,27 @@ func (c *Client) Add(ctx context.Context, tx pgx.Tx, list ...Job) error {
 	if err != nil {
 		return err
 	}
-	params := make([]river.InsertManyParams, len(list))
-	for i, job := range list {
-		params[i] = river.InsertManyParams{Args: job, InsertOpts: &river.InsertOpts{Priority: priority(waiting[job.tenant()])}}
+	return c.insert(ctx, tx, list, func(job Job) int {
+		n := waiting[job.tenant()]
 		if job.tenant() != "" {
 			waiting[job.tenant()]++
 		}
+		return priority(n)
+	})
+}
+
+// insert inserts jobs with a priority each.
+func (c *Client) insert(ctx context.Context, tx pgx.Tx, list []Job, priority func(Job) int) error {
+	params := make([]river.InsertManyParams, len(list))
+	for i, job := range list {
+		params[i] = river.InsertManyParams{Args: job, InsertOpts: &river.InsertOpts{Priority: priority(job)}}
 	}
-	_, err = c.river.InsertManyTx(ctx, tx, params)
+	_, err := c.river.InsertManyTx(ctx, tx, params)
 	return err
 }
 
-// priority is River's priority of a job, from 1, the first, to 4, by how many jobs of its tenant wait already. So of a tenant that causes a thousand mails
-// at most five go before the first of another's.
+// priority is River's priority of a job, from 1 (the first) to 4, by how many jobs of its tenant wait already. So at most five mails of a tenant go before another
+// tenant's first.
 func priority(waiting int) int {
 	switch {
 	case waiting < 5:
@@ -58,7 +66,7 @@ func countWaiting(ctx context.Context, tx pgx.Tx, list []Job) (map[string]int, e
 		ids = append(ids, id)
 	}
 	rows, err := tx.Query(ctx, `select args ->> 'tenantId', count(*) from jobs.river_job
-		where state in ('available', 'retryable', 'running', 'scheduled') and queue = $1 and args ->> 'tenantId' = any($2) group by 1`, mailQueue, ids)
+		where state = any($3::text[]::jobs.river_job_state[]) and queue = $1 and args ->> 'tenantId' = any($2) group by 1`, mailQueue, ids, unfinished)
 	if err != nil {
 		return nil, err
 	}

@@ -50,10 +50,9 @@ const (
 	keptFailed   = 7 * 24 * time.Hour
 )
 
-// Work is what a node does as jobs.
+// Work is what a node does as jobs. Tests leave out the parts whose jobs they do not add.
 type Work struct {
-	Mails *Mails
-	// Sandboxes, Tenancies, Projects, Pushes, Notifications and Payments may be nil: then those jobs wait.
+	Mails         *Mails
 	Sandboxes     *commands.Sandboxes
 	Tenancies     *commands.Tenancies
 	Projects      *commands.DeletedProjects
@@ -61,9 +60,8 @@ type Work struct {
 	Notifications *commands.Notifications
 	Payments      Follower
 	Upkeep        []Task
-	// Attempted, if set, is told how each attempt at a job went.
-	Attempted func(kind string, outcome Outcome)
-	Log       *slog.Logger
+	Attempted     func(kind string, outcome Outcome) // is told how each attempt at a job went
+	Log           *slog.Logger
 }
 
 // Outcome is how an attempt at a job went.
@@ -81,36 +79,26 @@ const (
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w.upkeepWorker())
-	w.Mails.addWorkers(workers, c.pool)
-	queues := map[string]river.QueueConfig{mailQueue: {MaxWorkers: mailWorkers}, upkeepQueue: {MaxWorkers: upkeepWorkers}}
-	if w.Notifications != nil {
-		river.AddWorker(workers, noticeWorker(w.Notifications))
-		queues[noticeQueue] = river.QueueConfig{MaxWorkers: noticeWorkers}
-	}
-	if w.Pushes != nil {
-		river.AddWorker(workers, pushWorker{Pushes: w.Pushes, client: c, log: w.Log})
-		queues[pushQueue] = river.QueueConfig{MaxWorkers: pushWorkers}
-	}
-	if w.Payments != nil {
-		river.AddWorker(workers, paymentWorker(w.Payments))
-		queues[paymentQueue] = river.QueueConfig{MaxWorkers: paymentWorkers}
-	}
-	if w.Tenancies != nil {
-		river.AddWorker(workers, forgettingWorker(w.Tenancies))
-		queues[tenantQueue] = river.QueueConfig{MaxWorkers: tenantWorkers}
-	}
-	if w.Projects != nil {
-		river.AddWorker(workers, releaseWorker(w.Projects))
-		queues[projectQueue] = river.QueueConfig{MaxWorkers: projectWorkers}
-	}
-	if w.Sandboxes != nil {
-		addSandboxWorkers(workers, w.Sandboxes)
-		queues[sandboxQueue] = river.QueueConfig{MaxWorkers: sandboxWorkers}
-	}
+	mailJobs{w.Mails, c.pool, NewMailLimit(c.pool)}.addWorkers(workers)
+	river.AddWorker(workers, noticeWorker(w.Notifications))
+	river.AddWorker(workers, pushWorker{Pushes: w.Pushes, client: c, log: w.Log})
+	river.AddWorker(workers, paymentWorker(w.Payments))
+	river.AddWorker(workers, forgettingWorker(w.Tenancies))
+	river.AddWorker(workers, releaseWorker(w.Projects))
+	addSandboxWorkers(workers, w.Sandboxes)
 	node, err := river.NewClient(riverpgxv5.New(c.pool), &river.Config{
-		Schema:                      migrations.JobsSchema,
-		Workers:                     workers,
-		Queues:                      queues,
+		Schema:  migrations.JobsSchema,
+		Workers: workers,
+		Queues: map[string]river.QueueConfig{
+			mailQueue:    {MaxWorkers: mailWorkers},
+			upkeepQueue:  {MaxWorkers: upkeepWorkers},
+			noticeQueue:  {MaxWorkers: noticeWorkers},
+			pushQueue:    {MaxWorkers: pushWorkers},
+			paymentQueue: {MaxWorkers: paymentWorkers},
+			tenantQueue:  {MaxWorkers: tenantWorkers},
+			projectQueue: {MaxWorkers: projectWorkers},
+			sandboxQueue: {MaxWorkers: sandboxWorkers},
+		},
 		PeriodicJobs:                w.periodic(),
 		Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(w.observe)},
 		JobTimeout:                  jobTimeout,
@@ -143,11 +131,7 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 // observe logs what fails, and tells how each attempt went.
 func (w Work) observe(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) (err error) {
 	outcome := Failed
-	defer func() {
-		if w.Attempted != nil {
-			w.Attempted(job.Kind, outcome)
-		}
-	}()
+	defer func() { w.Attempted(job.Kind, outcome) }()
 	err = work(ctx)
 	switch {
 	case err == nil:

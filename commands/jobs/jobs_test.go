@@ -28,8 +28,8 @@ func open(t testing.TB, pool *pgxpool.Pool) *Client {
 // run has a node work jobs until the test ends, or stop is called.
 func run(t testing.TB, c *Client, w Work) (stop func()) {
 	t.Helper()
-	if w.Mails == nil {
-		w.Mails = &Mails{}
+	if w.Attempted == nil {
+		w.Attempted = func(string, Outcome) {}
 	}
 	w.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
@@ -28,7 +29,33 @@ type LinkMailer interface {
 	MailResetLink(ctx context.Context, email string, jobID int64) error
 }
 
-// QueueVerificationTx has a person mailed a link that verifies their address, once tx is committed, and once for each cause: the id of the account for its
+// verificationLink mails a link that verifies a person's address.
+type verificationLink struct {
+	UserID string `json:"userId" river:"unique"`
+	Cause  string `json:"cause" river:"unique"` // an id, as of the request for it
+}
+
+// resetLink mails a link that sets a new password.
+type resetLink struct {
+	RequestID string `json:"requestId" river:"unique"`
+}
+
+// Kind implements river.JobArgs.
+func (verificationLink) Kind() string { return "mail.verification_link" }
+
+// Kind implements river.JobArgs.
+func (resetLink) Kind() string { return "mail.reset_link" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (verificationLink) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (resetLink) InsertOpts() river.InsertOpts { return byCause(resetAttempts) }
+
+func (verificationLink) tenant() string { return "" }
+func (resetLink) tenant() string        { return "" }
+
+// QueueVerificationTx has a person mailed a link that verifies their address, once tx is committed. It does so once for each cause: the id of the account for its
 // sign-up, that of the request for a further link.
 func (l *Links) QueueVerificationTx(ctx context.Context, tx pgx.Tx, userID, cause string) error {
 	return l.client.Add(ctx, tx, verificationLink{UserID: userID, Cause: cause})
@@ -45,8 +72,8 @@ const (
 	verificationWindow   = keptComplete // as long as completed jobs are kept: those are counted
 )
 
-// QueueFurtherVerification is QueueVerification for somebody who asks for a further link. The error is TooMany where they asked within the last minute, or five links were
-// asked for within a day.
+// QueueFurtherVerification is QueueVerification for somebody who asks for a further link. The error is TooMany if they asked within the last minute, or five
+// times within a day.
 func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause string) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`, userID); err != nil {
@@ -70,14 +97,16 @@ func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause stri
 }
 
 const (
-	// requestsKept is how long an address is kept that a link to a new password was asked for, and counted: longer than all attempts to mail it take.
+	// requestsKept is how long a request for a link to a new password is kept and counted: longer than all attempts to mail it take.
 	requestsKept  = 24 * time.Hour
 	maxResets     = 5         // links to an address within requestsKept, before resetInterval holds
-	resetInterval = time.Hour // at least, between further links: as long as one is good, so that nobody who asks for many keeps the address without a good one
+	resetInterval = time.Hour // at least, between further links: as long as one is good, so that the address always gets a good one
 )
 
-// QueueReset has a link mailed that sets a new password, once for each address and minute. After five within a day it does so once an hour, and nothing else. It does the
-// same for every address: the job looks up whether one has an account. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// QueueReset has a link mailed that sets a new password, once for each address and minute, and once an hour after five within a day.
+//
+// It does the same for every address: the job looks up whether one has an account. Its errors are *commands.Error, Unavailable while the database cannot be
+// reached.
 func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
@@ -114,7 +143,7 @@ func (l *Links) Erase(ctx context.Context, userID string) error {
 	return mailError(err)
 }
 
-func (m *Mails) mailResetLink(ctx context.Context, requestID string, jobID int64) error {
+func (m mailJobs) mailResetLink(ctx context.Context, requestID string, jobID int64) error {
 	var email string
 	err := m.pool.QueryRow(ctx, `select email from keep.reset_requests where id = $1`, requestID).Scan(&email)
 	if errors.Is(err, pgx.ErrNoRows) { // erased

@@ -14,7 +14,7 @@ import (
 	"flagledger/commands/mail"
 )
 
-// Mails are the jobs that send mails, and what they need.
+// Mails is what the jobs that send mails need.
 type Mails struct {
 	Mailer    commands.Mailer
 	Links     LinkMailer
@@ -22,13 +22,16 @@ type Mails struct {
 	Directory *directory.Directory
 	PublicURL string
 	Now       func() time.Time
+}
 
+// mailJobs works the jobs that send mails.
+type mailJobs struct {
+	*Mails
 	pool  *pgxpool.Pool
 	limit *MailLimit
 }
 
-func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool) {
-	m.pool, m.limit = pool, NewMailLimit(pool)
+func (m mailJobs) addWorkers(workers *river.Workers) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[MemberInvitation]) error {
 		return m.inviteMember(ctx, job.JobRow, job.Args)
 	}))
@@ -49,8 +52,36 @@ func (m *Mails) addWorkers(workers *river.Workers, pool *pgxpool.Pool) {
 	}))
 }
 
+// MemberInvitation mails somebody that a tenant waits for them.
+type MemberInvitation struct {
+	EventID  string `json:"eventId" river:"unique"`
+	TenantID string `json:"tenantId"`
+	MemberID string `json:"memberId"`
+}
+
+// PlatformInvitation mails somebody that they were invited to a role on the platform.
+type PlatformInvitation struct {
+	EventID      string `json:"eventId" river:"unique"`
+	InvitationID string `json:"invitationId"`
+}
+
+// Kind implements river.JobArgs. Kinds are stored, and stay as they are.
+func (MemberInvitation) Kind() string { return "mail.member_invitation" }
+
+// Kind implements river.JobArgs.
+func (PlatformInvitation) Kind() string { return "mail.platform_invitation" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (MemberInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (PlatformInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+
+func (j MemberInvitation) tenant() string { return j.TenantID }
+func (PlatformInvitation) tenant() string { return "" }
+
 // inviteMember does nothing for somebody who has joined, was removed or has been erased meanwhile.
-func (m *Mails) inviteMember(ctx context.Context, job *rivertype.JobRow, args MemberInvitation) error {
+func (m mailJobs) inviteMember(ctx context.Context, job *rivertype.JobRow, args MemberInvitation) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, args.TenantID)
 	if err != nil {
 		return err
@@ -67,7 +98,7 @@ func (m *Mails) inviteMember(ctx context.Context, job *rivertype.JobRow, args Me
 }
 
 // inviteToPlatform does nothing for an invitation that was accepted or revoked, has expired or has been erased meanwhile.
-func (m *Mails) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, args PlatformInvitation) error {
+func (m mailJobs) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, args PlatformInvitation) error {
 	invitation, err := commands.ReadInvitation(ctx, m.Writer, args.InvitationID)
 	if err != nil {
 		return err
@@ -84,8 +115,8 @@ func (m *Mails) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, arg
 
 var errNoPlaceInTime = errors.New("the address has got as many mails of the kind as it may in each hour of a day")
 
-// sendLimited sends an invitation or a link to a sandbox. Where its address has got too many of late, it waits for a place, for a day at most.
-func (m *Mails) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
+// sendLimited sends an invitation or a link to a sandbox. If its address has got too many of late, the job waits for a place, for a day at most.
+func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
 	taken, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
 	switch {
 	case err != nil:

@@ -93,23 +93,24 @@ type Count struct {
 	Failing int
 }
 
-// deferredMails is from how many failing mails on, whose recipients seem to be the reason, all mails may be concerned.
+// deferredMails is from how many deferred mails on these count as failing: then the mail server may be the reason, not the recipients.
 const deferredMails = 3
 
-// Counts counts all jobs but those that are completed, by kind and state. Two kinds of failures are not counted as failing:
-//   - a run of a task after which another has succeeded;
-//   - mails whose recipients were the reason, as the text of commands.ErrRecipientDeferred tells, unless three failed within the last day and after the last
-//     mail that was completed, where links to new passwords do not count: their jobs complete for addresses without an account too.
+// Counts counts all jobs but those that are completed, by kind and state. A run of a task does not count as failing once a later one has succeeded, nor do a few
+// mails that the server has deferred for their recipients.
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 	rows, err := c.pool.Query(ctx, `with job as (
 			select kind, state::text as state,
+				-- of a task that was given up no later run has succeeded
 				case state
 					when 'cancelled' then false
 					when 'discarded' then kind <> $1 or not exists (select from jobs.river_job later
 						where later.kind = $1 and later.args = job.args and later.id > job.id and later.state = 'completed')
 					else attempt >= 5
 				end as failing,
+				-- the mail server has put the mail off because of its recipient
 				coalesce(errors[cardinality(errors)] ->> 'error' like '%' || $2 || '%', false) as deferred,
+				-- tried within a day, and since the last mail that was sent; a link to a new password counts for none, since its job completes without an account too
 				attempted_at > greatest(now() - $3::interval,
 					(select max(finalized_at) from jobs.river_job where state = 'completed' and queue = $4 and kind <> $5)) as fresh
 			from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled')

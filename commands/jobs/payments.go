@@ -32,9 +32,8 @@ const (
 	// paymentAttempts take some eleven hours. What they have not done is done by the next comparison.
 	paymentAttempts = 12
 	// eventsKept is longer than the provider goes on sending an event.
-	eventsKept = 7 * 24 * time.Hour
-	// events go before the comparison of all subscriptions.
-	eventPriority, comparisonPriority = 1, 4
+	eventsKept         = 7 * 24 * time.Hour
+	comparisonPriority = 4 // after the events
 )
 
 // FollowPayments calls Follow.
@@ -61,29 +60,22 @@ func (p *Payments) Enqueue(ctx context.Context, e commands.PaymentEvent) error {
 		if err != nil || added.RowsAffected() == 0 {
 			return err
 		}
-		return p.insert(ctx, tx, eventPriority, FollowPayments{Cause: e.ID, TenantID: e.TenantID, CustomerID: e.CustomerID})
+		return p.client.Add(ctx, tx, FollowPayments{Cause: e.ID, TenantID: e.TenantID, CustomerID: e.CustomerID})
 	}))
 }
 
 // Compare has the subscriptions of tenants compared with what the payment provider has, each once for a cause.
 func (p *Payments) Compare(ctx context.Context, cause string, tenants []string) error {
-	list := make([]FollowPayments, len(tenants))
+	if len(tenants) == 0 {
+		return nil
+	}
+	list := make([]Job, len(tenants))
 	for i, id := range tenants {
 		list[i] = FollowPayments{Cause: cause, TenantID: id}
 	}
-	return paymentError(pgx.BeginFunc(ctx, p.client.pool, func(tx pgx.Tx) error { return p.insert(ctx, tx, comparisonPriority, list...) }))
-}
-
-func (p *Payments) insert(ctx context.Context, tx pgx.Tx, priority int, list ...FollowPayments) error {
-	params := make([]river.InsertManyParams, len(list))
-	for i, job := range list {
-		params[i] = river.InsertManyParams{Args: job, InsertOpts: &river.InsertOpts{Priority: priority}}
-	}
-	if len(params) == 0 {
-		return nil
-	}
-	_, err := p.client.river.InsertManyTx(ctx, tx, params)
-	return err
+	return paymentError(pgx.BeginFunc(ctx, p.client.pool, func(tx pgx.Tx) error {
+		return p.client.insert(ctx, tx, list, func(Job) int { return comparisonPriority })
+	}))
 }
 
 // RemoveOld forgets the events that were taken in a week ago or earlier.

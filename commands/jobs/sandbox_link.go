@@ -38,7 +38,9 @@ const (
 )
 
 // QueueSandboxLink has a link to a sandbox mailed, once for each address and minute and ten times within a day. Further requests do nothing: a link that was mailed
-// before is good for longer. It does the same for every address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// before is good for longer.
+//
+// It does the same for every address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now time.Time) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
@@ -74,7 +76,7 @@ func (l *Links) RemoveSandboxRequest(ctx context.Context, requestID string) erro
 }
 
 // mailSandboxLink mails a link. Those of earlier attempts, which may have arrived, stay good. It does nothing for a request that was erased or has expired.
-func (m *Mails) mailSandboxLink(ctx context.Context, request string, job *rivertype.JobRow) error {
+func (m mailJobs) mailSandboxLink(ctx context.Context, request string, job *rivertype.JobRow) error {
 	token := rand.Text() + rand.Text()
 	hash := sha256.Sum256([]byte(token))
 	var email string

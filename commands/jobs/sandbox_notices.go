@@ -74,7 +74,7 @@ func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
 }
 
 // mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for somebody who is no admin any more or has been erased.
-func (m *Mails) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
+func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
 	if err != nil {
 		return err

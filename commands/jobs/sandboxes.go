@@ -92,8 +92,8 @@ func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id i
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext($1), hashtext($2))`, job.Kind(), job.TenantID); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state in ('available', 'pending', 'retryable', 'scheduled')`,
-			job.Kind(), job.TenantID)
+		_, err := tx.Exec(ctx, `delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = any($3::text[]::jobs.river_job_state[]) and state <> 'running'`,
+			job.Kind(), job.TenantID, unfinished)
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func withMail(t *testing.T, verified bool) mailing {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := client.Run(ctx, jobs.Work{Mails: &jobs.Mails{Links: m.Provider}, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		if err := client.Run(ctx, jobs.Work{Mails: &jobs.Mails{Links: m.Provider}, Attempted: func(string, jobs.Outcome) {}, Log: slog.New(slog.DiscardHandler)}); err != nil {
 			t.Error(err)
 		}
 	}()

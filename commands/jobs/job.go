@@ -1,0 +1,31 @@
+package jobs
+
+import (
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// Job is what is to be done. Its fields are stored and shown to operators, so they hold ids alone. Addresses are looked up when the job is done: they may have
+// been changed or erased since.
+type Job interface {
+	river.JobArgs
+	// tenant is the id of the tenant that caused the job, empty where none did: jobs are shared out fairly between tenants.
+	tenant() string
+}
+
+const (
+	mailQueue = "mails"
+	// mailAttempts take some eleven hours, resetAttempts an hour and a quarter: River waits for attempt^4 seconds after each.
+	mailAttempts  = 12
+	resetAttempts = 8
+)
+
+// byCause makes jobs for one cause one job. Fields that are marked as unique tell the cause.
+func byCause(attempts int) river.InsertOpts {
+	return river.InsertOpts{Queue: mailQueue, MaxAttempts: attempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+}
+
+// unfinished are the states of a job that has not ended.
+var unfinished = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
+}
