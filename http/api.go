@@ -198,13 +198,15 @@ var setUpHuma = sync.OnceFunc(func() {
 // Server returns a server of the interface with its limits, which its caller starts and stops. When it is shut down, all streams end.
 func (a *API) Server() *http.Server {
 	server := &http.Server{
-		Handler:           a,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      answerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
+		Handler: a,
+
+		DisableGeneralOptionsHandler: true, // its answer would lack headers
+		ReadHeaderTimeout:            readHeaderTimeout,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 answerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeader,
+		ErrorLog:                     slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}
 	server.RegisterOnShutdown(a.end)
 	return server

@@ -17,12 +17,13 @@ var nosniff = []string{"nosniff"}
 func (a *API) MetricsServer() *http.Server {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+metricsRoute, func(w http.ResponseWriter, r *http.Request) {
-		w.Header()[nosniffHeader] = nosniff
-		metrics.ServeHTTP(w, r)
-	})
+	mux.Handle("GET "+metricsRoute, metrics)
 	mux.Handle("GET /health", a)
-	return &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()[nosniffHeader] = nosniff
+		mux.ServeHTTP(w, r)
+	})
+	return &http.Server{Handler: handler, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
 }
 
 // addMetrics serves the metrics beside the interface to clients on the same machine. Those that come through a proxy are not.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -270,8 +271,14 @@ func TestASignalEndsAStart(t *testing.T) {
 func TestADatabaseOfTheOperatorsOwn(t *testing.T) {
 	t.Parallel()
 	i := nodetest.Build(t)
-	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_LOG=json"}
+	metrics := nodetest.FreeAddress(t)
+	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_LOG=json", "FLAGLEDGER_METRICS_ADDR=" + metrics}
 	running := i.Serve(settings...)
+	for _, address := range []string{i.Addr, metrics} {
+		if answer := unread(t, address); !strings.HasPrefix(answer, "HTTP/1.1 400 ") || !strings.Contains(answer, "\r\nX-Content-Type-Options: nosniff\r\n") {
+			t.Errorf("%s answers %q to what is no request", address, answer)
+		}
+	}
 	c := i.Service().SignUp("me@example.com")
 	c.CreateFlag("seen", nil)
 	tools(i, c.Tenant, settings...)
@@ -287,6 +294,24 @@ func TestADatabaseOfTheOperatorsOwn(t *testing.T) {
 	if !slices.EqualFunc(files, []string{"public-keys", "snapshot"}, func(f os.DirEntry, name string) bool { return f.Name() == name }) {
 		t.Errorf("it left %v in the data folder", files)
 	}
+}
+
+// unread is what a server answers to something that it cannot read as a request.
+func unread(t *testing.T, address string) string {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "nonsense\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
 }
 
 // tools runs the commands that look after a database in which the tenant has a flag named seen.

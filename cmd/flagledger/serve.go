@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/http"
 )
 
 const shutdownTimeout = 10 * time.Second
@@ -51,11 +52,11 @@ func (serveCommand) Run(ctx context.Context) error {
 	defer n.Stop()
 	server := n.API.Server()
 	served := make(chan error, 2)
-	go func() { served <- server.Serve(boundConnections(listener, c, n.API.Metrics)) }()
+	go func() { served <- server.Serve(http.ForbidSniffing(boundConnections(listener, c, n.API.Metrics))) }()
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()
-		go func() { served <- metrics.Serve(metricsListener) }()
+		go func() { served <- metrics.Serve(http.ForbidSniffing(metricsListener)) }()
 	}
 	ready := n.Ready
 	for {

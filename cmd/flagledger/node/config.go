@@ -115,6 +115,9 @@ func Load() (Config, error) {
 			return c, fmt.Errorf("FLAGLEDGER_SECRET: each value %w", err)
 		}
 	}
+	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
+	}
 	if err := c.checkProduction(); err != nil {
 		return c, err
 	}
@@ -129,9 +132,6 @@ func Load() (Config, error) {
 	}
 	if c.Features, err = http.ParseFeatures(c.FeaturePlans); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_FEATURES: %w", err)
-	}
-	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
 	if c.AddressConnections, err = parseConnectionsPerAddress(c.ConnectionsPerAddress); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_CONNECTIONS_PER_ADDRESS: %w", err)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"flagledger/commands"
@@ -18,6 +20,14 @@ func (c Config) checkProduction() error {
 	}
 	if c.Secret == "" {
 		return errors.New("FLAGLEDGER_SECRET must be set in production, to at least 32 random characters, the same on all nodes: `openssl rand -hex 32` makes one")
+	}
+	if newest, _, _ := strings.Cut(c.Secret, ","); guessable(strings.TrimSpace(newest)) {
+		return errors.New("FLAGLEDGER_SECRET must be random in production, and not a pattern that is repeated: `openssl rand -hex 32` makes one, and new,old puts it in place of another")
+	}
+	for _, proxies := range c.ProxyNetworks {
+		if widest := privateBits(proxies); proxies.Bits() < widest {
+			return fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: whoever connects from %s could say which address they have", widest, proxies)
+		}
 	}
 	if !strings.HasPrefix(c.PublicURL, "https://") {
 		return errors.New("FLAGLEDGER_PUBLIC_URL must begin with https:// in production: tokens and mailed links are sent to it")
@@ -36,9 +46,40 @@ func (c Config) checkProduction() error {
 	return nil
 }
 
-// WarnOfExposure logs what a service in development lets anybody do who can reach it.
+// minDifferent is how many different characters a random secret has at least; 32 random decimal digits have fewer once in 10^7 draws.
+const minDifferent = 6
+
+// guessable reports whether the newest value of a secret is plainly not random: few different characters, or a shorter text again and again.
+func guessable(secret string) bool {
+	different := map[rune]bool{}
+	for _, r := range secret {
+		different[r] = true
+	}
+	if len(different) < minDifferent {
+		return true
+	}
+	for period := 1; period <= len(secret)/2; period++ {
+		if secret[period:] == secret[:len(secret)-period] {
+			return true
+		}
+	}
+	return false
+}
+
+// privateBits is how long the prefix of the widest private network is: of 10.0.0.0/8, or of fc00::/7.
+func privateBits(network netip.Prefix) int {
+	if network.Addr().Is4() {
+		return 8
+	}
+	return 7
+}
+
+// WarnOfExposure logs what the settings let anybody do: in development whoever can reach the service, in production any web page.
 func (c Config) WarnOfExposure(log *slog.Logger) {
 	if c.Environment != "development" {
+		if slices.Contains(c.Origins, "*") {
+			log.Warn("FLAGLEDGER_CORS_ORIGINS is *: pages of any origin may call the service from a browser, with a token that they have or a password that is typed there. Name the origins of your pages")
+		}
 		return
 	}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && !commands.Loopback(host) {

@@ -2,12 +2,15 @@ package node
 
 import (
 	"bytes"
+	"crypto/rand"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"flagledger/http/limit"
 )
 
 func TestASecretIsMadeInTheDataFolder(t *testing.T) {
@@ -51,18 +54,55 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	}
 }
 
-func TestDevelopmentWarnsOfWhatIsOpenToAnybody(t *testing.T) {
+func TestSecretsAndProxiesInProduction(t *testing.T) {
+	t.Parallel()
+	random := strings.ToLower(rand.Text() + rand.Text())
+	for _, test := range []struct {
+		secret, proxies string
+		refused         string // the setting, empty where it starts
+	}{
+		{random, "", ""},
+		{random + "," + strings.Repeat("x", 32), "10.0.0.0/8,fc00::/7,192.0.2.1,2001:db8::1", ""}, // one that is being replaced
+		{strings.Repeat("x", 32) + "," + random, "", "FLAGLEDGER_SECRET"},
+		{"0123456789abcdef0123456789abcdef", "", "FLAGLEDGER_SECRET"},
+		{strings.Repeat("abcde", 7), "", "FLAGLEDGER_SECRET"},
+		{"changemenowchangemenowchangemenowchange", "", "FLAGLEDGER_SECRET"},
+		{random, "0.0.0.0/0", "FLAGLEDGER_TRUSTED_PROXIES"},
+		{random, "10.0.0.1,::/0", "FLAGLEDGER_TRUSTED_PROXIES"},
+		{random, "128.0.0.0/1", "FLAGLEDGER_TRUSTED_PROXIES"},
+		{random, "2000::/3", "FLAGLEDGER_TRUSTED_PROXIES"},
+	} {
+		networks, err := limit.ParseProxies(test.proxies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Config{Environment: "production", PublicURL: "https://flags.example.com", Secret: test.secret, ProxyNetworks: networks}
+		err = c.checkProduction()
+		if test.refused == "" && err != nil || test.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), test.refused)) {
+			t.Errorf("%q, %q: %v", test.secret, test.proxies, err)
+		}
+		if err != nil && strings.Contains(err.Error(), test.secret) {
+			t.Errorf("the secret is printed: %v", err)
+		}
+		if c.Environment = "development"; c.checkProduction() != nil {
+			t.Errorf("%q, %q: development is refused", test.secret, test.proxies)
+		}
+	}
+}
+
+func TestWarningsOfWhatIsOpenToAnybody(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		c    Config
 		want []string
 	}{
-		"on this machine":       {Config{Environment: "development", Addr: "127.0.0.1:8080"}, nil},
-		"on this machine's IP6": {Config{Environment: "development", Addr: "[::1]:8080"}, nil},
-		"to all":                {Config{Environment: "development", Addr: ":8080"}, []string{"FLAGLEDGER_ADDR"}},
-		"to a network":          {Config{Environment: "development", Addr: "192.0.2.1:8080"}, []string{"FLAGLEDGER_ADDR"}},
-		"with super users":      {Config{Environment: "development", Addr: "localhost:8080", SuperUsers: []string{"a@example.com"}}, []string{"FLAGLEDGER_SUPER_USERS"}},
-		"in production":         {Config{Environment: "production", Addr: ":8080", SuperUsers: []string{"a@example.com"}}, nil},
+		"on this machine":         {Config{Environment: "development", Addr: "127.0.0.1:8080"}, nil},
+		"on this machine's IP6":   {Config{Environment: "development", Addr: "[::1]:8080"}, nil},
+		"to all":                  {Config{Environment: "development", Addr: ":8080"}, []string{"FLAGLEDGER_ADDR"}},
+		"to a network":            {Config{Environment: "development", Addr: "192.0.2.1:8080"}, []string{"FLAGLEDGER_ADDR"}},
+		"with super users":        {Config{Environment: "development", Addr: "localhost:8080", SuperUsers: []string{"a@example.com"}}, []string{"FLAGLEDGER_SUPER_USERS"}},
+		"to pages of all origins": {Config{Environment: "production", Addr: ":8080", Origins: []string{"*"}}, []string{"FLAGLEDGER_CORS_ORIGINS"}},
+		"in production":           {Config{Environment: "production", Addr: ":8080", SuperUsers: []string{"a@example.com"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
