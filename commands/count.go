@@ -7,14 +7,13 @@ import (
 	"flagledger/events"
 )
 
-// countMargin is how far below a bound exact counting begins, or a tenth of a bound where that is less. A snapshot that lacks more than that might miss the
-// bound.
+// countMargin is how far below a bound exact counting begins, or a tenth of the bound if that is less. A snapshot that lacks more would pass the bound.
 const countMargin = 1000
 
-// Count counts what a bound limits and other streams hold, such as the flags of a tenant, in the snapshot of this node. Near the bound it waits for the
-// snapshot to hold all that was appended, and for a turn, which lasts until release: a node never passes the bound by itself, each further node by one at most.
+// Count counts in the snapshot of this node what a bound limits and other streams hold, such as the flags of a tenant. Near the bound one caller counts at a
+// time, until release, once the snapshot holds all that was appended. So one node never passes the bound, each further node by one at most.
 //
-// Errors are *Error: TooMany where the turn did not come in 5 s, Unavailable where the snapshot is behind.
+// Errors are *Error: TooMany for a caller that waited for 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
 	return w.countUpTo(ctx, things, bound, min(countMargin, bound/10), count)
 }
@@ -28,7 +27,7 @@ func (w *Writer) countUpTo(ctx context.Context, things string, bound, margin int
 	defer cancel()
 	release, err = w.counts.enter(ctx, things)
 	if err != nil {
-		return n, nil, noTurn(1, fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound))
+		return n, nil, waitedInVain(1, fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound))
 	}
 	if err := w.awaitHead(ctx); err != nil {
 		release()

@@ -86,7 +86,7 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 		t.Errorf("behind the log, it is counted: %v", err)
 	}
 	if len(behind.counts.keys) > 0 {
-		t.Error("turns are remembered")
+		t.Error("keys that are not in use are remembered")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestTenantsAreCountedByTurnsFromTheFirst(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := CountCreated(impatient, w, noTenantsCreated{}, "u"); KindOf(err) != TooMany {
-		t.Errorf("a second is counted during the turn of the first: %v", err)
+		t.Errorf("a second is counted before the first is released: %v", err)
 	}
 	release()
 }

@@ -31,7 +31,7 @@ type Error struct {
 	Detail  string
 	Fields  map[string]string // by field, for Invalid
 	Version events.Revision   // the version that the flag has, for PreconditionFailed
-	AtOnce  int               // how much may be under way at once, for a TooMany whose turn did not come; 0 for others
+	AtOnce  int               // how much may be under way at once, for a TooMany that waited in vain; 0 for others
 	Err     error             // the cause, for the log
 }
 
@@ -56,9 +56,9 @@ func refuse(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// noTurn refuses what did not get its turn in writeTimeout among others, of which so many go on at once.
-func noTurn(atOnce int, others string) error {
-	return &Error{Kind: TooMany, Detail: fmt.Sprintf("%s, and this one's turn did not come in %v; it has not been made", others, writeTimeout), AtOnce: atOnce}
+// waitedInVain refuses what has waited for others for writeTimeout. So many of them go on at once.
+func waitedInVain(atOnce int, others string) error {
+	return &Error{Kind: TooMany, Detail: fmt.Sprintf("%s; this one waited for %v and was not made", others, writeTimeout), AtOnce: atOnce}
 }
 
 // fields collects what is wrong with an input, so that all of it is told at once.

@@ -408,7 +408,7 @@ func TestChangesOfTheSameFlagsAtOnce(t *testing.T) {
 	}
 	for _, w := range nodes {
 		if len(w.streams.keys)+len(w.tenants.keys) > 0 {
-			t.Errorf("turns are remembered: %v, %v", w.streams.keys, w.tenants.keys)
+			t.Errorf("keys that are not in use are remembered: %v, %v", w.streams.keys, w.tenants.keys)
 		}
 	}
 }

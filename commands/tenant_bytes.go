@@ -2,8 +2,8 @@ package commands
 
 import "context"
 
-// reserveBytes admits a command by which the flags of a tenant grow, which must be appended before release. It keeps the bound of the tenant, and that of all
-// tenants together that its creator pays nothing for; the demo flags of a sandbox, which are small, are admitted whatever the creator's others take.
+// reserveBytes admits a command by which the flags of a tenant grow. Its facts must be appended before release. It keeps the bound of the tenant, and that of all
+// unpaid tenants of its creator together; for the demo flags of a sandbox, which are small, only the first.
 //
 // Errors are *Error: Conflict where the flags would be too large together, and those of Count.
 func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, growth int) (release func(), err error) {
@@ -40,9 +40,8 @@ func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, gro
 	}, nil
 }
 
-// reserve admits a growth, or refuses it where the bytes would pass the bound. Near the bound changes take turns, as for Count; a larger change is near it
-// sooner, and none later than the largest changes that a tenant may have under way grow. tooLarge tells why a change is refused with which things would take
-// size bytes.
+// reserve admits a growth, or refuses it if the bytes would pass the bound. Near the bound one change is admitted at a time, as for Count: nearer than the largest
+// changes that a tenant may have under way can grow. tooLarge tells why a change is refused that would take things to size bytes.
 func (w *Writer) reserve(ctx context.Context, things string, bound, growth int, count func() int, tooLarge func(size int) error) (release func(), err error) {
 	used, release, err := w.countUpTo(ctx, things, bound, max(tenantCommands*maxFlagBytes, countMargin*growth), count)
 	if err != nil {

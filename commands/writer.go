@@ -35,7 +35,7 @@ type State[S any] interface {
 	size() int
 }
 
-// Writer carries out commands on a store. It keeps the states of the streams that were used last, and makes commands wait for their turn.
+// Writer carries out commands on a store. It keeps the states of the streams that were used last, and carries out one command of a stream at a time.
 type Writer struct {
 	store events.Store
 	await Await
@@ -66,9 +66,9 @@ func NoWait(context.Context, events.Position, []string) bool { return true }
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
 const tenantCommands = 8
 
-// awaitInTurn is the longest that a command keeps its turn on a stream, once its change is made, while it waits until that can be read. So writers of one
-// stream go at the pace of its read models, and do not keep the node busy with changes that nobody sees yet.
-const awaitInTurn = 50 * time.Millisecond
+// holdStream is the longest that a command holds its stream after its change, while it waits until that can be read. So writers of one stream go at the pace of
+// its read models.
+const holdStream = 50 * time.Millisecond
 
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
@@ -101,19 +101,19 @@ type Done struct {
 	Repeated bool            // the request had done it already when it was made before
 }
 
-// writeTimeout is the longest that a command takes, the wait for its turn and for what shows it included.
+// writeTimeout is the longest that a command takes, the wait for its stream and for what shows it included.
 const writeTimeout = 5 * time.Second
 
 // Do carries out a command and returns the state that it leaves, which is shared and must not be changed.
 //
-//   - It waits for its turn, decides, appends, and waits until the change can be read, the first 50 ms of that in its turn.
+//   - It waits for its stream, decides, appends, and waits until the change can be read. For the first 50 ms of that it holds the stream.
 //   - Where the command is refused or changes nothing, it waits until what made it so can be read: another caller may have done that just now.
 //   - It decides from the state that the Writer keeps, without reading the stream. Where that refuses, changes nothing or loses a race, it decides again
 //     from the stream as it is now.
 //   - An append of unknown outcome is repeated, which applies it once.
 //   - A command that was carried out when the request was made before is not decided again: the state is the one that it left then.
 //
-// Its errors are *Error, TooMany where its turn did not come in 5 s.
+// Its errors are *Error, TooMany if it waited for its stream or its tenant for 5 s.
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -125,7 +125,7 @@ func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	defer leave()
 	s, did, err := carryOut[S, P](ctx, w, by, cmd)
 	if did.changed {
-		timer := time.AfterFunc(awaitInTurn, leave)
+		timer := time.AfterFunc(holdStream, leave)
 		defer timer.Stop()
 	} else {
 		leave()
@@ -220,11 +220,11 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 	}
 }
 
-// enterStream waits for a command's turn on its stream. There one is carried out at a time, so that they do not lose races to each other.
+// enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to another.
 func (w *Writer) enterStream(ctx context.Context, by By, stream string) (leave func(), err error) {
 	leave, err = w.streams.enterAside(ctx, stream, by.Pause)
 	if err != nil {
-		return nil, noTurn(1, "other changes of the same resource are under way")
+		return nil, waitedInVain(1, "other changes of the same resource are under way")
 	}
 	return sync.OnceFunc(leave), nil
 }
@@ -236,7 +236,7 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 	}
 	leave, err = w.tenants.enter(ctx, tenant)
 	if err != nil {
-		return nil, noTurn(tenantCommands, fmt.Sprintf("%d changes of the tenant are made at once", tenantCommands))
+		return nil, waitedInVain(tenantCommands, fmt.Sprintf("%d changes of the tenant are made at once", tenantCommands))
 	}
 	return leave, nil
 }

@@ -96,7 +96,7 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 		close(waiting)
 		return func(context.Context) error {
 			order = append(order, "resume")
-			return errors.New("no turn")
+			return errors.New("no slot")
 		}
 	}}
 	go func() {
@@ -104,7 +104,7 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 		leave()
 	}()
 	if _, _, err := Do(t.Context(), w, pausing, switchTo(true)); KindOf(err) != TooMany || fmt.Sprint(order) != "[pause resume]" || len(store.streams[stream]) != 1 {
-		t.Errorf("a request that has given its turn back: %v, %v", order, err)
+		t.Errorf("a request that has given its slot back: %v, %v", order, err)
 	}
 	pausing.Pause = func() func(context.Context) error {
 		t.Error("a command that need not wait pauses")
@@ -164,10 +164,10 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 		if made() != 2 {
 			t.Errorf("%d changes are made once the first can be read", made())
 		}
-		time.Sleep(awaitInTurn)
+		time.Sleep(holdStream)
 		synctest.Wait()
 		if made() != 3 {
-			t.Errorf("%d changes are made after the time that one may hold its turn", made())
+			t.Errorf("%d changes are made after the time that one may hold the stream", made())
 		}
 		close(shown)
 		synctest.Wait()
@@ -177,7 +177,7 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 	})
 }
 
-// The wait for a turn takes seconds at times. A fact that is appended later is not to seem older.
+// The wait for a stream takes seconds at times. A fact that is appended later is not to seem older.
 func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
 	store, w := newMemory()
 	given(t, w, 0)

@@ -173,6 +173,16 @@ func (a *API) isVerified(c *credential) bool {
 	return c.machine != nil || c.claims.EmailVerified || a.Environment != "production"
 }
 
+// identify notes whose token a request bears, or why it does not hold. It refuses nothing.
+func (a *API) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req := requestOf(r.Context())
+		req.received = r
+		req.credential, req.tokenRefusal = a.bearer(r)
+		next.ServeHTTP(w, r)
+	})
+}
+
 // authenticate verifies a token, refuses one that has been revoked, and returns what it proves.
 func (a *API) authenticate(ctx context.Context, token string) (*credential, error) {
 	c, err := a.tokens.verify(ctx, token)

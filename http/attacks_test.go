@@ -30,7 +30,7 @@ func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 	for range clients {
 		all.Go(func() {
 			begun.Add(1)
-			// On a busy machine its turn may not come, or the evaluation take too long.
+			// On a busy machine it may wait for a slot in vain, or the evaluation take too long.
 			if reply := attacker.Attempt("POST", manyPath, `{"attributes":{"a":"`+strings.Repeat("a", 4000)+`"}}`); reply.Status != 200 && reply.Status != 429 && reply.Status != 503 {
 				t.Errorf("an attacker is answered %v", reply)
 			}

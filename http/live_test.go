@@ -75,17 +75,6 @@ func problemFor(err error) *problem {
 	return nil
 }
 
-func TestWhoPays(t *testing.T) {
-	a := newAPI(anonymous(1))
-	a.Live = testLive{}
-	if id, _, plan := a.countedTenant(&credential{claims: commands.Claims{UserID: "me"}}, "deleted"); id != "me" || plan != events.FreePlan {
-		t.Errorf("a person whose tenants were deleted is counted as %s with %q", id, plan)
-	}
-	if id, _, plan := a.countedTenant(&credential{machine: &machine{clientID: "c", tenantID: "deleted"}}, "other"); id != "deleted" || plan != "" {
-		t.Errorf("a machine whose tenant was deleted is counted as %s with %q", id, plan)
-	}
-}
-
 func TestAPlatformRoleNeedsAListedAddress(t *testing.T) {
 	a := newAPI(anonymous(1))
 	a.Live, a.SuperUsers = testLive{}, commands.NewSuperUsers([]string{"Root@example.com"})

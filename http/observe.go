@@ -104,7 +104,7 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	if w.bytes+len(p) > sentAtOnce {
-		caller := w.api.callerOf(w.req)
+		caller := w.api.answerQuota(w.req)
 		w.api.unread.add(caller, 1)
 		defer w.api.unread.add(caller, -1)
 	}

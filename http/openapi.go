@@ -29,8 +29,8 @@ an ` + "`X-Correlation-ID`" + ` of up to 128 characters too, which stands with t
 
 **Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
 the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after 20 wrong passwords
-or secrets for one account within a quarter of an hour. Costly requests (lists, histories, evaluations of many flags, large bodies) of all tenants are carried out
-by turns: one whose turn does not come in 5 s is answered 429, or 503 where the service as a whole is busy.
+or secrets for one account within a quarter of an hour. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in
+queues that tenants share fairly: one that has waited for 5 s is answered 429, or 503 where the service as a whole is busy.
 
 **Bounds.** A value that is served has up to 64 KiB, a flag with its variations and all rules 512 KiB, the rules of one environment 384 KiB (as JSON), and the flags of a tenant together what its plan gives: a change
 by which they grow beyond that is answered 409, rules that alone are too large 422. What a tenant's changes take in a day, its invitations and the answers that a caller leaves unread are bounded too: beyond it is 429. README

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 
 	"flagledger/http/fair"
 	"flagledger/http/limit"
-	"flagledger/projections/snapshot"
 )
 
 // queues are the queues that costly work waits in. Evaluations of one flag wait in none, unless comparing takes long.
@@ -45,38 +43,18 @@ func newQueues(reads int) queues {
 
 // enterQueue waits in a queue for a slot of a principal. Its error is a problem.
 func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fair.Slot, error) {
-	slot, err := q.Enter(ctx, a.sharer(ctx, p))
+	slot, err := q.Enter(ctx, a.workQuota(ctx, p))
 	switch {
 	case err == nil:
 		return slot, nil
 	case errors.Is(err, fair.ErrTenantBusy):
-		return nil, noSlot(q.TenantSlots(), "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out")
+		return nil, noSlot(q.TenantSlots(), "too many costly requests of the tenant, or of others of its creator, are under way or waiting; this one was not carried out")
 	default:
-		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way, and this one's turn did not come; it has not been carried out")
+		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way or waiting; this one was not carried out")
 	}
 }
 
 // noSlot refuses what got no slot, because as much of the caller's is under way as may be at once.
 func noSlot(atOnce int, why string) *problem {
 	return tooManyRequests(limit.Spent(atOnce, time.Second), why)
-}
-
-// sharer is whom the work of a call counts for: its tenant, the person where it is about no tenant, or the client's network where anyone may make it.
-func (a *API) sharer(ctx context.Context, p *principal) string {
-	switch {
-	case p.tenant != nil:
-		return a.sharerOf(p.tenant)
-	case p.claims.UserID != "":
-		return p.claims.UserID
-	default:
-		return "network " + a.limiter.Network(requestOf(ctx).received).String()
-	}
-}
-
-// sharerOf is whom the work of a tenant counts for: whoever created it, if nobody pays for it, so that many such tenants give nobody many shares.
-func (a *API) sharerOf(tenant *snapshot.Tenant) string {
-	if tenant.Plan(a.Now()).Unpaid() {
-		return cmp.Or(tenant.Creator(), tenant.ID())
-	}
-	return tenant.ID()
 }

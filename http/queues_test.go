@@ -38,7 +38,7 @@ func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
 	refused(func(ctx context.Context) error {
 		_, err := a.enterQueue(ctx, q, p)
 		return err
-	}, "too many costly requests of the tenant, or of others of its creator, are under way, and this one's turn did not come; it has not been carried out", "2")
+	}, "too many costly requests of the tenant, or of others of its creator, are under way or waiting; this one was not carried out", "2")
 	refused(func(context.Context) error {
 		return &commands.Error{Kind: commands.TooMany, Detail: "8 are made at once", AtOnce: 8}
 	}, "8 are made at once", "8")

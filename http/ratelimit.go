@@ -13,14 +13,11 @@ import (
 	"flagledger/http/limit"
 )
 
-// limit verifies the token of a request, counts the request for the caller's tenant or else for the client's address, and refuses it if that
-// exceeds the limit. Every answer's headers show what is left.
+// limit counts a request for whom identify has found, and refuses it beyond the limit. Every answer's headers show what is left.
 func (a *API) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
-		req.received = r
-		req.credential, req.tokenRefusal = a.bearer(r)
-		if receives(r) {
+		if isWebhook(r) {
 			a.limitUnsigned(w, r, next)
 			return
 		}
@@ -38,11 +35,13 @@ func (a *API) limit(next http.Handler) http.Handler {
 	})
 }
 
-// receives reports whether a request is to the webhook.
-func receives(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == webhookRoute }
+// isWebhook reports whether a request is to the webhook.
+func isWebhook(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.Path == webhookRoute
+}
 
-// limitUnsigned counts a call of the webhook for the client's address unless it turns out that the payment provider has signed it: what is signed is not
-// limited. Any other call is not logged either, wherever it is refused.
+// limitUnsigned counts a call of the webhook for the client's address, unless the payment provider has signed it: that is not limited. Other calls are not
+// logged.
 func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	req := requestOf(r.Context())
 	a.limiter.Peek(r).Show(req.answer)
@@ -76,7 +75,7 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 }
 
 func (a *API) countAuthenticated(r *http.Request, c *credential) limit.Budget {
-	tenantID, creator, plan := a.countedTenant(c, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader)))
+	tenantID, creator, plan := a.requestQuota(c, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader)))
 	if c.machine != nil {
 		return a.limiter.Machine(creator, tenantID, plan)
 	}
@@ -102,28 +101,6 @@ func (a *API) bestPlan(userID string) events.Plan {
 		}
 	}
 	return best
-}
-
-// countedTenant is the tenant that a request counts for, with its creator and plan: a machine's own; for a person the one that the path or header names, if they
-// are a member, and else their first. A person without a tenant is counted by user id.
-func (a *API) countedTenant(c *credential, named string) (id, creator string, plan events.Plan) {
-	if c.machine != nil {
-		if tenant, ok := a.Live.Tenant(c.machine.tenantID); ok {
-			creator, plan = tenant.Creator(), tenant.Plan(a.Now())
-		}
-		return c.machine.tenantID, creator, plan
-	}
-	if tenant, ok := a.Live.Tenant(named); ok {
-		if _, member := tenant.Role(c.claims.UserID); member {
-			return named, tenant.Creator(), tenant.Plan(a.Now())
-		}
-	}
-	for _, id := range a.Live.TenantsOf(c.claims.UserID) {
-		if tenant, ok := a.Live.Tenant(id); ok {
-			return id, tenant.Creator(), tenant.Plan(a.Now())
-		}
-	}
-	return c.claims.UserID, "", events.FreePlan
 }
 
 // tenantOfPath is the tenant that a path names, empty where it names none.
@@ -162,8 +139,8 @@ func (a *API) limitMails(ctx context.Context, mail func() error) error {
 	return err
 }
 
-// limitGuesses tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it
-// first waits for a few seconds. An account that does not exist is treated alike.
+// limitGuesses tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it first
+// waits for a few seconds. It makes no difference whether the account exists.
 func (a *API) limitGuesses(ctx context.Context, account string, try func() error) error {
 	guess, left, err := a.limiter.Guess(ctx, account, a.limiter.Network(requestOf(ctx).received))
 	if err != nil {

@@ -40,7 +40,7 @@ type request struct {
 	url         *url.URL
 	publicURL   string        // of the service
 	answer      http.Header   // of the answer
-	received    *http.Request // as the limit was asked for it
+	received    *http.Request // as it came, before the router
 	limiter     *limit.Limiter
 	serviceLog  *slog.Logger
 

@@ -12,8 +12,8 @@ const (
 	maxCorrelation = 128
 )
 
-// check refuses requests whose address and whose headers cannot be kept.
-func check(next http.Handler) http.Handler {
+// checkRequest refuses requests whose URL or headers cannot be stored.
+func checkRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
 		if sent := header(r, correlationHeader); sent != "" {

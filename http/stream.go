@@ -24,16 +24,16 @@ var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment:
 
 // StreamLimits is what bounds streams of changes.
 type StreamLimits struct {
-	PerTenant int           // that a node keeps open
-	PerSharer int           // of all tenants that whoever created them has without paying
-	Life      time.Duration // of one whose token lives longer
-	Heartbeat time.Duration // the longest that one is silent
-	Write     time.Duration // the longest that a reader may keep a write waiting
+	PerTenant  int           // that a node keeps open
+	PerCreator int           // of all tenants that whoever created them has without paying
+	Life       time.Duration // of one whose token lives longer
+	Heartbeat  time.Duration // the longest that one is silent
+	Write      time.Duration // the longest that a reader may keep a write waiting
 }
 
 // DefaultStreamLimits is the limits of streams where a service sets no others.
 func DefaultStreamLimits() StreamLimits {
-	return StreamLimits{PerTenant: 1000, PerSharer: 10_000, Life: time.Hour, Heartbeat: 15 * time.Second, Write: 10 * time.Second}
+	return StreamLimits{PerTenant: 1000, PerCreator: 10_000, Life: time.Hour, Heartbeat: 15 * time.Second, Write: 10 * time.Second}
 }
 
 const (
@@ -110,13 +110,13 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	sharer := a.sharerOf(p.tenant)
-	if most := a.StreamLimits.PerSharer; !a.streams.take(sharer, most) {
+	quota := a.tenantQuota(p.tenant)
+	if most := a.StreamLimits.PerCreator; !a.streams.take(quota, most) {
 		h.Del("Cache-Control")
 		writeProblem(w, r, noSlot(most, fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most)))
 		return
 	}
-	defer a.streams.leave(sharer)
+	defer a.streams.leave(quota)
 	listener := a.Changes.Listen(p.tenant, p.environment.ID, a.StreamLimits.PerTenant)
 	if listener == nil {
 		h.Del("Cache-Control")

@@ -27,7 +27,7 @@ func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Servi
 
 func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
 	l := flagledgerhttp.DefaultStreamLimits()
-	for _, field := range []struct{ to, from *int }{{&l.PerTenant, &limits.PerTenant}, {&l.PerSharer, &limits.PerSharer}} {
+	for _, field := range []struct{ to, from *int }{{&l.PerTenant, &limits.PerTenant}, {&l.PerCreator, &limits.PerCreator}} {
 		if *field.from != 0 {
 			*field.to = *field.from
 		}
@@ -90,7 +90,7 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 
 func TestATenantsStreamsAreLimited(t *testing.T) {
 	nodetest.RunOnce(t)
-	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2, PerSharer: 3}).SignUp("me@example.com")
+	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2, PerCreator: 3}).SignUp("me@example.com")
 	first := listen(me)
 	listen(me, "X-Environment", "development")
 	saysWhenToRetry(me.Call("GET", streamPath, nil).Refused(429))

@@ -52,22 +52,10 @@ func (u *unread) add(caller string, n int) {
 	}
 }
 
-// callerOf names who makes a request: a person, the tenant of a machine, or the network of anybody else.
-func (a *API) callerOf(req *request) string {
-	switch {
-	case req.credential == nil:
-		return a.limiter.Network(req.received).String()
-	case req.credential.machine != nil:
-		return req.credential.machine.tenantID
-	default:
-		return req.credential.claims.UserID
-	}
-}
-
 // limitUnread refuses a request of a caller who does not read the answers to others. Its error is a problem.
 func (a *API) limitUnread(ctx context.Context) error {
 	req := requestOf(ctx)
-	if a.unread.admits(func() string { return a.callerOf(req) }) {
+	if a.unread.admits(func() string { return a.answerQuota(req) }) {
 		return nil
 	}
 	a.refusedUnread.Inc()

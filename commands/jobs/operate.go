@@ -101,7 +101,7 @@ const deferredMails = 3
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 	rows, err := c.pool.Query(ctx, `with job as (
 			select kind, state::text as state,
-				-- of a task that was given up no later run has succeeded
+				-- a task that was given up fails until a later run has succeeded
 				case state
 					when 'cancelled' then false
 					when 'discarded' then kind <> $1 or not exists (select from jobs.river_job later

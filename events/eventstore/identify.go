@@ -10,13 +10,13 @@ import (
 
 // first is what a Store knows of the first event of ours.
 type first struct {
-	turn    chan struct{} // full while the event is looked for, which guards what follows
+	looking chan struct{} // full while the event is looked for: a lock of the fields below
 	event   events.Recorded
 	scanned events.Position // there is no event of ours up to here
 }
 
-// Log implements events.Store. It looks for the first event once, where ctx ends also over several calls; from then on it only checks that this
-// event still stands where it was.
+// Log implements events.Store. It looks for the first event once; where ctx ends, the next call goes on. From then on it only checks that this event still stands
+// where it was.
 func (s *Store) Log(ctx context.Context) (events.Log, error) {
 	id, err := s.logID(ctx)
 	if err != nil {
@@ -31,8 +31,8 @@ func (s *Store) Log(ctx context.Context) (events.Log, error) {
 
 func (s *Store) logID(ctx context.Context) (string, error) {
 	select {
-	case s.first.turn <- struct{}{}:
-		defer func() { <-s.first.turn }()
+	case s.first.looking <- struct{}{}:
+		defer func() { <-s.first.looking }()
 	case <-ctx.Done():
 		return "", unavailable(ctx.Err())
 	}

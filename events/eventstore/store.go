@@ -60,7 +60,7 @@ func New(connectionString string, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
-	return &Store{config: config, log: log, prefixes: events.StreamPrefixes(), pageWait: pageWait, patience: patience, first: first{turn: make(chan struct{}, 1)}}, nil
+	return &Store{config: config, log: log, prefixes: events.StreamPrefixes(), pageWait: pageWait, patience: patience, first: first{looking: make(chan struct{}, 1)}}, nil
 }
 
 // Check returns an error for a server that Open refuses, and events.ErrUnavailable for one that cannot be reached.

@@ -1,4 +1,4 @@
-// Package fair lets the costly work of tenants in by turns, so that one who has much of it does not keep the others waiting.
+// Package fair shares slots for costly work between tenants, so that one who has much of it does not keep the others waiting.
 package fair
 
 import (
@@ -20,7 +20,8 @@ type Limits struct {
 	TenantWaiting int           // work of a tenant that waits
 	Waiting       int           // work of all tenants that waits
 	Patience      time.Duration // the longest that work waits to begin
-	Rest          int           // how many times as long as its work took a tenant waits, before its next, where more of it waits already; work of under a quantum does not count
+	// Rest makes a tenant with more work waiting pause after each piece that took a quantum or longer: for so many times as long as it took.
+	Rest int
 }
 
 // Queue has a number of slots. The next one goes to the waiting tenant that has used least time lately: start-time fair queueing (Goyal, Vin, Cheng 1996).
@@ -121,8 +122,8 @@ func (s *Slot) leave() {
 
 const maxRest = 500 * time.Millisecond
 
-// rest keeps the tenant from slots for a while, where more of its work waits: without a pause one who has ever more of it would keep others slow at all
-// times, though each of their calls may wait for no more than one of its own.
+// rest keeps the tenant from slots for a while if more of its work waits. Else a tenant with ever more work would make each call of others wait for one of its
+// own.
 func (s *Slot) rest() {
 	own, q := s.tenant, s.queue
 	took := time.Since(s.began)
@@ -138,7 +139,7 @@ func (s *Slot) rest() {
 	})
 }
 
-// pause gives the slot back for a rest, where the tenant is to take one. It reports whether it did.
+// pause gives the slot back if the tenant is to rest. It reports whether it did.
 func (s *Slot) pause() bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
@@ -186,7 +187,7 @@ func (s *Slot) Resume(ctx context.Context) error {
 }
 
 const (
-	// breath is how long work goes on before goroutines that wait for a processor are let run, quantum before tenants that wait for a slot are.
+	// After a breath of work goroutines that wait for a processor are let run, after a quantum tenants that wait for a slot.
 	breath  = 100 * time.Microsecond
 	quantum = 2 * time.Millisecond
 )
@@ -322,8 +323,8 @@ func (s *Slot) drop(w *waiter) {
 // maxIdle is how many tenants with nothing under way are left when idle ones are removed.
 const maxIdle = 10_000
 
-// sweep removes tenants that have nothing under way and whose use no longer counts: all where the queue is idle, and else once there are many more than
-// were left the last time. Of more than maxIdle some are removed whose use still counts, as where ever new tenants come: they begin anew.
+// sweep removes idle tenants whose use no longer counts: all if the queue is idle, and else once there are many more than were left the last time. If more than
+// maxIdle are left, it also removes some whose use still counts.
 func (q *Queue) sweep() {
 	switch {
 	case q.free == q.limits.Slots && len(q.queued) == 0:
