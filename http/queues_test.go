@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"flagledger/commands"
 	"flagledger/http/fair"
+	"flagledger/http/limit"
 )
 
 func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
@@ -46,6 +48,38 @@ func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
 	other := &principal{credential: &credential{claims: commands.Claims{UserID: "other"}}}
 	if p, _ := errors.AsType[*problem](func() error { _, err := a.enterQueue(t.Context(), q, other); return err }()); p == nil || p.Status != http.StatusServiceUnavailable {
 		t.Errorf("another, who has nothing under way, is refused with %v", p)
+	}
+}
+
+// Whoever has an IPv6 /48 has 65,536 networks, and as many accounts as mail addresses that nobody asks for.
+func TestASiteHasOneShare(t *testing.T) {
+	t.Parallel()
+	for name, claims := range map[string]commands.Claims{"not signed in": {}, "not verified": {UserID: "someone"}} {
+		a := &API{Options: Options{Environment: "production"}, limiter: limit.New(limit.Limits{}, nil, time.Now)}
+		q := fair.New(fair.Limits{Slots: 16, TenantSlots: 2, TenantWaiting: 16, Waiting: 16, Patience: time.Millisecond})
+		enter := func(from string, i int) error {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			r.RemoteAddr = from
+			who := claims
+			if who.UserID != "" {
+				who.UserID = fmt.Sprint(who.UserID, i)
+			}
+			ctx := context.WithValue(t.Context(), requestKey{}, &request{received: r})
+			_, err := a.enterQueue(ctx, q, &principal{credential: &credential{claims: who}})
+			return err
+		}
+		let := 0
+		for i := range 16 {
+			if enter(fmt.Sprintf("[2001:db8:1:%x::1]:1", i), i) == nil {
+				let++
+			}
+		}
+		if let != 2 {
+			t.Errorf("%s: %d of 16 from the networks of a site have a slot", name, let)
+		}
+		if err := enter("[2001:db8:2::1]:1", 16); err != nil {
+			t.Errorf("%s: another site is refused: %v", name, err)
+		}
 	}
 }
 

@@ -33,17 +33,23 @@ func (a *API) requestQuota(c *credential, named string) (id, creator string, pla
 	return c.claims.UserID, "", events.FreePlan
 }
 
-// workQuota names whose quota of costly work a call uses: its tenant's, the person's if it is about no tenant, or the client network's if anyone may make it.
+// workQuota names whose quota of costly work a call uses: its tenant's, the person's if it is about no tenant, or the client site's if anyone may make it or the
+// person's address is not verified.
 func (a *API) workQuota(ctx context.Context, p *principal) string {
 	switch {
+	case !a.isVerified(p.credential):
+		return a.siteQuota(requestOf(ctx))
 	case p.tenant != nil:
 		return a.tenantQuota(p.tenant)
 	case p.claims.UserID != "":
 		return p.claims.UserID
 	default:
-		return "network " + a.limiter.Network(requestOf(ctx).received).String()
+		return a.siteQuota(requestOf(ctx))
 	}
 }
+
+// siteQuota names the quota of all clients of a site who are not known otherwise: whoever has one has many networks, and makes accounts at will.
+func (a *API) siteQuota(req *request) string { return "site " + a.limiter.Site(req.received).String() }
 
 // tenantQuota names whose quota a tenant uses: if nobody pays for it its creator's, so that many such tenants give nobody many quotas.
 func (a *API) tenantQuota(tenant *snapshot.Tenant) string {
@@ -53,11 +59,11 @@ func (a *API) tenantQuota(tenant *snapshot.Tenant) string {
 	return tenant.ID()
 }
 
-// answerQuota names whose quota of unread answers a request uses: the person's, that of the machine's tenant, or that of anybody else's network.
+// answerQuota names whose quota of unread answers a request uses: that of a person whose address is verified, of the machine's tenant, or of anybody else's site.
 func (a *API) answerQuota(req *request) string {
 	switch {
-	case req.credential == nil:
-		return a.limiter.Network(req.received).String()
+	case req.credential == nil || !a.isVerified(req.credential):
+		return a.siteQuota(req)
 	case req.credential.machine != nil:
 		return req.credential.machine.tenantID
 	default:

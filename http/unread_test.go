@@ -41,7 +41,7 @@ func TestUnreadAnswers(t *testing.T) {
 
 func TestRequestsBesideUnreadAnswersAreCounted(t *testing.T) {
 	a := newAPI(anonymous(100))
-	a.unread.add("192.0.2.1", 48)
+	a.unread.add("site 192.0.2.1/32", 48)
 	for range 2 {
 		if w := a.from("192.0.2.1:4711", "GET", "/health"); w.Code != 429 {
 			t.Errorf("it answers %d", w.Code)

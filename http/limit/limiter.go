@@ -189,6 +189,10 @@ func (l *Limiter) address(address netip.Addr, now uint32) Budget {
 // Network is what wrong secrets are counted by: an IPv4 address, or the /64 of an IPv6 one. It is the zero address where that cannot be read.
 func (l *Limiter) Network(r *http.Request) netip.Addr { return clientAddress(r, l.proxies) }
 
+// Site is an IPv4 address, or the /48 of an IPv6 one: all that a client can have who chooses among many networks. It is the zero prefix where the address
+// cannot be read.
+func (l *Limiter) Site(r *http.Request) netip.Prefix { return site(clientAddress(r, l.proxies)) }
+
 // WideNetwork is what usually belongs to one site or provider: the /24 of a client's IPv4 address, the /48 of an IPv6 one. It is the zero prefix where the address
 // cannot be read.
 func (l *Limiter) WideNetwork(r *http.Request) netip.Prefix { return wide(clientAddress(r, l.proxies)) }
