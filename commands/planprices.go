@@ -3,7 +3,6 @@ package commands
 import (
 	"fmt"
 	"regexp"
-	"strings"
 
 	"flagledger/events"
 )
@@ -20,19 +19,14 @@ var pricePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
 // are for it too.
 func ParsePlanPrices(text string) (PlanPrices, error) {
 	p := PlanPrices{sold: map[events.Plan]string{}, plans: map[string]events.Plan{}}
-	for entry := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(entry) == "" {
-			continue
-		}
-		name, price, _ := strings.Cut(entry, "=")
-		plan := events.Plan(strings.TrimSpace(name))
-		price = strings.TrimSpace(price)
+	for name, price := range events.PlanSettings(text) {
+		plan := events.Plan(name)
 		_, taken := p.plans[price]
 		switch {
 		case !plan.Known() || plan == events.FreePlan:
-			return p, fmt.Errorf("%q names no plan that can be paid for", entry)
+			return p, fmt.Errorf("%q names no plan that can be paid for", name+"="+price)
 		case !pricePattern.MatchString(price):
-			return p, fmt.Errorf("%q must be a plan, = and the id of a price", entry)
+			return p, fmt.Errorf("%q must be a plan, = and the id of a price", name+"="+price)
 		case taken:
 			return p, fmt.Errorf("the price %s is there twice", price)
 		}

@@ -7,7 +7,7 @@ import "context"
 //
 // Errors are *Error: Conflict where the flags would be too large together, and those of Count.
 func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, growth int) (release func(), err error) {
-	if growth <= 0 || w.TenantFlagBytes == nil {
+	if growth <= 0 {
 		return func() {}, nil
 	}
 	_, bound := w.TenantFlagBytes(tenantID)
@@ -17,7 +17,7 @@ func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, gro
 	}, func(size int) error {
 		return refuse(Conflict, "the tenant's flags would take %d bytes: on its plan they may take %d", size, bound)
 	})
-	if _, demo := cmd.(ResetDemoFlag); err != nil || demo || w.UnpaidFlagBytes == nil {
+	if _, demo := cmd.(ResetDemoFlag); err != nil || demo {
 		return leaveTenant, err
 	}
 	creator, _, together := w.UnpaidFlagBytes(tenantID)

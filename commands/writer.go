@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -42,10 +43,11 @@ type Writer struct {
 
 	// Guard, if set, tells why a tenant takes no changes, nil where it does. Commands that are exempt do not ask it.
 	Guard func(tenantID string) error
-	// TenantFlagBytes, if set, tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter.
+	// TenantFlagBytes tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter. Of a new Writer
+	// they have no bound.
 	TenantFlagBytes func(tenantID string) (used, bound int)
-	// UnpaidFlagBytes, if set, tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have in the snapshot, each
-	// counted at most with what one may have, and may have. creator is empty for any other tenant.
+	// UnpaidFlagBytes tells the same of all tenants together that the creator of a tenant pays nothing for. creator is empty for a tenant that is paid for. Of a
+	// new Writer all are.
 	UnpaidFlagBytes func(tenantID string) (creator string, used, bound int)
 	now             func() time.Time
 
@@ -72,7 +74,11 @@ const holdStream = 50 * time.Millisecond
 
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
-	return &Writer{store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1)}
+	return &Writer{
+		store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1),
+		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
+		UnpaidFlagBytes: func(string) (creator string, used, bound int) { return "", 0, 0 },
+	}
 }
 
 // By says on whose behalf a command runs, and for which request. It becomes the metadata of its events.

@@ -43,10 +43,7 @@ func (w *Writer) NoteWritten(tenantID string, bytes int) {
 	if tenantID == "" {
 		return
 	}
-	creator := ""
-	if w.UnpaidFlagBytes != nil {
-		creator, _, _ = w.UnpaidFlagBytes(tenantID)
-	}
+	creator, _, _ := w.UnpaidFlagBytes(tenantID)
 	w.written.mu.Lock()
 	defer w.written.mu.Unlock()
 	counts := w.written.on(w.now())

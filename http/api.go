@@ -2,7 +2,6 @@
 package http
 
 import (
-	"cmp"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -23,7 +22,6 @@ import (
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
 	"flagledger/commands/keep/tours"
-	"flagledger/events"
 	"flagledger/http/limit"
 	"flagledger/queries"
 )
@@ -42,10 +40,9 @@ const (
 
 // Options is what the interface is made of.
 type Options struct {
-	Writer  *commands.Writer
-	Queries *queries.Queries
-	// Reads is how many reads Queries may make at once; 2 where it is not set.
-	Reads     int
+	Writer    *commands.Writer
+	Queries   *queries.Queries
+	Reads     int // that Queries may make at once
 	Live      Live
 	Changes   Changes
 	Identity  commands.Identity
@@ -81,7 +78,7 @@ type Options struct {
 	Limits limit.Limits
 	// InvitationsPerDay bounds invitations in place of what plans give, unless it is 0.
 	InvitationsPerDay int
-	Features          Features // events.FeaturePlans where nil
+	Features          Features
 	StreamLimits      StreamLimits
 	Proxies           []netip.Prefix // whose X-Forwarded-For is believed
 	Origins           []string       // of the web pages that may call the interface, or "*"
@@ -113,11 +110,8 @@ type API struct {
 
 // New builds the interface.
 func New(o Options) *API {
-	if o.Features == nil {
-		o.Features = events.FeaturePlans()
-	}
 	a := &API{
-		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(cmp.Or(o.Reads, 2)), router: chi.NewMux(),
+		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads), router: chi.NewMux(),
 		durations: newDurations(), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

@@ -14,17 +14,13 @@ type Features map[events.Feature]events.Plan
 // ParseFeatures reads features such as "analytics=standard,experiments=enhanced". Those that it does not name keep their defaults.
 func ParseFeatures(text string) (Features, error) {
 	features := Features(events.FeaturePlans())
-	for entry := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(entry) == "" {
-			continue
-		}
-		name, plan, _ := strings.Cut(entry, "=")
-		feature, required := events.Feature(strings.TrimSpace(name)), events.Plan(strings.TrimSpace(plan))
+	for name, plan := range events.PlanSettings(text) {
+		feature, required := events.Feature(name), events.Plan(plan)
 		if _, known := features[feature]; !known {
 			return nil, fmt.Errorf("%q is none of the features %s, %s, %s", feature, events.Analytics, events.Experiments, events.Multivariate)
 		}
 		if !required.Known() {
-			return nil, fmt.Errorf("%q must name a plan for %s: %s", entry, feature, strings.Join(events.PlanNames(events.AnyPlan), ", "))
+			return nil, fmt.Errorf("%q must name a plan for %s: %s", name+"="+plan, feature, strings.Join(events.PlanNames(events.AnyPlan), ", "))
 		}
 		features[feature] = required
 	}

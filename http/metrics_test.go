@@ -29,7 +29,7 @@ func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 }
 
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
-	a := New(Options{Live: snapshot.New(), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Limits: anonymous(100), Now: time.Now})
+	a := New(Options{Reads: 2, Live: snapshot.New(), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Limits: anonymous(100), Now: time.Now})
 	if w := a.from("127.0.0.1:1", "GET", "/metrics"); w.Code != 404 {
 		t.Errorf("the interface answers %d", w.Code)
 	}

@@ -69,7 +69,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	session, err := identity.SignUp(ctx, "me@example.com", "correct horse", "Ada Lovelace")
 	must(err)
 	a = New(Options{
-		Live: live, Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL, Now: time.Now,
+		Reads: 2, Live: live, Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL, Now: time.Now,
 	})
 	token, err := a.tokens.machines.Issue(commands.NewID(), "t", nil)
 	must(err)

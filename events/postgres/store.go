@@ -197,11 +197,16 @@ func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
 
 func at(position uint64) events.Position { return events.Position{Commit: position, Prepare: position} }
 
-const diskFull = "53100" // https://www.postgresql.org/docs/current/errcodes-appendix.html
+// DiskFull reports whether an error says that the disk of the database is full.
+func DiskFull(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "53100" // https://www.postgresql.org/docs/current/errcodes-appendix.html
+}
 
-// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, and that of a full disk in events.ErrDiskFull too. Errors of a statement itself stay as they are.
+// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, and that of a full disk in events.ErrDiskFull too. Errors of a
+// statement itself stay as they are.
 func classify(err error) error {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == diskFull {
+	if DiskFull(err) {
 		return fmt.Errorf("%w: %w: %w", events.ErrUnavailable, events.ErrDiskFull, err)
 	}
 	if Unavailable(err) {

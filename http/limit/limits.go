@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"flagledger/events"
 )
@@ -31,15 +30,10 @@ const maxLimit = 1_000_000_000
 // Parse reads limits such as "free=1200,anonymous=300,auth=60". Those that it does not name keep their defaults.
 func Parse(text string) (Limits, error) {
 	limits := Default()
-	for entry := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(entry) == "" {
-			continue
-		}
-		name, number, _ := strings.Cut(entry, "=")
-		name = strings.TrimSpace(name)
-		n, err := strconv.Atoi(strings.TrimSpace(number))
+	for name, number := range events.PlanSettings(text) {
+		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 || n > maxLimit {
-			return limits, fmt.Errorf("%q must be a name, = and a whole number from 1 to %d", entry, maxLimit)
+			return limits, fmt.Errorf("%q must be a name, = and a whole number from 1 to %d", name+"="+number, maxLimit)
 		}
 		_, plan := limits.Plans[events.Plan(name)]
 		switch {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +18,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"flagledger/commands"
-	"flagledger/commands/keep/keys"
+	"flagledger/events"
 	"flagledger/http"
 	"flagledger/http/limit"
 )
@@ -48,14 +49,14 @@ type Config struct {
 
 	Limits             limit.Limits      `env:"-"` // RateLimits, parsed
 	FlagBounds         flagBounds        `env:"-"` // FlagMiB, parsed; those of the plans where nil
-	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue where nil
-	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days where 0
+	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue if nil
+	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days if 0
 	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
 	AddressConnections int               `env:"-"` // ConnectionsPerAddress, parsed; the server of the command line alone asks it
 	Streams            http.StreamLimits `env:"-"`
 	InvitationsPerDay  int               `env:"-"` // in place of what plans give, unless it is 0; tests that invite many take more
 	Now                func() time.Time  `env:"-"` // required; tests move it
-	FlushEvery         time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds where 0; tests take less
+	FlushEvery         time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds if 0; tests take less
 	HashMemory         uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
 	PushEndpoint       string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
 	Build              string            `env:"-"` // the number of the build, which /api/v1/version shows
@@ -111,8 +112,8 @@ func Load() (Config, error) {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if c.Secret != "" {
-		if _, err = keys.ParseSecret(c.Secret); err != nil {
-			return c, fmt.Errorf("FLAGLEDGER_SECRET: each value %w", err)
+		if _, err = parseSecret("FLAGLEDGER_SECRET", c.Secret); err != nil {
+			return c, err
 		}
 	}
 	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
@@ -121,22 +122,42 @@ func Load() (Config, error) {
 	if err := c.checkProduction(); err != nil {
 		return c, err
 	}
+	return c, c.parseBounds()
+}
+
+// parseBounds parses the settings that bound what tenants and clients may do.
+func (c *Config) parseBounds() (err error) {
 	if c.SandboxFor, err = parseSandboxDays(c.SandboxDays); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_SANDBOX_DAYS: %w", err)
+		return fmt.Errorf("FLAGLEDGER_SANDBOX_DAYS: %w", err)
 	}
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
+		return fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
 	if c.FlagBounds, err = parseFlagMiB(c.FlagMiB); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_FLAG_MIB: %w", err)
+		return fmt.Errorf("FLAGLEDGER_FLAG_MIB: %w", err)
 	}
 	if c.Features, err = http.ParseFeatures(c.FeaturePlans); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_FEATURES: %w", err)
+		return fmt.Errorf("FLAGLEDGER_FEATURES: %w", err)
 	}
 	if c.AddressConnections, err = parseConnectionsPerAddress(c.ConnectionsPerAddress); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_CONNECTIONS_PER_ADDRESS: %w", err)
+		return fmt.Errorf("FLAGLEDGER_CONNECTIONS_PER_ADDRESS: %w", err)
 	}
-	return c, nil
+	return nil
+}
+
+const (
+	flushInterval = 5 * time.Second
+	sandboxTime   = 14 * 24 * time.Hour
+)
+
+// withDefaults fills in what the environment variables or a test have left unset.
+func (c Config) withDefaults() Config {
+	c.FlushEvery = cmp.Or(c.FlushEvery, flushInterval)
+	c.SandboxFor = cmp.Or(c.SandboxFor, sandboxTime)
+	if c.Features == nil {
+		c.Features = events.FeaturePlans()
+	}
+	return c
 }
 
 // publicKeysFile is where the copy of the public signing keys is; empty without a data folder, as in tests.
@@ -150,19 +171,16 @@ func (c Config) publicKeysFile() string {
 // snapshotFile is where the copy of the snapshot on disk is.
 func (c Config) snapshotFile() string { return filepath.Join(c.Data, "snapshot") }
 
-const (
-	sandboxDays    = 14
-	maxSandboxDays = 3650
-)
+const maxSandboxDays = 3650
 
-// parseSandboxDays reads how long a new sandbox takes changes.
+// parseSandboxDays reads how long a new sandbox takes changes; 0 where that is not set.
 func parseSandboxDays(text string) (time.Duration, error) {
-	days := sandboxDays
-	if text != "" {
-		var err error
-		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > maxSandboxDays {
-			return 0, fmt.Errorf("it must be a number from 1 to %d; it is %q", maxSandboxDays, text)
-		}
+	if text == "" {
+		return 0, nil
+	}
+	days, err := strconv.Atoi(text)
+	if err != nil || days < 1 || days > maxSandboxDays {
+		return 0, fmt.Errorf("it must be a number from 1 to %d; it is %q", maxSandboxDays, text)
 	}
 	return time.Duration(days) * 24 * time.Hour, nil
 }

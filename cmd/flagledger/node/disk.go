@@ -8,17 +8,14 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
+	"flagledger/events/postgres"
 )
 
-const (
-	diskFullCode = "53100"
-	// littleRoom is how much room on the disk of the data folder is little: less than two segments of a private Postgres' log.
-	littleRoom = 32 << 20
-)
+// minRoom is the least room on the disk of the data folder that is not told of: two segments of the log of a private Postgres.
+const minRoom = 32 << 20
 
 // diskWatch notices that the disk of the database is full, by the errors of statements, and when it no longer is.
 type diskWatch struct{ full atomic.Bool }
@@ -34,10 +31,7 @@ func (w *diskWatch) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.Trace
 }
 
 func (w *diskWatch) note(err error) {
-	if err == nil {
-		return
-	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == diskFullCode || errors.Is(err, events.ErrDiskFull) {
+	if postgres.DiskFull(err) || errors.Is(err, events.ErrDiskFull) {
 		w.full.Store(true)
 	}
 }
@@ -66,7 +60,7 @@ func (w *diskWatch) health(folder string) (list []string) {
 	}
 	var disk syscall.Statfs_t
 	if folder != "" && syscall.Statfs(folder, &disk) == nil {
-		if room := uint64(disk.Bavail) * uint64(disk.Bsize); room < littleRoom { //nolint:unconvert // the types differ between systems
+		if room := uint64(disk.Bavail) * uint64(disk.Bsize); room < minRoom { //nolint:unconvert // the types differ between systems
 			list = append(list, fmt.Sprintf("the disk of FLAGLEDGER_DATA has %d MiB left", room>>20))
 		}
 	}

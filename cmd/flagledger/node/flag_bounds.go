@@ -18,15 +18,11 @@ const maxFlagMiB = 1 << 20
 // parseFlagMiB reads bounds in MiB such as "free=16,standard=64". Plans that it does not name keep their defaults.
 func parseFlagMiB(text string) (flagBounds, error) {
 	bounds := flagBounds{}
-	for entry := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(entry) == "" {
-			continue
-		}
-		name, number, _ := strings.Cut(entry, "=")
-		plan := events.Plan(strings.TrimSpace(name))
-		n, err := strconv.Atoi(strings.TrimSpace(number))
+	for name, number := range events.PlanSettings(text) {
+		plan := events.Plan(name)
+		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 || n > maxFlagMiB {
-			return nil, fmt.Errorf("%q must be a plan, = and a whole number of MiB from 1 to %d", entry, maxFlagMiB)
+			return nil, fmt.Errorf("%q must be a plan, = and a whole number of MiB from 1 to %d", name+"="+number, maxFlagMiB)
 		}
 		if !plan.Known() {
 			return nil, fmt.Errorf("%q is no plan; those are %s", plan, strings.Join(events.PlanNames(events.AnyPlan), ", "))
@@ -57,8 +53,10 @@ func (b flagBounds) perTenant(plan events.Plan) int {
 
 const unpaidFactor = 4 // all unpaid tenants of one creator together may have this many times what one may
 
-// unpaidBytes tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have, and may have. A tenant whose paid plan
-// has ended counts with no more than another may have, so that it does not keep the others from growing. creator is empty for any other tenant.
+// unpaidBytes tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have and may have. creator is empty for any
+// other tenant.
+//
+// No tenant counts with more than one may have: one whose paid plan has ended does not keep the others from growing.
 func (b flagBounds) unpaidBytes(snapshot *snapshot.Snapshot, now func() time.Time) func(tenantID string) (creator string, used, bound int) {
 	each := max(b.perTenant(events.FreePlan), b.perTenant(events.SandboxPlan))
 	return func(tenantID string) (creator string, used, bound int) {

@@ -13,7 +13,7 @@ type MailSettings struct {
 	URL string `env:"FLAGLEDGER_SMTP_URL"`
 }
 
-// mailer sends mails through the server that the settings name, or to the log.
+// openMailer sends mails through the server that the settings name, or to the log.
 func (c Config) openMailer(log *slog.Logger) (commands.Mailer, error) {
 	if c.Mail.URL != "" {
 		return mail.Open(c.Mail.URL)

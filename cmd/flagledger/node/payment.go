@@ -45,8 +45,8 @@ func (s PaymentSettings) check() error {
 	return s.stripe().Check()
 }
 
-// billing is how tenants pay, with Stripe where it is configured.
-func (c Config) billing(writer *commands.Writer, followed *jobs.Payments, log *slog.Logger) (*commands.Billing, error) {
+// openBilling is how tenants pay, with Stripe if it is configured.
+func (c Config) openBilling(writer *commands.Writer, followed *jobs.Payments, log *slog.Logger) (*commands.Billing, error) {
 	b := &commands.Billing{Writer: writer, Events: followed, Now: c.Now, Log: log}
 	var err error
 	if b.Prices, err = commands.ParsePlanPrices(c.Payment.PlanPrices); err != nil {

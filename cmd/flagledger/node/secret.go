@@ -13,14 +13,10 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// secret is what the settings say, or else what the file FLAGLEDGER_DATA/secret holds, which is made where there is none.
-func (c Config) secret(log *slog.Logger) (keys.Secret, error) {
+// openSecret is what the settings say, or else what the file FLAGLEDGER_DATA/secret holds, which is made if there is none.
+func (c Config) openSecret(log *slog.Logger) (keys.Secret, error) {
 	if c.Secret != "" {
-		s, err := keys.ParseSecret(c.Secret)
-		if err != nil {
-			err = fmt.Errorf("FLAGLEDGER_SECRET: each value %w", err)
-		}
-		return s, err
+		return parseSecret("FLAGLEDGER_SECRET", c.Secret)
 	}
 	if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // its Postgres may run as another user: see embedded
 		return keys.Secret{}, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
@@ -37,11 +33,16 @@ func (c Config) secret(log *slog.Logger) (keys.Secret, error) {
 	if err != nil {
 		return keys.Secret{}, fmt.Errorf("FLAGLEDGER_SECRET is not set, and its file cannot be read: %w", err)
 	}
-	s, err := keys.ParseSecret(string(text))
+	return parseSecret(path, string(text))
+}
+
+// parseSecret names where a bad secret is from.
+func parseSecret(from, text string) (keys.Secret, error) {
+	s, err := keys.ParseSecret(text)
 	if err != nil {
-		err = fmt.Errorf("%s: each value %w", path, err)
+		return s, fmt.Errorf("%s: each value %w", from, err)
 	}
-	return s, err
+	return s, nil
 }
 
 // makeSecret makes a file with a random secret, which its owner alone may read. Where another process makes it at the same moment, that one's stays.

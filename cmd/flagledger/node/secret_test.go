@@ -19,7 +19,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	var made sync.WaitGroup
 	for range 8 {
 		made.Go(func() {
-			if _, err := c.secret(slog.New(slog.DiscardHandler)); err != nil {
+			if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -37,7 +37,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	if err != nil || len(first) < 64 {
 		t.Fatalf("the file has %d bytes: %v", len(first), err)
 	}
-	if _, err := c.secret(slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	if second, err := os.ReadFile(path); err != nil || !bytes.Equal(first, second) {
@@ -49,7 +49,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	if err := os.WriteFile(path, []byte("sesame"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.secret(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "sesame") {
+	if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "sesame") {
 		t.Errorf("a file that was cut off: %v", err)
 	}
 }

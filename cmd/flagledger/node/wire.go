@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,9 +30,6 @@ import (
 	"flagledger/queries"
 )
 
-// flushInterval is how often what nodes count in memory is written down.
-const flushInterval = 5 * time.Second
-
 // Node is a running service without its listener.
 type Node struct {
 	API   *http.API
@@ -48,13 +44,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 
 // start is Start, or StartWithoutDatabase where the snapshot on disk has been read.
 func start(ctx context.Context, c Config, databaseURL string, saved *snapshot.Saved, log *slog.Logger) (n *Node, err error) {
-	if c.FlushEvery == 0 {
-		c.FlushEvery = flushInterval
-	}
-	if c.SandboxFor == 0 {
-		c.SandboxFor = sandboxDays * 24 * time.Hour
-	}
-	p := &parts{Config: c, saved: saved, migrated: make(chan struct{}), disk: &diskWatch{}, log: log, metrics: prometheus.NewRegistry()}
+	p := &parts{Config: c.withDefaults(), saved: saved, migrated: make(chan struct{}), disk: &diskWatch{}, log: log, metrics: prometheus.NewRegistry()}
 	if saved == nil {
 		close(p.migrated)
 	}
@@ -151,10 +141,10 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	if p.mailer, err = p.openMailer(p.log); err != nil {
 		return err
 	}
-	if p.pusher, err = p.Config.pusher(ctx, p.log); err != nil {
+	if p.pusher, err = p.openPusher(ctx, p.log); err != nil {
 		return err
 	}
-	if p.secret, err = p.Config.secret(p.log); err != nil {
+	if p.secret, err = p.openSecret(p.log); err != nil {
 		return err
 	}
 	if p.signing, err = keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log); err != nil {
@@ -196,7 +186,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.payments = jobs.NewPayments(p.jobs, p.Now)
-	if p.billing, err = p.Config.billing(p.writer, p.payments, p.log); err != nil {
+	if p.billing, err = p.openBilling(p.writer, p.payments, p.log); err != nil {
 		return err
 	}
 	p.monitor = newMonitor(&monitor{
