@@ -20,12 +20,13 @@ func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, gro
 	if _, demo := cmd.(ResetDemoFlag); err != nil || demo {
 		return leaveTenant, err
 	}
-	creator, _, together := w.UnpaidFlagBytes(tenantID)
+	creator := w.UnpaidCreator(tenantID)
 	if creator == "" {
 		return leaveTenant, nil
 	}
+	_, together := w.UnpaidFlagBytes(creator)
 	leaveCreator, err := w.reserve(ctx, "bytes of the flags of the unpaid tenants of "+creator, together, growth, func() int {
-		_, used, _ := w.UnpaidFlagBytes(tenantID)
+		used, _ := w.UnpaidFlagBytes(creator)
 		return used
 	}, func(int) error { // the caller need not be a member of the others
 		return refuse(Conflict, "the flags of all free and sandbox tenants of this one's creator may take %d bytes together, and would take more", together)

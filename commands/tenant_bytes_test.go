@@ -66,7 +66,8 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		w.await = NoWait
 		bound := 1 << 30
 		w.TenantFlagBytes = func(string) (int, int) { return 0, bound }
-		w.UnpaidFlagBytes = func(string) (string, int, int) { return "u", 123_456_789, 5000 }
+		w.UnpaidCreator = func(string) string { return "u" }
+		w.UnpaidFlagBytes = func(string) (int, int) { return 123_456_789, 5000 }
 		_, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag})
 		if text := fmt.Sprint(err); KindOf(err) != Conflict || !strings.Contains(text, "5000") || strings.Contains(text, "123") {
 			t.Errorf("another flag is made, or refused with what others have: %v", err)

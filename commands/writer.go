@@ -46,9 +46,10 @@ type Writer struct {
 	// TenantFlagBytes tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter. Of a new Writer
 	// they have no bound.
 	TenantFlagBytes func(tenantID string) (used, bound int)
-	// UnpaidFlagBytes tells the same of all tenants together that the creator of a tenant pays nothing for. creator is empty for a tenant that is paid for. Of a
-	// new Writer all are.
-	UnpaidFlagBytes func(tenantID string) (creator string, used, bound int)
+	// UnpaidCreator tells who created a tenant that pays nothing; it is empty for a tenant that is paid for. Of a new Writer all are.
+	UnpaidCreator func(tenantID string) string
+	// UnpaidFlagBytes tells the same as TenantFlagBytes of all tenants together that a person created and pays nothing for.
+	UnpaidFlagBytes func(creator string) (used, bound int)
 	now             func() time.Time
 
 	states  *states // nil where none are kept
@@ -77,7 +78,8 @@ func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	return &Writer{
 		store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1),
 		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
-		UnpaidFlagBytes: func(string) (creator string, used, bound int) { return "", 0, 0 },
+		UnpaidCreator:   func(string) string { return "" },
+		UnpaidFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
 	}
 }
 

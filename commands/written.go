@@ -43,7 +43,7 @@ func (w *Writer) NoteWritten(tenantID string, bytes int) {
 	if tenantID == "" {
 		return
 	}
-	creator, _, _ := w.UnpaidFlagBytes(tenantID)
+	creator := w.UnpaidCreator(tenantID)
 	w.written.mu.Lock()
 	defer w.written.mu.Unlock()
 	counts := w.written.on(w.now())

@@ -46,7 +46,7 @@ func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
 	store, _ := newMemory()
 	w := NewWriter(store, NoWait, time.Now)
 	unpaid := map[string]string{"t1": "me", "t2": "me", "t3": "other"}
-	w.UnpaidFlagBytes = func(tenantID string) (creator string, used, bound int) { return unpaid[tenantID], 0, 1 }
+	w.UnpaidCreator = func(tenantID string) string { return unpaid[tenantID] } // and no sum is asked for
 	for i, tenant := range []string{"t1", "t2", "t3", "paid"} {
 		w.NoteWritten(tenant, 1<<i)
 	}

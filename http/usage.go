@@ -20,6 +20,20 @@ type tenantUsage struct {
 	Bytes             int         `json:"bytes" doc:"Of all flags together, about as they are as JSON: names, texts, tags, values, variations, and the rules of all environments, with 16 more for each value of a condition" example:"48211"`
 	BytesWrittenToday int         `json:"bytesWrittenToday" doc:"By changes, in UTC: their facts, and answers that are kept for Idempotency-Keys. This node counts for itself, from its start" example:"90211"`
 	Limits            usageLimits `json:"limits"`
+
+	AllUnpaid *unpaidUsage `json:"allUnpaid,omitempty" doc:"All free and sandbox tenants that the caller created; only where this is one of them"`
+}
+
+// unpaidUsage is what all tenants take together that a person created and pays nothing for. It is shown to that person alone.
+type unpaidUsage struct {
+	Bytes             int          `json:"bytes" doc:"Of all their flags; a tenant whose plan has ended counts with what another may have at most" example:"96422"`
+	BytesWrittenToday int          `json:"bytesWrittenToday" doc:"As that of a tenant, those that were deleted since included" example:"190211"`
+	Limits            unpaidLimits `json:"limits"`
+}
+
+type unpaidLimits struct {
+	Bytes              int `json:"bytes" example:"67108864"`
+	BytesWrittenPerDay int `json:"bytesWrittenPerDay" example:"536870912"`
 }
 
 type usageLimits struct {
@@ -35,7 +49,7 @@ func (a *API) addUsage() {
 	usage := operation("GET", "/api/v1/tenants/{tenantId}/usage", "get-usage", "Tenants", "How much a tenant has and uses")
 	usage.Description = "The evaluations that this node answered are counted to the last; those of other nodes may come up to five seconds later. " +
 		"A change by which the flags would grow beyond `limits` is answered with 409; one by which they shrink never is. Once `bytesWrittenToday` reaches " +
-		"its limit, changes with a body or an Idempotency-Key are answered with 429 until the next day."
+		"its limit, changes with a body or an Idempotency-Key are answered with 429 until the next day. Both hold for `allUnpaid` too."
 	register(a, access{who: viewer}, usage, func(ctx context.Context, _ *TenantPath) (*usageOutput, error) {
 		body, err := a.usage(ctx, principalOf(ctx).tenant)
 		return &usageOutput{body}, err
@@ -47,6 +61,12 @@ func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body tenantUs
 	body.Bytes, body.Limits.Bytes = a.Writer.TenantFlagBytes(tenant.ID())
 	body.BytesWrittenToday, body.Limits.BytesWrittenPerDay = a.Writer.WrittenToday(tenant.ID()), dayOfFlags*body.Limits.Bytes
 	body.Limits.Flags, body.Limits.RequestsPerMinute = commands.MaxFlags, a.limiter.RequestsPerMinute(tenant.Plan(a.Now()))
+	if creator := a.Writer.UnpaidCreator(tenant.ID()); creator != "" && creator == principalOf(ctx).claims.UserID {
+		all := &unpaidUsage{BytesWrittenToday: a.Writer.UnpaidWrittenToday(creator)}
+		all.Bytes, all.Limits.Bytes = a.Writer.UnpaidFlagBytes(creator)
+		all.Limits.BytesWrittenPerDay = dayOfFlags * all.Limits.Bytes
+		body.AllUnpaid = all
+	}
 	body.Evaluations, err = a.Meter.Evaluations(ctx, tenant.ID())
 	return body, err
 }

@@ -15,7 +15,9 @@ import (
 func usage(c *nodetest.Client) (flags, evaluations, users int) {
 	c.Service.T.Helper()
 	a := c.Call("GET", "/api/v1/tenants/"+c.Tenant+"/usage", nil).Want(200)
-	nodetest.Members(c.Service.T, "usage", a.Object(), "flags", "evaluations", "users", "bytes", "bytesWrittenToday", "limits")
+	shown := a.Object()
+	delete(shown, "allUnpaid") // which is for the creator of a tenant alone
+	nodetest.Members(c.Service.T, "usage", shown, "flags", "evaluations", "users", "bytes", "bytesWrittenToday", "limits")
 	var body struct{ Flags, Evaluations, Users int }
 	a.Decode(&body)
 	return body.Flags, body.Evaluations, body.Users
@@ -131,14 +133,44 @@ func TestBytesOfFlags(t *testing.T) {
 	t.Run("and one for what they write in a day, those that were deleted included", func(t *testing.T) {
 		creator := s.In(t).SignUp("writer@example.com")
 		gone := creator.NewTenant("gone")
+		createIn(gone, "a", 1000).Want(201)
+		type unpaid struct{ Bytes, BytesWrittenToday int }
+		shown := func(c *nodetest.Client) *unpaid {
+			var body struct {
+				Bytes, BytesWrittenToday int
+				AllUnpaid                *struct {
+					unpaid
+					Limits map[string]int
+				}
+			}
+			c.Call("GET", "/api/v1/tenants/"+c.Tenant+"/usage", nil).Want(200).Decode(&body)
+			if body.AllUnpaid == nil {
+				return nil
+			}
+			nodetest.Same(t, "the bounds of all unpaid tenants", body.AllUnpaid.Limits, map[string]int{"bytes": 4 * mebibyte, "bytesWrittenPerDay": 4 * 8 * mebibyte})
+			return &body.AllUnpaid.unpaid
+		}
+		first := shown(creator)
+		if first == nil || first.Bytes < 1000 || first.BytesWrittenToday < 1000 {
+			t.Fatalf("the creator is shown %+v", first)
+		}
+		if other := shown(gone.Join("admin")); other != nil {
+			t.Errorf("somebody else is shown %+v", other)
+		}
 		s.Node.API.Writer.NoteWritten(gone.Tenant, 4*8*mebibyte)
 		gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
+		if now := shown(creator); now.Bytes != 0 || now.BytesWrittenToday < first.BytesWrittenToday+4*8*mebibyte {
+			t.Errorf("the creator is shown %+v, and was shown %+v before", now, first)
+		}
 		detail := fmt.Sprint(createIn(creator, "a", 1000).Refused(429).Object()["detail"])
 		if !strings.Contains(detail, "all free and sandbox tenants") {
 			t.Errorf("refused with %q", detail)
 		}
 		creator.Subscribe(events.Subscription{ID: "sub_5", Plan: events.StandardPlan, Status: events.Active})
 		createIn(creator, "a", 1000).Want(201)
+		if paid := shown(creator); paid != nil {
+			t.Errorf("who pays is shown %+v", paid)
+		}
 	})
 	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Active})
 	create("c", 100_000).Want(201)

@@ -17,8 +17,12 @@ func (a *API) limitWritten(tenantID string) error {
 	if bound := dayOfFlags * flags; a.Writer.WrittenToday(tenantID) >= bound {
 		return a.tooMuchWritten(bound, "the changes of the tenant")
 	}
-	creator, _, together := a.Writer.UnpaidFlagBytes(tenantID)
-	if bound := dayOfFlags * together; creator != "" && a.Writer.UnpaidWrittenToday(creator) >= bound {
+	creator := a.Writer.UnpaidCreator(tenantID)
+	if creator == "" {
+		return nil
+	}
+	_, together := a.Writer.UnpaidFlagBytes(creator)
+	if bound := dayOfFlags * together; a.Writer.UnpaidWrittenToday(creator) >= bound {
 		return a.tooMuchWritten(bound, "the changes of all free and sandbox tenants of this one's creator")
 	}
 	return nil

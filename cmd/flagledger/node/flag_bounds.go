@@ -53,17 +53,23 @@ func (b flagBounds) perTenant(plan events.Plan) int {
 
 const unpaidFactor = 4 // all unpaid tenants of one creator together may have this many times what one may
 
-// unpaidBytes tells who created a tenant that pays nothing, and how many bytes the flags of all such tenants of theirs have and may have. creator is empty for any
-// other tenant.
+// unpaidBytes tells how many bytes the flags of all tenants have that a person created and pays nothing for, and how many they may have.
 //
 // No tenant counts with more than one may have: one whose paid plan has ended does not keep the others from growing.
-func (b flagBounds) unpaidBytes(snapshot *snapshot.Snapshot, now func() time.Time) func(tenantID string) (creator string, used, bound int) {
+func (b flagBounds) unpaidBytes(snapshot *snapshot.Snapshot, now func() time.Time) func(creator string) (used, bound int) {
 	each := max(b.perTenant(events.FreePlan), b.perTenant(events.SandboxPlan))
-	return func(tenantID string) (creator string, used, bound int) {
+	return func(creator string) (used, bound int) {
+		return snapshot.UnpaidFlagBytes(creator, each, now()), unpaidFactor * each
+	}
+}
+
+// unpaidCreator tells who created a tenant that pays nothing; it is empty for any other tenant.
+func unpaidCreator(snapshot *snapshot.Snapshot, now func() time.Time) func(tenantID string) string {
+	return func(tenantID string) string {
 		tenant, ok := snapshot.Tenant(tenantID)
 		if !ok || !tenant.Plan(now()).Unpaid() {
-			return "", 0, 0
+			return ""
 		}
-		return tenant.Creator(), snapshot.UnpaidFlagBytes(tenant.Creator(), each, now()), unpaidFactor * each
+		return tenant.Creator()
 	}
 }

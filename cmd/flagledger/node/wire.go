@@ -172,6 +172,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)
 	p.writer.TenantFlagBytes, p.writer.UnpaidFlagBytes = p.FlagBounds.tenantBytes(p.snapshot, p.Now), p.FlagBounds.unpaidBytes(p.snapshot, p.Now)
+	p.writer.UnpaidCreator = unpaidCreator(p.snapshot, p.Now)
 	p.sandboxes = &commands.Sandboxes{
 		Writer: p.writer, Directory: p.directory, Contents: p.queries, Meter: p.meter, Jobs: jobs.NewSandboxes(p.jobs), People: p.snapshot, Active: p.SandboxFor, Now: p.Now, Log: p.log,
 	}
