@@ -202,30 +202,41 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 			position, err = w.store.Append(ctx, stream, last.revision, batch)
 		}
 		release()
-		switch {
-		case errors.Is(err, events.ErrConflict):
+		if errors.Is(err, events.ErrConflict) {
 			fromMemory = false
 			continue
-		case errors.Is(err, events.ErrTooLarge):
-			wrong := fields{}
-			wrong.check(false, "body", "the change is too large: it may take %d bytes", events.MaxEventBytes)
-			return s, did, wrong.err()
-		case err != nil:
-			return s, did, unavailable(err)
+		}
+		if err != nil {
+			return s, did, notAppended(err)
 		}
 		w.NoteWritten(cmd.tenant(), encodedBytes(batch))
-		s = P(&s).clone()
-		did.changed = true
-		for _, e := range batch {
-			r := events.Recorded{Event: e, Stream: stream, Position: position, Revision: last.revision + 1, Name: e.Fact.StoredName()}
-			P(&s).evolve(r)
-			last = markOf(r)
-			did.names = append(did.names, r.Name)
-		}
-		did.last = last
-		keep[S, P](w, stream, s, last)
+		s, did = evolved[S, P](s, stream, last, position, batch)
+		keep[S, P](w, stream, s, did.last)
 		return s, did, nil
 	}
+}
+
+// evolved is the state that a batch leaves, which was appended at a position after the event last.
+func evolved[S any, P State[S]](s S, stream string, last mark, position events.Position, batch []events.Event) (S, outcome) {
+	s = P(&s).clone()
+	did := outcome{last: last, changed: true}
+	for _, e := range batch {
+		r := events.Recorded{Event: e, Stream: stream, Position: position, Revision: did.last.revision + 1, Name: e.Fact.StoredName()}
+		P(&s).evolve(r)
+		did.last = markOf(r)
+		did.names = append(did.names, r.Name)
+	}
+	return s, did
+}
+
+// notAppended is why a change was not appended, as an *Error where that is no fault of the service.
+func notAppended(err error) error {
+	if errors.Is(err, events.ErrTooLarge) {
+		wrong := fields{}
+		wrong.check(false, "body", "the change is too large: it may take %d bytes", events.MaxEventBytes)
+		return wrong.err()
+	}
+	return unavailable(err)
 }
 
 // enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to another.

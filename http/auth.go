@@ -134,7 +134,7 @@ func (a *API) createAccount(ctx context.Context, email, password, displayName st
 	if tried && commands.KindOf(err) != commands.Conflict {
 		return session, err
 	}
-	guess := a.limitGuesses(ctx, guessedPerson(email), func() (err error) {
+	guess := a.limitAttempts(ctx, attemptedPerson(email), func() (err error) {
 		session, err = a.Identity.SignIn(ctx, email, password)
 		return err
 	})
@@ -148,8 +148,8 @@ func (a *API) createAccount(ctx context.Context, email, password, displayName st
 	}
 }
 
-// guessedPerson is what wrong passwords are counted for: the account of an address, however it is spelt.
-func guessedPerson(email string) string {
+// attemptedPerson is what wrong passwords are counted for: the account of an address, however it is spelt.
+func attemptedPerson(email string) string {
 	return "person " + cmp.Or(commands.EmailKey(strings.TrimSpace(email)), email)
 }
 

@@ -18,21 +18,20 @@ func (a *API) invitationsPerDay(plan events.Plan) int {
 	return cmp.Or(a.InvitationsPerDay, plan.Terms().InvitationsPerDay)
 }
 
-// platformInvitations is how many invitations to the platform are made a day, as many as the highest plan gives a tenant.
-var platformInvitations = jobs.InvitationBound{Counted: jobs.ToPlatform, PerDay: events.EnterprisePlan.Terms().InvitationsPerDay}
+// platformInvitations bounds invitations to the platform: to as many a day as the highest plan gives a tenant.
+var platformInvitations = []jobs.InvitationBound{jobs.OfPlatform(events.EnterprisePlan.Terms().InvitationsPerDay)}
 
-// tenantInvitations is how many invitations a tenant may make a day, on its plan.
-func (a *API) tenantInvitations(tenantID string) jobs.InvitationBound {
+// tenantInvitations bounds the invitations that a person makes to a tenant: by its plan, and by the best plan among the person's tenants.
+func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound {
 	plan := events.FreePlan
 	if tenant, ok := a.Live.Tenant(tenantID); ok {
 		plan = tenant.Plan(a.Now())
 	}
-	return jobs.OfTenant(tenantID, a.invitationsPerDay(plan))
+	return []jobs.InvitationBound{jobs.OfTenant(tenantID, a.invitationsPerDay(plan)), jobs.OfPerson(userID, a.invitationsPerDay(a.bestPlan(userID)))}
 }
 
-// limitInvitations calls invite and counts it for today: for bound, and in a tenant also for the caller. It refuses what is over one of these. What is
-// refused or was made before does not count.
-func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, bound jobs.InvitationBound, cmd commands.Command[S], invite func() (commands.Done, error)) (commands.Done, error) {
+// limitInvitations calls invite and counts the invitation for today, or refuses what is over one of bounds. What is refused or was made before does not count.
+func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, bounds []jobs.InvitationBound, cmd commands.Command[S], invite func() (commands.Done, error)) (commands.Done, error) {
 	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, by(ctx), cmd); err != nil {
 		return commands.Done{}, err
 	} else if found {
@@ -40,11 +39,7 @@ func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, b
 	} else if err := requestOf(ctx).replayOnly; err != nil {
 		return commands.Done{}, err
 	}
-	now, userID := a.Now(), principalOf(ctx).claims.UserID
-	bounds := []jobs.InvitationBound{bound}
-	if bound.Counted != jobs.ToPlatform {
-		bounds = append(bounds, jobs.OfPerson(userID, a.invitationsPerDay(a.bestPlan(userID))))
-	}
+	now := a.Now()
 	reached, err := a.DailyInvitations.Take(ctx, now, bounds...)
 	if err != nil {
 		return commands.Done{}, err

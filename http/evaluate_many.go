@@ -25,11 +25,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newOutput(w)
 	defer out.release()
-	type failure struct {
-		key string
-		err error
-	}
-	var failures []failure
+	var failures []failedFlag
 	evaluated, began := 0, false
 	defer func() { a.Meter.Count(p.tenant.ID(), evaluated) }()
 	sendFull := func() {
@@ -52,7 +48,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 			writeProblem(w, r, problemOf(r.Context(), answer.Err))
 			return
 		case answer.Err != nil:
-			failures = append(failures, failure{key, answer.Err})
+			failures = append(failures, failedFlag{key, answer.Err})
 			continue
 		}
 		evaluated++
@@ -64,14 +60,8 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		sendFull()
 	}
 	out.text("}")
-	separator = `,"errors":{`
-	for _, f := range failures {
-		problem := problemOf(r.Context(), f.err)
-		out.text(separator)
-		out.quote(f.key)
-		out.text(":")
-		out.json(evaluationError{problem.Status, problem.Detail, problem.Errors})
-		separator = ","
+	for i, f := range failures {
+		f.write(r.Context(), out, i == 0)
 		sendFull()
 	}
 	if len(failures) > 0 {
@@ -80,6 +70,25 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	out.text("}")
 	e.leaveWorkSlot()
 	out.send()
+}
+
+// failedFlag is a flag that could not be evaluated.
+type failedFlag struct {
+	key string
+	err error
+}
+
+// write adds the flag to the errors of an answer, which begin with the first one.
+func (f failedFlag) write(ctx context.Context, out *output, first bool) {
+	if first {
+		out.text(`,"errors":{`)
+	} else {
+		out.text(",")
+	}
+	problem := problemOf(ctx, f.err)
+	out.quote(f.key)
+	out.text(":")
+	out.json(evaluationError{problem.Status, problem.Detail, problem.Errors})
 }
 
 // send sends what has been gathered. It holds no slot meanwhile: the client may be slow.

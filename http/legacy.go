@@ -33,7 +33,7 @@ func (a *API) addLegacy() {
 			return nil, err
 		}
 		var session commands.Session
-		err := a.limitGuesses(ctx, guessedPerson(in.Body.Email), func() (err error) {
+		err := a.limitAttempts(ctx, attemptedPerson(in.Body.Email), func() (err error) {
 			session, err = a.Identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 			return err
 		})

@@ -71,7 +71,7 @@ func (p *pieces) writeTo(w io.Writer) {
 	}
 }
 
-// writeBody writes the body of an answer. It is huma's format.
+// writeBody writes the body of an answer as JSON: huma calls it.
 func writeBody(w io.Writer, body any) error {
 	if list, ok := body.(interface{ writeTo(w io.Writer) }); ok {
 		list.writeTo(w)

@@ -131,7 +131,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 	}
 	var id string
 	var member commands.Member
-	done, err := limitInvitations(ctx, a, a.tenantInvitations(tenantID), add, func() (done commands.Done, err error) {
+	done, err := limitInvitations(ctx, a, a.tenantInvitations(tenantID, principalOf(ctx).claims.UserID), add, func() (done commands.Done, err error) {
 		id, member, done, err = a.Inviter.InviteMember(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
 		return done, err
 	})

@@ -156,7 +156,7 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 	}
 	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.Now()) {
 		// The right secret always passes: nobody guesses 256 bits, and nobody is to shut a client out by trying.
-		return nil, a.limitGuesses(r.Context(), "client "+id, func() error { return oauthProblem(invalidClient, "the client's id or secret is wrong") })
+		return nil, a.limitAttempts(r.Context(), "client "+id, func() error { return oauthProblem(invalidClient, "the client's id or secret is wrong") })
 	}
 	return client, nil
 }

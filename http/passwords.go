@@ -109,7 +109,7 @@ func (a *API) addPasswords() {
 
 func (a *API) updatePassword(ctx context.Context, current, password string) (done commands.Done, err error) {
 	claims := principalOf(ctx).claims
-	err = a.limitGuesses(ctx, "password of "+claims.UserID, func() (err error) {
+	err = a.limitAttempts(ctx, "password of "+claims.UserID, func() (err error) {
 		done, err = commands.UpdatePassword(ctx, a.Writer, a.Identity, requestBy(ctx), claims, current, password)
 		return err
 	})
@@ -122,7 +122,7 @@ func (a *API) updatePassword(ctx context.Context, current, password string) (don
 // verifyEmail verifies an address, unless too many wrong passwords were tried with the link: whoever reads the mails shall not find the password out.
 func (a *API) verifyEmail(ctx context.Context, token, password string) error {
 	var wrong error
-	err := a.limitGuesses(ctx, "link "+token, func() error {
+	err := a.limitAttempts(ctx, "link "+token, func() error {
 		err := a.Identity.VerifyEmail(ctx, token, password)
 		if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Fields["password"] != "" {
 			wrong = err

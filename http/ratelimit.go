@@ -139,10 +139,10 @@ func (a *API) limitMails(ctx context.Context, mail func() error) error {
 	return err
 }
 
-// limitGuesses tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it first
+// limitAttempts tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it first
 // waits for a few seconds. It makes no difference whether the account exists.
-func (a *API) limitGuesses(ctx context.Context, account string, try func() error) error {
-	guess, left, err := a.limiter.Guess(ctx, account, a.limiter.Network(requestOf(ctx).received))
+func (a *API) limitAttempts(ctx context.Context, account string, try func() error) error {
+	attempt, left, err := a.limiter.CountAttempt(ctx, account, a.limiter.Network(requestOf(ctx).received))
 	if err != nil {
 		return err
 	}
@@ -153,9 +153,9 @@ func (a *API) limitGuesses(ctx context.Context, account string, try func() error
 	refused, _ := errors.AsType[*problem](err)
 	switch {
 	case err == nil:
-		guess.Right()
+		attempt.Succeed()
 	case commands.KindOf(err) != commands.Unauthenticated && (refused == nil || refused.Status != http.StatusUnauthorized):
-		guess.NotWrong()
+		attempt.Forgive()
 	}
 	return err
 }

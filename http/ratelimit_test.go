@@ -178,7 +178,7 @@ func TestGuessing(t *testing.T) {
 	ctx := context.WithValue(t.Context(), requestKey{}, req)
 	tried := 0
 	guess := func(account string, result error) error {
-		return a.limitGuesses(ctx, account, func() error {
+		return a.limitAttempts(ctx, account, func() error {
 			tried++
 			return result
 		})

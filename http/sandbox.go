@@ -152,7 +152,7 @@ func (a *API) openSandbox(r *http.Request, form web.Form) (web.Page, error) {
 	if err != nil {
 		return web.Page{}, err
 	}
-	err = a.limitGuesses(ctx, "link "+form.Token, func() error {
+	err = a.limitAttempts(ctx, "link "+form.Token, func() error {
 		return a.SandboxSignUp.Open(ctx, requestBy(ctx), form.Token, form.Name, form.NewPassword)
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {

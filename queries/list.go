@@ -16,8 +16,9 @@ type Page struct {
 	Offset int
 }
 
-// List is a page of a list that is read piece by piece: little of it is in memory at a time, and between two pieces it holds no connection. A row that is
-// there all the while is read once, in the list's order; one that changes meanwhile is read as it was before or after.
+// List is a page of a list that is read piece by piece: little of it is in memory at a time, and between two pieces it holds no connection.
+//
+// A row that is there all the while is read once, in the list's order. One that changes meanwhile is read as it was before or after.
 type List[T any] struct {
 	Rows  []T // the first piece
 	Total int // of the rows in all pages
@@ -34,10 +35,9 @@ type List[T any] struct {
 }
 
 const (
-	// pieceBytes is how much of a list is read at once: rows of together so many bytes, as the database sends them, and the one that exceeds them.
+	// pieceBytes is how much of a list is read at once: rows are taken until they have so many bytes, as the database sends them.
 	pieceBytes = 128 << 10
-	// A piece asks for as many rows as the last one had, or twice as many where these were small, within bounds. What it asks for and does not take has
-	// to be read past all the same.
+	// Each piece asks for twice the rows of the last, up to maxBatch; if the last was full of bytes, for as many as it had.
 	firstBatch, maxBatch = 32, 512
 )
 

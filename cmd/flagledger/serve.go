@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	nethttp "net/http"
 	"os"
@@ -26,16 +27,16 @@ func (serveCommand) Run(ctx context.Context) error {
 	}
 	c.Build = build
 	log := c.Logger()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	listener, err := listen(ctx, "FLAGLEDGER_ADDR", c.Addr)
 	if err != nil {
-		return fmt.Errorf("FLAGLEDGER_ADDR: %w", err)
+		return err
 	}
 	defer listener.Close()
 	c.WarnOfExposure(log)
 	var metricsListener net.Listener
 	if c.MetricsAddr != "" {
-		if metricsListener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", c.MetricsAddr); err != nil {
-			return fmt.Errorf("FLAGLEDGER_METRICS_ADDR: %w", err)
+		if metricsListener, err = listen(ctx, "FLAGLEDGER_METRICS_ADDR", c.MetricsAddr); err != nil {
+			return err
 		}
 		defer metricsListener.Close()
 	}
@@ -70,14 +71,28 @@ func (serveCommand) Run(ctx context.Context) error {
 		case err := <-served:
 			return err
 		case <-ctx.Done():
-			log.Info("stopping")
-			ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-			defer cancel()
-			if err := server.Shutdown(ctx); err != nil && !errors.Is(err, nethttp.ErrServerClosed) {
-				log.Warn("calls under way were cut off", "err", err)
-			}
+			shutDown(server, log)
 			return nil
 		}
+	}
+}
+
+// listen listens at the address of a setting.
+func listen(ctx context.Context, setting, address string) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", setting, err)
+	}
+	return listener, nil
+}
+
+// shutDown lets calls under way finish.
+func shutDown(server *nethttp.Server, log *slog.Logger) {
+	log.Info("stopping")
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, nethttp.ErrServerClosed) {
+		log.Warn("calls under way were cut off", "err", err)
 	}
 }
 

@@ -17,14 +17,14 @@ type DailyInvitations struct{ pool *pgxpool.Pool }
 // NewDailyInvitations returns the counter that all nodes on a database share.
 func NewDailyInvitations(pool *pgxpool.Pool) *DailyInvitations { return &DailyInvitations{pool} }
 
-// InvitationBound is how many invitations a day one of those may make that it counts for: a tenant, a person, or the platform.
+// InvitationBound is how many invitations a day are made by a tenant, by a person, or to the platform.
 type InvitationBound struct {
-	Counted string
+	counted string
 	PerDay  int
 }
 
-// ToPlatform is what invitations to the platform count for.
-const ToPlatform = "platform"
+// OfPlatform is the bound of all invitations to the platform together.
+func OfPlatform(perDay int) InvitationBound { return InvitationBound{"platform", perDay} }
 
 // OfTenant is the bound of a tenant.
 func OfTenant(id string, perDay int) InvitationBound { return InvitationBound{"tenant " + id, perDay} }
@@ -35,12 +35,14 @@ func OfPerson(id string, perDay int) InvitationBound { return InvitationBound{"p
 var errNoPlace = errors.New("a bound is reached")
 
 // Take counts one more invitation on the day of now for all bounds, or for none and returns the one that is reached. Tenants come before people, so that
-// transactions lock in one order. Errors are *commands.Error, Unavailable while the database cannot be reached.
+// transactions lock in one order.
+//
+// Errors are *commands.Error, Unavailable while the database cannot be reached.
 func (d *DailyInvitations) Take(ctx context.Context, now time.Time, bounds ...InvitationBound) (reached *InvitationBound, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
 			row, err := tx.Exec(ctx, `insert into keep.invitation_counts as c (counted, day, invitations) values ($1, $2, 1)
-				on conflict (counted, day) do update set invitations = c.invitations + 1 where c.invitations < $3`, b.Counted, now.UTC(), b.PerDay)
+				on conflict (counted, day) do update set invitations = c.invitations + 1 where c.invitations < $3`, b.counted, now.UTC(), b.PerDay)
 			if err != nil {
 				return err
 			}
@@ -62,7 +64,7 @@ func (d *DailyInvitations) GiveBack(ctx context.Context, now time.Time, bounds .
 	return countError(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
 			if _, err := tx.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
-				b.Counted, now.UTC()); err != nil {
+				b.counted, now.UTC()); err != nil {
 				return err
 			}
 		}

@@ -72,7 +72,7 @@ func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	defer func() { _ = taking.Rollback(context.WithoutCancel(t.Context())) }()
 	lock := func(b InvitationBound) {
 		t.Helper()
-		if _, err := taking.Exec(t.Context(), `update keep.invitation_counts set invitations = invitations where counted = $1`, b.Counted); err != nil {
+		if _, err := taking.Exec(t.Context(), `update keep.invitation_counts set invitations = invitations where counted = $1`, b.counted); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -187,7 +187,7 @@ func TestAFloodOfAddresses(t *testing.T) {
 func guess(t *testing.T, l *Limiter, account string, network netip.Addr) (in bool, left Budget, wait time.Duration) {
 	t.Helper()
 	began := time.Now()
-	_, left, err := l.Guess(t.Context(), account, network)
+	_, left, err := l.CountAttempt(t.Context(), account, network)
 	if err != nil {
 		t.Error(err)
 	}
@@ -196,10 +196,10 @@ func guess(t *testing.T, l *Limiter, account string, network netip.Addr) (in boo
 
 // right makes an attempt with the right secret, whatever comes of it.
 func right(t *testing.T, l *Limiter, account string, network netip.Addr) {
-	if g, _, err := l.Guess(t.Context(), account, network); err != nil {
+	if g, _, err := l.CountAttempt(t.Context(), account, network); err != nil {
 		t.Error(err)
 	} else if g != nil {
-		g.Right()
+		g.Succeed()
 	}
 }
 
@@ -209,8 +209,8 @@ func TestGuesses(t *testing.T) {
 	for range 100 {
 		right(t, l, "person me@example.com", here)
 	}
-	for i := range maxGuesses {
-		if in, left, _ := guess(t, l, "person me@example.com", here); !in || left.Remaining != maxGuesses-i-1 {
+	for i := range maxAttempts {
+		if in, left, _ := guess(t, l, "person me@example.com", here); !in || left.Remaining != maxAttempts-i-1 {
 			t.Fatalf("guess %d: %+v", i, left)
 		}
 	}
@@ -242,7 +242,7 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 		}
 		own := netip.MustParseAddr("192.0.2.1")
 		right(t, l, account, own)
-		for i := range maxAccountGuesses {
+		for i := range maxAccountAttempts {
 			if in, _, wait := guess(t, l, account, network()); !in || wait != 0 {
 				t.Fatalf("guess %d is let in: %t, after %v", i, in, wait)
 			}

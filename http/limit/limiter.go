@@ -16,11 +16,11 @@ const (
 	// A network causes mails to addresses of its choice at most as often in mailRequestWindow as it may sign in within mailMinutes.
 	mailRequestWindow = 24 * 60 * 60
 	mailMinutes       = 5
-	// At most maxGuesses wrong secrets are tried for an account in guessWindow from a network. After maxAccountGuesses from all networks together, further
-	// attempts wait in rounds.
-	guessWindow       = 15 * 60
-	maxGuesses        = 20
-	maxAccountGuesses = 200
+	// At most maxAttempts wrong secrets are tried for an account in attemptWindow from a network. After maxAccountAttempts from all networks together, further
+	// ones wait in rounds.
+	attemptWindow      = 15 * 60
+	maxAttempts        = 20
+	maxAccountAttempts = 200
 	// ownNetworkFor is how long a network that somebody has signed in from counts as theirs, in seconds.
 	ownNetworkFor = 30 * 24 * 60 * 60
 )
@@ -32,10 +32,10 @@ type Limiter struct {
 	unpaid    rate // of the machines of a creator's tenants that pay nothing
 	anonymous rate
 	auth      rate
-	guess     rate
-	guessAll  rate
+	attempt   rate // with a secret, from one network
+	attempts  rate // from all networks together
 	drawn     rate
-	once      rate
+	one       rate
 	mail      rate
 
 	proxies []netip.Prefix
@@ -48,9 +48,10 @@ type Limiter struct {
 	mails     *windows[netip.Prefix]
 	people    *windows[string]
 	creators  *windows[string]            // of tenants that pay nothing
-	guesses   *windows[[sha256.Size]byte] // by account and network, and by account
-	own       *windows[[sha256.Size]byte] // by account and network
-	slowed    *rounds                     // by account and wide network
+	attempted *windows[[sha256.Size]byte] // by account and network, and by account
+	// ownNetworks holds the networks that an account was signed in from: by account and network.
+	ownNetworks *windows[[sha256.Size]byte]
+	slowed      *rounds // by account and wide network
 }
 
 // New returns a limiter that believes the X-Forwarded-For of proxies.
@@ -64,26 +65,25 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		unpaid = sandbox
 	}
 	return &Limiter{
-		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), guess: newRate(maxGuesses),
-		guessAll: newRate(maxAccountGuesses), drawn: newRate(roundDrawn), once: newRate(1), mail: newRate(mailMinutes * limits.Auth),
+		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), attempt: newRate(maxAttempts),
+		attempts: newRate(maxAccountAttempts), drawn: newRate(roundDrawn), one: newRate(1), mail: newRate(mailMinutes * limits.Auth),
 		proxies: proxies, began: now(), now: now,
 		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailRequestWindow),
-		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), guesses: newWindows[[sha256.Size]byte](guessWindow),
-		own: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
+		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), attempted: newWindows[[sha256.Size]byte](attemptWindow),
+		ownNetworks: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
 }
 
 // second is the current second since the start.
 func (l *Limiter) second() uint32 { return uint32(l.now().Sub(l.began) / time.Second) }
 
-// Person counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the person's own, that of the best plan among
-// their tenants.
+// Person counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the person's own, by the best plan among their
+// tenants.
 func (l *Limiter) Person(id string, best events.Plan, tenantID string, plan events.Plan) Budget {
 	return l.both(l.people, id, l.ofPlan(best), tenantID, plan)
 }
 
-// Unverified counts a request of a person whose address is not verified, as Person does, and for the client address as well. It returns the budget of which
-// less is left; what one refuses counts for none.
+// Unverified is Person for a person whose address is not verified: it counts the request for the client address as well.
 func (l *Limiter) Unverified(r *http.Request, id string, best events.Plan, tenantID string, plan events.Plan) Budget {
 	address := clientAddress(r, l.proxies)
 	left := l.address(address, l.second())
@@ -109,7 +109,7 @@ func (l *Limiter) Machine(creator, tenantID string, plan events.Plan) Budget {
 	return l.both(l.creators, creator, l.unpaid, tenantID, plan)
 }
 
-// both counts a request by a key and for a tenant. It returns the budget of which less is left; what one refuses counts for neither.
+// both counts a request by a key and for a tenant, or for neither if one refuses it. It returns the budget of which less is left.
 func (l *Limiter) both(by *windows[string], key string, allowed rate, tenantID string, plan events.Plan) Budget {
 	now := l.second()
 	own := by.take(key, allowed, now)
@@ -197,48 +197,50 @@ func (l *Limiter) Site(r *http.Request) netip.Prefix { return site(clientAddress
 // cannot be read.
 func (l *Limiter) WideNetwork(r *http.Request) netip.Prefix { return wide(clientAddress(r, l.proxies)) }
 
-// Guess is an attempt to guess the secret of an account from a network.
-type Guess struct {
+// Attempt is an attempt with a secret for an account from a network.
+type Attempt struct {
 	limiter *Limiter
 	pair    [sha256.Size]byte // account and network
 	account [sha256.Size]byte
 	slowed  bool // the account's count is full, without this attempt
 }
 
-// Guess counts an attempt with the secret of an account, whether or not there is such an account; too many from one network are refused. After too many from
-// all networks, those from a network that the account was not signed in from wait for the end of a round, which lets a few of each wide network go on. The
-// budget of one that is refused is exceeded, and it does not count; the error is that of ctx.
-func (l *Limiter) Guess(ctx context.Context, account string, network netip.Addr) (*Guess, Budget, error) {
+// CountAttempt counts an attempt with a secret, whether or not the account exists. If too many came from the network, it is refused: its budget is exceeded, and
+// it does not count.
+//
+// If too many came from all networks, one from a network that the account was not signed in from waits for the end of a round, which lets a few of each wide
+// network go on. The error is that of ctx.
+func (l *Limiter) CountAttempt(ctx context.Context, account string, network netip.Addr) (*Attempt, Budget, error) {
 	now := l.second()
-	g := &Guess{limiter: l, pair: digest(account, network.String()), account: digest(account, "")}
-	left := l.guesses.take(g.pair, l.guess, now)
+	a := &Attempt{limiter: l, pair: digest(account, network.String()), account: digest(account, "")}
+	left := l.attempted.take(a.pair, l.attempt, now)
 	if left.Exceeded {
 		return nil, left, nil
 	}
-	g.slowed = l.guesses.take(g.account, l.guessAll, now).Exceeded
-	if !g.slowed || l.own.holds(g.pair, now) {
-		return g, left, nil
+	a.slowed = l.attempted.take(a.account, l.attempts, now).Exceeded
+	if !a.slowed || l.ownNetworks.holds(a.pair, now) {
+		return a, left, nil
 	}
 	drawn, err := l.slowed.wait(ctx, digest(account, wide(network).String()))
 	if drawn {
-		return g, left, nil
+		return a, left, nil
 	}
-	l.guesses.giveBack(g.pair)
+	l.attempted.giveBack(a.pair)
 	return nil, Budget{rate: l.drawn, Reset: int(roundTime / time.Second), Exceeded: true}, err
 }
 
-// NotWrong takes the attempt back.
-func (g *Guess) NotWrong() {
-	g.limiter.guesses.giveBack(g.pair)
-	if !g.slowed {
-		g.limiter.guesses.giveBack(g.account)
+// Forgive takes the attempt back: its secret was not wrong.
+func (a *Attempt) Forgive() {
+	a.limiter.attempted.giveBack(a.pair)
+	if !a.slowed {
+		a.limiter.attempted.giveBack(a.account)
 	}
 }
 
-// Right takes the attempt back, and notes that the network is one of the account's own.
-func (g *Guess) Right() {
-	g.NotWrong()
-	g.limiter.own.take(g.pair, g.limiter.once, g.limiter.second())
+// Succeed takes the attempt back, and notes that the network is one of the account's own.
+func (a *Attempt) Succeed() {
+	a.Forgive()
+	a.limiter.ownNetworks.take(a.pair, a.limiter.one, a.limiter.second())
 }
 
 // digest stands for the name of an account and what it is counted by, so that none is kept.
