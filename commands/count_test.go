@@ -92,7 +92,9 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 
 type noTenantsCreated struct{}
 
-func (noTenantsCreated) CountCreated(context.Context, string) (int, error) { return 0, nil }
+func (noTenantsCreated) CountCreated(context.Context, string, time.Time) (tenants, recent int, err error) {
+	return 0, 0, nil
+}
 
 // Somebody may ask for many tenants at once, and has none shown yet.
 func TestTenantsAreCountedByTurnsFromTheFirst(t *testing.T) {

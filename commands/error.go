@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"flagledger/events"
 )
@@ -32,6 +33,8 @@ type Error struct {
 	Fields  map[string]string // by field, for Invalid
 	Version events.Revision   // the version that the flag has, for PreconditionFailed
 	AtOnce  int               // how much may be under way at once, for a TooMany that waited in vain; 0 for others
+	PerDay  int               // how much may be made on a day, for a TooMany that made it; 0 for others
+	Wait    time.Duration     // until the next day, where PerDay is set
 	Err     error             // the cause, for the log
 }
 

@@ -45,7 +45,7 @@ func oneOfEach() []any {
 		CreateProject{ID: "p", TenantID: "t", Name: "n", Color: new("#000000")},
 		UpdateProject{ProjectRef: ProjectRef{"t", "p"}, Name: new("n")},
 		DeleteProject{ProjectRef: ProjectRef{"t", "p"}, FlagCount: 1},
-		CreateTenant{ID: "t", Name: "n", SandboxEndsAt: now, Creator: "u", Created: 3, Environments: []events.EnvironmentRef{production}},
+		CreateTenant{ID: "t", Name: "n", SandboxEndsAt: now, Creator: "u", Created: CreatedBefore{Tenants: 3, Today: 4, At: now}, Environments: []events.EnvironmentRef{production}},
 		ResetDemoPeople{TenantRef: tenant, Environments: []events.EnvironmentRef{production}, DemoReset: DemoReset{New: true}},
 		ResetDemoProject{TenantID: "t", Name: "n", DemoReset: DemoReset{New: true}},
 		CleanUpFlag{FlagRef: ref, Asked: time.Now()}, CleanUpProject{ProjectRef: ProjectRef{"t", "p"}, Asked: time.Now()},

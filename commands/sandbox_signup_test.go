@@ -64,7 +64,9 @@ func (d steppingDirectory) SaveDemoPeople(ctx context.Context, people []commands
 // noTenants have been created.
 type noTenants struct{}
 
-func (noTenants) CountCreated(context.Context, string) (int, error) { return 0, nil }
+func (noTenants) CountCreated(context.Context, string, time.Time) (tenants, recent int, err error) {
+	return 0, 0, nil
+}
 
 // sandboxSignUp has all that a link does but facts of the sandbox as steps: those are appended at once.
 func (w *world) sandboxSignUp(heard commands.People) *commands.SandboxSignUp {
@@ -234,8 +236,8 @@ type counted struct {
 	others int
 }
 
-func (c counted) CountCreated(context.Context, string) (int, error) {
-	return c.others + len(c.w.sandboxes(c.t, "")), nil
+func (c counted) CountCreated(context.Context, string, time.Time) (tenants, recent int, err error) {
+	return c.others + len(c.w.sandboxes(c.t, "")), 0, nil
 }
 
 // A node does not pass the bound of tenants by itself.

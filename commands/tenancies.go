@@ -1,6 +1,9 @@
 package commands
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Contact is whom to write to about a tenant: what was sent of it. nil leaves a part as it is, and empty clears it.
 type Contact struct{ Email, Name *string }
@@ -22,29 +25,30 @@ type TenantData interface {
 
 // CreatedTenants counts tenants by who created them.
 type CreatedTenants interface {
-	// CountCreated counts the tenants that a person has created, deleted ones aside. It may miss one that was created just now.
-	CountCreated(ctx context.Context, userID string) (int, error)
+	// CountCreated counts the tenants that a person has created: those that are not deleted, and all since a time. It may miss one that was created just now.
+	CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error)
 }
 
 // CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated: exactly from the first, as many may be made at once.
-func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (n int, release func(), err error) {
+func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (c CreatedBefore, release func(), err error) {
 	var failed error
-	n, release, err = w.countUpTo(ctx, "tenants of "+userID, MaxCreated, MaxCreated, func() (n int) {
-		n, failed = tenants.CountCreated(ctx, userID)
-		return n
+	_, release, err = w.countUpTo(ctx, "tenants of "+userID, MaxCreated, MaxCreated, func() int {
+		c.At = w.now()
+		c.Tenants, c.Today, failed = tenants.CountCreated(ctx, userID, dayOf(c.At))
+		return c.Tenants
 	})
 	if err == nil && failed != nil {
 		release()
-		return 0, nil, failed
+		return c, nil, failed
 	}
-	return n, release, err
+	return c, release, err
 }
 
 // Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be
 // appended, the contact belongs to no tenant until the request is made again with its key.
 func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
-	if sent && create.Created < MaxCreated {
+	if sent && create.Created.check() == nil {
 		if err := t.Directory.SetContact(ctx, create.ID, c.Email, c.Name); err != nil {
 			return Tenant{}, Done{}, err
 		}

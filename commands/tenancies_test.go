@@ -124,7 +124,7 @@ func TestNoContactWithoutATenant(t *testing.T) {
 	w := newWorld(t)
 	tenancies := w.tenancies()
 	email := uuid.NewString() + "@example.com"
-	create := commands.CreateTenant{ID: uuid.NewString(), Name: "Acme", Creator: "owner", Created: commands.MaxCreated}
+	create := commands.CreateTenant{ID: uuid.NewString(), Name: "Acme", Creator: "owner", Created: commands.CreatedBefore{Tenants: commands.MaxCreated}}
 	_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), create, commands.Contact{Email: &email})
 	if commands.KindOf(err) != commands.Conflict || len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)

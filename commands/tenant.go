@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -120,6 +121,9 @@ func (t *Tenant) size() int {
 // MaxCreated is how many tenants of one's own making one may have. See Writer.Count for how exactly it is held.
 const MaxCreated = 100
 
+// MaxCreatedPerDay is how many tenants one may create on a day in UTC, those included that are deleted since.
+const MaxCreatedPerDay = 200
+
 // CreateTenant begins a tenant with its first admin and its first environments.
 type CreateTenant struct {
 	ID   string // new
@@ -127,9 +131,34 @@ type CreateTenant struct {
 	// SandboxEndsAt is when the tenant ends as a sandbox; zero for a tenant that is none.
 	SandboxEndsAt time.Time
 	Creator       string // the id of the person who becomes its admin
-	Created       int    // how many tenants of their making there are, by CountCreated
+	Created       CreatedBefore
 	Environments  []events.EnvironmentRef
 }
+
+// CreatedBefore is how many tenants a person has created, by CountCreated.
+type CreatedBefore struct {
+	Tenants int       // deleted ones aside
+	Today   int       // on the day of At, in UTC, deleted ones included
+	At      time.Time // when they were counted
+}
+
+// check refuses one more: Conflict where there are too many, TooMany on a day with too many.
+func (c CreatedBefore) check() error {
+	if c.Tenants >= MaxCreated {
+		return refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Tenants, MaxCreated)
+	}
+	if c.Today >= MaxCreatedPerDay {
+		tomorrow := dayOf(c.At).Add(24 * time.Hour)
+		return &Error{
+			Kind: TooMany, PerDay: MaxCreatedPerDay, Wait: tomorrow.Sub(c.At),
+			Detail: fmt.Sprintf("the caller has created %d tenants today, as many as a day may have; the next day begins at %s", c.Today, tomorrow.Format(time.RFC3339)),
+		}
+	}
+	return nil
+}
+
+// dayOf is the beginning of a day in UTC.
+func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 func (c CreateTenant) stream() string { return events.TenantStream(c.ID) }
 
@@ -144,8 +173,8 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 	if t.taken {
 		return nil, refuse(Conflict, "the tenant exists already")
 	}
-	if c.Created >= MaxCreated {
-		return nil, refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Created, MaxCreated)
+	if err := c.Created.check(); err != nil {
+		return nil, err
 	}
 	plan := events.FreePlan
 	if !c.SandboxEndsAt.IsZero() {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -22,10 +23,15 @@ func TestCreateTenant(t *testing.T) {
 	when(t, nil, create).then(facts(events.SandboxPlan, end)...)
 	when(t, facts(events.FreePlan, never), create).refused(Conflict)
 	when(t, nil, CreateTenant{ID: "t"}).refused(Invalid, "name")
-	create.Created = 99
+	create.Created = CreatedBefore{Tenants: 99, Today: 199}
 	when(t, nil, create).then(facts(events.SandboxPlan, end)...)
-	create.Created = 100
+	create.Created = CreatedBefore{Tenants: 100}
 	when(t, nil, create).refused(Conflict)
+	create.Created = CreatedBefore{Tenants: 1, Today: 200, At: end.Add(9 * time.Hour)}
+	when(t, nil, create).refused(TooMany)
+	if err, _ := errors.AsType[*Error](create.Created.check()); err == nil || err.Wait != 15*time.Hour || err.PerDay != 200 {
+		t.Errorf("refused with %+v", err)
+	}
 }
 
 func TestUsers(t *testing.T) {

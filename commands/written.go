@@ -16,7 +16,7 @@ type written struct {
 
 // on returns the counts of the day of a time. It forgets those of the day before.
 func (w *written) on(now time.Time) map[string]int {
-	if day := now.UTC().Truncate(24 * time.Hour); w.bytes == nil || day.After(w.day) {
+	if day := dayOf(now); w.bytes == nil || day.After(w.day) {
 		w.day, w.bytes = day, map[string]int{}
 	}
 	return w.bytes

@@ -112,6 +112,9 @@ func problemOf(ctx context.Context, err error) *problem {
 		if refusal.Kind == commands.TooMany && refusal.AtOnce > 0 {
 			return noSlot(refusal.AtOnce, refusal.Detail).identified(ctx)
 		}
+		if refusal.Kind == commands.TooMany && refusal.PerDay > 0 {
+			return tooManyRequests(limit.Spent(refusal.PerDay, refusal.Wait), refusal.Detail).identified(ctx)
+		}
 		if p := refused(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {
 				requestOf(ctx).log().Warn("unavailable", "err", err)

@@ -66,6 +66,20 @@ func TestTenants(t *testing.T) {
 			last.Call("DELETE", "/api/v1/tenants/"+last.Tenant, nil).Want(204)
 			many.NewTenant("in its place")
 		},
+		"a person creates 200 tenants on a day, those included that are deleted since": func(t *testing.T, me *nodetest.Client) {
+			many := me.Service.SignUp(nodetest.Address())
+			sql(me.Service, `insert into read.tenants (id, name, is_sandbox, subscription, created_by, created_at, deleted_at)
+				select gen_random_uuid(), 'gone', false, '{}', $1, now(), now() from generate_series(1, 198)`, many.UserID)
+			many.NewTenant("the last one of the day") // their first was made when they signed up
+			a := many.Call("POST", "/api/v1/tenants", `{"name":"one more"}`).Refused(429)
+			nodetest.Same(t, "Retry-After", a.Header.Get("Retry-After"), a.Header.Get("RateLimit-Reset"))
+			nodetest.Same(t, "the limit", a.Header.Get("RateLimit-Limit"), "200")
+			if detail, _ := a.Object()["detail"].(string); !strings.Contains(detail, "200 tenants today") {
+				t.Errorf("it does not name the limit: %s", a.Body)
+			}
+			sql(me.Service, `update read.tenants set created_at = created_at - interval '1 day' where created_by = $1`, many.UserID)
+			many.NewTenant("the first one of another day")
+		},
 		"a tenant is changed in part": func(_ *testing.T, me *nodetest.Client) {
 			path := "/api/v1/tenants/" + me.Tenant
 			me.Call("PATCH", path, `{"name":"Acme Inc."}`).Want(200).Shows(map[string]any{"name": "Acme Inc.", "primaryEmail": me.Email, "contactName": ""})

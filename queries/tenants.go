@@ -42,10 +42,11 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 	return ids, classify(err)
 }
 
-// CountCreated counts the tenants that a person created, deleted ones aside. It may miss one that was created just now.
-func (q *Queries) CountCreated(ctx context.Context, userID string) (n int, err error) {
-	err = q.db.QueryRow(ctx, `select count(*) from read.tenants where created_by = $1 and deleted_at is null`, userID).Scan(&n)
-	return n, classify(err)
+// CountCreated counts the tenants that a person created: those that are not deleted, and all since a time. It may miss one that was created just now.
+func (q *Queries) CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error) {
+	err = q.db.QueryRow(ctx, `select count(*) filter (where deleted_at is null), count(*) filter (where created_at >= $2) from read.tenants where created_by = $1`,
+		userID, since).Scan(&tenants, &recent)
+	return tenants, recent, classify(err)
 }
 
 // Customers lists the ids of the tenants that are customers of the payment provider, and of those that were when they were deleted in the last 90 days.

@@ -12,7 +12,7 @@ import (
 
 var tenants = projections.Projection{
 	Name:    "tenants",
-	Version: 4, // with an index for the list of all
+	Version: 5, // with an index for the tenants that somebody created
 	Tables:  []string{"tenants", "environments", "members"},
 	Schema: `
 create table tenants (
@@ -25,6 +25,7 @@ create table tenants (
     deleted_at timestamptz
 );
 create index on tenants (created_at, id);
+create index on tenants (created_by);
 create table environments (
     id         text        primary key,
     tenant_id  text        not null,
