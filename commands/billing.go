@@ -115,8 +115,8 @@ func checkPaymentID(wrong fields, field, id string) {
 // Checkout makes a page on which a tenant pays, and returns its address and its type. A tenant that has a subscription gets a page that changes its plan.
 // What is bought is the tenant's once the provider tells of it.
 //
-// The customer comes first, with a key that is the tenant's, then its fact, then the page with the key of the request: whichever step fails, the request
-// may be made again. Errors are *Error.
+// The customer comes first, with a key of the tenant, then its fact, then the page with the key of the request. So the request may be made again after any step.
+// Errors are *Error.
 func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind string, err error) {
 	if err := b.CheckCheckout(c); err != nil {
 		return "", "", err

@@ -25,11 +25,15 @@ func (b *Billing) Receive(ctx context.Context, e PaymentEvent) error {
 // maxFollow is how often a subscription is read again because it has changed meanwhile.
 const maxFollow = 5
 
-// Follow makes the subscription of a tenant what the payment provider says it is now. Either the tenant or a customer may be empty: a customer without a
-// tenant is asked for the tenant that the service noted on it, and is left alone where there is none. It may be repeated and done by several at once:
-// whoever changes the subscription reads it again afterwards, so the last one to change it leaves what the provider says. One at a price that is not known
-// is noted, keeps the plan that the tenant has, and is an error, so that the operator is told. Of a tenant that is deleted
-// it ends what can be paid for. Without a payment provider there is nothing to follow.
+// Follow makes the subscription of a tenant what the payment provider says it is now. Of a deleted tenant it ends what can be paid for. Without a payment
+// provider it does nothing.
+//
+// Either the tenant or the customer may be empty. A customer without a tenant belongs to the tenant that the service noted on it; one without a note is left
+// alone.
+//
+// It may be repeated, and several may do it at once: each reads the subscription again after changing it, so the last one leaves what the provider says.
+//
+// A subscription at an unknown price is noted, and the tenant keeps its plan. That is an error, so that the operator is told.
 func (b *Billing) Follow(ctx context.Context, tenantID, customerID string) error {
 	if b.Payments == nil {
 		return nil

@@ -27,8 +27,8 @@ type Inviter struct {
 // InviteMember makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and its id. It does the same whether or not
 // somebody has an account with the address.
 //
-// The address is saved before the fact, so that a pending member is never without it. Where the fact then cannot be appended, the same call made again
-// uses the id that was saved; an address that is never used is dropped when its owner signs in.
+// The address is saved before the fact, so that a pending member is never without it. If the fact cannot be appended, the same call made again uses the id that was
+// saved. An address that is never used is dropped when its owner signs in.
 func (i *Inviter) InviteMember(ctx context.Context, do Doer[Tenant], invite InviteMember, email, newID string) (id string, m Member, done Done, err error) {
 	if invite.Person, err = i.Directory.Person(ctx, email); err != nil {
 		return "", Member{}, Done{}, err

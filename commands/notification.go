@@ -29,8 +29,8 @@ type Notification struct {
 type Notifications struct {
 	Writer *Writer
 	Inbox  interface {
-		// Add adds a notification and has it pushed; if there is one with its id, that is returned and nothing is added. The error is NotFound for a
-		// person who is not known.
+		// Add adds a notification and has it pushed. If there is one with its id, it returns that and adds nothing. The error is NotFound for a person who is
+		// not known.
 		Add(ctx context.Context, n Notification) (Notification, error)
 		// ForgetTenant drops all notifications of a tenant. It may be repeated.
 		ForgetTenant(ctx context.Context, tenantID string) error
@@ -52,8 +52,9 @@ func (s *Notifications) Send(ctx context.Context, n Notification) (Notification,
 // notices is the namespace of the ids of the service's own notifications.
 var notices = uuid.MustParse("0d6f3a52-6c0f-5e63-9d2c-7a51f4e0b8c6")
 
-// Notify notifies a person in the name of the service; n has no id, and a second call with the same cause and person changes nothing. Nothing is done
-// for a person who is not known, nor for one who is no member of n.TenantID, where that is set.
+// Notify notifies a person in the name of the service. n has no id: a second call with the same cause and person changes nothing.
+//
+// It does nothing for a person who is not known or, if n.TenantID is set, is no member of that tenant.
 func (s *Notifications) Notify(ctx context.Context, cause string, n Notification) error {
 	n.ID = uuid.NewSHA1(notices, []byte(cause+"\x00"+n.UserID)).String()
 	if _, err := s.add(ctx, n); err != nil && KindOf(err) != NotFound {

@@ -8,8 +8,9 @@ import (
 	"flagledger/events"
 )
 
-// Payments is the payment provider. Errors of its calls are *Error: Unavailable where it cannot be reached, answers something that cannot be read or is too
-// busy; they hold no secret and no address. A call that has an effect is repeated with the same key, which has the effect once.
+// Payments is the payment provider. A call that has an effect is repeated with the same key, and has the effect once.
+//
+// Errors are *Error, without secrets and addresses: Unavailable if the provider cannot be reached, is too busy or gives an answer that cannot be read.
 type Payments interface {
 	// NewCustomer makes a customer of a tenant.
 	NewCustomer(ctx context.Context, key, tenantID string) (customerID string, err error)
@@ -31,8 +32,8 @@ type Payments interface {
 	CloseCheckouts(ctx context.Context, customerID string, plansOnly bool) error
 	// Portal makes a page on which a customer manages what they pay for. Conflict says that the provider's settings do not allow it.
 	Portal(ctx context.Context, key string, p PortalPage) (url string, err error)
-	// Event reads what the provider tells of a change. ErrSignature says that the provider has not signed it, or more than five minutes before or after now;
-	// ErrUnreadableEvent that it is signed and cannot be read.
+	// Event reads what the provider tells of a change. The error is ErrSignature if the provider has not signed it within five minutes of now, and
+	// ErrUnreadableEvent if it is signed and cannot be read.
 	Event(payload []byte, signature string, now time.Time) (PaymentEvent, error)
 }
 

@@ -22,8 +22,10 @@ type LeaveTenant struct{ RemoveMember }
 // secondPersonalTenants is the namespace of the ids of tenants that people get in place of their first ones.
 var secondPersonalTenants = uuid.MustParse("d0c2b1de-95a4-5c0e-8a1b-6c1d5a0f7e42")
 
-// reclaim drops what an account has made and joined: it leaves each tenant that has another admin, and deletes the others with their clients, members and flags. Somebody
-// who has begun to use the service then gets an empty tenant. All sessions must have ended before. It may be repeated where it fails.
+// reclaim drops what an account has made and joined. It leaves each tenant that has another admin, and deletes the others with their clients, members and flags.
+// Somebody who has begun to use the service then gets an empty tenant.
+//
+// All sessions must have ended before. It may be repeated.
 func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err

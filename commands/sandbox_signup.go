@@ -52,9 +52,10 @@ func (s *SandboxSignUp) Request(ctx context.Context, token string) (SandboxReque
 	return s.Links.FindSandboxRequest(ctx, token, s.Sandboxes.Now())
 }
 
-// Open makes the account and the sandbox; an account that has the address already is used, with its own password, or the error is Unauthenticated. A new
-// account has the name that the link was asked for with, or else the name given here, which may be empty.
-// Where a step fails, those before it stay done, and the call is made again with the same link and password.
+// Open makes the account and the sandbox. An account that has the address already is used: the error is Unauthenticated if the password is not its own. A new
+// account has the name that the link was asked for with, or else name, which may be empty.
+//
+// If a step fails, those before it stay done. The call can be made again with the same link and password.
 func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password string) error {
 	request, err := s.Request(ctx, token)
 	if err != nil {

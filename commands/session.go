@@ -12,8 +12,8 @@ import (
 // maxTokenTTL is the longest that an ID token of any identity provider is good for, with room for clocks that differ.
 const maxTokenTTL = 2 * time.Hour
 
-// Refresh trades a refresh token for new tokens of its session, and returns the active tenant; one that was used before ends its session. A call that
-// fails may be made again: the token is used up last.
+// Refresh trades a refresh token for new tokens of its session, and returns the active tenant. A token that was used before ends its session. A call that fails
+// may be made again: the token is used up last.
 func (s *SignIn) Refresh(ctx context.Context, by By, refreshToken string) (session Session, activeTenant string, err error) {
 	session, err = s.Sessions.Refresh(ctx, refreshToken, func(c Claims) (err error) {
 		if err := CheckSession(s.People, c); err != nil { // the provider may know it later

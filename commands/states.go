@@ -64,9 +64,10 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 	return s, k.last, ok
 }
 
-// load is the state of a stream as it is now, read on from the state that is kept, or from the beginning where the log has another event there; its
-// errors are *Error. Where reading breaks off, what was read is kept: a stream that takes longer to fold than one command may take is folded by
-// several.
+// load is the state of a stream as it is now. It reads on from the state that is kept, or from the beginning if the log has another event there. Its errors are
+// *Error.
+//
+// If reading breaks off, what was read is kept, so that several commands can fold a stream that takes longer than one may.
 func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string) (s S, last mark, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream)

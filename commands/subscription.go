@@ -9,9 +9,10 @@ import (
 
 // The subscription of a tenant is part of the tenant's stream.
 
-// SetSubscription records what the payment provider says of a subscription of a tenant. It may be repeated. News of a subscription that is not in use
-// changes nothing, unless it is the tenant's present one: a checkout that was not completed takes no plan away, nor does the end of an earlier
-// subscription.
+// SetSubscription records what the payment provider says of a subscription of a tenant. It may be repeated.
+//
+// A subscription that is not in use changes nothing unless it is the tenant's present one: neither a checkout that was not completed nor the end of an earlier
+// subscription takes the plan away.
 type SetSubscription struct {
 	TenantRef
 	Subscription events.Subscription // without PastDueSince

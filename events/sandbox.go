@@ -8,8 +8,8 @@ func (s Subscription) KeepsSandbox() bool {
 	return s.Status.Manageable() || s.Status == NoSubscription && s.Plan != SandboxPlan
 }
 
-// SandboxEnd is when a sandbox stops taking changes; zero while it is kept. Otherwise it is recorded, or the end of the last billed period if that is later.
-// recorded is the end that it was created with, zero for those from before ends were recorded.
+// SandboxEnd is when a sandbox stops taking changes: the later one of recorded and the end of the last billed period, zero while it is kept. recorded is the end
+// that it was created with, zero for those from before ends were recorded.
 func (s Subscription) SandboxEnd(recorded time.Time) time.Time {
 	switch {
 	case recorded.IsZero() || s.KeepsSandbox():

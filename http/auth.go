@@ -122,8 +122,8 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput,
 	return showSession(session, a.roleIn(active, session.UserID)), nil
 }
 
-// createAccount creates an account. The facts of whoever signs up come after it: where they could not be appended, the account is there and has not begun to
-// use the service. The same call made again then takes it up with its password, which mails nothing, where others are told that the address is taken.
+// createAccount creates an account. The facts of whoever signs up come after it. If they could not be appended, the same call made again takes the account up with
+// its password, without a mail; anybody else is told that the address is taken.
 func (a *API) createAccount(ctx context.Context, email, password, displayName string) (session commands.Session, err error) {
 	tried := false // not where the network has caused too many mails
 	err = a.limitMails(ctx, func() (err error) {

@@ -6,8 +6,8 @@ import (
 	"flagledger/commands"
 )
 
-// do carries out the command of a call, with two exceptions that change nothing. Where the body does not fit its schema, the command is only checked, so that
-// all that is wrong is told at once; where a replay may not be made any more, what the call did at first is looked for.
+// do carries out the command of a call. If the body does not fit its schema, it only checks the command, so that all that is wrong is told at once. If a replay may
+// not be made any more, it only looks for what the call did at first.
 func do[S any, P commands.State[S]](ctx context.Context, w *commands.Writer, cmd commands.Command[S]) (S, commands.Done, error) {
 	req := requestOf(ctx)
 	switch {

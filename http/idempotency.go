@@ -55,8 +55,8 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 	a.carryOut(ctx, attempt, next)
 }
 
-// replayRefused answers a replay whose caller may no longer make the request because this very request took their access; it reports false for any other.
-// The answer is the first one; where that was lost, it is made again from what the request did then.
+// replayRefused answers a replay whose caller may no longer make the request because this very request took their access. It reports false for any other. The
+// answer is the first one or, if that was lost, made from what the request did then.
 func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next func(huma.Context)) bool {
 	r, w := unwrap(ctx)
 	req := requestOf(r.Context())

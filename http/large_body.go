@@ -16,8 +16,8 @@ const pieceTimeout = 3 * time.Second
 // mayBeLarge reports whether the body of a request may be larger than largeBody.
 func mayBeLarge(r *http.Request) bool { return r.ContentLength < 0 || r.ContentLength > largeBody }
 
-// readBody reads a body of at most 1 MiB. Where more than largeBody of it has come, it waits for a slot to hold a large body in memory, which it
-// returns; nil for others. Until then a sender holds nothing that others need, and from then on it must not be slow. Its error is a problem.
+// readBody reads a body of at most 1 MiB. Once more than largeBody of it has come, it waits for a slot to hold a large body in memory, and the sender must not be
+// slow from then on. It returns the slot, nil for a small body. Its error is a problem.
 func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot *fair.Slot, err error) {
 	into.Grow(largeBody + 1 + bytes.MinRead)
 	if _, err := into.ReadFrom(&io.LimitedReader{R: r.Body, N: largeBody + 1}); err != nil {

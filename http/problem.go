@@ -49,8 +49,8 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.", "the read models cannot be read at the moment"},
 }
 
-// newProblem makes a problem. Its type and instance are filled in when it is written. The detail of 429 says why the rate limit is exceeded, where it is not
-// that of requests.
+// newProblem makes a problem. Its type and instance are filled in when it is written. For 429, detail says which limit is exceeded; it is empty for the limit of
+// requests.
 func newProblem(status int, detail string) *problem {
 	if _, ok := kinds[status]; !ok {
 		status = http.StatusInternalServerError

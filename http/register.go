@@ -109,8 +109,9 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	handle(ctx)
 }
 
-// limitWritten refuses a change that may be large, or whose answer is kept, where its tenant has written too much today. A retry goes on to where the facts
-// of the request are looked for, and is refused there where it has none or its answer cannot be made from them. Its error is a problem.
+// limitWritten refuses a change that may be large, or whose answer is kept, if its tenant has written too much today. Its error is a problem.
+//
+// A retry goes on to where the facts of the request are looked for. It is refused there if its answer cannot be made from them.
 func (g *guard) limitWritten(ctx context.Context) error {
 	p := principalOf(ctx)
 	if !g.honoursKey || g.need.pays || p.tenant == nil || g.body == nil && requestOf(ctx).once == nil {

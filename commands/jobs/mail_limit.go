@@ -23,9 +23,10 @@ const (
 	forSandbox    purpose = "sandbox" // anybody can have one mailed to any address, so it takes no place of an invitation
 )
 
-// MailLimit bounds how many invitations are mailed to an address in an hour, and how many links to sandboxes. It owns the table mailed_invitations, where
-// each row is a place: of a mail that went out or is going out now. The table, the lock and the task that removes old rows keep the name from when it held
-// invitations alone.
+// MailLimit bounds how many invitations are mailed to an address in an hour, and how many links to sandboxes.
+//
+// It owns the table mailed_invitations, where each row is the place of a mail that went out or is going out now. The table, the lock and the task that removes old
+// rows have their names from when it held invitations alone.
 type MailLimit struct{ pool *pgxpool.Pool }
 
 // NewMailLimit returns the limit that all nodes on a database share.
@@ -34,7 +35,7 @@ func NewMailLimit(pool *pgxpool.Pool) *MailLimit { return &MailLimit{pool} }
 // take takes a place of an address for a job that mails to it now, unless all are taken. A job whose node died has its place already.
 func (l *MailLimit) take(ctx context.Context, jobID int64, why purpose, email string, now time.Time) (taken bool, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		// Jobs with the same address take turns, so that each counts those before it.
+		// Jobs with the same address wait for each other, so that each counts those before it.
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`, email); err != nil {
 			return err
 		}

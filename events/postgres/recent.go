@@ -16,8 +16,8 @@ const (
 	recentBytes = 2 << 20
 )
 
-// recent is the large events that were appended or read last. A node has several subscriptions that read the end of the log at the same time: the first to
-// come to an event decodes it, and the others wait for that, so that one processor is busy with it and not all. What they share is never changed.
+// recent is the large events that were appended or read last. Several subscriptions of a node read the end of the log at the same time: the first decodes an
+// event, and the others wait for that. What they share is never changed.
 type recent struct {
 	mu    sync.Mutex
 	byID  map[uuid.UUID]*decoded

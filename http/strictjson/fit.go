@@ -13,9 +13,10 @@ import (
 // MaxWrong is how many wrong fields Fit names: what is wrong beyond them takes no memory.
 const MaxWrong = 101
 
-// Fit checks a body's members and their types against a schema: fitting is the body without what does not fit, and wrong says by field what that is, of
-// MaxWrong fields at most.
-// The error is a FieldError if the whole body is of another type; any other error says that the JSON is malformed.
+// Fit checks a body's members and their types against a schema. fitting is the body without what does not fit, and wrong says by field what that is, of MaxWrong
+// fields at most.
+//
+// The error is a FieldError if the whole body is of another type, and any other if the JSON is malformed.
 func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byte, wrong map[string]string, err error) {
 	if err := checkText(body); err != nil {
 		return nil, nil, err

@@ -77,8 +77,9 @@ func (w *fileWriter) writeBlock(data []byte) error {
 	return w.file.Sync()
 }
 
-// write puts contents in the place of the file at path, whole or not at all. Only its owner may read it. It returns the file's size. pause is called after
-// each block with the time that the block took, and ends the writing with its error.
+// write replaces the file at path by contents, whole or not at all, and returns its size. Only its owner may read it.
+//
+// pause is called after each block with the time that the block took. Its error ends the writing.
 func (all *contents) write(path string, pause func(time.Duration) error) (size int64, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+temporary) // mode 0600
 	if err != nil {

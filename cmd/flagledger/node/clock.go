@@ -11,8 +11,7 @@ import (
 // maxSkew is how far the clock of this node may be from that of the database: sessions, tokens and plans end by both.
 const maxSkew = 5 * time.Second
 
-// clockSkew returns by how much the clock of this node is ahead of the database's, at least: as far as the time that the answer took leaves no doubt. It is negative for one
-// that is behind.
+// clockSkew returns by how much the clock of this node is at least ahead of the database's, given how long the answer took. It is negative for one that is behind.
 func clockSkew(ctx context.Context, pool *pgxpool.Pool, now func() time.Time) (time.Duration, error) {
 	conn, err := pool.Acquire(ctx) // which may take long
 	if err != nil {

@@ -91,8 +91,7 @@ const (
 	reactionSubscriptions = 1 // on one node
 	jobListeners          = 1 // River takes one out of the pool for good
 	partConnections       = projections.Connections + jobListeners
-	// factConnections are needed only where Postgres holds the facts. The subscription of Statuses serves Reactions.Lag too: the monitor calls one after
-	// the other.
+	// factConnections are needed only if Postgres holds the facts. Statuses and Reactions.Lag share a subscription: the monitor calls one after the other.
 	factConnections = postgres.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions
 )
 

@@ -109,8 +109,8 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 	}
 }
 
-// Resume is Begin for a request that must not be carried out for the first time. It returns the answer, if there is one; the right to carry the request
-// out, if an earlier attempt began and never ended; and nil for both otherwise.
+// Resume is Begin for a request that must not be carried out for the first time. It returns the answer, or the right to carry the request out if an earlier
+// attempt began and never ended, or nil for both.
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

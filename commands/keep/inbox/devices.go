@@ -22,8 +22,10 @@ type Device struct {
 
 const deviceColumns = `token, name, type, created_at, last_seen_at`
 
-// Register adds a device to a person's, or updates one that they have, and reports whether it is new to them. One of another person passes to this
-// one without what waited for it; of more than 20 the one goes that was not seen for longest.
+// Register adds a device to a person's, or updates one that they have, and reports whether it is new to them. If they have more than 20 then, the one that was
+// not seen for longest goes.
+//
+// A device of another person becomes theirs, without what waited for it.
 func (b *Inbox) Register(ctx context.Context, userID string, d Device) (registered Device, isNew bool, err error) {
 	err = pgx.BeginFunc(ctx, b.db, func(tx pgx.Tx) error {
 		if err := lockPerson(ctx, tx, userID); err != nil {

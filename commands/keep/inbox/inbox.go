@@ -60,8 +60,8 @@ func one(rows pgx.Rows, err error) (commands.Notification, error) {
 	return n, databaseError(err)
 }
 
-// lockPerson has the changes of a person's inbox take turns, and refuses a person who is not known with NotFound. Erasing drops the person from the
-// directory first, so that nothing is added behind it.
+// lockPerson has changes of a person's inbox wait for each other. The error is NotFound for a person who is not known: erasing drops them from the directory first,
+// so that nothing is added afterwards.
 func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 	found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
 	if err == nil && found.RowsAffected() == 0 {
@@ -70,8 +70,10 @@ func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 	return err
 }
 
-// Add adds a notification and has it pushed, in one transaction; if there is one with its id, that is returned and nothing is added. Beyond 200 of
-// its tenant and 1,000 in all, the oldest that have been read go, and else the oldest; the error is NotFound for a person who is not known.
+// Add adds a notification and has it pushed, in one transaction. If there is one with its id, it returns that and adds nothing. The error is NotFound for a person
+// who is not known.
+//
+// Beyond 200 notifications of its tenant, or 1,000 in all, the oldest that were read go, or else the oldest.
 func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added commands.Notification, err error) {
 	if n.Data == nil {
 		n.Data = map[string]string{}

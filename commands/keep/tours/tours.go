@@ -51,7 +51,7 @@ const maxTours = 500
 // person who is not in the directory, and Conflict for a further tour where 500 were set so.
 func (t *Tours) Set(ctx context.Context, userID, key string, completedAt *time.Time, own bool, now time.Time) (status Status, err error) {
 	err = pgx.BeginFunc(ctx, t.db, func(tx pgx.Tx) error {
-		// Calls for one person take turns, so that the count holds. Nothing is noted of somebody who is being erased.
+		// Calls for one person wait for each other, so that the count holds. Nothing is noted of somebody who is being erased.
 		found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
 		if err != nil {
 			return err
