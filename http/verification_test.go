@@ -146,9 +146,17 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 	mayRead(&inOther, "/api/v1/flags", 200)
 	planter.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(200)
 
+	other.Call("POST", "/api/v1/auth/resend-verification", nil).Want(200)
+	_, token := linkTo(t, server, other.Email, 1)
+	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).Want(200)
+
 	c := s.Config
 	c.Environment = "production"
 	p := nodetest.Start(t, s.DatabaseURL, c, nodetest.Log(t))
+	proved := *other
+	proved.Service = p
+	proved.Token = account{email: other.Email}.signIn(&proved).token
+	proved.CreateFlag("mine", nil)
 	signedIn := p.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "a new one for development"}).Want(200).Object()["token"].(string)
 	for _, token := range []string{planter.Token, signedIn} {
 		there := &nodetest.Client{Service: p, Token: token, Tenant: planter.Tenant}
