@@ -43,10 +43,10 @@ type Writer struct {
 
 	// Guard, if set, tells why a tenant takes no changes, nil where it does. Commands that are exempt do not ask it.
 	Guard func(tenantID string) error
-	// TenantFlagBytes tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter. Of a new Writer
-	// they have no bound.
+	// TenantFlagBytes tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter. A new
+	// Writer has no bound.
 	TenantFlagBytes func(tenantID string) (used, bound int)
-	// UnpaidCreator tells who created a tenant that pays nothing; it is empty for a tenant that is paid for. Of a new Writer all are.
+	// UnpaidCreator tells who created a tenant that pays nothing; it is empty for a tenant that is paid for, and of a new Writer for any.
 	UnpaidCreator func(tenantID string) string
 	// UnpaidFlagBytes tells the same as TenantFlagBytes of all tenants together that a person created and pays nothing for.
 	UnpaidFlagBytes func(creator string) (used, bound int)
@@ -92,6 +92,13 @@ type By struct {
 	Once          *Once // nil where the request is not repeated
 	// Pause, if set, is called before a command waits for others of its stream, and resume after that: what the request holds of the node is others' meanwhile.
 	Pause func() (resume func(context.Context) error)
+}
+
+// metadata is that of events of a time.
+func (by By) metadata(at time.Time) events.Metadata {
+	return events.Metadata{
+		Time: at.UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
+	}
 }
 
 // BySystem is what no person and no machine has asked for. part names what does it.
@@ -189,9 +196,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 			}
 			return s, outcome{last: last, names: last.family()}, err
 		}
-		batch := batchOf(facts, ids, events.Metadata{
-			Time: w.now().UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
-		})
+		batch := batchOf(facts, ids, by.metadata(w.now()))
 		release, err := w.reserveBytes(ctx, cmd, cmd.tenant(), flagGrowth(&s, facts))
 		if err != nil {
 			return s, outcome{last: last, names: last.family()}, err

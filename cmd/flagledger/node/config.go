@@ -68,11 +68,8 @@ func Load() (Config, error) {
 	if err := env.Parse(&c); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
-	}
-	if _, _, err := net.SplitHostPort(c.MetricsAddr); c.MetricsAddr != "" && (err != nil || c.MetricsAddr == c.Addr) {
-		return c, fmt.Errorf("FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and another than FLAGLEDGER_ADDR; it is %q", c.MetricsAddr)
+	if err := c.checkAddresses(); err != nil {
+		return c, err
 	}
 	if c.Data == "" {
 		return c, errors.New("FLAGLEDGER_DATA must name a folder")
@@ -123,6 +120,17 @@ func Load() (Config, error) {
 		return c, err
 	}
 	return c, c.parseBounds()
+}
+
+// checkAddresses checks where the node listens.
+func (c Config) checkAddresses() error {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
+	}
+	if _, _, err := net.SplitHostPort(c.MetricsAddr); c.MetricsAddr != "" && (err != nil || c.MetricsAddr == c.Addr) {
+		return fmt.Errorf("FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and another than FLAGLEDGER_ADDR; it is %q", c.MetricsAddr)
+	}
+	return nil
 }
 
 // parseBounds parses the settings that bound what tenants and clients may do.
