@@ -248,8 +248,8 @@ func (b *Billing) subscriptions(ctx context.Context, customerID, notedID string)
 	return b.onlyPlans(list, notedID), err
 }
 
-// onlyPlans leaves out the subscriptions to something else that the operator sells to the same customer: those that are at no known price, were not bought
-// on a page of the service and are not the noted one.
+// onlyPlans leaves out what else the operator sells to the customer: subscriptions at no known price, unless they were bought on a page of the service or are
+// noted.
 func (b *Billing) onlyPlans(list []PaymentSubscription, notedID string) []PaymentSubscription {
 	return slices.DeleteFunc(list, func(s PaymentSubscription) bool {
 		_, _, known := b.Prices.planItem(s)

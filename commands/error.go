@@ -76,9 +76,9 @@ func (f fields) check(ok bool, field, format string, args ...any) {
 
 // MergeFieldErrors joins the fields that are wrong with a request and err, which may be nil:
 //
-//   - An Invalid err gets them beside its own; of a field that is wrong as a whole, the parts are left out.
-//   - Instead of a nil or Conflict err they are returned alone.
-//   - Any other err is returned as it is: what the request is about does not exist, is not for the caller, or has changed.
+//   - An Invalid err gets them beside its own, without the parts of a field that is wrong as a whole.
+//   - They replace a nil or Conflict err.
+//   - Any other err is returned as it is.
 func MergeFieldErrors(wrong map[string]string, err error) error {
 	if len(wrong) == 0 {
 		return err

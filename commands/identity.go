@@ -7,9 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Identity is the identity provider: it knows people's credentials and vouches for who they are. Its errors are *Error: Unauthenticated for
-// credentials or tokens that do not hold, Conflict for an address that is taken, Invalid with the field for a bad address, password or mailed
-// token, TooMany where it has seen too many attempts, Unavailable when it cannot be reached or is not set up for what is asked.
+// Identity is the identity provider: it knows people's credentials and vouches for who they are. Its errors are *Error:
+//
+//   - Unauthenticated for credentials or tokens that do not hold.
+//   - Conflict for an address that is taken.
+//   - Invalid, with the field, for a bad address, password or mailed token.
+//   - TooMany after too many attempts.
+//   - Unavailable if it cannot be reached or is not set up for what is asked.
 type Identity interface {
 	Passwords
 	// SignUp creates an account and signs it in. Where the provider does not take addresses on trust, it mails a link that verifies this one.

@@ -25,8 +25,8 @@ type PasswordChange struct {
 	// FirstVerifies says that setting it verifies the address, which was never verified before. A provider that cannot know leaves it false: Firebase forgets
 	// that an address was verified when somebody changes to another.
 	FirstVerifies bool
-	// Set sets the password and ends the refresh tokens of those sessions, or sets nothing: Unavailable says that it came too late or that another
-	// change was prepared since, Invalid that the provider finds the password too weak.
+	// Set sets the password and ends the refresh tokens of those sessions, or does nothing. The error is Unavailable if it came too late or another change was
+	// prepared since, and Invalid if the provider finds the password too weak.
 	Set func(context.Context) error
 }
 

@@ -41,8 +41,10 @@ func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, gro
 	}, nil
 }
 
-// reserve admits a growth, or refuses it if the bytes would pass the bound. Near the bound one change is admitted at a time, as for Count: nearer than the largest
-// changes that a tenant may have under way can grow. tooLarge tells why a change is refused that would take things to size bytes.
+// reserve admits a growth, or refuses it with tooLarge if things would then take more bytes than the bound.
+//
+// Near the bound it admits one change at a time, as Count does. Near is what the largest changes that a tenant may have under way can grow by, or more for a
+// larger growth.
 func (w *Writer) reserve(ctx context.Context, things string, bound, growth int, count func() int, tooLarge func(size int) error) (release func(), err error) {
 	used, release, err := w.countUpTo(ctx, things, bound, max(tenantCommands*maxFlagBytes, countMargin*growth), count)
 	if err != nil {

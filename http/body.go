@@ -13,8 +13,8 @@ import (
 	"flagledger/http/strictjson"
 )
 
-// A body is checked in two places, and all that is wrong with it is told at once: members and types here against the schema, which removes what does
-// not fit, and the values of the rest by commands.
+// A body is checked in two places. Here its members and their types are checked against the schema, and what does not fit is removed; commands check the values of
+// the rest. All that is wrong is told at once.
 
 // heldBody is a body that is in memory. Nobody changes its bytes.
 type heldBody struct {

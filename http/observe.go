@@ -65,8 +65,8 @@ const unknownRoute = "unknown"
 // maxLoggedPath is the longest path that the log has, in bytes: keys of flags fit.
 const maxLoggedPath = 300
 
-// loggedPath is the path of a request, or its route alone where the path is long or can hold what nobody may see: the token of a device, which whoever has it can
-// send to, an address, or whatever stands in a path that no route takes.
+// loggedPath is the path of a request. It is the route alone if the path is long or may hold a secret or an address, as the token of a device or a path that no
+// route takes.
 func (a *API) loggedPath(r *http.Request, route string) string {
 	path := r.URL.EscapedPath()
 	if route == unknownRoute { // or refused before it got to its route

@@ -10,8 +10,8 @@ import (
 
 // A request uses three quotas: of requests, of costly work, and of answers that wait to be read. This file says whose.
 
-// requestQuota is the tenant whose quota of requests a request uses, with its creator and plan: a machine's own, or the one that the path or header names if the
-// person is a member of it, or else the person's first. Of a person without a tenant it is the user id.
+// requestQuota is the tenant whose quota of requests a request uses, with its creator and plan. A machine uses its tenant's. A person uses that of the tenant that
+// the path or header names or, if they are no member of it, of their first; without a tenant id is the user's.
 func (a *API) requestQuota(c *credential, named string) (id, creator string, plan events.Plan) {
 	if c.machine != nil {
 		plan = events.FreePlan

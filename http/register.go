@@ -125,8 +125,8 @@ func (g *guard) limitWritten(ctx context.Context) error {
 	return err
 }
 
-// readLargeBody reads a body that may be larger than the operation can use, or than all are let in with: one that the operation takes none of must be small, and
-// a large one for flags, whose facts are large too, waits for a slot. Its error is a problem.
+// readLargeBody reads a body that may be large. If the operation takes none, it must be small; a large one for flags waits for a slot, since its facts are large
+// too. Its error is a problem.
 func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err error) {
 	leave = func() {}
 	switch {

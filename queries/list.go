@@ -41,8 +41,8 @@ const (
 	firstBatch, maxBatch = 32, 512
 )
 
-// list begins to read a page of a list. columns are named as the fields of T, from is the query from its "from" on, with a condition at its end, and order
-// has columns that are never null and together tell any two rows apart; " desc" turns it around.
+// list begins to read a page of a list. columns are named as the fields of T. from is the query from its "from" on, with a condition at its end. order has columns
+// that are never null and together tell any two rows apart, and may end in " desc".
 func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (*List[T], error) {
 	order, descending := strings.CutSuffix(order, " desc")
 	l := &List[T]{db: db, columns: columns, from: from, order: order, descending: descending, args: args, batch: firstBatch, left: page.Limit}

@@ -135,8 +135,8 @@ func ofRecipient(e *mail.SendError) bool {
 	}
 }
 
-// forGood reports whether a status says that the address or mailbox takes no mail at all; others may be mended by their operators. 5.4.1 is what
-// Microsoft's servers say of an address that there is not, 5.6.7 one in letters that a server does not know.
+// forGood reports whether a status says that the address or mailbox takes no mail at all. Microsoft's servers say 5.4.1 of an address that does not exist; 5.6.7 is
+// for one in letters that a server does not know.
 func forGood(e *mail.SendError) bool {
 	status := e.EnhancedStatusCode()
 	return strings.HasPrefix(status, "5.1.") || strings.HasPrefix(status, "5.2.") || status == "5.4.1" || status == "5.6.7"
