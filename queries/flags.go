@@ -85,7 +85,7 @@ func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string)
 		if err != nil {
 			return err
 		}
-		variations, err = found.all(ctx)
+		variations, err = found.All(ctx)
 		return err
 	})
 	return flag, variations, classify(err)

@@ -72,8 +72,8 @@ func (l *List[T]) Next(ctx context.Context) ([]T, error) {
 	return l.read(ctx, 0)
 }
 
-// all reads the page to its end.
-func (l *List[T]) all(ctx context.Context) ([]T, error) {
+// All reads the page to its end.
+func (l *List[T]) All(ctx context.Context) ([]T, error) {
 	for l.more {
 		rows, err := l.read(ctx, 0)
 		if err != nil {
