@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,7 +68,7 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 			case <-end:
 				result <- most
 				return
-			default:
+			case <-time.After(time.Millisecond):
 			}
 		}
 	}()

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -31,10 +32,10 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 	mails := mailtest.New(t, mailtest.Options{Refuse: func(int) error { return (*answer.Load())() }})
 	database := pgtest.URL(t)
 	settings := []string{
-		"FLAGLEDGER_DATABASE_URL=" + database, "FLAGLEDGER_ENVIRONMENT=production", "FLAGLEDGER_PUBLIC_URL=https://flags.example.com",
+		serveSetting + "=1", "FLAGLEDGER_DATABASE_URL=" + database, "FLAGLEDGER_ENVIRONMENT=production", "FLAGLEDGER_PUBLIC_URL=https://flags.example.com",
 		"FLAGLEDGER_SMTP_URL=smtp://" + mails.Addr + "?from=flags@example.com",
 	}
-	p := nodetest.Build(t)
+	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)
 	running := p.Serve(settings...)
 	connect := func() *pgx.Conn {
 		db, err := pgx.Connect(t.Context(), database)

@@ -22,6 +22,17 @@ func killCount(usual int) int {
 	return usual
 }
 
+// betweenCalls is how long a caller of these tests waits after an answer: without it, callers alone would take a core.
+const betweenCalls = 10 * time.Millisecond
+
+// pause waits for as long as a caller waits between calls, or until ctx ends.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(betweenCalls):
+	case <-ctx.Done():
+	}
+}
+
 // keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer what is wanted of its flag.
 func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (stop func()) {
 	t.Helper()
@@ -30,7 +41,7 @@ func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (s
 	var callers sync.WaitGroup
 	for key, value := range want {
 		callers.Go(func() {
-			for ctx.Err() == nil {
+			for ; ctx.Err() == nil; pause(ctx) {
 				r := c.Attempt("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u1"}`)
 				took.Add(r.Took)
 				if r.Status != 200 || !strings.Contains(r.Body, value) {
@@ -51,7 +62,7 @@ func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (s
 	})
 }
 
-// load is writers that write without pause and remember what came of each write: each is acknowledged, or nobody knows. Odd ones create a flag, even ones
+// load is writers that write all the time and remember what came of each write: each is acknowledged, or nobody knows. Odd ones create a flag, even ones
 // give the writer's own flag a description that no other write gives it.
 type load struct {
 	c            *nodetest.Client
@@ -84,13 +95,10 @@ func startLoad(c *nodetest.Client, writers int) *load {
 					}
 				case r.Err != nil || r.Status == 503:
 					l.unknown.Add(1)
-					select { // a pause, as a caller makes it
-					case <-time.After(10 * time.Millisecond):
-					case <-ctx.Done():
-					}
 				default:
 					c.Service.T.Errorf("write %d of writer %d: %v", n, w, r)
 				}
+				pause(ctx)
 			}
 		})
 	}

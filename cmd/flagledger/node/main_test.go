@@ -32,6 +32,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	c.PushEndpoint = os.Getenv(fcmSetting)
+	c.HashMemory = 8 // with the race detector, the recommended ones take seconds
 	if text := os.Getenv(clockSetting); text != "" {
 		ahead, err := time.ParseDuration(text)
 		if err != nil {

@@ -1,0 +1,45 @@
+package node_test
+
+import (
+	"strings"
+	"testing"
+
+	"flagledger/cmd/flagledger/node"
+)
+
+// TestStartsWithBadSettingsEnd of the program has those that only a start finds.
+func TestSettingsThatAreBadAreNamed(t *testing.T) {
+	for setting, values := range map[string][]string{
+		"FLAGLEDGER_ADDR":                    {"8080", "localhost", "127.0.0.1:http:"},
+		"FLAGLEDGER_METRICS_ADDR":            {"9090", "localhost", "127.0.0.1:8080"},
+		"FLAGLEDGER_SECRET":                  {"sesame", strings.Repeat("x", 40) + ",sesame", ","},
+		"FLAGLEDGER_DATABASE_URL":            {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d"},
+		"FLAGLEDGER_EVENTSTORE_URL":          {"http://u:sesame@h:2113", "h:2113", "esdb://"},
+		"FLAGLEDGER_PUBLIC_URL":              {"flags.example.com", "ftp://flags.example.com", "https://"},
+		"FLAGLEDGER_ENVIRONMENT":             {"staging", "Production"},
+		"FLAGLEDGER_LOG":                     {"xml", "TEXT"},
+		"FLAGLEDGER_DATABASE_CONNECTIONS":    {"13", "1001", "many", "-1"},
+		"FLAGLEDGER_CONNECTIONS_PER_ADDRESS": {"0", "-1", "1000001", "many"},
+		"FLAGLEDGER_SANDBOX_DAYS":            {"0", "-1", "3651", "1.5", "a fortnight"},
+		"FLAGLEDGER_RATE_LIMITS":             {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
+		"FLAGLEDGER_FLAG_MIB":                {"free", "free=", "free=0", "free=1.5", "gold=1", "free=9999999"},
+		"FLAGLEDGER_FEATURES":                {"analytics", "analytics=", "analytics=gold", "charts=free", "analytics:free"},
+		"FLAGLEDGER_TRUSTED_PROXIES":         {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
+		"FIREBASE_PROJECT_ID":                {"Flags", "flags/1234", "-flags"},
+		"FLAGLEDGER_SMTP_URL":                {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
+		"FLAGLEDGER_CORS_ORIGINS": {
+			"app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://*.example.com", "*,https://app.example.com", "null",
+			"https://app.example.com,", " ", "https://app.example.com https://b.example.com", "https://u:p@app.example.com", "https://app.example.com:443", "https://ä.example.com",
+		},
+	} {
+		for _, value := range values {
+			t.Run(setting+"="+value, func(t *testing.T) {
+				t.Setenv(setting, value)
+				_, err := node.Load()
+				if err == nil || !strings.Contains(err.Error(), setting) || strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("the error is %v; it must name the setting in one line, and no password", err)
+				}
+			})
+		}
+	}
+}
