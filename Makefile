@@ -28,16 +28,25 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 	$(GO) test -short $$($(GO) list ./... | grep -v -e /embedded -e /pgtest -e /firebase -e /tooltest -e /events/eventstore)
 	$(GO) test -run '^TestAStory$$' ./http
 
-# Many tests wait for servers: more run at once than there are cores. Programs without debug symbols link sooner, `make lint` vets, the race detector
-# would have each program sleep for a second at its end, and garbage is collected less often while there is memory.
-RACETEST          := GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(PGRUN) -memory $(GO) test -race -vet=off -ldflags='-s -w' -p 3 -parallel 4 -timeout 30m
+# Programs without debug symbols link sooner, `make lint` vets, the race detector would have each program sleep for a second at its end, and garbage is
+# collected less often while there is memory.
+RACETEST          := GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m
 
-# The API's tests run on both engines, but for those that call nodetest.RunOnce. The packages that take longest come first.
+# Both runs go on at once and share a Postgres: many tests wait for servers, so more run at once than there are cores.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
-	$(RACETEST) ./http ./cmd/flagledger/node ./...
-	FLAGLEDGER_TEST_ENGINE=eventstore $(RACETEST) ./http ./cmd/flagledger/node
+	$(PGRUN) -memory $(MAKE) -j2 --no-print-directory test-all test-eventstore
 	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
+
+# The packages that take longest come first.
+.PHONY: test-all
+test-all:
+	$(RACETEST) -p 3 ./http ./cmd/flagledger/node ./...
+
+# The tests of nodes and of the API once more, on the other event store, but for those that call nodetest.RunOnce.
+.PHONY: test-eventstore
+test-eventstore:
+	FLAGLEDGER_TEST_ENGINE=eventstore $(RACETEST) -p 1 ./http ./cmd/flagledger/node
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (a quarter of an hour)

@@ -60,6 +60,9 @@ func TestREADMEsExamples(t *testing.T) {
 	p := nodetest.Build(t)
 	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_SUPER_USERS=me@example.com"}
 	p.Serve(settings...)
+	p.Service().Eventually("health is good, which is looked at every two seconds", func() bool {
+		return strings.Contains(p.Service().Anonymous().Attempt("GET", "/health", "").Body, `"status":"ok"`)
+	})
 
 	examples := readmeExamples(t)
 	const end = "@@ the end of example"
