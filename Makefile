@@ -41,7 +41,7 @@ test: ## Run all tests with the race detector, against a real Postgres
 # The packages that take longest come first.
 .PHONY: test-all
 test-all:
-	$(RACETEST) -p 3 ./http ./cmd/flagledger/node ./...
+	$(RACETEST) -p 4 ./http ./cmd/flagledger/node ./...
 
 # The tests of nodes and of the API once more, on the other event store, but for those that call nodetest.RunOnce.
 .PHONY: test-eventstore

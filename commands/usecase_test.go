@@ -94,7 +94,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.links, w.inbox = jobs.NewLinks(queue), inbox.New(pool, queue, time.Now)
-	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Links: w.links, Now: time.Now})
+	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Links: w.links, Now: time.Now, HashMemory: 8})
 	return w
 }
 

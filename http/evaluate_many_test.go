@@ -43,6 +43,7 @@ func order(t testing.TB, object string) []string {
 }
 
 func TestEvaluatingManyFlags(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant's flags, by key and in order, each as it is alone": func(t *testing.T, me *nodetest.Client) {
 			nodetest.Same(t, "no flags", string(me.Call("POST", manyPath, `{}`).Want(200).Body), `{"flags":{}}`)

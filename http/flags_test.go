@@ -272,6 +272,7 @@ func TestFlagsThatAreNotThere(t *testing.T) {
 }
 
 func TestListsOfFlags(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a list shows each change right after it": func(t *testing.T, me *nodetest.Client) {
 			var want []any

@@ -32,6 +32,7 @@ func TestMadeAgainAfterOthers(t *testing.T) {
 // An invitation is found again by who accepted it with this request.
 func TestAcceptedOnce(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := serviceOfRoot(t)
 	root := s.SignUp("root@example.com")
 	email := nodetest.Address()
@@ -48,6 +49,7 @@ func TestAcceptedOnce(t *testing.T) {
 // What takes the caller's own access is found again as well by a request whose answer was lost, and never done by one that did nothing.
 func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	setUps := map[string]func(me *nodetest.Client) act{
 		"leave a tenant": func(me *nodetest.Client) act {
 			me.Join("admin")
@@ -117,6 +119,7 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 // An invitation that was made, or only noted, by a node that died is made again, whatever has become of it since.
 func TestInvitedOnce(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := serviceOfRoot(t)
 	root := s.SignUp("root@example.com")
 	invite := func(s *nodetest.Service, key, email string) *nodetest.Answer {
@@ -166,6 +169,7 @@ func TestInvitedOnce(t *testing.T) {
 // A secret that was lost with its answer is replaced.
 func TestTheSecretOfAClientMadeOnce(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	key, body := uuid.NewString(), `{"name":"c","scopes":["flags:read"]}`

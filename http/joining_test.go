@@ -91,6 +91,7 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 // Whoever was invited and has joined since is shown as they were invited to a request that is made again.
 func TestInvitedAgainUnderTheKey(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	boss := s.SignUp(nodetest.Address())
 	invitation := map[string]string{"email": nodetest.Address(), "role": "developer"}

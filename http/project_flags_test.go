@@ -23,6 +23,7 @@ func sent(body string) any {
 }
 
 func TestFlagsOfAProject(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a flag is created in a project, and is the tenant's too": func(t *testing.T, me *nodetest.Client) {
 			project, path := me.CreateProject("p")

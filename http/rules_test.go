@@ -30,6 +30,7 @@ const everyOperator = `{"name":"Röt <&> \"all\"","conditions":[
 	"serve":{"value":"\u00e9\/<&>"}}`
 
 func TestSettingRules(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"rules are set, and shown as they stand": func(t *testing.T, me *nodetest.Client) {
 			a, b := me.TwoVariations("k")

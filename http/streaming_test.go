@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,6 +23,7 @@ type reader struct {
 	status  int
 	body    bytes.Buffer
 	gate    chan struct{}
+	leaves  bool          // once gate is closed, and reads no more
 	waiting *atomic.Int64 // how many writes of all readers wait
 	largest int           // write
 }
@@ -34,6 +36,9 @@ func (r *reader) Write(b []byte) (int, error) {
 	if r.gate != nil && r.body.Len()+len(b) > 4<<10 {
 		r.waiting.Add(1)
 		<-r.gate
+		if r.leaves {
+			return 0, errors.New("the reader has left")
+		}
 	}
 	return r.body.Write(b)
 }
@@ -137,7 +142,7 @@ func TestAnAnswerThatCannotBeReadToItsEndIsBrokenOff(t *testing.T) {
 	me.Call("GET", "/api/v1/flags", nil).Want(200)
 }
 
-// stalled are so many readers of each call who take nothing of a long answer, until release is called.
+// stalled are so many readers of each call who take nothing of a long answer, and leave when release is called.
 func stalled(c *nodetest.Client, each int, calls ...[3]string) (release func()) {
 	c.Service.T.Helper()
 	var waiting atomic.Int64
@@ -146,7 +151,7 @@ func stalled(c *nodetest.Client, each int, calls ...[3]string) (release func()) 
 	for _, call := range calls {
 		for range each {
 			all.Go(func() {
-				answer(c, call[0], call[1], call[2], &reader{gate: gate, waiting: &waiting})
+				answer(c, call[0], call[1], call[2], &reader{gate: gate, leaves: true, waiting: &waiting})
 				waiting.Add(1)
 			})
 		}

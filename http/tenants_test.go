@@ -14,6 +14,7 @@ import (
 )
 
 func TestTenants(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant is created with its defaults, and reads show the same": func(t *testing.T, me *nodetest.Client) {
 			a := me.Call("POST", "/api/v1/tenants", `{"name":"Acme"}`).Want(201)

@@ -30,6 +30,7 @@ func uses(c *nodetest.Client, flags, evaluations, users int) {
 }
 
 func TestUsage(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"each flag that is evaluated counts": func(_ *testing.T, me *nodetest.Client) {
 			uses(me, 0, 0, 1)
@@ -72,20 +73,20 @@ func TestUsage(t *testing.T) {
 func TestBytesOfFlags(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	const mebibyte = 1 << 20
+	const bound = 1 << 18 // of a tenant; what is refused is in proportion
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
-		FlagBounds: map[events.Plan]int{events.FreePlan: mebibyte, events.SandboxPlan: mebibyte, events.PremiumPlan: 50_000}, Now: withinADay().now,
+		FlagBounds: map[events.Plan]int{events.FreePlan: bound, events.SandboxPlan: bound, events.PremiumPlan: 50_000}, Now: withinADay().now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
-	bytes := func(bound, requests int) int {
+	bytes := func(most, requests int) int {
 		t.Helper()
 		var body struct {
 			Bytes  int
 			Limits map[string]int
 		}
 		me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Want(200).Decode(&body)
-		nodetest.Same(t, "limits", body.Limits, map[string]int{"flags": 20_000, "bytes": bound, "bytesWrittenPerDay": 8 * bound, "requestsPerMinute": requests})
+		nodetest.Same(t, "limits", body.Limits, map[string]int{"flags": 20_000, "bytes": most, "bytesWrittenPerDay": 8 * most, "requestsPerMinute": requests})
 		return body.Bytes
 	}
 	text := func(n int) string { return strings.Repeat("x", n) }
@@ -96,13 +97,13 @@ func TestBytesOfFlags(t *testing.T) {
 		}})
 	}
 	create := func(key string, n int) *nodetest.Answer { return createIn(me, key, n) }
-	nodetest.Same(t, "bytes at first", bytes(mebibyte, 1_000_000), 0)
-	create("a", 500_000).Want(201)
-	if n := bytes(mebibyte, 1_000_000); n < 500_000 || n > 502_000 {
-		t.Errorf("a flag of 500,000 takes %d", n)
+	nodetest.Same(t, "bytes at first", bytes(bound, 1_000_000), 0)
+	create("a", 125_000).Want(201)
+	if n := bytes(bound, 1_000_000); n < 125_000 || n > 127_000 {
+		t.Errorf("a flag of 125,000 takes %d", n)
 	}
-	create("b", 500_000).Want(201)
-	if detail := fmt.Sprint(create("c", 100_000).Refused(409).Object()["detail"]); !strings.Contains(detail, "1048576") {
+	create("b", 125_000).Want(201)
+	if detail := fmt.Sprint(create("c", 25_000).Refused(409).Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound)) {
 		t.Errorf("refused with %q", detail)
 	}
 	t.Run("all unpaid tenants of a creator have a bound together", func(t *testing.T) {
@@ -110,21 +111,21 @@ func TestBytesOfFlags(t *testing.T) {
 		var last *nodetest.Client
 		for i := range 4 {
 			last = creator.NewTenant(fmt.Sprint(i))
-			createIn(last, "a", 500_000).Want(201)
-			createIn(last, "b", 500_000).Want(201)
+			createIn(last, "a", 125_000).Want(201)
+			createIn(last, "b", 125_000).Want(201)
 		}
-		detail := fmt.Sprint(createIn(creator, "a", 500_000).Refused(409).Object()["detail"])
-		if !strings.Contains(detail, "all free and sandbox tenants") || !strings.Contains(detail, fmt.Sprint(4*mebibyte)) {
+		detail := fmt.Sprint(createIn(creator, "a", 125_000).Refused(409).Object()["detail"])
+		if !strings.Contains(detail, "all free and sandbox tenants") || !strings.Contains(detail, fmt.Sprint(4*bound)) {
 			t.Errorf("refused with %q", detail)
 		}
 		last.Subscribe(events.Subscription{ID: "sub_3", Plan: events.StandardPlan, Status: events.Active})
-		createIn(creator, "a", 500_000).Want(201)
+		createIn(creator, "a", 125_000).Want(201)
 	})
 	t.Run("where one whose plan has ended counts as one that is full", func(t *testing.T) {
 		creator := s.In(t).SignUp("lapsed@example.com")
 		creator.Subscribe(events.Subscription{ID: "sub_4", Plan: events.StandardPlan, Status: events.Active})
 		for i := range 9 {
-			createIn(creator, fmt.Sprint("f", i), 500_000).Want(201)
+			createIn(creator, fmt.Sprint("f", i), 125_000).Want(201)
 		}
 		creator.Subscribe(events.Subscription{ID: "sub_4", Plan: events.StandardPlan, Status: events.Canceled})
 		createIn(creator, "a", 1000).Refused(409)
@@ -147,7 +148,7 @@ func TestBytesOfFlags(t *testing.T) {
 			if body.AllUnpaid == nil {
 				return nil
 			}
-			nodetest.Same(t, "the bounds of all unpaid tenants", body.AllUnpaid.Limits, map[string]int{"bytes": 4 * mebibyte, "bytesWrittenPerDay": 4 * 8 * mebibyte})
+			nodetest.Same(t, "the bounds of all unpaid tenants", body.AllUnpaid.Limits, map[string]int{"bytes": 4 * bound, "bytesWrittenPerDay": 4 * 8 * bound})
 			return &body.AllUnpaid.unpaid
 		}
 		first := shown(creator)
@@ -157,9 +158,9 @@ func TestBytesOfFlags(t *testing.T) {
 		if other := shown(gone.Join("admin")); other != nil {
 			t.Errorf("somebody else is shown %+v", other)
 		}
-		s.Node.API.Writer.NoteWritten(gone.Tenant, 4*8*mebibyte)
+		s.Node.API.Writer.NoteWritten(gone.Tenant, 4*8*bound)
 		gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
-		if now := shown(creator); now.Bytes != 0 || now.BytesWrittenToday < first.BytesWrittenToday+4*8*mebibyte {
+		if now := shown(creator); now.Bytes != 0 || now.BytesWrittenToday < first.BytesWrittenToday+4*8*bound {
 			t.Errorf("the creator is shown %+v, and was shown %+v before", now, first)
 		}
 		detail := fmt.Sprint(createIn(creator, "a", 1000).Refused(429).Object()["detail"])
@@ -173,8 +174,8 @@ func TestBytesOfFlags(t *testing.T) {
 		}
 	})
 	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Active})
-	create("c", 100_000).Want(201)
-	taken := bytes(64*mebibyte, 2_000_000)
+	create("c", 25_000).Want(201)
+	taken := bytes(64<<20, 2_000_000)
 	me.Subscribe(events.Subscription{ID: "sub_1", Plan: events.StandardPlan, Status: events.Canceled})
 	t.Run("what changes take in a day is bounded, also where their answers are kept", func(t *testing.T) {
 		other := s.SignUp("other@example.com")
@@ -224,7 +225,7 @@ func TestBytesOfFlags(t *testing.T) {
 		other.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 	})
 	t.Run("a plan that has ended takes nothing away", func(t *testing.T) {
-		nodetest.Same(t, "bytes", bytes(mebibyte, 1_000_000), taken)
+		nodetest.Same(t, "bytes", bytes(bound, 1_000_000), taken)
 		me.Evaluate("c", `{}`).Want(200)
 		me.Call("PATCH", nodetest.FlagPath("c"), map[string]any{"description": "more"}).Refused(409)
 		me.SetRules("c", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).Refused(409)
@@ -233,12 +234,12 @@ func TestBytesOfFlags(t *testing.T) {
 		me.SetRules("c", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).Want(200)
 	})
 	t.Run("and what counts is the same after a start", func(t *testing.T) {
-		taken := bytes(mebibyte, 1_000_000)
+		taken := bytes(bound, 1_000_000)
 		second := *me
 		second.Service = s.SecondNode()
 		s.Node.Stop()
 		me = &second
-		nodetest.Same(t, "bytes", bytes(mebibyte, 1_000_000), taken)
+		nodetest.Same(t, "bytes", bytes(bound, 1_000_000), taken)
 	})
 }
 

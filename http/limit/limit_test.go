@@ -155,7 +155,7 @@ func TestAFloodOfAddresses(t *testing.T) {
 		r.RemoteAddr = fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>16, i&0xffff)
 		return l.Address(r)
 	}
-	for i := range 3 * maxWindows {
+	for i := range 2 * maxWindows {
 		if count(i).Exceeded {
 			t.Fatal("a first request is refused")
 		}
