@@ -103,7 +103,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 				c := *me
 				c.Service = s
 				load.Go(func() {
-					for j := range 3 {
+					for j := range 2 {
 						key := fmt.Sprintf("%s-%d-%d-%d", part, n, i, j)
 						c.CreateFlag(key, nil)
 						c.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "Idempotency-Key", key).Want(200)

@@ -148,7 +148,7 @@ func TestACrashOfPostgresHidesNothing(t *testing.T) {
 func TestKillingPostgresUnderLoad(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	kills := killCount(6)
+	kills := killCount(4)
 	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s") // commits of read models are brought to the disk by those of facts alone
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")

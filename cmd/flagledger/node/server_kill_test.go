@@ -22,7 +22,7 @@ func TestKillingTheServerUnderLoad(t *testing.T) {
 	c := s.SignUp("me@example.com")
 	l := startLoad(c, 6)
 	var starts []time.Duration
-	for range killCount(4) {
+	for range killCount(2) {
 		l.more(50)
 		before := nodetest.Postmaster(i.Dir)
 		running.Kill()
