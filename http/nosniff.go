@@ -2,13 +2,36 @@ package http
 
 import (
 	"bytes"
+	"context"
 	"net"
+	"net/http"
 	"slices"
+	"sync/atomic"
 )
 
-// ForbidSniffing returns a listener on which the answers bear X-Content-Type-Options too that net/http writes by itself, without a handler: those to requests
-// that it cannot read, and to an Expect that it does not know.
-func ForbidSniffing(listener net.Listener) net.Listener { return sniffless{listener} }
+// ForbidSniffing returns a listener for a server to serve. On it the answers bear X-Content-Type-Options too that net/http writes by itself, without a handler: those to
+// requests that it cannot read, and to an Expect that it does not know. The server is changed to tell its connections when a handler answers, whose writes stay as they are.
+func ForbidSniffing(server *http.Server, listener net.Listener) net.Listener {
+	handler := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, ok := r.Context().Value(connKey{}).(*snifflessConn); ok {
+			conn.handled.Store(true)
+		}
+		handler.ServeHTTP(w, r)
+	})
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		if conn, ok := conn.(*snifflessConn); ok && state == http.StateIdle { // the handler's answer is written whole
+			conn.handled.Store(false)
+		}
+	}
+	return sniffless{listener}
+}
+
+// connKey is the key of the connection in the context of a request.
+type connKey struct{}
 
 type sniffless struct{ net.Listener }
 
@@ -18,40 +41,30 @@ func (l sniffless) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return snifflessConn{conn}, nil
+	return &snifflessConn{Conn: conn}, nil
 }
 
-type snifflessConn struct{ net.Conn }
+type snifflessConn struct {
+	net.Conn
+	handled atomic.Bool // a handler answers the request under way
+}
 
 // Write implements net.Conn.
-func (c snifflessConn) Write(p []byte) (int, error) {
-	if at := missingNosniff(p); at > 0 {
-		if _, err := c.Conn.Write(slices.Insert(slices.Clone(p), at, []byte("X-Content-Type-Options: nosniff\r\n")...)); err != nil {
-			return 0, err
-		}
-		return len(p), nil
+func (c *snifflessConn) Write(p []byte) (int, error) {
+	if c.handled.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+		return c.Conn.Write(p)
 	}
-	return c.Conn.Write(p)
+	status := bytes.Index(p, []byte("\r\n")) + 2 // net/http writes each of its own answers in one call
+	if _, err := c.Conn.Write(slices.Insert(slices.Clone(p), status, []byte(nosniffHeader+": nosniff\r\n")...)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends gets it.
-func (c snifflessConn) CloseWrite() error {
+func (c *snifflessConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return nil
-}
-
-// missingNosniff is where the header belongs in an answer of net/http's own, and 0 in anything else. net/http writes each of these in one call. No body of the service has
-// CR and LF, so that a piece of one is not taken for such an answer.
-func missingNosniff(p []byte) int {
-	const status = len("HTTP/1.1 ")
-	if !bytes.HasPrefix(p, []byte("HTTP/1.")) || len(p) < status+3 || p[status] < '4' {
-		return 0
-	}
-	line := bytes.Index(p, []byte("\r\n")) + 2
-	if bytes.HasPrefix(p[status:], []byte("417 ")) || bytes.HasPrefix(p[max(line, 0):], []byte("Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")) {
-		return line
-	}
-	return 0
 }

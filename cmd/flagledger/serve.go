@@ -53,11 +53,13 @@ func (serveCommand) Run(ctx context.Context) error {
 	defer n.Stop()
 	server := n.API.Server()
 	served := make(chan error, 2)
-	go func() { served <- server.Serve(http.ForbidSniffing(boundConnections(listener, c, n.API.Metrics))) }()
+	go func() {
+		served <- server.Serve(http.ForbidSniffing(server, boundConnections(listener, c, n.API.Metrics)))
+	}()
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()
-		go func() { served <- metrics.Serve(http.ForbidSniffing(metricsListener)) }()
+		go func() { served <- metrics.Serve(http.ForbidSniffing(metrics, metricsListener)) }()
 	}
 	ready := n.Ready
 	for {
