@@ -113,6 +113,9 @@ func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberRemoved{UserID: c.UserID}}, nil
 }
 
+// LeaveTenant takes a member from a tenant, also from a sandbox that has ended. It is refused with Conflict for the last admin who can sign in.
+type LeaveTenant struct{ RemoveMember }
+
 func (t *Tenant) member(userID string) (Member, error) {
 	m, ok := t.Members[userID]
 	if !ok {

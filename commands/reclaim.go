@@ -16,9 +16,6 @@ type Reclaimer struct {
 	Keepings []PersonalData
 }
 
-// LeaveTenant takes a member from a tenant, also from a sandbox that has ended. Of the last admin it is Conflict.
-type LeaveTenant struct{ RemoveMember }
-
 // secondPersonalTenants is the namespace of the ids of tenants that people get in place of their first ones.
 var secondPersonalTenants = uuid.MustParse("d0c2b1de-95a4-5c0e-8a1b-6c1d5a0f7e42")
 

@@ -14,7 +14,7 @@ func SandboxGuard(end func(tenantID string) time.Time, now func() time.Time) fun
 	}
 }
 
-// A sandbox that has ended can still be deleted, joined, left and paid for.
+// A sandbox that has ended can still be deleted, joined, left and paid for, and its flags leave projects that were deleted.
 
 func (DeleteTenant) exempt()       {}
 func (LeaveTenant) exempt()        {}

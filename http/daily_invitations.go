@@ -19,7 +19,7 @@ func (a *API) invitationsPerDay(plan events.Plan) int {
 }
 
 // platformInvitations bounds invitations to the platform: to as many a day as the highest plan gives a tenant.
-var platformInvitations = []jobs.InvitationBound{jobs.OfPlatform(events.EnterprisePlan.Terms().InvitationsPerDay)}
+var platformInvitations = []jobs.InvitationBound{jobs.PlatformInvitationBound(events.EnterprisePlan.Terms().InvitationsPerDay)}
 
 // tenantInvitations bounds the invitations that a person makes to a tenant: by its plan, and by the best plan among the person's tenants.
 func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound {
@@ -27,7 +27,7 @@ func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound 
 	if tenant, ok := a.Live.Tenant(tenantID); ok {
 		plan = tenant.Plan(a.Now())
 	}
-	return []jobs.InvitationBound{jobs.OfTenant(tenantID, a.invitationsPerDay(plan)), jobs.OfPerson(userID, a.invitationsPerDay(a.bestPlan(userID)))}
+	return []jobs.InvitationBound{jobs.TenantInvitationBound(tenantID, a.invitationsPerDay(plan)), jobs.PersonInvitationBound(userID, a.invitationsPerDay(a.bestPlan(userID)))}
 }
 
 // limitInvitations calls invite and counts the invitation for today, or refuses what is over one of bounds. What is refused or was made before does not count.

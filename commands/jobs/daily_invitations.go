@@ -23,14 +23,18 @@ type InvitationBound struct {
 	PerDay  int
 }
 
-// OfPlatform is the bound of all invitations to the platform together.
-func OfPlatform(perDay int) InvitationBound { return InvitationBound{"platform", perDay} }
+// PlatformInvitationBound is the bound of all invitations to the platform together.
+func PlatformInvitationBound(perDay int) InvitationBound { return InvitationBound{"platform", perDay} }
 
-// OfTenant is the bound of a tenant.
-func OfTenant(id string, perDay int) InvitationBound { return InvitationBound{"tenant " + id, perDay} }
+// TenantInvitationBound is the bound of a tenant.
+func TenantInvitationBound(id string, perDay int) InvitationBound {
+	return InvitationBound{"tenant " + id, perDay}
+}
 
-// OfPerson is the bound of a person, in all their tenants together.
-func OfPerson(id string, perDay int) InvitationBound { return InvitationBound{"person " + id, perDay} }
+// PersonInvitationBound is the bound of a person, in all their tenants together.
+func PersonInvitationBound(id string, perDay int) InvitationBound {
+	return InvitationBound{"person " + id, perDay}
+}
 
 var errNoPlace = errors.New("a bound is reached")
 

@@ -13,7 +13,7 @@ import (
 
 func TestInvitationsOfADayAreBounded(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 23, 59, 0, 0, time.UTC)
-	tenant, other, person := OfTenant(uuid.NewString(), 3), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 4)
+	tenant, other, person := TenantInvitationBound(uuid.NewString(), 3), TenantInvitationBound(uuid.NewString(), 3), PersonInvitationBound(uuid.NewString(), 4)
 	take := func(now time.Time, want *InvitationBound, bounds ...InvitationBound) {
 		t.Helper()
 		reached, err := NewDailyInvitations(pool).Take(t.Context(), now, bounds...)
@@ -61,7 +61,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 
 func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	daily, tenant, person := NewDailyInvitations(pool), OfTenant(uuid.NewString(), 3), OfPerson(uuid.NewString(), 3)
+	daily, tenant, person := NewDailyInvitations(pool), TenantInvitationBound(uuid.NewString(), 3), PersonInvitationBound(uuid.NewString(), 3)
 	if _, err := daily.Take(t.Context(), now, tenant, person); err != nil {
 		t.Fatal(err)
 	}

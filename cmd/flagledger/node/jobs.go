@@ -12,7 +12,7 @@ import (
 // upkeep is what one node does at regular times for all.
 func (p *parts) upkeep() []jobs.Task {
 	mailLimit, dailyInvitations := jobs.NewMailLimit(p.pool), jobs.NewDailyInvitations(p.pool)
-	sandboxEnding := &commands.SandboxEnding{
+	retention := &commands.SandboxRetention{
 		Writer: p.writer, Sandboxes: p.snapshot, Notices: jobs.NewSandboxNotices(p.jobs), Notifications: p.notifications,
 		Tenancies: p.tenancies, Now: p.Now,
 	}
@@ -25,7 +25,7 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUp},
-		{Name: "end sandboxes", Every: time.Hour, Do: sandboxEnding.Run},
+		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a name that is stored, and stays
 		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
 }

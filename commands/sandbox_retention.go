@@ -12,8 +12,8 @@ import (
 // SandboxKeptAfterEnd is how long a sandbox that has ended is kept before it is deleted.
 const SandboxKeptAfterEnd = 30 * 24 * time.Hour
 
-// SandboxEnding tells the admins of sandboxes before these end and before they are deleted, and deletes those that ended long ago.
-type SandboxEnding struct {
+// SandboxRetention tells the admins of sandboxes before these end and before they are deleted, and deletes those that ended long ago. SandboxGuard ends them.
+type SandboxRetention struct {
 	Writer *Writer
 	// Sandboxes lists the sandboxes that end, with their ends. It may miss one that was created just now.
 	Sandboxes interface {
@@ -30,7 +30,7 @@ const maxSettled = 500
 
 // Run does what is due, and may be repeated: if one sandbox fails, the others are done all the same. A sandbox is deleted only three days after its admins were
 // told, however late that was.
-func (s *SandboxEnding) Run(ctx context.Context) error {
+func (s *SandboxRetention) Run(ctx context.Context) error {
 	notices, err := s.Notices.Given(ctx)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *SandboxEnding) Run(ctx context.Context) error {
 
 // settle deletes a sandbox whose admins were told so long enough ago, with what is kept of it. It drops the notice of a sandbox that no longer ends at that
 // time.
-func (s *SandboxEnding) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
+func (s *SandboxRetention) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
 	var tenant Tenant
 	var err error
 	if n.deletionDue(now) {
@@ -88,7 +88,7 @@ func (s *SandboxEnding) settle(ctx context.Context, n SandboxNoticeGiven, now ti
 }
 
 // give notifies the admins of a sandbox and has the notice mailed to them. The notifications come first: repeated, they change nothing.
-func (s *SandboxEnding) give(ctx context.Context, n SandboxNoticeGiven) error {
+func (s *SandboxRetention) give(ctx context.Context, n SandboxNoticeGiven) error {
 	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
 	if err != nil || !tenant.Exists {
 		return err
