@@ -28,13 +28,12 @@ type SandboxNoticeGiven struct {
 
 // SandboxNotices remembers the notices that were given, and has them mailed. The jobs implement it.
 type SandboxNotices interface {
-	// Given lists the notices that were given.
 	Given(ctx context.Context) ([]SandboxNoticeGiven, error)
 	// Give notes a notice, and has it mailed to some people. One that was given before is left as it is.
 	Give(ctx context.Context, n SandboxNoticeGiven, userIDs []string) error
-	// Drop drops a notice.
+	// Drop drops a notice of an end that has changed since.
 	Drop(ctx context.Context, n SandboxNoticeGiven) error
-	// Forget drops the notices of a tenant.
+	// Forget drops all notices of a tenant that has ended.
 	Forget(ctx context.Context, tenantID string) error
 }
 

@@ -13,16 +13,9 @@ type Job interface {
 	tenant() string
 }
 
-const (
-	mailQueue = "mails"
-	// mailAttempts take some eleven hours, resetAttempts an hour and a quarter: River waits for attempt^4 seconds after each.
-	mailAttempts  = 12
-	resetAttempts = 8
-)
-
-// byCause makes jobs for one cause one job. Fields that are marked as unique tell the cause.
-func byCause(attempts int) river.InsertOpts {
-	return river.InsertOpts{Queue: mailQueue, MaxAttempts: attempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+// oncePerCause makes jobs for one cause one job. Fields that are marked as unique tell the cause. River waits for attempt^4 seconds after each attempt.
+func oncePerCause(queue string, attempts int) river.InsertOpts {
+	return river.InsertOpts{Queue: queue, MaxAttempts: attempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
 }
 
 // unfinished are the states of a job that has not ended.

@@ -35,6 +35,8 @@ type verificationLink struct {
 	Cause  string `json:"cause" river:"unique"` // an id, as of the request for it
 }
 
+const resetAttempts = 8 // an hour and a quarter
+
 // resetLink mails a link that sets a new password.
 type resetLink struct {
 	RequestID string `json:"requestId" river:"unique"`
@@ -47,10 +49,10 @@ func (verificationLink) Kind() string { return "mail.verification_link" }
 func (resetLink) Kind() string { return "mail.reset_link" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (verificationLink) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+func (verificationLink) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, mailAttempts) }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (resetLink) InsertOpts() river.InsertOpts { return byCause(resetAttempts) }
+func (resetLink) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, resetAttempts) }
 
 func (verificationLink) tenant() string { return "" }
 func (resetLink) tenant() string        { return "" }

@@ -14,6 +14,11 @@ import (
 	"flagledger/commands/mail"
 )
 
+const (
+	mailQueue    = "mails"
+	mailAttempts = 12 // some eleven hours
+)
+
 // Mails is what the jobs that send mails need.
 type Mails struct {
 	Mailer    commands.Mailer
@@ -72,10 +77,10 @@ func (MemberInvitation) Kind() string { return "mail.member_invitation" }
 func (PlatformInvitation) Kind() string { return "mail.platform_invitation" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (MemberInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+func (MemberInvitation) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, mailAttempts) }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (PlatformInvitation) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+func (PlatformInvitation) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, mailAttempts) }
 
 func (j MemberInvitation) tenant() string { return j.TenantID }
 func (PlatformInvitation) tenant() string { return "" }

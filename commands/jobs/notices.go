@@ -40,9 +40,7 @@ const (
 func (Notice) Kind() string { return "notice" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (Notice) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: noticeQueue, MaxAttempts: noticeAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
-}
+func (Notice) InsertOpts() river.InsertOpts { return oncePerCause(noticeQueue, noticeAttempts) }
 
 func (Notice) tenant() string { return "" }
 

@@ -36,7 +36,7 @@ const (
 	comparisonPriority = 4 // after the events
 )
 
-// FollowPayments calls Follow.
+// FollowPayments makes the subscription of a tenant, or of the tenant of a customer, what the payment provider says.
 type FollowPayments struct {
 	Cause      string `json:"cause" river:"unique"` // the id of an event, or that of a comparison
 	TenantID   string `json:"tenantId,omitempty" river:"unique"`
@@ -48,7 +48,7 @@ func (FollowPayments) Kind() string { return "payments.follow" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (FollowPayments) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: paymentQueue, MaxAttempts: paymentAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+	return oncePerCause(paymentQueue, paymentAttempts)
 }
 
 func (FollowPayments) tenant() string { return "" }

@@ -26,7 +26,7 @@ func (ProjectRelease) Kind() string { return "project.release" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (ProjectRelease) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: projectQueue, MaxAttempts: projectAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+	return oncePerCause(projectQueue, projectAttempts)
 }
 
 func (ProjectRelease) tenant() string { return "" }

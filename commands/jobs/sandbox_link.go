@@ -25,7 +25,7 @@ type sandboxLink struct {
 func (sandboxLink) Kind() string { return "mail.sandbox_link" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (sandboxLink) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+func (sandboxLink) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, mailAttempts) }
 
 func (sandboxLink) tenant() string { return "" }
 

@@ -25,7 +25,7 @@ type sandboxNotice struct {
 func (sandboxNotice) Kind() string { return "mail.sandbox_notice" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (sandboxNotice) InsertOpts() river.InsertOpts { return byCause(mailAttempts) }
+func (sandboxNotice) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, mailAttempts) }
 
 func (j sandboxNotice) tenant() string { return j.TenantID }
 

@@ -43,7 +43,7 @@ func (sandboxCleanup) Kind() string { return "sandbox.cleanup" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (SandboxFilling) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: sandboxQueue, MaxAttempts: sandboxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+	return oncePerCause(sandboxQueue, sandboxAttempts)
 }
 
 // InsertOpts implements river.JobArgsWithInsertOpts. A job that ended does not stand in the way of the next one.

@@ -26,7 +26,7 @@ func (TenantForgetting) Kind() string { return "tenant.forgetting" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (TenantForgetting) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: tenantQueue, MaxAttempts: tenantAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
+	return oncePerCause(tenantQueue, tenantAttempts)
 }
 
 func (TenantForgetting) tenant() string { return "" }
