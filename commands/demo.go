@@ -27,9 +27,9 @@ type demoData struct {
 type demoProject struct{ Name, Description, Color string }
 
 type demoPerson struct {
-	Name    string
-	Address string // the first part of it
-	Role    events.Role
+	Name      string
+	LocalPart string // of the address
+	Role      events.Role
 }
 
 type demoFlag struct {
@@ -98,8 +98,8 @@ type DemoPerson struct {
 func DemoPeople(tenantID string) []DemoPerson {
 	people := make([]DemoPerson, len(demo().People))
 	for i, p := range demo().People {
-		id := demoID(tenantID, "person", p.Address)
-		people[i] = DemoPerson{UserID: id, Email: p.Address + "." + id[:8] + "@example.com", Name: p.Name, Role: p.Role}
+		id := demoID(tenantID, "person", p.LocalPart)
+		people[i] = DemoPerson{UserID: id, Email: p.LocalPart + "." + id[:8] + "@example.com", Name: p.Name, Role: p.Role}
 	}
 	return people
 }
@@ -108,7 +108,7 @@ func DemoPeople(tenantID string) []DemoPerson {
 func DemoPeopleIDs(tenantID string) []string {
 	ids := make([]string, len(demo().People))
 	for i, p := range demo().People {
-		ids[i] = demoID(tenantID, "person", p.Address)
+		ids[i] = demoID(tenantID, "person", p.LocalPart)
 	}
 	return ids
 }
@@ -136,10 +136,10 @@ func demoProjects(tenantID string) []string {
 	return ids
 }
 
-// DemoReset says what of the demo data is left alone.
+// DemoReset says what of the demo data is made again.
 type DemoReset struct {
-	New   bool      // all that the sandbox has or has had: only what it never had is added
-	Asked time.Time // what was changed after this time, when the cleanup was asked for; zero if New is set
+	OnlyMissing bool      // add what the sandbox never had, and touch nothing else
+	Asked       time.Time // what was changed after this time, when the cleanup was asked for, stays; zero if OnlyMissing is set
 }
 
 // ResetDemoPeople gives a sandbox its first environments and its demo people back.
@@ -153,14 +153,14 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 	if err := c.admitSandbox(t); err != nil {
 		return nil, err
 	}
-	if !c.New && t.Subscription.KeepsSandbox() {
+	if !c.OnlyMissing && t.Subscription.KeepsSandbox() {
 		return nil, refuse(Conflict, "a sandbox is not cleaned up while it has a subscription or another plan; it has the plan %s", t.Subscription.Plan)
 	}
 	var facts []events.Fact
 	named := func(name string) bool {
 		return slices.ContainsFunc(c.Environments, func(e events.EnvironmentRef) bool { return e.Name == name })
 	}
-	if !c.New {
+	if !c.OnlyMissing {
 		for _, e := range t.Environments {
 			if !named(e.Name) && !c.later(t, e.Name) {
 				facts = append(facts, events.EnvironmentDeleted{Environment: e})
@@ -173,14 +173,14 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 		}
 	}
 	for _, p := range DemoPeople(c.TenantID) {
-		if !c.New && c.later(t, p.UserID) {
+		if !c.OnlyMissing && c.later(t, p.UserID) {
 			continue
 		}
 		m, member := t.Members[p.UserID]
 		switch {
-		case member && m.Role != p.Role && !c.New:
+		case member && m.Role != p.Role && !c.OnlyMissing:
 			facts = append(facts, events.MemberRoleChanged{UserID: p.UserID, From: m.Role, To: p.Role})
-		case !member && (!c.New || !t.left[p.UserID]):
+		case !member && (!c.OnlyMissing || !t.left[p.UserID]):
 			facts = append(facts, events.MemberAdded{UserID: p.UserID, Role: p.Role})
 		}
 	}
@@ -247,7 +247,7 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 	}
 	d, id := demo().Projects[i], demoID(c.TenantID, "project", c.Name)
 	switch {
-	case c.New && !p.UpdatedAt.IsZero(), !c.New && p.UpdatedAt.After(c.Asked):
+	case c.OnlyMissing && !p.UpdatedAt.IsZero(), !c.OnlyMissing && p.UpdatedAt.After(c.Asked):
 		return nil, nil
 	case p.Exists:
 		return UpdateProject{ProjectRef: ProjectRef{c.TenantID, id}, Name: &d.Name, Description: &d.Description, Color: &d.Color}.decide(p)
@@ -274,7 +274,7 @@ func (c ResetDemoFlag) decide(f Flag) ([]events.Fact, error) {
 	if i < 0 {
 		return nil, refuse(NotFound, "there is no demo flag %q", c.Key)
 	}
-	if c.New && f.Version > 0 || !c.New && f.UpdatedAt.After(c.Asked) {
+	if c.OnlyMissing && f.Version > 0 || !c.OnlyMissing && f.UpdatedAt.After(c.Asked) {
 		return nil, nil
 	}
 	facts, fresh, err := c.fresh(demo().Flags[i])

@@ -15,7 +15,7 @@ import (
 var later = time.Now().AddDate(100, 0, 0)
 
 func resetDemo(key string, isNew bool) ResetDemoFlag {
-	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, DemoReset: DemoReset{New: isNew, Asked: later}}
+	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, DemoReset: DemoReset{OnlyMissing: isNew, Asked: later}}
 }
 
 func TestDemoFlags(t *testing.T) {
@@ -109,7 +109,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	shop := demo().Projects[0]
 	id := demoID("t", "project", shop.Name)
 	created := events.ProjectCreated{ID: id, TenantID: "t", Name: shop.Name, Description: shop.Description, Color: shop.Color}
-	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: later}}, ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{New: true}}
+	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: later}}, ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{OnlyMissing: true}}
 	renamed := events.ProjectUpdated{Name: &events.Change[string]{From: shop.Name, To: "other"}}
 	when[Project](t, nil, add).then(created)
 	when[Project](t, []events.Fact{created}, reset).then()
@@ -123,9 +123,9 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan}, events.MemberAdded{UserID: "u", Role: events.AdminRole},
 		events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: development},
 	}
-	fill := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}}, DemoReset: DemoReset{New: true}}
+	fill := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}}, DemoReset: DemoReset{OnlyMissing: true}}
 	clean := fill
-	clean.New, clean.Asked = false, later
+	clean.OnlyMissing, clean.Asked = false, later
 	var added []events.Fact
 	for _, p := range people {
 		added = append(added, events.MemberAdded{UserID: p.UserID, Role: p.Role})

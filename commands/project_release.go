@@ -24,7 +24,7 @@ func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, ke
 	}
 	keys := []string{key}
 	if key == "" {
-		if !d.Writer.await(ctx, last.position, last.family()) {
+		if !d.Writer.await(ctx, last.position, last.factPrefixes()) {
 			return &Error{Kind: Unavailable, Detail: "the deletion of the project is not shown yet"}
 		}
 		keys = d.Flags.FlagsIn(project.TenantID, projectID)

@@ -139,11 +139,11 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	for _, id := range demo {
 		used[id] = true
 	}
-	now, err := s.Contents.FlagProjects(ctx, tenantID)
+	current, err := s.Contents.FlagProjects(ctx, tenantID)
 	if err != nil {
 		return err
 	}
-	for key, project := range now {
+	for key, project := range current {
 		if _, before := flags[key]; !before {
 			used[project] = true
 		}
@@ -168,7 +168,7 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 // addDemo makes the demo data what they were at first, but for what was changed after asked. If asked is zero, it adds only what was never there. It returns the
 // ids of the projects that the data are in.
 func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked time.Time) (projects []string, err error) {
-	reset := DemoReset{New: asked.IsZero(), Asked: asked}
+	reset := DemoReset{OnlyMissing: asked.IsZero(), Asked: asked}
 	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), DemoReset: reset}
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {
 		return nil, err

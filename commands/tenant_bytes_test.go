@@ -72,7 +72,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		if text := fmt.Sprint(err); KindOf(err) != Conflict || !strings.Contains(text, "5000") || strings.Contains(text, "123") {
 			t.Errorf("another flag is made, or refused with what others have: %v", err)
 		}
-		demo := ResetDemoFlag{TenantID: "t", Key: DemoFlags()[0], ID: "f", DemoReset: DemoReset{New: true}}
+		demo := ResetDemoFlag{TenantID: "t", Key: DemoFlags()[0], ID: "f", DemoReset: DemoReset{OnlyMissing: true}}
 		if f, _, err := Do(t.Context(), w, By{}, demo); err != nil || !f.Exists {
 			t.Errorf("a demo flag: %v", err)
 		}

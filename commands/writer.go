@@ -183,10 +183,10 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 			return s, did, err
 		}
 		if found {
-			return s, outcome{last: last, names: last.family(), repeated: true}, nil
+			return s, outcome{last: last, names: last.factPrefixes(), repeated: true}, nil
 		}
 		if err := w.mayChange(cmd, cmd.tenant()); err != nil {
-			return s, outcome{last: last, names: last.family()}, err
+			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
 		facts, err := cmd.decide(s)
 		if err != nil || len(facts) == 0 {
@@ -194,12 +194,12 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 				fromMemory = false
 				continue
 			}
-			return s, outcome{last: last, names: last.family()}, err
+			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
 		batch := batchOf(facts, ids, by.metadata(w.now()))
 		release, err := w.reserveBytes(ctx, cmd, cmd.tenant(), flagGrowth(&s, facts))
 		if err != nil {
-			return s, outcome{last: last, names: last.family()}, err
+			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
 		position, err := w.store.Append(ctx, stream, last.revision, batch)
 		for err != nil && retry.wait(ctx, err) {
@@ -308,7 +308,7 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 		return s, err
 	}
 	if _, err = cmd.decide(s); err != nil && last.revision > 0 {
-		w.await(ctx, last.position, last.family())
+		w.await(ctx, last.position, last.factPrefixes())
 	}
 	return s, err
 }
@@ -325,11 +325,11 @@ func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}
-	return s, Done{Position: last.position, Async: !w.await(ctx, last.position, last.family()), Repeated: true}, true, nil
+	return s, Done{Position: last.position, Async: !w.await(ctx, last.position, last.factPrefixes()), Repeated: true}, true, nil
 }
 
-// family is what the names of all facts of the event's stream begin with.
-func (m mark) family() []string {
+// factPrefixes are what the names of the facts of the event's stream begin with: one.
+func (m mark) factPrefixes() []string {
 	kind, _, _ := strings.Cut(m.name, ".")
 	return []string{kind + "."}
 }

@@ -64,13 +64,13 @@ type Options struct {
 	// Notifications puts notifications into inboxes.
 	Notifications *commands.Notifications
 
-	Meter    *metering.Meter
-	Tours    *tours.Tours
-	Requests *idempotency.Requests
-	Metrics  *prometheus.Registry
-	// NearMetrics shows the metrics at /metrics to clients on the same machine.
-	NearMetrics bool
-	Log         *slog.Logger
+	Meter       *metering.Meter
+	Tours       *tours.Tours
+	Idempotency *idempotency.Requests
+	Metrics     *prometheus.Registry
+	// LoopbackMetrics serves the metrics at /metrics, to clients on the same machine alone.
+	LoopbackMetrics bool
+	Log             *slog.Logger
 
 	// Troubles lists what is wrong although evaluation goes on; it is empty when all is well.
 	Troubles func() []string
@@ -124,7 +124,7 @@ func New(o Options) *API {
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)
-	if o.NearMetrics {
+	if o.LoopbackMetrics {
 		a.addMetrics()
 	}
 	a.router.Get("/problems/{kind}", explain)

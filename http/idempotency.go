@@ -43,7 +43,7 @@ func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
-	attempt, answer, err := a.Requests.Begin(r.Context(), request)
+	attempt, answer, err := a.Idempotency.Begin(r.Context(), request)
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
@@ -74,7 +74,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	if err != nil {
 		return false
 	}
-	attempt, answer, err := a.Requests.Resume(r.Context(), request)
+	attempt, answer, err := a.Idempotency.Resume(r.Context(), request)
 	switch {
 	case commands.KindOf(err) == commands.Invalid:
 		return false

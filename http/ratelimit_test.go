@@ -32,7 +32,7 @@ func newAPI(limits limit.Limits) *API {
 func newAPIWithClock(limits limit.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
-		Reads: 2, Live: snapshot.New(), Metrics: prometheus.NewRegistry(), NearMetrics: true, Log: slog.New(slog.DiscardHandler),
+		Reads: 2, Live: snapshot.New(), Metrics: prometheus.NewRegistry(), LoopbackMetrics: true, Log: slog.New(slog.DiscardHandler),
 		Troubles: func() []string { return nil }, Limits: limits, Now: func() time.Time { return *clock },
 	}), clock
 }

@@ -17,10 +17,10 @@ type unread struct {
 }
 
 const (
-	// fewUnread answers may wait for any caller.
-	fewUnread = 4
-	// manyUnread and unreadShare bound those of all callers: one may leave unread a share of what is left of them.
-	manyUnread, unreadShare = 432, 8
+	// A caller with fewer than minPerCaller unread answers is always admitted.
+	minPerCaller = 4
+	// All callers together leave maxUnread answers unread at most, and one a share of what is left of them: an unreadShare-th.
+	maxUnread, unreadShare = 432, 8
 	// sentAtOnce is how many bytes of an answer do not count: the server's buffers take them.
 	sentAtOnce = 4 << 10
 )
@@ -31,15 +31,15 @@ func newUnreadCounter() prometheus.Counter {
 	})
 }
 
-// admits reports whether a caller may make a further request. None who leaves less than fewUnread unread is refused.
+// admits reports whether a caller may make a further request.
 func (u *unread) admits(caller func() string) bool {
 	all := int(u.all.Load())
-	if all < fewUnread {
+	if all < minPerCaller {
 		return true
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.by[caller()] < max(fewUnread, (manyUnread-all)/unreadShare)
+	return u.by[caller()] < max(minPerCaller, (maxUnread-all)/unreadShare)
 }
 
 // add counts n more answers of a caller.

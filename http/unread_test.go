@@ -21,7 +21,7 @@ func TestUnreadAnswers(t *testing.T) {
 	}
 	for i := range 200 {
 		caller := fmt.Sprint("further ", i)
-		for range fewUnread {
+		for range minPerCaller {
 			if !u.admits(func() string { return caller }) {
 				t.Fatalf("%s is refused with few", caller)
 			}

@@ -62,7 +62,7 @@ func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
 // Retry has a job done now, whether it waits for its next attempt, was given up or is done. One that is under way stays so.
 func (c *Client) Retry(ctx context.Context, id int64) error {
 	_, err := c.river.JobRetry(ctx, id)
-	return named(id, err)
+	return withJobID(id, err)
 }
 
 // Cancel ends a job that is not done. One that was given up counts as cancelled from then on, and not as one that failed.
@@ -71,10 +71,10 @@ func (c *Client) Cancel(ctx context.Context, id int64) error {
 	if err == nil && job.State == rivertype.JobStateDiscarded {
 		_, err = c.pool.Exec(ctx, `update jobs.river_job set state = 'cancelled' where id = $1 and state = 'discarded'`, id)
 	}
-	return named(id, err)
+	return withJobID(id, err)
 }
 
-func named(id int64, err error) error {
+func withJobID(id int64, err error) error {
 	if errors.Is(err, rivertype.ErrNotFound) {
 		return fmt.Errorf("there is no job %d", id)
 	}

@@ -187,15 +187,15 @@ func (s *Slot) Resume(ctx context.Context) error {
 }
 
 const (
-	// After a breath of work goroutines that wait for a processor are let run, after a quantum tenants that wait for a slot.
-	breath  = 100 * time.Microsecond
-	quantum = 2 * time.Millisecond
+	// Work lets goroutines that wait for a processor run once in each yieldInterval, and others that wait for a slot once in each quantum.
+	yieldInterval = 100 * time.Microsecond
+	quantum       = 2 * time.Millisecond
 )
 
 // Pace is to be called often by work that takes long: it lets others run. Its error is that of ctx, with which the slot is lost.
 func (s *Slot) Pace(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(s.yielded) < breath {
+	if now.Sub(s.yielded) < yieldInterval {
 		return nil
 	}
 	if now.Sub(s.charged) >= quantum && s.queue.waiting.Load() > 0 && (s.GiveWay() || s.pause()) {

@@ -251,8 +251,8 @@ func (p *parts) api() *http.API {
 		Reclaimer:        &commands.Reclaimer{Writer: p.writer, People: p.snapshot, Tenancies: p.tenancies, Keepings: []commands.PersonalData{p.tours, p.inbox}},
 		DailyInvitations: jobs.NewDailyInvitations(p.pool),
 		Inviter:          &commands.Inviter{Writer: p.writer, Directory: p.directory, Invitations: p.queries, SuperUsers: superUsers},
-		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Requests: p.requests,
-		Metrics: p.metrics, NearMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
+		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Idempotency: p.requests,
+		Metrics: p.metrics, LoopbackMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
 		Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	reloadEvery = 5 * time.Second // at most, however many unknown key ids come in
-	reloadTakes = 5 * time.Second // at most
+	minReloadInterval = 5 * time.Second // however many unknown key ids come in
+	reloadTimeout     = 5 * time.Second
 )
 
 // Keys are the signing keys of all nodes, as they were last read. Readers take no lock.
@@ -128,10 +128,10 @@ func (k *Keys) find(ctx context.Context, id string) (*key, error) {
 
 func (k *Keys) reload(ctx context.Context) error {
 	now := k.now()
-	if since := now.Sub(k.tried); since >= 0 && since < reloadEvery {
+	if since := now.Sub(k.tried); since >= 0 && since < minReloadInterval {
 		return k.failed
 	}
-	ctx, cancel := context.WithTimeout(ctx, reloadTakes)
+	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
 	s, err := k.load(ctx)
 	if err == nil && len(s.keys) == 0 {

@@ -223,7 +223,7 @@ func TestUnknownKeysDoNotFloodTheDatabase(t *testing.T) {
 	}
 	flood()
 	flood()
-	c.add(reloadEvery - time.Millisecond)
+	c.add(minReloadInterval - time.Millisecond)
 	flood()
 	if n := loads.Load(); n != 1 {
 		t.Errorf("%d reads of the keys, want 1", n)

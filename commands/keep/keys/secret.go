@@ -69,14 +69,16 @@ func (s Secret) Box(purpose string) (Box, error) {
 	return b, nil
 }
 
-// Encrypt encrypts a text, each time differently. It can be decrypted only together with about, which is not encrypted.
-func (b Box) Encrypt(text, about []byte) []byte { return b.ciphers[0].Seal(nil, nil, text, about) } //nolint:gosec // the cipher draws the nonce
+// Encrypt encrypts a text, each time differently. It can be decrypted only together with additionalData, which is not encrypted.
+func (b Box) Encrypt(text, additionalData []byte) []byte {
+	return b.ciphers[0].Seal(nil, nil, text, additionalData) //nolint:gosec // the cipher draws the nonce
+}
 
-// Decrypt reads what Encrypt made. ok is false for a text of another secret, of another about, or that was changed; current tells whether the newest value of
-// the secret has encrypted it.
-func (b Box) Decrypt(encrypted, about []byte) (text []byte, current, ok bool) {
+// Decrypt reads what Encrypt made. ok is false for a text of another secret, with other additionalData, or that was changed; current tells whether the newest
+// value of the secret has encrypted it.
+func (b Box) Decrypt(encrypted, additionalData []byte) (text []byte, current, ok bool) {
 	for i, box := range b.ciphers {
-		if text, err := box.Open(nil, nil, encrypted, about); err == nil {
+		if text, err := box.Open(nil, nil, encrypted, additionalData); err == nil {
 			return text, i == 0, true
 		}
 	}
