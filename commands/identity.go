@@ -67,6 +67,9 @@ type Claims struct {
 	ExpiresAt     time.Time
 }
 
+// EmailProved reports whether the person has proved that the address is theirs.
+func (c Claims) EmailProved() bool { return c.EmailVerified && !c.EmailAssumed }
+
 // Canonical is the claims with the address in its canonical form. An address that has none counts as not verified, so that it matches nothing.
 func (c Claims) Canonical() Claims {
 	if address, ok := ParseEmail(c.Email); ok {

@@ -97,7 +97,7 @@ func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, pas
 		return session, err
 	}
 	session, err = s.Identity.SignIn(ctx, request.Email, password)
-	if err != nil || session.EmailVerified && !session.EmailAssumed {
+	if err != nil || session.EmailProved() {
 		return session, err
 	}
 	if err := s.Identity.MarkVerified(ctx, session.UserID); err != nil {

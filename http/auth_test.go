@@ -55,7 +55,7 @@ func outside(c *nodetest.Client) commands.Session {
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}
-	provider := local.New(pool, local.Options{Keys: signing, Issuer: c.Service.URL, Audience: node.Audience, VerifiedEmails: true, Now: time.Now, HashMemory: 8})
+	provider := local.New(pool, local.Options{Keys: signing, Issuer: c.Service.URL, Audience: node.Audience, AssumeEmailsVerified: true, Now: time.Now, HashMemory: 8})
 	session, err := provider.SignUp(c.Service.T.Context(), nodetest.Address(), nodetest.Password, "From Outside")
 	if err != nil {
 		c.Service.T.Fatal(err)

@@ -84,7 +84,7 @@ func (a *API) addPasswords() {
 	resend.Errors = []int{http.StatusConflict}
 	register(a, access{who: person, unverified: true}, resend, func(ctx context.Context, _ *struct{}) (*successOutput, error) {
 		claims := principalOf(ctx).claims
-		if claims.EmailVerified && !claims.EmailAssumed {
+		if claims.EmailProved() {
 			return nil, newProblem(http.StatusConflict, "the e-mail address is verified already")
 		}
 		return succeeded(commands.Done{}), a.Links.QueueFurtherVerification(ctx, claims.UserID, newID(ctx))

@@ -43,13 +43,13 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	if errors.Is(err, pgx.ErrNoRows) {
 		return commands.PasswordChange{}, commands.InvalidLink()
 	}
-	return commands.PasswordChange{Ends: ends, FirstVerifies: !verified && !p.o.VerifiedEmails, Set: func(ctx context.Context) error {
+	return commands.PasswordChange{Ends: ends, FirstVerifies: !verified && !p.o.AssumeEmailsVerified, Set: func(ctx context.Context) error {
 		err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
 			used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
 			if err == nil && used.RowsAffected() == 0 {
 				err = commands.InvalidLink()
 			}
-			if err != nil || p.o.VerifiedEmails {
+			if err != nil || p.o.AssumeEmailsVerified {
 				return err
 			}
 			return directory.VerifyByReset(ctx, tx, userID)

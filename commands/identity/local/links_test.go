@@ -32,7 +32,7 @@ func withMail(t *testing.T, verified bool) mailing {
 	t.Helper()
 	m := mailing{c: newClock(), pool: pgtest.Pool(t), sent: make(sentMails, 100)}
 	o := options(m.c)
-	o.VerifiedEmails, o.Mailer = verified, m.sent
+	o.AssumeEmailsVerified, o.Mailer = verified, m.sent
 	m.Provider = start(t, m.pool, o)
 	client := must(jobs.Open(m.pool))(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -22,14 +22,14 @@ import (
 
 // Options are the settings of a Provider.
 type Options struct {
-	Keys           *keys.Keys      // that its tokens are signed with
-	Issuer         string          // of its tokens: the service's public URL, which the links in mails begin with
-	Audience       string          // of its tokens
-	VerifiedEmails bool            // addresses count as verified without a proof, which is not stored and stands in no token; for development
-	Links          *jobs.Links     // that are mailed
-	Mailer         commands.Mailer // of links
-	Now            func() time.Time
-	HashMemory     uint32 // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
+	Keys                 *keys.Keys      // that its tokens are signed with
+	Issuer               string          // of its tokens: the service's public URL, which the links in mails begin with
+	Audience             string          // of its tokens
+	AssumeEmailsVerified bool            // addresses count as verified without a proof, which is not stored and stands in no token; for development
+	Links                *jobs.Links     // that are mailed
+	Mailer               commands.Mailer // of links
+	Now                  func() time.Time
+	HashMemory           uint32 // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
 	// Hash calls what hashes a password once there is room, and returns the refusal where there is none; at once where it is nil.
 	Hash func(ctx context.Context, hash func()) error
 }
@@ -111,7 +111,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 		if _, err := tx.Exec(ctx, `insert into keep.passwords (user_id, hash) values ($1, $2)`, who.userID, kept); err != nil {
 			return err
 		}
-		if !who.verified && !p.o.VerifiedEmails {
+		if !who.verified && !p.o.AssumeEmailsVerified {
 			if err := p.o.Links.QueueVerificationTx(ctx, tx, who.userID, who.userID); err != nil {
 				return err
 			}
@@ -218,15 +218,15 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 
 // claimsOf are the claims of the ID tokens of a session, without the expiry.
 func (p *Provider) claimsOf(who person, s session) commands.Claims {
-	return p.trust(commands.Claims{
+	return p.assumeVerified(commands.Claims{
 		UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
 		Provider: provider, SessionID: s.id, AuthTime: s.authTime.UTC().Truncate(time.Second),
 	})
 }
 
-// trust has an address count as verified that nobody has proved, where the settings say so.
-func (p *Provider) trust(c commands.Claims) commands.Claims {
-	if !c.EmailVerified && p.o.VerifiedEmails {
+// assumeVerified has an address count as verified that nobody has proved, where the settings say so. It returns the claims in their canonical form.
+func (p *Provider) assumeVerified(c commands.Claims) commands.Claims {
+	if !c.EmailVerified && p.o.AssumeEmailsVerified {
 		c.EmailVerified, c.EmailAssumed = true, true
 	}
 	return c.Canonical()

@@ -46,7 +46,7 @@ func (c *clock) add(d time.Duration) {
 }
 
 func options(c *clock) Options {
-	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", VerifiedEmails: true, Mailer: make(sentMails, 100), Now: c.now, HashMemory: 8}
+	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", AssumeEmailsVerified: true, Mailer: make(sentMails, 100), Now: c.now, HashMemory: 8}
 }
 
 // sentMails are the mails that were sent.
@@ -140,7 +140,7 @@ func TestSignUpThenSignIn(t *testing.T) {
 func TestAddressesCountAsVerifiedInDevelopmentAlone(t *testing.T) {
 	pool := pgtest.Pool(t)
 	o := options(newClock())
-	o.VerifiedEmails = false
+	o.AssumeEmailsVerified = false
 	production, development := start(t, pool, o), start(t, pool, options(newClock()))
 
 	up := must(production.SignUp(t.Context(), "ada@example.com", secret, ""))(t)

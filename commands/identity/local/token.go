@@ -51,7 +51,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	if private.SessionID == "" {
 		return commands.Claims{}, refuse("the token does not tell whose it is")
 	}
-	return p.trust(commands.Claims{
+	return p.assumeVerified(commands.Claims{
 		UserID: claims.Subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
 		Provider: private.Firebase.SignInProvider, SessionID: private.SessionID, AuthTime: private.AuthTime.Time().UTC(), ExpiresAt: claims.Expiry.Time().UTC(),
 	}), nil

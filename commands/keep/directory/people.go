@@ -41,9 +41,9 @@ func (d *Directory) Email(ctx context.Context, userID string) (email string, err
 }
 
 // SaveProfile notes a person's name and address as the identity provider tells them, and reports whether the person was not known before. A verified
-// address stays verified, whatever an older token says, and is taken from anybody else who has it. One that is taken on trust is not noted as verified.
+// address stays verified, whatever an older token says, and is taken from anybody else who has it. One that is only assumed to be is not noted as verified.
 func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
-	proved := c.EmailVerified && !c.EmailAssumed
+	proved := c.EmailProved()
 	note := func(email string) error {
 		err := d.db.QueryRow(ctx, `
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
