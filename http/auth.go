@@ -1,10 +1,8 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"strings"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -146,11 +144,6 @@ func (a *API) createAccount(ctx context.Context, email, password, displayName st
 	default:
 		return commands.Session{}, err
 	}
-}
-
-// attemptedPerson is what wrong passwords are counted for: the account of an address, however it is spelt.
-func attemptedPerson(email string) string {
-	return "person " + cmp.Or(commands.EmailKey(strings.TrimSpace(email)), email)
 }
 
 // signUp creates an account, or takes up one that the identity provider has and the service has not seen.

@@ -3,8 +3,11 @@ package http
 import (
 	"cmp"
 	"context"
+	"net/http"
+	"strings"
 
 	"flagledger/events"
+	"flagledger/http/limit"
 	"flagledger/projections/snapshot"
 )
 
@@ -31,6 +34,69 @@ func (a *API) requestQuota(c *credential, named string) (id, creator string, pla
 		}
 	}
 	return c.claims.UserID, "", events.FreePlan
+}
+
+// count counts a request for whom it is of: the client address where it signs in or has no good token, and else the person or machine with the tenant.
+func (a *API) count(r *http.Request, req *request) limit.Budget {
+	switch {
+	case signsIn(r.URL.Path):
+		return a.limiter.CountSignIn(r)
+	case req.tokenRefusal != nil:
+		return a.limiter.CountAddress(r)
+	default:
+		return a.countAuthenticated(r, req.credential)
+	}
+}
+
+func (a *API) countAuthenticated(r *http.Request, c *credential) limit.Budget {
+	tenantID, creator, plan := a.requestQuota(c, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader)))
+	if c.machine != nil {
+		return a.limiter.CountMachine(creator, tenantID, plan)
+	}
+	best := a.bestPlan(c.claims.UserID)
+	if !a.isVerified(c) {
+		return a.limiter.CountUnverified(r, c.claims.UserID, best, tenantID, plan)
+	}
+	return a.limiter.CountPerson(c.claims.UserID, best, tenantID, plan)
+}
+
+// maxPlans is how many of a person's tenants are asked for the best plan at each request: others may add people to any number.
+const maxPlans = 100
+
+// bestPlan is the plan among those of a person's first tenants that gives the most requests, and else the free one.
+func (a *API) bestPlan(userID string) events.Plan {
+	best, now := events.FreePlan, a.Now()
+	tenants := a.Live.TenantsOf(userID)
+	for _, id := range tenants[:min(len(tenants), maxPlans)] {
+		if tenant, ok := a.Live.Tenant(id); ok {
+			if plan := tenant.Plan(now); a.limiter.RequestsPerMinute(plan) > a.limiter.RequestsPerMinute(best) {
+				best = plan
+			}
+		}
+	}
+	return best
+}
+
+// tenantOfPath is the tenant that a path names, empty where it names none.
+func tenantOfPath(path string) string {
+	for _, prefix := range [...]string{"/api/v1/tenants/", "/api/tenants/"} {
+		if tail, found := strings.CutPrefix(path, prefix); found {
+			id, _, _ := strings.Cut(tail, "/")
+			return id
+		}
+	}
+	return ""
+}
+
+// signsIn reports whether a path takes credentials from anyone.
+func signsIn(path string) bool {
+	switch path {
+	case "/api/v1/oauth/token", "/oauth/token", subscribeRoute:
+		return true
+	case "/api/v1/auth/logout", "/api/v1/auth/update-password", verificationRoute: // called by people who have signed in
+		return false
+	}
+	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")
 }
 
 // workQuota names whose quota of costly work a call uses: its tenant's, the person's if it is about no tenant, or the client site's if anyone may make it or the

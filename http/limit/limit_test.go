@@ -78,7 +78,7 @@ func TestTheAddressThatIsCounted(t *testing.T) {
 	t.Run("a client whose address cannot be read is let through", func(t *testing.T) {
 		l, _ := newLimiter(1)
 		for range 3 {
-			if left := l.Address(from("@")); left.Exceeded || left.Remaining != 1 || left.Reset != 60 {
+			if left := l.CountAddress(from("@")); left.Exceeded || left.Remaining != 1 || left.Reset != 60 {
 				t.Errorf("what is left: %+v", left)
 			}
 		}
@@ -89,7 +89,9 @@ func TestTheAddressThatIsCounted(t *testing.T) {
 func TestCallsBeforeTheAddressIsVerified(t *testing.T) {
 	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 2}, Anonymous: 5, Auth: 5}, nil, time.Now)
 	r := from("192.0.2.1:4711")
-	call := func(id string) Budget { return l.Unverified(r, id, events.FreePlan, "tenant of "+id, events.FreePlan) }
+	call := func(id string) Budget {
+		return l.CountUnverified(r, id, events.FreePlan, "tenant of "+id, events.FreePlan)
+	}
 	for range 2 {
 		if call("ada").Exceeded {
 			t.Fatal("a first call is refused")
@@ -104,7 +106,7 @@ func TestCallsBeforeTheAddressIsVerified(t *testing.T) {
 		t.Errorf("%d calls are left to the address, want 3", left)
 	}
 	for range 3 {
-		l.Address(r)
+		l.CountAddress(r)
 	}
 	if left := call("grace"); !left.Exceeded || l.people.holds("grace", l.second()) || l.tenants.holds("tenant of grace", l.second()) {
 		t.Error("a call that the address's limit refuses counts for the person, or is let in")
@@ -153,7 +155,7 @@ func TestAFloodOfAddresses(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	count := func(i int) Budget {
 		r.RemoteAddr = fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>16, i&0xffff)
-		return l.Address(r)
+		return l.CountAddress(r)
 	}
 	for i := range 2 * maxWindows {
 		if count(i).Exceeded {
@@ -329,7 +331,7 @@ func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
 	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.StandardPlan: 15}, Anonymous: 1, Auth: 1}, nil, time.Now)
 	call := func(person string, best events.Plan, tenant string, plan events.Plan, limit, remaining int) {
 		t.Helper()
-		b := l.Person(person, best, tenant, plan)
+		b := l.CountPerson(person, best, tenant, plan)
 		if exceeded := remaining < 0; b.max != limit || b.Remaining != max(remaining, 0) || b.Exceeded != exceeded {
 			t.Errorf("%s calls %s: %+v", person, tenant, b)
 		}
@@ -352,7 +354,7 @@ func TestMachinesOfTenantsThatPayNothingShareALimit(t *testing.T) {
 	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.SandboxPlan: 20, events.StandardPlan: 30}}, nil, time.Now)
 	passed := func(creator string, plan events.Plan, tenants ...string) (n int) {
 		for i := range 100 {
-			if !l.Machine(creator, tenants[i%len(tenants)], plan).Exceeded {
+			if !l.CountMachine(creator, tenants[i%len(tenants)], plan).Exceeded {
 				n++
 			}
 		}
@@ -378,7 +380,7 @@ func TestMachinesOfTenantsThatPayNothingShareALimit(t *testing.T) {
 func TestMailsOfAnIPv6SiteCountTogether(t *testing.T) {
 	l, _ := newLimiter(1)
 	mailed := func(address string) bool {
-		left, _ := l.MailRequest(from(address))
+		left, _ := l.CountMailRequest(from(address))
 		return !left.Exceeded
 	}
 	for i := range mailMinutes {
@@ -407,7 +409,7 @@ func TestPeekDoesNotCount(t *testing.T) {
 				t.Errorf("%d left: %+v", remaining, left)
 			}
 		}
-		l.Address(r)
+		l.CountAddress(r)
 	}
 }
 
@@ -423,7 +425,7 @@ func BenchmarkLimiter(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				h := http.Header{}
 				for pb.Next() {
-					l.Machine(tenants[0], tenants[rand.IntN(len(tenants))], events.FreePlan).Show(h)
+					l.CountMachine(tenants[0], tenants[rand.IntN(len(tenants))], events.FreePlan).Show(h)
 				}
 			})
 		})
@@ -433,7 +435,7 @@ func BenchmarkLimiter(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			h := http.Header{}
 			for pb.Next() {
-				l.Person(tenants[0], events.FreePlan, tenants[1+rand.IntN(len(tenants)-1)], events.FreePlan).Show(h)
+				l.CountPerson(tenants[0], events.FreePlan, tenants[1+rand.IntN(len(tenants)-1)], events.FreePlan).Show(h)
 			}
 		})
 	})
@@ -442,7 +444,7 @@ func BenchmarkLimiter(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			r, h := from("192.0.2.1:1"), http.Header{}
 			for pb.Next() {
-				l.Address(r).Show(h)
+				l.CountAddress(r).Show(h)
 			}
 		})
 	})

@@ -32,11 +32,12 @@ type Limiter struct {
 	unpaid    rate // of the machines of a creator's tenants that pay nothing
 	anonymous rate
 	auth      rate
-	attempt   rate // with a secret, from one network
-	attempts  rate // from all networks together
-	drawn     rate
-	one       rate
-	mail      rate
+	mailRate  rate
+
+	networkAttemptRate rate // attempts with a secret for an account, from one network
+	accountAttemptRate rate // from all networks together
+	roundRate          rate // attempts that go on from one round
+	markRate           rate // 1: a network is noted as the account's own
 
 	proxies []netip.Prefix
 	began   time.Time
@@ -47,8 +48,9 @@ type Limiter struct {
 	signIns   *windows[netip.Addr]
 	mails     *windows[netip.Prefix]
 	people    *windows[string]
-	creators  *windows[string]            // of tenants that pay nothing
-	attempted *windows[[sha256.Size]byte] // by account and network, and by account
+	creators  *windows[string] // of tenants that pay nothing
+
+	attemptCounts *windows[[sha256.Size]byte] // by account and network, and by account
 	// ownNetworks holds the networks that an account was signed in from: by account and network.
 	ownNetworks *windows[[sha256.Size]byte]
 	slowed      *rounds // by account and wide network
@@ -65,11 +67,11 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		unpaid = sandbox
 	}
 	return &Limiter{
-		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), attempt: newRate(maxAttempts),
-		attempts: newRate(maxAccountAttempts), drawn: newRate(roundDrawn), one: newRate(1), mail: newRate(mailMinutes * limits.Auth),
+		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), mailRate: newRate(mailMinutes * limits.Auth),
+		networkAttemptRate: newRate(maxAttempts), accountAttemptRate: newRate(maxAccountAttempts), roundRate: newRate(roundDrawn), markRate: newRate(1),
 		proxies: proxies, began: now(), now: now,
 		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailRequestWindow),
-		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), attempted: newWindows[[sha256.Size]byte](attemptWindow),
+		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
 		ownNetworks: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
 }
@@ -77,20 +79,20 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 // second is the current second since the start.
 func (l *Limiter) second() uint32 { return uint32(l.now().Sub(l.began) / time.Second) }
 
-// Person counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the person's own, by the best plan among their
+// CountPerson counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the person's own, by the best plan among their
 // tenants.
-func (l *Limiter) Person(id string, best events.Plan, tenantID string, plan events.Plan) Budget {
-	return l.both(l.people, id, l.ofPlan(best), tenantID, plan)
+func (l *Limiter) CountPerson(id string, best events.Plan, tenantID string, plan events.Plan) Budget {
+	return l.countBoth(l.people, id, l.ofPlan(best), tenantID, plan)
 }
 
-// Unverified is Person for a person whose address is not verified: it counts the request for the client address as well.
-func (l *Limiter) Unverified(r *http.Request, id string, best events.Plan, tenantID string, plan events.Plan) Budget {
+// CountUnverified is CountPerson for a person whose address is not verified: it counts the request for the client address as well.
+func (l *Limiter) CountUnverified(r *http.Request, id string, best events.Plan, tenantID string, plan events.Plan) Budget {
 	address := clientAddress(r, l.proxies)
-	left := l.address(address, l.second())
+	left := l.countAddress(address, l.second())
 	if left.Exceeded {
 		return left
 	}
-	own := l.Person(id, best, tenantID, plan)
+	own := l.CountPerson(id, best, tenantID, plan)
 	if own.Exceeded && address.IsValid() {
 		l.addresses.giveBack(address)
 	}
@@ -100,17 +102,17 @@ func (l *Limiter) Unverified(r *http.Request, id string, best events.Plan, tenan
 	return left
 }
 
-// Machine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against a limit of all machines together in such
+// CountMachine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against a limit of all machines together in such
 // tenants of the same creator.
-func (l *Limiter) Machine(creator, tenantID string, plan events.Plan) Budget {
+func (l *Limiter) CountMachine(creator, tenantID string, plan events.Plan) Budget {
 	if !plan.Unpaid() || creator == "" {
 		return l.tenants.take(tenantID, l.ofPlan(plan), l.second())
 	}
-	return l.both(l.creators, creator, l.unpaid, tenantID, plan)
+	return l.countBoth(l.creators, creator, l.unpaid, tenantID, plan)
 }
 
-// both counts a request by a key and for a tenant, or for neither if one refuses it. It returns the budget of which less is left.
-func (l *Limiter) both(by *windows[string], key string, allowed rate, tenantID string, plan events.Plan) Budget {
+// countBoth counts a request by a key and for a tenant, or for neither if one refuses it. It returns the budget of which less is left.
+func (l *Limiter) countBoth(by *windows[string], key string, allowed rate, tenantID string, plan events.Plan) Budget {
 	now := l.second()
 	own := by.take(key, allowed, now)
 	if own.Exceeded {
@@ -138,16 +140,16 @@ func (l *Limiter) ofPlan(plan events.Plan) rate {
 	return l.free
 }
 
-// Address counts a request for its client address.
-func (l *Limiter) Address(r *http.Request) Budget {
-	return l.address(clientAddress(r, l.proxies), l.second())
+// CountAddress counts a request for its client address.
+func (l *Limiter) CountAddress(r *http.Request) Budget {
+	return l.countAddress(clientAddress(r, l.proxies), l.second())
 }
 
-// SignIn counts a request that signs in for its client address: against the limit of all requests and against that of sign-ins. It returns the budget
+// CountSignIn counts a request that signs in for its client address: against the limit of all requests and against that of sign-ins. It returns the budget
 // of which less is left.
-func (l *Limiter) SignIn(r *http.Request) Budget {
+func (l *Limiter) CountSignIn(r *http.Request) Budget {
 	address, now := clientAddress(r, l.proxies), l.second()
-	left := l.address(address, now)
+	left := l.countAddress(address, now)
 	if left.Exceeded || !address.IsValid() {
 		return left
 	}
@@ -157,20 +159,20 @@ func (l *Limiter) SignIn(r *http.Request) Budget {
 	return left
 }
 
-// MailRequest counts a request for a mail to an address that the client names, for the client's IPv4 address or IPv6 /48. giveBack undoes it, where no mail goes out.
-func (l *Limiter) MailRequest(r *http.Request) (left Budget, giveBack func()) {
+// CountMailRequest counts a request for a mail to an address that the client names, for the client's IPv4 address or IPv6 /48. giveBack undoes it, where no mail goes out.
+func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, giveBack func()) {
 	address := clientAddress(r, l.proxies)
 	if !address.IsValid() {
-		return Budget{rate: l.mail, Remaining: l.mail.max, Reset: mailRequestWindow}, func() {}
+		return Budget{rate: l.mailRate, Remaining: l.mailRate.max, Reset: mailRequestWindow}, func() {}
 	}
 	from := site(address)
-	return l.mails.take(from, l.mail, l.second()), func() { l.mails.giveBack(from) }
+	return l.mails.take(from, l.mailRate, l.second()), func() { l.mails.giveBack(from) }
 }
 
 // Peek is the budget of a request's client address. It does not count the request.
 func (l *Limiter) Peek(r *http.Request) Budget {
 	address := clientAddress(r, l.proxies)
-	left := l.address(address, l.second())
+	left := l.countAddress(address, l.second())
 	if !left.Exceeded && address.IsValid() {
 		l.addresses.giveBack(address)
 		left.Remaining++
@@ -178,8 +180,8 @@ func (l *Limiter) Peek(r *http.Request) Budget {
 	return left
 }
 
-// address counts a request of an address. One that cannot be read is not counted: all such clients would share a limit.
-func (l *Limiter) address(address netip.Addr, now uint32) Budget {
+// countAddress counts a request of an address. One that cannot be read is not counted: all such clients would share a limit.
+func (l *Limiter) countAddress(address netip.Addr, now uint32) Budget {
 	if !address.IsValid() {
 		return Budget{rate: l.anonymous, Remaining: l.anonymous.max, Reset: requestWindow}
 	}
@@ -213,11 +215,11 @@ type Attempt struct {
 func (l *Limiter) CountAttempt(ctx context.Context, account string, network netip.Addr) (*Attempt, Budget, error) {
 	now := l.second()
 	a := &Attempt{limiter: l, pair: digest(account, network.String()), account: digest(account, "")}
-	left := l.attempted.take(a.pair, l.attempt, now)
+	left := l.attemptCounts.take(a.pair, l.networkAttemptRate, now)
 	if left.Exceeded {
 		return nil, left, nil
 	}
-	a.slowed = l.attempted.take(a.account, l.attempts, now).Exceeded
+	a.slowed = l.attemptCounts.take(a.account, l.accountAttemptRate, now).Exceeded
 	if !a.slowed || l.ownNetworks.holds(a.pair, now) {
 		return a, left, nil
 	}
@@ -225,22 +227,22 @@ func (l *Limiter) CountAttempt(ctx context.Context, account string, network neti
 	if drawn {
 		return a, left, nil
 	}
-	l.attempted.giveBack(a.pair)
-	return nil, Budget{rate: l.drawn, Reset: int(roundTime / time.Second), Exceeded: true}, err
+	l.attemptCounts.giveBack(a.pair)
+	return nil, Budget{rate: l.roundRate, Reset: int(roundTime / time.Second), Exceeded: true}, err
 }
 
 // Forgive takes the attempt back: its secret was not wrong.
 func (a *Attempt) Forgive() {
-	a.limiter.attempted.giveBack(a.pair)
+	a.limiter.attemptCounts.giveBack(a.pair)
 	if !a.slowed {
-		a.limiter.attempted.giveBack(a.account)
+		a.limiter.attemptCounts.giveBack(a.account)
 	}
 }
 
 // Succeed takes the attempt back, and notes that the network is one of the account's own.
 func (a *Attempt) Succeed() {
 	a.Forgive()
-	a.limiter.ownNetworks.take(a.pair, a.limiter.one, a.limiter.second())
+	a.limiter.ownNetworks.take(a.pair, a.limiter.markRate, a.limiter.second())
 }
 
 // digest stands for the name of an account and what it is counted by, so that none is kept.
