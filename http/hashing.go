@@ -16,7 +16,7 @@ type Hashing struct{ queue *fair.Queue }
 // NewHashing lets half the cores hash, so that evaluation goes on during a flood.
 func NewHashing() *Hashing {
 	cores := max(1, runtime.GOMAXPROCS(0)/2)
-	return &Hashing{fair.New(fair.Limits{Slots: cores, TenantSlots: max(1, cores/2), TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience})}
+	return &Hashing{fair.New(fair.Limits{Slots: cores, FlowSlots: max(1, cores/2), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience})}
 }
 
 // Run calls hash in a slot of the network that a request comes from. It returns TooMany where the network's own requests are in the way for too long, and
@@ -28,8 +28,8 @@ func (h *Hashing) Run(ctx context.Context, hash func()) error {
 	}
 	slot, err := h.queue.Enter(ctx, network)
 	switch {
-	case errors.Is(err, fair.ErrTenantBusy):
-		return &commands.Error{Kind: commands.TooMany, Detail: "too many sign-ins from the client's network at this moment", AtOnce: h.queue.TenantSlots(), Err: err}
+	case errors.Is(err, fair.ErrFlowBusy):
+		return &commands.Error{Kind: commands.TooMany, Detail: "too many sign-ins from the client's network at this moment", AtOnce: h.queue.FlowSlots(), Err: err}
 	case err != nil:
 		return &commands.Error{Kind: commands.Unavailable, Detail: "too many sign-ins at this moment", Err: err}
 	}

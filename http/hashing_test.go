@@ -34,7 +34,7 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const networks, each = 30, 20
-				h := &Hashing{fair.New(fair.Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience})} // as on two cores
+				h := &Hashing{fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience})} // as on two cores
 				limiter := limit.New(limit.Limits{}, nil, time.Now)
 				var all sync.WaitGroup
 				var busy atomic.Int64

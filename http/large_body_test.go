@@ -28,7 +28,7 @@ func (d dribble) Read(b []byte) (int, error) {
 
 func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &API{queues: queues{bodies: fair.New(fair.Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 10, Waiting: 10, Patience: time.Minute})}}
+		a := &API{queues: queues{bodies: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Minute})}}
 		read := func(who string, body io.Reader) (*fair.Slot, error) {
 			r := httptest.NewRequest(http.MethodPost, "/", body)
 			p := &principal{credential: &credential{claims: commands.Claims{UserID: who}}}
@@ -65,8 +65,8 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 
 func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 	a := &API{queues: queues{
-		bodies:  fair.New(fair.Limits{Slots: 10, TenantSlots: 10, TenantWaiting: 10, Waiting: 10, Patience: time.Millisecond}),
-		changes: fair.New(fair.Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 10, Waiting: 10, Patience: time.Millisecond}),
+		bodies:  fair.New(fair.Limits{Slots: 10, FlowSlots: 10, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond}),
+		changes: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond}),
 	}}
 	admit := func(who string, need access) (*request, error) {
 		req := &request{answer: http.Header{}}
@@ -120,7 +120,7 @@ func TestNoDeadlineOutlivesABody(t *testing.T) {
 		if _, err := io.CopyN(&body, r.Body, largeBody+1); err != nil {
 			t.Fatal(err)
 		}
-		slot, err := fair.New(fair.Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 1, Waiting: 1, Patience: time.Minute}).Enter(t.Context(), "a")
+		slot, err := fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Patience: time.Minute}).Enter(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}

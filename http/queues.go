@@ -24,7 +24,7 @@ const (
 	largeBody = 32 << 10
 	// patience is the longest that costly work waits to begin.
 	patience = 5 * time.Second
-	// nodeWaiting is how much work of all tenants waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of each is in memory.
+	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of each is in memory.
 	nodeWaiting   = 4000
 	bodiesWaiting = 1000
 )
@@ -34,10 +34,10 @@ func newQueues(reads int) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
 	return queues{
-		evaluations: fair.New(fair.Limits{Slots: cores, TenantSlots: half(cores), TenantWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 1}),
-		reads:       fair.New(fair.Limits{Slots: reads, TenantSlots: half(reads), TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
-		changes:     fair.New(fair.Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
-		bodies:      fair.New(fair.Limits{Slots: 128, TenantSlots: 8, TenantWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
+		evaluations: fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 1}),
+		reads:       fair.New(fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
+		changes:     fair.New(fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
+		bodies:      fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
 	}
 }
 
@@ -47,8 +47,8 @@ func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fai
 	switch {
 	case err == nil:
 		return slot, nil
-	case errors.Is(err, fair.ErrTenantBusy):
-		return nil, noSlot(q.TenantSlots(), "too many costly requests of the tenant, or of others of its creator, are under way or waiting; this one was not carried out")
+	case errors.Is(err, fair.ErrFlowBusy):
+		return nil, noSlot(q.FlowSlots(), "too many costly requests that count together with this one are under way or waiting; this one was not carried out")
 	default:
 		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way or waiting; this one was not carried out")
 	}

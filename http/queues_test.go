@@ -18,7 +18,7 @@ import (
 
 func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
 	a := &API{}
-	q := fair.New(fair.Limits{Slots: 2, TenantSlots: 2, TenantWaiting: 1, Waiting: 10, Patience: time.Millisecond})
+	q := fair.New(fair.Limits{Slots: 2, FlowSlots: 2, FlowWaiting: 1, Waiting: 10, Patience: time.Millisecond})
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	refused := func(from func(context.Context) error, detail, limit string) {
 		t.Helper()
@@ -40,7 +40,7 @@ func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
 	refused(func(ctx context.Context) error {
 		_, err := a.enterQueue(ctx, q, p)
 		return err
-	}, "too many costly requests of the tenant, or of others of its creator, are under way or waiting; this one was not carried out", "2")
+	}, "too many costly requests that count together with this one are under way or waiting; this one was not carried out", "2")
 	refused(func(context.Context) error {
 		return &commands.Error{Kind: commands.TooMany, Detail: "8 are made at once", AtOnce: 8}
 	}, "8 are made at once", "8")
@@ -56,7 +56,7 @@ func TestASiteHasOneShare(t *testing.T) {
 	t.Parallel()
 	for name, claims := range map[string]commands.Claims{"not signed in": {}, "not verified": {UserID: "someone"}} {
 		a := &API{Options: Options{Environment: "production"}, limiter: limit.New(limit.Limits{}, nil, time.Now)}
-		q := fair.New(fair.Limits{Slots: 16, TenantSlots: 2, TenantWaiting: 16, Waiting: 16, Patience: time.Millisecond})
+		q := fair.New(fair.Limits{Slots: 16, FlowSlots: 2, FlowWaiting: 16, Waiting: 16, Patience: time.Millisecond})
 		enter := func(from string, i int) error {
 			r := httptest.NewRequest(http.MethodPost, "/", nil)
 			r.RemoteAddr = from

@@ -1,4 +1,5 @@
-// Package fair shares slots for costly work between tenants, so that one who has much of it does not keep the others waiting.
+// Package fair shares slots for costly work between flows, so that one with much of it does not keep the others waiting. A flow is all work that counts together:
+// that of a tenant, of a creator's unpaid tenants, of a person, or of a site or network.
 package fair
 
 import (
@@ -15,31 +16,31 @@ import (
 
 // Limits bounds what a Queue lets in.
 type Limits struct {
-	Slots         int           // work that goes on at once
-	TenantSlots   int           // work of a tenant that goes on at once
-	TenantWaiting int           // work of a tenant that waits
-	Waiting       int           // work of all tenants that waits
-	Patience      time.Duration // the longest that work waits to begin
-	// Rest makes a tenant with more work waiting pause after each piece that took a quantum or longer: for so many times as long as it took.
+	Slots       int           // work that goes on at once
+	FlowSlots   int           // work of a flow that goes on at once
+	FlowWaiting int           // work of a flow that waits
+	Waiting     int           // work of all flows that waits
+	Patience    time.Duration // the longest that work waits to begin
+	// Rest makes a flow with more work waiting pause after each piece that took a quantum or longer: for so many times as long as it took.
 	Rest int
 }
 
-// Queue has a number of slots. The next one goes to the waiting tenant that has used least time lately: start-time fair queueing (Goyal, Vin, Cheng 1996).
+// Queue has a number of slots. The next one goes to the waiting flow that has used least time lately: start-time fair queueing (Goyal, Vin, Cheng 1996).
 // Use counts from the least that is served, so that nobody saves up for later.
 type Queue struct {
 	limits Limits
 
 	mu          sync.Mutex
 	free        int
-	tenants     map[string]*tenant
-	queued      []*tenant     // those that wait
-	leftBySweep int           // how many tenants were left when idle ones were last removed
-	virtualTime time.Duration // what the tenant that got a slot last had used then
+	flows       map[string]*flow
+	queued      []*flow       // those that wait
+	leftBySweep int           // how many flows were left when idle ones were last removed
+	virtualTime time.Duration // what the flow that got a slot last had used then
 
 	waiting atomic.Int64
 }
 
-type tenant struct {
+type flow struct {
 	used    time.Duration
 	held    []*Slot
 	waiting []*waiter
@@ -53,33 +54,33 @@ type waiter struct {
 
 // New returns a queue.
 func New(limits Limits) *Queue {
-	return &Queue{limits: limits, free: limits.Slots, tenants: map[string]*tenant{}}
+	return &Queue{limits: limits, free: limits.Slots, flows: map[string]*flow{}}
 }
 
-// TenantSlots is how much work of a tenant goes on at once.
-func (q *Queue) TenantSlots() int { return q.limits.TenantSlots }
+// FlowSlots is how much work of a flow goes on at once.
+func (q *Queue) FlowSlots() int { return q.limits.FlowSlots }
 
 var (
-	// ErrTenantBusy says that the tenant has all that it may have of slots, or of places among those that wait.
-	ErrTenantBusy = errors.New("too much of the tenant's work is under way")
+	// ErrFlowBusy says that the flow has all that it may have of slots, or of places among those that wait.
+	ErrFlowBusy = errors.New("too much of the flow's work is under way")
 	// ErrNodeBusy says that the work of others is in the way.
 	ErrNodeBusy = errors.New("too much work is under way")
 )
 
-// Slot is a slot that a tenant waits for, holds, or has given back. One goroutine uses it.
+// Slot is a slot that a flow waits for, holds, or has given back. One goroutine uses it.
 type Slot struct {
 	queue   *Queue
-	id      string
-	tenant  *tenant
+	id      string // of the flow
+	flow    *flow
 	held    bool
 	began   time.Time // when the slot was taken
-	charged time.Time // up to when the tenant's use includes it
+	charged time.Time // up to when the flow's use includes it
 	yielded time.Time // when goroutines that wait for a processor were last let run
 }
 
-// Enter waits for a slot. Its errors are ErrTenantBusy, ErrNodeBusy and that of ctx.
-func (q *Queue) Enter(ctx context.Context, tenantID string) (*Slot, error) {
-	s := &Slot{queue: q, id: tenantID}
+// Enter waits for a slot. Its errors are ErrFlowBusy, ErrNodeBusy and that of ctx.
+func (q *Queue) Enter(ctx context.Context, flow string) (*Slot, error) {
+	s := &Slot{queue: q, id: flow}
 	w, err := s.join(false)
 	if w == nil {
 		return s, err
@@ -114,7 +115,7 @@ func (s *Slot) Leave() {
 
 func (s *Slot) leave() {
 	s.held = false
-	s.tenant.held = slices.DeleteFunc(s.tenant.held, func(other *Slot) bool { return other == s })
+	s.flow.held = slices.DeleteFunc(s.flow.held, func(other *Slot) bool { return other == s })
 	s.queue.free++
 	s.queue.grant()
 	s.queue.sweep()
@@ -122,10 +123,10 @@ func (s *Slot) leave() {
 
 const maxRest = 500 * time.Millisecond
 
-// rest keeps the tenant from slots for a while if more of its work waits. Else a tenant with ever more work would make each call of others wait for one of its
+// rest keeps the flow from slots for a while if more of its work waits. Else a flow with ever more work would make each call of others wait for one of its
 // own.
 func (s *Slot) rest() {
-	own, q := s.tenant, s.queue
+	own, q := s.flow, s.queue
 	took := time.Since(s.began)
 	if q.limits.Rest == 0 || len(own.waiting) == 0 || took < quantum {
 		return
@@ -139,11 +140,11 @@ func (s *Slot) rest() {
 	})
 }
 
-// pause gives the slot back if the tenant is to rest. It reports whether it did.
+// pause gives the slot back if the flow is to rest. It reports whether it did.
 func (s *Slot) pause() bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	if s.rest(); !s.tenant.resting {
+	if s.rest(); !s.flow.resting {
 		return false
 	}
 	s.charge(time.Now())
@@ -151,7 +152,7 @@ func (s *Slot) pause() bool {
 	return true
 }
 
-// GiveWay gives the slot back if another tenant that has used less waits for one. It reports whether it did.
+// GiveWay gives the slot back if another flow that has used less waits for one. It reports whether it did.
 func (s *Slot) GiveWay() bool {
 	q := s.queue
 	q.mu.Lock()
@@ -159,14 +160,14 @@ func (s *Slot) GiveWay() bool {
 	now := time.Now()
 	s.charge(now)
 	next, least := q.next(now)
-	if next == nil || next == s.tenant || least >= s.tenant.usedBy(now) {
+	if next == nil || next == s.flow || least >= s.flow.usedBy(now) {
 		return false
 	}
 	s.leave()
 	return true
 }
 
-// Resume waits for a slot for work that has given its own back, before other work of the tenant. Its error is that of ctx.
+// Resume waits for a slot for work that has given its own back, before other work of the flow. Its error is that of ctx.
 func (s *Slot) Resume(ctx context.Context) error {
 	if s.held {
 		return nil
@@ -208,27 +209,27 @@ func (s *Slot) Pace(ctx context.Context) error {
 	return nil
 }
 
-// join takes the slot or queues up for it. Work that is resumed has been let in before: it goes to the front of the tenant's own, past all bounds.
+// join takes the slot or queues up for it. Work that is resumed has been let in before: it goes to the front of the flow's own, past all bounds.
 func (s *Slot) join(resumed bool) (*waiter, error) {
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	own := q.tenants[s.id]
+	own := q.flows[s.id]
 	if own == nil {
-		own = &tenant{used: q.virtualTime}
-		q.tenants[s.id] = own
+		own = &flow{used: q.virtualTime}
+		q.flows[s.id] = own
 	}
 	if own.idle() {
 		own.used = max(own.used, q.virtualTime)
 	}
-	s.tenant = own
+	s.flow = own
 	switch {
-	case q.free > 0 && !own.resting && len(own.held) < q.limits.TenantSlots && (len(own.waiting) == 0 || resumed):
+	case q.free > 0 && !own.resting && len(own.held) < q.limits.FlowSlots && (len(own.waiting) == 0 || resumed):
 		// Nobody waits who could have the slot: they would have it.
 		q.take(s, time.Now())
 		return nil, nil
-	case !resumed && len(own.waiting) >= q.limits.TenantWaiting:
-		return nil, ErrTenantBusy
+	case !resumed && len(own.waiting) >= q.limits.FlowWaiting:
+		return nil, ErrFlowBusy
 	case !resumed && int(q.waiting.Load()) >= q.limits.Waiting:
 		return nil, ErrNodeBusy
 	}
@@ -247,9 +248,9 @@ func (s *Slot) join(resumed bool) (*waiter, error) {
 
 func (q *Queue) take(s *Slot, now time.Time) {
 	q.free--
-	q.virtualTime = max(q.virtualTime, s.tenant.usedBy(now))
+	q.virtualTime = max(q.virtualTime, s.flow.usedBy(now))
 	s.held, s.began, s.charged, s.yielded = true, now, now, now
-	s.tenant.held = append(s.tenant.held, s)
+	s.flow.held = append(s.flow.held, s)
 }
 
 // grant gives free slots to those that wait.
@@ -267,30 +268,30 @@ func (q *Queue) grant() {
 	}
 }
 
-// idle reports whether a tenant has nothing under way.
-func (t *tenant) idle() bool { return len(t.held) == 0 && len(t.waiting) == 0 }
+// idle reports whether a flow has nothing under way.
+func (f *flow) idle() bool { return len(f.held) == 0 && len(f.waiting) == 0 }
 
-// next is the tenant that has used least of those that wait and may have a slot; nil where there is none.
-func (q *Queue) next(now time.Time) (next *tenant, least time.Duration) {
-	for _, t := range q.queued {
-		if used := t.usedBy(now); !t.resting && len(t.held) < q.limits.TenantSlots && (next == nil || used < least) {
-			next, least = t, used
+// next is the flow that has used least of those that wait and may have a slot; nil where there is none.
+func (q *Queue) next(now time.Time) (next *flow, least time.Duration) {
+	for _, f := range q.queued {
+		if used := f.usedBy(now); !f.resting && len(f.held) < q.limits.FlowSlots && (next == nil || used < least) {
+			next, least = f, used
 		}
 	}
 	return next, least
 }
 
-// usedBy is what a tenant has used, with what its work under way has used so far.
-func (t *tenant) usedBy(now time.Time) time.Duration {
-	used := t.used
-	for _, slot := range t.held {
+// usedBy is what a flow has used, with what its work under way has used so far.
+func (f *flow) usedBy(now time.Time) time.Duration {
+	used := f.used
+	for _, slot := range f.held {
 		used += now.Sub(slot.charged)
 	}
 	return used
 }
 
 func (s *Slot) charge(now time.Time) {
-	s.tenant.used += now.Sub(s.charged)
+	s.flow.used += now.Sub(s.charged)
 	s.charged = now
 }
 
@@ -303,8 +304,8 @@ func (s *Slot) giveUp(w *waiter) (busy error) {
 	}
 	s.drop(w)
 	busy = ErrNodeBusy
-	if len(s.tenant.held) >= s.queue.limits.TenantSlots || s.tenant.resting {
-		busy = ErrTenantBusy
+	if len(s.flow.held) >= s.queue.limits.FlowSlots || s.flow.resting {
+		busy = ErrFlowBusy
 	}
 	s.queue.sweep()
 	return busy
@@ -312,36 +313,36 @@ func (s *Slot) giveUp(w *waiter) (busy error) {
 
 // drop takes a waiter out of the queue.
 func (s *Slot) drop(w *waiter) {
-	own, q := s.tenant, s.queue
+	own, q := s.flow, s.queue
 	own.waiting = slices.DeleteFunc(own.waiting, func(other *waiter) bool { return other == w })
 	if len(own.waiting) == 0 {
-		q.queued = slices.DeleteFunc(q.queued, func(other *tenant) bool { return other == own })
+		q.queued = slices.DeleteFunc(q.queued, func(other *flow) bool { return other == own })
 	}
 	q.waiting.Add(-1)
 }
 
-// maxIdle is how many tenants with nothing under way are left when idle ones are removed.
+// maxIdle is how many flows with nothing under way are left when idle ones are removed.
 const maxIdle = 10_000
 
-// sweep removes idle tenants whose use no longer counts: all if the queue is idle, and else once there are many more than were left the last time. If more than
+// sweep removes idle flows whose use no longer counts: all if the queue is idle, and else once there are many more than were left the last time. If more than
 // maxIdle are left, it also removes some whose use still counts.
 func (q *Queue) sweep() {
 	switch {
 	case q.free == q.limits.Slots && len(q.queued) == 0:
-		clear(q.tenants)
+		clear(q.flows)
 		q.leftBySweep = 0
 		return
-	case len(q.tenants) <= 2*q.leftBySweep+16:
+	case len(q.flows) <= 2*q.leftBySweep+16:
 		return
 	}
-	maps.DeleteFunc(q.tenants, func(_ string, t *tenant) bool { return t.idle() && t.used <= q.virtualTime })
-	for id, t := range q.tenants {
-		if len(q.tenants) <= maxIdle {
+	maps.DeleteFunc(q.flows, func(_ string, f *flow) bool { return f.idle() && f.used <= q.virtualTime })
+	for id, f := range q.flows {
+		if len(q.flows) <= maxIdle {
 			break
 		}
-		if t.idle() {
-			delete(q.tenants, id)
+		if f.idle() {
+			delete(q.flows, id)
 		}
 	}
-	q.leftBySweep = len(q.tenants)
+	q.leftBySweep = len(q.flows)
 }

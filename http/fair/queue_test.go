@@ -11,26 +11,26 @@ import (
 )
 
 // work enters, works in small steps for so long, and leaves. It returns when it was done, since the test began.
-func work(t *testing.T, q *Queue, tenant string, began time.Time, steps int, step time.Duration) time.Duration {
+func work(t *testing.T, q *Queue, flow string, began time.Time, steps int, step time.Duration) time.Duration {
 	t.Helper()
-	slot, err := q.Enter(t.Context(), tenant)
+	slot, err := q.Enter(t.Context(), flow)
 	if err != nil {
-		t.Errorf("%s: %v", tenant, err)
+		t.Errorf("%s: %v", flow, err)
 		return 0
 	}
 	defer slot.Leave()
 	for range steps {
 		time.Sleep(step)
 		if err := slot.Pace(t.Context()); err != nil {
-			t.Errorf("%s: %v", tenant, err)
+			t.Errorf("%s: %v", flow, err)
 		}
 	}
 	return time.Since(began)
 }
 
-func TestATenantWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
+func TestAFlowWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour})
+		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Patience: time.Hour})
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 40 {
@@ -49,19 +49,19 @@ func TestATenantWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 		if took := time.Since(began); took > 201*time.Second {
 			t.Errorf("all of it took %v: the slot was idle", took)
 		}
-		if len(q.tenants) != 0 {
-			t.Errorf("the queue is idle and knows %d tenants", len(q.tenants))
+		if len(q.flows) != 0 {
+			t.Errorf("the queue is idle and knows %d flows", len(q.flows))
 		}
 	})
 }
 
-// A queue that is never idle forgets tenants too.
-func TestAQueueForgetsTenantsWhileItIsBusy(t *testing.T) {
+// A queue that is never idle forgets flows too.
+func TestAQueueForgetsFlowsWhileItIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 1, Waiting: 1, Patience: time.Hour})
+		q := New(Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Patience: time.Hour})
 		var before *Slot
 		for i := range 5 * maxIdle {
-			slot, err := q.Enter(t.Context(), fmt.Sprint("tenant ", i))
+			slot, err := q.Enter(t.Context(), fmt.Sprint("flow ", i))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,17 +70,17 @@ func TestAQueueForgetsTenantsWhileItIsBusy(t *testing.T) {
 				before.Leave()
 			}
 			before = slot
-			if n := len(q.tenants); n > 2*maxIdle+20 {
-				t.Fatalf("after %d tenants it knows %d", i, n)
+			if n := len(q.flows); n > 2*maxIdle+20 {
+				t.Fatalf("after %d flows it knows %d", i, n)
 			}
 		}
 		before.Leave()
 	})
 }
 
-func TestATenantWhoseWorkQueuesUpRests(t *testing.T) {
+func TestAFlowWhoseWorkQueuesUpRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour, Rest: 3})
+		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Patience: time.Hour, Rest: 3})
 		began := time.Now()
 		for range 10 {
 			work(t, q, "one after the other", began, 1, 10*time.Millisecond)
@@ -96,21 +96,21 @@ func TestATenantWhoseWorkQueuesUpRests(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(15 * time.Millisecond) // the first piece is done
 		if took := work(t, q, "little", time.Now(), 1, time.Millisecond); took != time.Millisecond {
-			t.Errorf("another's took %v while the tenant rests", took)
+			t.Errorf("another's took %v while the flow rests", took)
 		}
 		all.Wait()
 		if took := time.Since(began); took != 370*time.Millisecond {
 			t.Errorf("work that queues up took %v, want 10 pieces of 10ms and 9 rests of 30ms", took)
 		}
-		if len(q.tenants) != 0 || q.free != 1 {
-			t.Errorf("the queue is left with %d tenants and %d slots", len(q.tenants), q.free)
+		if len(q.flows) != 0 || q.free != 1 {
+			t.Errorf("the queue is left with %d flows and %d slots", len(q.flows), q.free)
 		}
 	})
 }
 
 func TestWorkThatTakesLongRestsInBetween(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour, Rest: 1})
+		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Patience: time.Hour, Rest: 1})
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 2 {
@@ -121,15 +121,15 @@ func TestWorkThatTakesLongRestsInBetween(t *testing.T) {
 		if took := time.Since(began); took != 300*time.Millisecond {
 			t.Errorf("they took %v together", took)
 		}
-		if len(q.tenants) != 0 || q.free != 1 {
-			t.Errorf("the queue is left with %d tenants and %d slots", len(q.tenants), q.free)
+		if len(q.flows) != 0 || q.free != 1 {
+			t.Errorf("the queue is left with %d flows and %d slots", len(q.flows), q.free)
 		}
 	})
 }
 
-func TestTenantsShareTheTime(t *testing.T) {
+func TestFlowsShareTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour})
+		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Patience: time.Hour})
 		began := time.Now()
 		done := map[string]*time.Duration{"long": new(time.Duration), "short": new(time.Duration)}
 		var all sync.WaitGroup
@@ -147,9 +147,9 @@ func TestTenantsShareTheTime(t *testing.T) {
 	})
 }
 
-func TestWorkOfOneTenantComesInItsOrder(t *testing.T) {
+func TestWorkOfOneFlowComesInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 100, Waiting: 1000, Patience: time.Hour})
+		q := New(Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Patience: time.Hour})
 		var done []int
 		var all sync.WaitGroup
 		for i := range 5 {
@@ -170,25 +170,25 @@ func TestWorkOfOneTenantComesInItsOrder(t *testing.T) {
 
 func TestBoundsOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, TenantSlots: 1, TenantWaiting: 3, Waiting: 5, Patience: 5 * time.Second})
-		enter := func(tenant string, want error) {
+		q := New(Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 3, Waiting: 5, Patience: 5 * time.Second})
+		enter := func(flow string, want error) {
 			t.Helper()
-			if _, err := q.Enter(t.Context(), tenant); !errors.Is(err, want) {
-				t.Errorf("%s is answered %v, want %v", tenant, err, want)
+			if _, err := q.Enter(t.Context(), flow); !errors.Is(err, want) {
+				t.Errorf("%s is answered %v, want %v", flow, err, want)
 			}
 		}
 		a, _ := q.Enter(t.Context(), "a")
 		b, _ := q.Enter(t.Context(), "b")
 		waited := make([]error, 5)
 		var all sync.WaitGroup
-		for i, tenant := range []string{"a", "a", "a", "c", "b"} {
-			all.Go(func() { _, waited[i] = q.Enter(t.Context(), tenant) })
+		for i, flow := range []string{"a", "a", "a", "c", "b"} {
+			all.Go(func() { _, waited[i] = q.Enter(t.Context(), flow) })
 			synctest.Wait()
 		}
-		enter("a", ErrTenantBusy) // three wait
-		enter("b", ErrNodeBusy)   // five wait
+		enter("a", ErrFlowBusy) // three wait
+		enter("b", ErrNodeBusy) // five wait
 		all.Wait()
-		if got, want := fmt.Sprint(waited), fmt.Sprint([]error{ErrTenantBusy, ErrTenantBusy, ErrTenantBusy, ErrNodeBusy, ErrTenantBusy}); got != want {
+		if got, want := fmt.Sprint(waited), fmt.Sprint([]error{ErrFlowBusy, ErrFlowBusy, ErrFlowBusy, ErrNodeBusy, ErrFlowBusy}); got != want {
 			t.Errorf("those that waited too long are answered %s", got)
 		}
 		a.Leave()
@@ -201,7 +201,7 @@ func TestBoundsOfTheQueue(t *testing.T) {
 
 func TestWhoHasNothingUnderWayIsNotToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 10, Waiting: 10, Patience: time.Second})
+		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Second})
 		if _, err := q.Enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestWhoHasNothingUnderWayIsNotToBlame(t *testing.T) {
 
 func TestWorkThatGivesItsSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, TenantSlots: 1, TenantWaiting: 3, Waiting: 5, Patience: time.Hour})
+		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 3, Waiting: 5, Patience: time.Hour})
 		first, _ := q.Enter(t.Context(), "a")
 		first.Leave() // while it writes to its client
 		second, _ := q.Enter(t.Context(), "a")
@@ -252,7 +252,7 @@ func TestWorkThatGivesItsSlotBack(t *testing.T) {
 		if got := fmt.Sprint(order); got != "[first third]" {
 			t.Errorf("they went on in the order %s", got)
 		}
-		if len(q.tenants) != 0 || len(q.queued) != 0 || q.waiting.Load() != 0 || q.free != 1 {
+		if len(q.flows) != 0 || len(q.queued) != 0 || q.waiting.Load() != 0 || q.free != 1 {
 			t.Errorf("the queue is left as %+v", q)
 		}
 	})
