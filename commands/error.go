@@ -28,14 +28,14 @@ const (
 
 // Error is a refusal: what kind, why, and which fields of the input are at fault.
 type Error struct {
-	Kind    Kind
-	Detail  string
-	Fields  map[string]string // by field, for Invalid
-	Version events.Revision   // the version that the flag has, for PreconditionFailed
-	AtOnce  int               // how much may be under way at once, for a TooMany that waited in vain; 0 for others
-	PerDay  int               // how much may be made on a day, for a TooMany that made it; 0 for others
-	Wait    time.Duration     // until the next day, where PerDay is set
-	Err     error             // the cause, for the log
+	Kind       Kind
+	Detail     string
+	Fields     map[string]string // by field, for Invalid
+	Version    events.Revision   // the version that the flag has, for PreconditionFailed
+	AtOnce     int               // how much may be under way at once, for a TooMany that waited in vain; 0 for others
+	PerDay     int               // the daily bound that was reached; 0 if the refusal is for another reason
+	UntilReset time.Duration     // to the next day, where PerDay is set
+	Err        error             // the cause, for the log
 }
 
 func (e *Error) Error() string {
@@ -57,6 +57,15 @@ func KindOf(err error) Kind {
 
 func refuse(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// TooManyToday refuses what has reached a bound of each day in UTC. reached says so, and the detail adds when the next day begins.
+func TooManyToday(bound int, now time.Time, reached string) error {
+	tomorrow := dayOf(now).Add(24 * time.Hour)
+	return &Error{
+		Kind: TooMany, PerDay: bound, UntilReset: tomorrow.Sub(now),
+		Detail: fmt.Sprintf("%s; the next day begins at %s", reached, tomorrow.Format(time.RFC3339)),
+	}
 }
 
 // waitedInVain refuses what has waited for others for writeTimeout. So many of them go on at once.

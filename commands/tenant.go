@@ -148,11 +148,7 @@ func (c CreatedBefore) check() error {
 		return refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Tenants, MaxCreated)
 	}
 	if c.Today >= MaxCreatedPerDay {
-		tomorrow := dayOf(c.At).Add(24 * time.Hour)
-		return &Error{
-			Kind: TooMany, PerDay: MaxCreatedPerDay, Wait: tomorrow.Sub(c.At),
-			Detail: fmt.Sprintf("the caller has created %d tenants today, as many as a day may have; the next day begins at %s", c.Today, tomorrow.Format(time.RFC3339)),
-		}
+		return TooManyToday(MaxCreatedPerDay, c.At, fmt.Sprintf("the caller has created %d tenants today, as many as a day may have", c.Today))
 	}
 	return nil
 }

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/events"
-	"flagledger/http/limit"
 )
 
 // invitationsPerDay is how many invitations a plan gives a day.
@@ -45,9 +43,7 @@ func limitInvitations[S any, P commands.State[S]](ctx context.Context, a *API, b
 		return commands.Done{}, err
 	}
 	if reached != nil {
-		tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		left := limit.Spent(reached.PerDay, tomorrow.Sub(now))
-		return commands.Done{}, tooManyRequests(left, fmt.Sprintf("%d invitations were made today, as many as a day may have; the next day begins at %s", reached.PerDay, tomorrow.Format(time.RFC3339)))
+		return commands.Done{}, commands.TooManyToday(reached.PerDay, now, fmt.Sprintf("%d invitations were made today, as many as a day may have", reached.PerDay))
 	}
 	done, err := invite()
 	if isRefusal(err) || done.Repeated {

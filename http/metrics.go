@@ -10,9 +10,6 @@ import (
 
 const metricsRoute = "/metrics"
 
-// nosniff is the value of X-Content-Type-Options in every answer. It must not be changed.
-var nosniff = []string{"nosniff"}
-
 // MetricsServer returns a server of the metrics and /health alone, for an address of its own, which its caller starts and stops.
 func (a *API) MetricsServer() *http.Server {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})

@@ -9,12 +9,18 @@ import (
 	"sync/atomic"
 )
 
-// ForbidSniffing returns a listener for a server to serve. On it the answers bear X-Content-Type-Options too that net/http writes by itself, without a handler: those to
+// nosniffHeader is in every answer, as net/http keeps its name.
+const nosniffHeader = "X-Content-Type-Options"
+
+// nosniff is the value of nosniffHeader. It must not be changed.
+var nosniff = []string{"nosniff"}
+
+// WithNosniff returns a listener for a server to serve. On it the answers bear X-Content-Type-Options too that net/http writes by itself, without a handler: those to
 // requests that it cannot read, and to an Expect that it does not know. The server is changed to tell its connections when a handler answers, whose writes stay as they are.
-func ForbidSniffing(server *http.Server, listener net.Listener) net.Listener {
+func WithNosniff(server *http.Server, listener net.Listener) net.Listener {
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, ok := r.Context().Value(connKey{}).(*snifflessConn); ok {
+		if conn, ok := r.Context().Value(connKey{}).(*nosniffConn); ok {
 			conn.handled.Store(true)
 		}
 		handler.ServeHTTP(w, r)
@@ -23,46 +29,46 @@ func ForbidSniffing(server *http.Server, listener net.Listener) net.Listener {
 		return context.WithValue(ctx, connKey{}, conn)
 	}
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
-		if conn, ok := conn.(*snifflessConn); ok && state == http.StateIdle { // the handler's answer is written whole
+		if conn, ok := conn.(*nosniffConn); ok && state == http.StateIdle { // the handler's answer is written whole
 			conn.handled.Store(false)
 		}
 	}
-	return sniffless{listener}
+	return nosniffListener{listener}
 }
 
 // connKey is the key of the connection in the context of a request.
 type connKey struct{}
 
-type sniffless struct{ net.Listener }
+type nosniffListener struct{ net.Listener }
 
 // Accept implements net.Listener.
-func (l sniffless) Accept() (net.Conn, error) {
+func (l nosniffListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &snifflessConn{Conn: conn}, nil
+	return &nosniffConn{Conn: conn}, nil
 }
 
-type snifflessConn struct {
+type nosniffConn struct {
 	net.Conn
 	handled atomic.Bool // a handler answers the request under way
 }
 
 // Write implements net.Conn.
-func (c *snifflessConn) Write(p []byte) (int, error) {
+func (c *nosniffConn) Write(p []byte) (int, error) {
 	if c.handled.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
 		return c.Conn.Write(p)
 	}
 	status := bytes.Index(p, []byte("\r\n")) + 2 // net/http writes each of its own answers in one call
-	if _, err := c.Conn.Write(slices.Insert(slices.Clone(p), status, []byte(nosniffHeader+": nosniff\r\n")...)); err != nil {
+	if _, err := c.Conn.Write(slices.Insert(slices.Clone(p), status, []byte(nosniffHeader+": "+nosniff[0]+"\r\n")...)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
 // CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends gets it.
-func (c *snifflessConn) CloseWrite() error {
+func (c *nosniffConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}

@@ -26,7 +26,7 @@ func TestAnswersWithoutAHandlerForbidToGuessTheirType(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { _ = server.Serve(ForbidSniffing(server, listener)) }()
+		go func() { _ = server.Serve(WithNosniff(server, listener)) }()
 		t.Cleanup(func() { _ = server.Close() })
 		for sent, status := range map[string]int{
 			"nonsense\r\n\r\n":       400,
@@ -92,7 +92,7 @@ func TestAnswersOfHandlersAreNotChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = server.Serve(ForbidSniffing(server, listener)) }()
+	go func() { _ = server.Serve(WithNosniff(server, listener)) }()
 	t.Cleanup(func() { _ = server.Close() })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {

@@ -113,7 +113,7 @@ func problemOf(ctx context.Context, err error) *problem {
 			return noSlot(refusal.AtOnce, refusal.Detail).identified(ctx)
 		}
 		if refusal.Kind == commands.TooMany && refusal.PerDay > 0 {
-			return tooManyRequests(limit.Spent(refusal.PerDay, refusal.Wait), refusal.Detail).identified(ctx)
+			return tooManyRequests(limit.Spent(refusal.PerDay, refusal.UntilReset), refusal.Detail).identified(ctx)
 		}
 		if p := refused(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {

@@ -109,7 +109,7 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	handle(ctx)
 }
 
-// limitWritten refuses a change that may be large, or whose answer is kept, if its tenant has written too much today. Its error is a problem.
+// limitWritten refuses a change that may be large, or whose answer is kept, if its tenant has written too much today. Its error is TooMany.
 //
 // A retry goes on to where the facts of the request are looked for. It is refused there if its answer cannot be made from them.
 func (g *guard) limitWritten(ctx context.Context) error {

@@ -24,7 +24,6 @@ const (
 	reasonHeader      = "X-Change-Reason"
 	typeHeader        = "Content-Type"
 	authHeader        = "Authorization"
-	nosniffHeader     = "X-Content-Type-Options"
 )
 
 // request is what is known of a request. It is the request's context, the router's and the writer of the answer in one, which saves allocations.

@@ -54,12 +54,12 @@ func (serveCommand) Run(ctx context.Context) error {
 	server := n.API.Server()
 	served := make(chan error, 2)
 	go func() {
-		served <- server.Serve(http.ForbidSniffing(server, boundConnections(listener, c, n.API.Metrics)))
+		served <- server.Serve(http.WithNosniff(server, boundConnections(listener, c, n.API.Metrics)))
 	}()
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()
-		go func() { served <- metrics.Serve(http.ForbidSniffing(metrics, metricsListener)) }()
+		go func() { served <- metrics.Serve(http.WithNosniff(metrics, metricsListener)) }()
 	}
 	ready := n.Ready
 	for {

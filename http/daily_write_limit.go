@@ -2,16 +2,15 @@ package http
 
 import (
 	"fmt"
-	"time"
 
-	"flagledger/http/limit"
+	"flagledger/commands"
 )
 
 // dayOfFlags is how many times the bytes that a tenant's flags may have it may write a day.
 const dayOfFlags = 8
 
 // limitWritten refuses a change of a tenant that has written as many bytes today as its plan gives, or whose creator's unpaid tenants have written as many as
-// these may together. Its error is a problem.
+// these may together. Its error is TooMany.
 func (a *API) limitWritten(tenantID string) error {
 	_, flags := a.Writer.TenantFlagBytes(tenantID)
 	if bound := dayOfFlags * flags; a.Writer.WrittenToday(tenantID) >= bound {
@@ -29,9 +28,6 @@ func (a *API) limitWritten(tenantID string) error {
 }
 
 func (a *API) tooMuchWritten(bound int, whose string) error {
-	now := a.Now()
-	tomorrow := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	left := limit.Spent(bound, tomorrow.Sub(now))
-	return tooManyRequests(left, fmt.Sprintf("%s took %d bytes today, as many as a day may take, and only flags can still be switched and deleted, "+
-		"without an Idempotency-Key; the next day begins at %s", whose, bound, tomorrow.Format(time.RFC3339)))
+	return commands.TooManyToday(bound, a.Now(), fmt.Sprintf("%s took %d bytes today, as many as a day may take, and only flags can still be switched and deleted, "+
+		"without an Idempotency-Key", whose, bound))
 }
