@@ -59,6 +59,9 @@ func refuse(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
+// dayOf is the beginning of a day in UTC.
+func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
 // TooManyToday refuses what has reached a bound of each day in UTC. reached says so, and the detail adds when the next day begins.
 func TooManyToday(bound int, now time.Time, reached string) error {
 	tomorrow := dayOf(now).Add(24 * time.Hour)

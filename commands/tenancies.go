@@ -1,9 +1,6 @@
 package commands
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Contact is whom to write to about a tenant: what was sent of it. nil leaves a part as it is, and empty clears it.
 type Contact struct{ Email, Name *string }
@@ -21,27 +18,6 @@ type Tenancies struct {
 type TenantData interface {
 	// ForgetTenant drops what it holds of a tenant that has ended. It may be repeated.
 	ForgetTenant(ctx context.Context, tenantID string) error
-}
-
-// CreatedTenants counts tenants by who created them.
-type CreatedTenants interface {
-	// CountCreated counts the tenants that a person has created: those that are not deleted, and all since a time. It may miss one that was created just now.
-	CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error)
-}
-
-// CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated: exactly from the first, as many may be made at once.
-func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (c CreatedBefore, release func(), err error) {
-	var failed error
-	_, release, err = w.countUpTo(ctx, "tenants of "+userID, MaxCreated, MaxCreated, func() int {
-		c.At = w.now()
-		c.Tenants, c.Today, failed = tenants.CountCreated(ctx, userID, dayOf(c.At))
-		return c.Tenants
-	})
-	if err == nil && failed != nil {
-		release()
-		return c, nil, failed
-	}
-	return c, release, err
 }
 
 // Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -118,12 +117,6 @@ func (t *Tenant) size() int {
 	return n
 }
 
-// MaxCreated is how many tenants of one's own making one may have. See Writer.Count for how exactly it is held.
-const MaxCreated = 100
-
-// MaxCreatedPerDay is how many tenants one may create on a day in UTC, those included that are deleted since.
-const MaxCreatedPerDay = 200
-
 // CreateTenant begins a tenant with its first admin and its first environments.
 type CreateTenant struct {
 	ID   string // new
@@ -134,27 +127,6 @@ type CreateTenant struct {
 	Created       CreatedBefore
 	Environments  []events.EnvironmentRef
 }
-
-// CreatedBefore is how many tenants a person has created, by CountCreated.
-type CreatedBefore struct {
-	Tenants int       // deleted ones aside
-	Today   int       // on the day of At, in UTC, deleted ones included
-	At      time.Time // when they were counted
-}
-
-// check refuses one more: Conflict where there are too many, TooMany on a day with too many.
-func (c CreatedBefore) check() error {
-	if c.Tenants >= MaxCreated {
-		return refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Tenants, MaxCreated)
-	}
-	if c.Today >= MaxCreatedPerDay {
-		return TooManyToday(MaxCreatedPerDay, c.At, fmt.Sprintf("the caller has created %d tenants today, as many as a day may have", c.Today))
-	}
-	return nil
-}
-
-// dayOf is the beginning of a day in UTC.
-func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 func (c CreateTenant) stream() string { return events.TenantStream(c.ID) }
 

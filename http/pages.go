@@ -22,7 +22,7 @@ func (a *API) addPages() {
 		return web.Page{Title: web.ResetPassword.Title, Text: "The password is set, and all sessions have ended. You can sign in with it now."}, err
 	})
 	a.addPage(verifyPage, always(web.VerifyEmail), func(r *http.Request, form web.Form) (web.Page, error) {
-		return web.Page{Title: web.VerifyEmail.Title, Text: "The address is confirmed."}, a.verifyEmail(r.Context(), form.Token, form.Password)
+		return web.Page{Title: web.VerifyEmail.Title, Text: "The address is confirmed."}, a.verifyByLink(r.Context(), form.Token, form.Password)
 	})
 	a.addPage(sandboxPage, a.sandboxForm, a.openSandbox)
 }

@@ -44,66 +44,76 @@ func (a *API) addSandbox() {
 	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed twice: three days before it ends, " +
 		"and at least three days before it is deleted. It is deleted 30 days after its end, or later if that second notice went out late. " +
 		"One that has a subscription which can be managed, or was given another plan, does not end."
-	register(a, access{who: viewer, requireTenant: true}, status, func(ctx context.Context, _ *TenantInput) (*sandboxStatusOutput, error) {
-		tenant := principalOf(ctx).tenant
-		out := &sandboxStatusOutput{}
-		if !tenant.Sandbox() {
-			return out, nil
-		}
-		end := tenant.SandboxEnd()
-		out.Body.Active = end.IsZero() || a.Now().Before(end)
-		if !end.IsZero() {
-			out.Body.ExpiresAt = (*timestamp)(&end)
-		}
-		return out, nil
-	})
+	register(a, access{who: viewer, requireTenant: true}, status, a.sandboxStatus)
 	indicators := operation("GET", path+"/indicators", "get-sandbox-indicators", tag, "How much a sandbox has and uses")
 	indicators.Errors = []int{http.StatusConflict}
-	register(a, access{who: viewer}, indicators, func(ctx context.Context, _ *TenantInput) (*sandboxIndicatorsOutput, error) {
-		tenant, err := sandboxOf(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out := &sandboxIndicatorsOutput{}
-		out.Body.FlagsUsed, _ = tenant.Size()
-		out.Body.Evaluations, err = a.Meter.SinceRestart(ctx, tenant.ID())
-		return out, err
-	})
+	register(a, access{who: viewer}, indicators, a.sandboxIndicators)
 	data := operation("GET", path+"/demo-data", "get-demo-data", tag, "What of a sandbox is demo data")
 	data.Errors = []int{http.StatusConflict}
-	register(a, access{who: viewer}, data, func(ctx context.Context, _ *TenantInput) (*demoDataOutput, error) {
-		tenant, err := sandboxOf(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return showDemoData(tenant), nil
-	})
+	register(a, access{who: viewer}, data, a.demoData)
 	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Bring a sandbox back to its demo data")
 	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. Members, OAuth clients and the end of the sandbox stay. " +
 		"What is made or changed after the call stays. A cleanup that fails, or takes over 30 seconds, answers 503 and goes on by itself within two minutes, " +
 		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin}, cleanup, func(ctx context.Context, _ *struct {
-		TenantInput
-		ChangeInput
-	}) (*successOutput, error) {
-		if err := requestOf(ctx).replayOnly; err != nil { // no facts are derived from the key
-			return nil, err
-		}
-		return succeeded(commands.Done{}), a.Sandboxes.Cleanup(ctx, by(ctx), principalOf(ctx).tenant.ID())
-	})
+	register(a, access{who: admin}, cleanup, a.cleanUpSandbox)
 	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag, "Have a link mailed that makes an account and a sandbox")
 	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed once a minute " +
 		"and ten times a day at most. Whoever has an account already gets the sandbox in it, and gives its password."
 	subscribe.DefaultStatus = http.StatusAccepted
-	register(a, access{who: anyone}, subscribe, func(ctx context.Context, in *struct{ Body SandboxWish }) (*successOutput, error) {
-		if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
-			return nil, err
-		}
-		address, _ := commands.ParseEmail(in.Body.Email)
-		return succeeded(commands.Done{}), a.limitMails(ctx, func() error {
-			return a.Links.QueueSandboxLink(ctx, address, in.Body.Name, a.Now())
-		})
+	register(a, access{who: anyone}, subscribe, a.subscribeToSandbox)
+}
+
+func (a *API) sandboxStatus(ctx context.Context, _ *TenantInput) (*sandboxStatusOutput, error) {
+	tenant := principalOf(ctx).tenant
+	out := &sandboxStatusOutput{}
+	if !tenant.Sandbox() {
+		return out, nil
+	}
+	end := tenant.SandboxEnd()
+	out.Body.Active = end.IsZero() || a.Now().Before(end)
+	if !end.IsZero() {
+		out.Body.ExpiresAt = (*timestamp)(&end)
+	}
+	return out, nil
+}
+
+func (a *API) sandboxIndicators(ctx context.Context, _ *TenantInput) (*sandboxIndicatorsOutput, error) {
+	tenant, err := sandboxOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &sandboxIndicatorsOutput{}
+	out.Body.FlagsUsed, _ = tenant.Size()
+	out.Body.Evaluations, err = a.Meter.SinceRestart(ctx, tenant.ID())
+	return out, err
+}
+
+func (a *API) demoData(ctx context.Context, _ *TenantInput) (*demoDataOutput, error) {
+	tenant, err := sandboxOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return showDemoData(tenant), nil
+}
+
+func (a *API) cleanUpSandbox(ctx context.Context, _ *struct {
+	TenantInput
+	ChangeInput
+}) (*successOutput, error) {
+	if err := requestOf(ctx).replayOnly; err != nil { // no facts are derived from the key
+		return nil, err
+	}
+	return succeeded(commands.Done{}), a.Sandboxes.Cleanup(ctx, by(ctx), principalOf(ctx).tenant.ID())
+}
+
+func (a *API) subscribeToSandbox(ctx context.Context, in *struct{ Body SandboxWish }) (*successOutput, error) {
+	if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
+		return nil, err
+	}
+	address, _ := commands.ParseEmail(in.Body.Email)
+	return succeeded(commands.Done{}), a.limitMails(ctx, func() error {
+		return a.Links.QueueSandboxLink(ctx, address, in.Body.Name, a.Now())
 	})
 }
 
