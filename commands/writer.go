@@ -67,7 +67,7 @@ type Await func(ctx context.Context, position events.Position, names []string) b
 func NoWait(context.Context, events.Position, []string) bool { return true }
 
 // tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
-const tenantCommands = 8
+const tenantCommands = 16
 
 // holdStream is the longest that a command holds its stream after its change, while it waits until that can be read. So writers of one stream go at the pace of
 // its read models.

@@ -1,5 +1,6 @@
 -- What wrk sends in BenchmarkToggle: it switches the flags w-0 to w-319 on and then off again, in turn, so that no two calls under way are about one flag.
--- The flags lie in the tenants of BENCH_TENANTS by turns. It prints the number of answers, of those that were errors, and the median in microseconds.
+-- The flags lie in the tenants of BENCH_TENANTS by turns. It prints the number of answers, of those that were errors, and in
+-- microseconds how long they took together and the median of one.
 local flags = 320
 local requests = {}
 local sent = 0
@@ -24,5 +25,5 @@ end
 
 function done(summary, latency)
   local e = summary.errors
-  print("answers", summary.requests, "errors", e.connect + e.read + e.write + e.status + e.timeout, "median", latency:percentile(50))
+  print("answers", summary.requests, "errors", e.connect + e.read + e.write + e.status + e.timeout, "within", summary.duration, "median", latency:percentile(50))
 end
