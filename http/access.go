@@ -170,7 +170,23 @@ func unverifiedRefused() *problem {
 
 // isVerified reports whether a credential is no person's, or one's whose address is verified. Outside of production all addresses count as verified.
 func (a *API) isVerified(c *credential) bool {
-	return c.machine != nil || c.claims.EmailVerified || a.Environment != "production"
+	return c.machine != nil || a.isVerifiedPerson(c.claims)
+}
+
+func (a *API) isVerifiedPerson(c commands.Claims) bool {
+	return c.EmailVerified || a.Environment != "production"
+}
+
+// tenantsOf lists the tenants that a person may read, the oldest membership first: those that they created alone, where their address is not verified.
+func (a *API) tenantsOf(c commands.Claims) []string {
+	tenants := a.Live.TenantsOf(c.UserID)
+	if a.isVerifiedPerson(c) {
+		return tenants
+	}
+	return slices.DeleteFunc(slices.Clone(tenants), func(id string) bool {
+		tenant, ok := a.Live.Tenant(id)
+		return !ok || tenant.Creator() != c.UserID
+	})
 }
 
 // identify notes whose token a request bears, or why it does not hold. It refuses nothing.
@@ -215,8 +231,11 @@ func (a *API) stillAllowed(p *principal, need access) bool {
 	return a.authorize(now, need, p.tenant.ID()) == nil && now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
 }
 
-// authorizeOnPlatform refuses a person who lacks a role on the platform.
+// authorizeOnPlatform refuses a person who lacks a role on the platform, or whose address is not verified: their role does not count.
 func (a *API) authorizeOnPlatform(p *principal, need events.PlatformRole) error {
+	if !p.claims.EmailVerified {
+		return unverifiedRefused()
+	}
 	if !a.platformRole(p.claims).Includes(need) {
 		return newProblem(http.StatusForbidden, "it needs the platform role "+string(need))
 	}
@@ -241,8 +260,11 @@ func (a *API) authorize(p *principal, need access, id string) error {
 // one that does not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if id == "" {
-		tenants := a.Live.TenantsOf(p.claims.UserID)
-		if len(tenants) == 0 {
+		tenants := a.tenantsOf(p.claims)
+		switch {
+		case len(tenants) == 0 && !a.isVerified(p.credential):
+			return unverifiedRefused()
+		case len(tenants) == 0:
 			return newProblem(http.StatusForbidden, "the caller is a member of no tenant")
 		}
 		id = tenants[0]

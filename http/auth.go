@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -117,7 +118,7 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput,
 	if err != nil {
 		return nil, err
 	}
-	return showSession(session, a.roleIn(active, session.UserID)), nil
+	return a.showSession(session, active), nil
 }
 
 // createAccount creates an account. The facts of whoever signs up come after it. If they could not be appended, the same call made again takes the account up with
@@ -132,15 +133,15 @@ func (a *API) createAccount(ctx context.Context, email, password, displayName st
 	if tried && commands.KindOf(err) != commands.Conflict {
 		return session, err
 	}
-	guess := a.limitAttempts(ctx, attemptedPerson(email), func() (err error) {
+	wrong := a.limitAttempts(ctx, attemptedPerson(email), func() (err error) {
 		session, err = a.Identity.SignIn(ctx, email, password)
 		return err
 	})
 	switch {
-	case guess == nil && a.SignIn.CheckNew(session.Claims) == nil:
+	case wrong == nil && a.SignIn.CheckNew(session.Claims) == nil:
 		return session, nil
-	case commands.KindOf(guess) == commands.Unavailable:
-		return commands.Session{}, guess
+	case commands.KindOf(wrong) == commands.Unavailable:
+		return commands.Session{}, wrong
 	default:
 		return commands.Session{}, err
 	}
@@ -202,11 +203,13 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	}
 	out := &bootstrapOutput{Body: bootstrapBody{Success: true, Message: message, Data: bootstrapData{Tenants: []membershipBody{}}}}
 	data := &out.Body.Data
+	tenants := a.tenantsOf(c)
+	active = activeAmong(tenants, active)
 	data.ActiveTenantID, data.ActiveTenantRole = active, a.roleIn(active, c.UserID)
 	data.Subscription.Plan, data.Subscription.Status = planName(events.FreePlan), string(events.NoSubscription)
 	data.User.UID, data.User.Email = c.UserID, c.Email
 	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
-	for _, id := range a.Live.TenantsOf(c.UserID) {
+	for _, id := range tenants {
 		tenant, ok := a.Live.Tenant(id)
 		if !ok {
 			continue
@@ -225,18 +228,31 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	return out, nil
 }
 
+// activeAmong is the active tenant where it is among those that a person may read, and else the first of these, empty without one.
+func activeAmong(tenants []string, active string) string {
+	switch {
+	case slices.Contains(tenants, active):
+		return active
+	case len(tenants) > 0:
+		return tenants[0]
+	default:
+		return ""
+	}
+}
+
 // openSession answers somebody who has just signed in.
 func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
 	active, err := a.SignIn.LetIn(ctx, requestBy(ctx), s.Claims)
 	if err != nil {
 		return nil, err
 	}
-	return showSession(s, a.roleIn(active, s.UserID)), nil
+	return a.showSession(s, active), nil
 }
 
-func showSession(s commands.Session, role string) *sessionOutput {
+// showSession shows a session with the role in the tenant that the person used last.
+func (a *API) showSession(s commands.Session, active string) *sessionOutput {
 	out := &sessionOutput{Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())}}
-	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName, out.Body.User.Role = s.UserID, s.Email, s.DisplayName, role
+	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName, out.Body.User.Role = s.UserID, s.Email, s.DisplayName, a.roleIn(activeAmong(a.tenantsOf(s.Claims), active), s.UserID)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -126,7 +127,11 @@ func (a *API) addNotifications() {
 	register(a, access{who: person}, operation("GET", path, "list-notifications", tag, "The caller's notifications, the newest first"), a.listNotifications)
 	register(a, access{who: person}, operation("GET", path+"/{id}", "get-notification", tag, "A notification of the caller's"),
 		func(ctx context.Context, in *NotificationPath) (*notificationOutput, error) {
-			n, err := a.Inbox.Get(ctx, principalOf(ctx).claims.UserID, in.ID)
+			claims := principalOf(ctx).claims
+			n, err := a.Inbox.Get(ctx, claims.UserID, in.ID)
+			if tenants := a.inboxTenants(claims); err == nil && tenants != nil && n.TenantID != "" && !slices.Contains(tenants, n.TenantID) {
+				return nil, newProblem(http.StatusNotFound, "there is no such notification")
+			}
 			return &notificationOutput{showNotification(n)}, err
 		})
 	register(a, access{who: person}, operation("PATCH", path+"/{id}/read", "read-notification", tag, "Mark a notification as read"),
@@ -152,8 +157,17 @@ func (a *API) addNotifications() {
 	a.addDevices(tag)
 }
 
+// inboxTenants are the tenants whose notifications a person may read; nil stands for all.
+func (a *API) inboxTenants(c commands.Claims) []string {
+	if a.isVerifiedPerson(c) {
+		return nil
+	}
+	return append([]string{}, a.tenantsOf(c)...)
+}
+
 func (a *API) listNotifications(ctx context.Context, in *InboxInput) (*inboxOutput, error) {
-	query := inbox.List{UnreadOnly: in.UnreadOnly, Limit: in.Limit, Offset: in.Offset}
+	claims := principalOf(ctx).claims
+	query := inbox.List{UnreadOnly: in.UnreadOnly, Tenants: a.inboxTenants(claims), Limit: in.Limit, Offset: in.Offset}
 	if in.Cursor != "" {
 		wrong := map[string]string{}
 		before, ok := parseCursor(in.Cursor)
@@ -167,7 +181,7 @@ func (a *API) listNotifications(ctx context.Context, in *InboxInput) (*inboxOutp
 			return nil, err
 		}
 	}
-	page, err := a.Inbox.List(ctx, principalOf(ctx).claims.UserID, query)
+	page, err := a.Inbox.List(ctx, claims.UserID, query)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (a *API) addPasswords() {
 	register(a, access{who: anyone}, verify, a.verifyEmail)
 
 	resend := operation("POST", verificationRoute, "resend-verification", "Authentication", "Have another link mailed that verifies the caller's e-mail address")
-	resend.Description = "In production an account whose address is not verified signs in, and reads and evaluates in the tenants that it created; other calls are 403. A link is mailed once a minute and " +
+	resend.Description = "In production an account whose address is not verified signs in and out, reads what is its own, and reads and evaluates in the tenants that it created; changes, and other tenants, are 403. A link is mailed once a minute and " +
 		"five times a day at most, that of the sign-up among them: beyond it is 429. An address that is verified is 409."
 	resend.Errors = []int{http.StatusConflict}
 	register(a, access{who: person, unverified: true}, resend, a.resendVerification)

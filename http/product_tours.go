@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"flagledger/commands"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 )
@@ -108,7 +109,7 @@ func (a *API) addProductTours() {
 // cannot be one is noted in wrong.
 func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (person, key string, err error) {
 	person, key = in.UserID, in.Key
-	if !a.administers(principalOf(ctx).claims.UserID, person) {
+	if !a.administers(principalOf(ctx).claims, person) {
 		return "", "", newProblem(http.StatusNotFound, "there is no such person")
 	}
 	if !tours.ValidKey(key) {
@@ -118,8 +119,8 @@ func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (p
 }
 
 // administers reports whether somebody is a person themselves, or an admin of a tenant that both are members of.
-func (a *API) administers(userID, person string) bool {
-	return userID == person || slices.ContainsFunc(a.Live.TenantsOf(userID), func(tenantID string) bool {
-		return a.Live.RoleIn(tenantID, userID) == events.AdminRole && a.Live.RoleIn(tenantID, person) != ""
+func (a *API) administers(c commands.Claims, person string) bool {
+	return c.UserID == person || slices.ContainsFunc(a.tenantsOf(c), func(tenantID string) bool {
+		return a.Live.RoleIn(tenantID, c.UserID) == events.AdminRole && a.Live.RoleIn(tenantID, person) != ""
 	})
 }

@@ -55,7 +55,8 @@ func (a *API) addTenants() {
 	const tag = "Tenants"
 	register(a, access{who: person}, operation("GET", "/api/v1/tenants", "list-tenants", tag, "The caller's tenants"),
 		func(ctx context.Context, in *PageInput) (*listOutput[TenantBody], error) {
-			list, err := a.Queries.TenantsOf(ctx, principalOf(ctx).claims.UserID, in.page())
+			claims := principalOf(ctx).claims
+			list, err := a.Queries.TenantsOf(ctx, claims.UserID, !a.isVerifiedPerson(claims), in.page())
 			return listed(ctx, *in, list, err, a.showTenant)
 		})
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")

@@ -22,6 +22,8 @@ type ticket struct {
 	ClientID    string `json:"client_id,omitempty"` // of a machine
 	SessionID   string `json:"sid,omitempty"`       // of a person
 	AuthTime    int64  `json:"auth_time,omitempty"` // of a person, in seconds since 1970
+
+	EmailVerified bool `json:"email_verified,omitempty"` // of a person, who has proved it
 }
 
 func (a *API) ticketKind() keys.Kind {
@@ -42,6 +44,7 @@ func (a *API) streamURL(p *principal) (string, error) {
 		t.ClientID, subject = p.machine.clientID, p.machine.clientID
 	} else {
 		t.SessionID, t.AuthTime = p.claims.SessionID, p.claims.AuthTime.Unix()
+		t.EmailVerified = p.claims.EmailVerified && !p.claims.EmailAssumed
 	}
 	text, err := a.Keys.SignOwn(a.ticketKind(), subject, p.expires, t)
 	if err != nil {
@@ -85,6 +88,8 @@ func (a *API) redeem(ctx context.Context, text string) (*credential, ticket, err
 		c.machine = &machine{clientID: t.ClientID, tenantID: t.TenantID, scopes: []events.Scope{streamAccess.scope}}
 		return c, t, nil
 	}
-	c.claims = commands.Claims{UserID: claims.Subject, SessionID: t.SessionID, AuthTime: time.Unix(t.AuthTime, 0).UTC(), ExpiresAt: c.expires}
+	c.claims = commands.Claims{
+		UserID: claims.Subject, SessionID: t.SessionID, AuthTime: time.Unix(t.AuthTime, 0).UTC(), ExpiresAt: c.expires, EmailVerified: t.EmailVerified,
+	}
 	return c, t, nil
 }

@@ -26,10 +26,10 @@ const (
 	tenantFrom = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
 )
 
-// TenantsOf lists the tenants that a person is a member of in the order of their creation.
-func (q *Queries) TenantsOf(ctx context.Context, userID string, page Page) (*List[Tenant], error) {
-	return list[Tenant](ctx, q.db, tenantColumns, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1`,
-		`t.created_at, t.id`, page, userID)
+// TenantsOf lists the tenants that a person is a member of in the order of their creation; with createdAlone those that they created.
+func (q *Queries) TenantsOf(ctx context.Context, userID string, createdAlone bool, page Page) (*List[Tenant], error) {
+	return list[Tenant](ctx, q.db, tenantColumns, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1 and (not $2 or t.created_by = $1)`,
+		`t.created_at, t.id`, page, userID, createdAlone)
 }
 
 // CreatedBy lists the ids of the tenants that a person created, deleted ones among them. It may miss one that was created just now.

@@ -110,6 +110,8 @@ func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added command
 // List is what to list of a person's inbox.
 type List struct {
 	UnreadOnly bool
+	// Tenants are those whose notifications are listed, beside notifications of no tenant; nil lists those of all.
+	Tenants []string
 	// Before is the CreatedAt of a notification: only older ones are listed. The zero time lists from the newest on.
 	Before time.Time
 	Limit  int
@@ -129,13 +131,15 @@ func (b *Inbox) List(ctx context.Context, userID string, l List) (p Page, err er
 	sameMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, b.db, sameMoment, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `select count(*) filter (where read_at is null or not $2), count(*) filter (where read_at is null)
-			from keep.notifications where user_id = $1`, userID, l.UnreadOnly).Scan(&p.Total, &p.Unread)
+			from keep.notifications where user_id = $1 and ($3::text[] is null or tenant_id is null or tenant_id = any($3))`,
+			userID, l.UnreadOnly, l.Tenants).Scan(&p.Total, &p.Unread)
 		if err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, `select `+columns+` from keep.notifications
 			where user_id = $1 and (read_at is null or not $2) and ($3::timestamptz is null or created_at < $3)
-			order by created_at desc limit $4 offset $5`, userID, l.UnreadOnly, orNull(l.Before), l.Limit+1, l.Offset)
+				and ($4::text[] is null or tenant_id is null or tenant_id = any($4))
+			order by created_at desc limit $5 offset $6`, userID, l.UnreadOnly, orNull(l.Before), l.Tenants, l.Limit+1, l.Offset)
 		if err != nil {
 			return err
 		}
