@@ -19,14 +19,14 @@ var pricePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
 // are for it too.
 func ParsePlanPrices(text string) (PlanPrices, error) {
 	p := PlanPrices{sold: map[events.Plan]string{}, plans: map[string]events.Plan{}}
-	for name, price := range events.PlanSettings(text) {
-		plan := events.Plan(name)
+	for entry := range events.SettingEntries(text) {
+		plan, price := events.Plan(entry.Name), entry.Value
 		_, taken := p.plans[price]
 		switch {
 		case !plan.Known() || plan == events.FreePlan:
-			return p, fmt.Errorf("%q names no plan that can be paid for", name+"="+price)
+			return p, fmt.Errorf("%q names no plan that can be paid for", entry.Text)
 		case !pricePattern.MatchString(price):
-			return p, fmt.Errorf("%q must be a plan, = and the id of a price", name+"="+price)
+			return p, fmt.Errorf("%q must be a plan, = and the id of a price", entry.Text)
 		case taken:
 			return p, fmt.Errorf("the price %s is there twice", price)
 		}

@@ -1,10 +1,5 @@
 package events
 
-import (
-	"iter"
-	"strings"
-)
-
 // Plan is the plan that a tenant is on.
 type Plan string
 
@@ -86,16 +81,3 @@ func (p Plan) Includes(other Plan) bool { return other.Known() && p.rank() >= ot
 
 // Terms is what a plan gives. A plan that is not known gives what the free one does.
 func (p Plan) Terms() PlanTerms { return Plans[max(p.rank(), 0)] }
-
-// PlanSettings reads the entries of a setting such as "free=16, standard=64", without the spaces around names and values. It leaves out empty entries; the value
-// of an entry without one is empty.
-func PlanSettings(text string) iter.Seq2[string, string] {
-	return func(yield func(name, value string) bool) {
-		for entry := range strings.SplitSeq(text, ",") {
-			name, value, _ := strings.Cut(entry, "=")
-			if strings.TrimSpace(entry) != "" && !yield(strings.TrimSpace(name), strings.TrimSpace(value)) {
-				return
-			}
-		}
-	}
-}

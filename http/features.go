@@ -14,13 +14,13 @@ type Features map[events.Feature]events.Plan
 // ParseFeatures reads features such as "analytics=standard,experiments=enhanced". Those that it does not name keep their defaults.
 func ParseFeatures(text string) (Features, error) {
 	features := Features(events.FeaturePlans())
-	for name, plan := range events.PlanSettings(text) {
-		feature, required := events.Feature(name), events.Plan(plan)
+	for entry := range events.SettingEntries(text) {
+		feature, required := events.Feature(entry.Name), events.Plan(entry.Value)
 		if _, known := features[feature]; !known {
 			return nil, fmt.Errorf("%q is none of the features %s, %s, %s", feature, events.Analytics, events.Experiments, events.Multivariate)
 		}
 		if !required.Known() {
-			return nil, fmt.Errorf("%q must name a plan for %s: %s", name+"="+plan, feature, strings.Join(events.PlanNames(events.AnyPlan), ", "))
+			return nil, fmt.Errorf("%q must name a plan for %s: %s", entry.Text, feature, strings.Join(events.PlanNames(events.AnyPlan), ", "))
 		}
 		features[feature] = required
 	}

@@ -30,10 +30,11 @@ const maxLimit = 1_000_000_000
 // Parse reads limits such as "free=1200,anonymous=300,auth=60". Those that it does not name keep their defaults.
 func Parse(text string) (Limits, error) {
 	limits := Default()
-	for name, number := range events.PlanSettings(text) {
-		n, err := strconv.Atoi(number)
+	for entry := range events.SettingEntries(text) {
+		name := entry.Name
+		n, err := strconv.Atoi(entry.Value)
 		if err != nil || n < 1 || n > maxLimit {
-			return limits, fmt.Errorf("%q must be a name, = and a whole number from 1 to %d", name+"="+number, maxLimit)
+			return limits, fmt.Errorf("%q must be a name, = and a whole number from 1 to %d", entry.Text, maxLimit)
 		}
 		_, plan := limits.Plans[events.Plan(name)]
 		switch {

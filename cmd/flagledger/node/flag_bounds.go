@@ -18,11 +18,11 @@ const maxFlagMiB = 1 << 20
 // parseFlagMiB reads bounds in MiB such as "free=16,standard=64". Plans that it does not name keep their defaults.
 func parseFlagMiB(text string) (flagBounds, error) {
 	bounds := flagBounds{}
-	for name, number := range events.PlanSettings(text) {
-		plan := events.Plan(name)
-		n, err := strconv.Atoi(number)
+	for entry := range events.SettingEntries(text) {
+		plan := events.Plan(entry.Name)
+		n, err := strconv.Atoi(entry.Value)
 		if err != nil || n < 1 || n > maxFlagMiB {
-			return nil, fmt.Errorf("%q must be a plan, = and a whole number of MiB from 1 to %d", name+"="+number, maxFlagMiB)
+			return nil, fmt.Errorf("%q must be a plan, = and a whole number of MiB from 1 to %d", entry.Text, maxFlagMiB)
 		}
 		if !plan.Known() {
 			return nil, fmt.Errorf("%q is no plan; those are %s", plan, strings.Join(events.PlanNames(events.AnyPlan), ", "))
