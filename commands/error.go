@@ -89,7 +89,7 @@ func (f fields) check(ok bool, field, format string, args ...any) {
 // MergeFieldErrors joins the fields that are wrong with a request and err, which may be nil:
 //
 //   - An Invalid err gets them beside its own, without the parts of a field that is wrong as a whole.
-//   - They replace a nil or Conflict err.
+//   - They replace a nil or Conflict err, and a TooMany of a day.
 //   - Any other err is returned as it is.
 func MergeFieldErrors(wrong map[string]string, err error) error {
 	if len(wrong) == 0 {
@@ -97,11 +97,14 @@ func MergeFieldErrors(wrong map[string]string, err error) error {
 	}
 	all := fields{}
 	maps.Copy(all, wrong)
-	if err == nil || KindOf(err) == Conflict {
+	if err == nil {
 		return all.err()
 	}
 	refusal, ok := errors.AsType[*Error](err)
-	if !ok || refusal.Kind != Invalid {
+	switch {
+	case ok && (refusal.Kind == Conflict || refusal.Kind == TooMany && refusal.PerDay > 0):
+		return all.err()
+	case !ok || refusal.Kind != Invalid:
 		return err
 	}
 	for field, text := range refusal.Fields {

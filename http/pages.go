@@ -66,10 +66,11 @@ func writePage(w http.ResponseWriter, r *http.Request, page web.Page, err error)
 
 // pageOf is a form again with what is wrong, or without the form if its link no longer works.
 func pageOf(page web.Page, err error) web.Page {
-	fields := map[string]string{}
-	if refusal, ok := errors.AsType[*commands.Error](err); ok {
-		fields = refusal.Fields
+	refusal, ok := errors.AsType[*commands.Error](err)
+	if !ok {
+		refusal = &commands.Error{}
 	}
+	fields := refusal.Fields
 	switch {
 	case fields["token"] != "":
 		return web.Page{Title: page.Title, Problem: "The link has been used or has expired. Have another one mailed."}
@@ -79,6 +80,8 @@ func pageOf(page web.Page, err error) web.Page {
 		page.Problem = "The password " + fields["password"] + "."
 	case fields["name"] != "":
 		page.Problem = "The name " + fields["name"] + "."
+	case refusal.Kind == commands.Conflict || refusal.PerDay > 0: // which no second try mends soon
+		page.Problem = "It cannot be done: " + refusal.Detail + "."
 	default:
 		page.Problem = "It cannot be done at this moment. Try again in a minute."
 	}

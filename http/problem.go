@@ -37,14 +37,14 @@ type problem struct {
 var kinds = map[int]struct{ name, title, text, example string }{
 	400: {"bad-request", "Bad Request", "The request cannot be read: its JSON is malformed, or a header that it needs is missing.", "the header X-Tenant-ID is required"},
 	401: {"unauthorized", "Unauthorized", "The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out.", "the request needs Authorization: Bearer with a token"},
-	403: {"forbidden", "Forbidden", "The caller may not do this: the role in the tenant, or the scopes of the token, do not allow it, or the tenant is another's.", "the role viewer does not allow it"},
+	403: {"forbidden", "Forbidden", "The caller may not do this: the role in the tenant, or the scopes of the token, do not allow it, the tenant is another's, the e-mail address is not verified, or the account has been deactivated.", "the role viewer does not allow it"},
 	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route.", "no such resource"},
 	405: {"method-not-allowed", "Method Not Allowed", "The route does not take this method. Allow names those that it takes.", "the route does not take PUT"},
 	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change.", "a flag with the key \"new-checkout\" exists already"},
 	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed.", "the flag has changed: its version is 7"},
 	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take.", "the body must be of the type application/json"},
 	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names the fields at fault, 100 at most.", "validation failed"},
-	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in, or too many costly ones of the tenant are under way. Retry-After tells in how many seconds to try again.", "the rate limit is exceeded; try again later, in 17 s"},
+	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or a day has as many of something as it may. Retry-After tells in how many seconds to try again.", "the rate limit is exceeded; try again later, in 17 s"},
 	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log.", "the request could not be carried out; its id finds the reason in the log"},
 	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.", "the read models cannot be read at the moment"},
 }

@@ -78,6 +78,7 @@ func TestTenants(t *testing.T) {
 			if detail, _ := a.Object()["detail"].(string); !strings.Contains(detail, "200 tenants today") {
 				t.Errorf("it does not name the limit: %s", a.Body)
 			}
+			many.Call("POST", "/api/v1/tenants", `{"name":"one more","primaryEmail":"nobody"}`).Refused(422, "primaryEmail")
 			sql(me.Service, `update read.tenants set created_at = created_at - interval '1 day' where created_by = $1`, many.UserID)
 			many.NewTenant("the first one of another day")
 		},
