@@ -67,7 +67,7 @@ func (c *nosniffConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends gets it.
+// CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends reads it to its end.
 func (c *nosniffConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

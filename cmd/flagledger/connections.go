@@ -5,7 +5,6 @@ import (
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/http/limit"
@@ -29,5 +28,5 @@ func boundConnections(listener net.Listener, c node.Config, metrics *prometheus.
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < mostConnections+otherFiles {
 		all = int(max(files.Cur/2, files.Cur-min(files.Cur, otherFiles)))
 	}
-	return limit.Connections(netutil.LimitListener(listener, all), min(c.AddressConnections, all/4), c.ProxyNetworks, refused.Inc)
+	return limit.Connections(listener, all, min(c.AddressConnections, all/4), c.ProxyNetworks, refused.Inc)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	nethttp "net/http"
 	"syscall"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/http"
 )
 
 // Connections beyond the setting are closed, and the metrics count them.
@@ -55,5 +57,46 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 	families, err := metrics.Gather()
 	if err != nil || len(families) != 1 || families[0].GetName() != "flagledger_connections_refused_total" || families[0].GetMetric()[0].GetCounter().GetValue() != 2 {
 		t.Errorf("the metrics are %v: %v", families, err)
+	}
+}
+
+// A client reads an answer to its end while it still sends: net/http ends its own answers so, and a moment later closes the connection, which resets it.
+func TestAConnectionIsHalfClosed(t *testing.T) {
+	t.Parallel()
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := http.WithNosniff(&nethttp.Server{}, boundConnections(inner, node.Config{AddressConnections: 10}, prometheus.NewRegistry()))
+	t.Cleanup(func() { _ = listener.Close() })
+	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	for _, conn := range []net.Conn{client, server} {
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	}
+	if _, err := io.WriteString(server, "answer"); err != nil {
+		t.Fatal(err)
+	}
+	half, ok := server.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		t.Fatal("the connection cannot be half closed")
+	}
+	if answer, err := io.ReadAll(client); err != nil || string(answer) != "answer" {
+		t.Errorf("the answer is %q: %v", answer, err)
+	}
+	sent := make([]byte, 4)
+	if _, err := io.WriteString(client, "more"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(server, sent); err != nil || string(sent) != "more" {
+		t.Errorf("the server reads %q: %v", sent, err)
 	}
 }

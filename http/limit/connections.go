@@ -6,14 +6,19 @@ import (
 	"sync"
 )
 
-// Connections accepts at most so many connections of a client address at once, by the IPv4 address or the IPv6 /48, and closes further ones at once, for each of
-// which it calls refused. It does not bound those of proxies.
-func Connections(listener net.Listener, each int, proxies []netip.Prefix, refused func()) net.Listener {
-	return &connections{Listener: listener, each: each, proxies: proxies, refused: refused, open: map[netip.Prefix]int{}}
+// Connections accepts at most so many connections at once: all together, where further ones wait until another is closed, and each of a client address, by the IPv4
+// address or the IPv6 /48, of which it closes further ones at once and calls refused for each. Those of proxies are bounded together with all alone.
+func Connections(listener net.Listener, all, each int, proxies []netip.Prefix, refused func()) net.Listener {
+	return &connections{
+		Listener: listener, slots: make(chan struct{}, all), closed: make(chan struct{}), each: each, proxies: proxies, refused: refused, open: map[netip.Prefix]int{},
+	}
 }
 
 type connections struct {
 	net.Listener
+	slots   chan struct{} // full when as many connections are open as may be
+	closed  chan struct{}
+	closing sync.Once
 	each    int
 	proxies []netip.Prefix
 	refused func()
@@ -25,21 +30,37 @@ type connections struct {
 // Accept implements net.Listener.
 func (l *connections) Accept() (net.Conn, error) {
 	for {
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.closed:
+			return nil, net.ErrClosed
+		}
 		conn, err := l.Listener.Accept()
 		if err != nil {
+			<-l.slots
 			return nil, err
 		}
 		address := parseAddress(conn.RemoteAddr().String())
 		if !address.IsValid() || contain(l.proxies, address) {
-			return conn, nil
+			return &connection{Conn: conn, close: sync.OnceFunc(func() { <-l.slots })}, nil
 		}
 		from := site(address)
 		if l.take(from) {
-			return &connection{Conn: conn, close: sync.OnceFunc(func() { l.giveBack(from) })}, nil
+			return &connection{Conn: conn, close: sync.OnceFunc(func() {
+				l.giveBack(from)
+				<-l.slots
+			})}, nil
 		}
 		_ = conn.Close()
+		<-l.slots
 		l.refused()
 	}
+}
+
+// Close implements net.Listener.
+func (l *connections) Close() error {
+	l.closing.Do(func() { close(l.closed) })
+	return l.Listener.Close()
 }
 
 func (l *connections) take(from netip.Prefix) bool {
@@ -63,6 +84,14 @@ func (l *connections) giveBack(from netip.Prefix) {
 type connection struct {
 	net.Conn
 	close func()
+}
+
+// CloseWrite tells the client that nothing more comes, where the connection can, and goes on to read.
+func (c *connection) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
 }
 
 // Close implements net.Conn.

@@ -14,7 +14,7 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused atomic.Int64
-	listener := Connections(inner, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}, func() { refused.Add(1) })
+	listener := Connections(inner, 100, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}, func() { refused.Add(1) })
 	accepted := make(chan net.Conn, 100)
 	go func() {
 		defer close(accepted)
@@ -76,5 +76,47 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	}
 	if n := refused.Load(); n != 2 {
 		t.Errorf("%d connections were refused, want 2", n)
+	}
+}
+
+// Beyond the bound of all together a connection waits until another is closed, also one of a proxy, and whoever waits to accept one is told that the listener is closed.
+func TestConnectionsTogetherAreBounded(t *testing.T) {
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := Connections(inner, 2, 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, func() { t.Error("a proxy is refused") })
+	accepted := make(chan net.Conn, 100)
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	for range 3 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	first := <-accepted
+	second := <-accepted
+	t.Cleanup(func() { _ = second.Close() })
+	if n := len(listener.(*connections).slots); n != 2 || len(accepted) != 0 {
+		t.Errorf("%d slots are taken and %d more connections accepted, want 2 and none", n, len(accepted))
+	}
+	_ = first.Close()
+	_ = first.Close()
+	third := <-accepted
+	t.Cleanup(func() { _ = third.Close() })
+	_ = listener.Close()
+	_ = listener.Close()
+	for range accepted {
+		t.Error("more connections are accepted")
 	}
 }
