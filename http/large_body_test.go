@@ -77,13 +77,13 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 	}
 	mine, err := admit("me", changeFlags)
 	if err != nil || mine.changeSlot == nil {
-		t.Fatalf("it has no turn: %v", err)
+		t.Fatalf("it has no slot: %v", err)
 	}
 	if _, err := admit("other", access{who: admin}); err != nil {
 		t.Errorf("a call that changes no flag waits: %v", err)
 	}
 	if _, err := admit("other", changeFlags); err == nil {
-		t.Error("two have the only turn")
+		t.Error("two have the only slot")
 	}
 	resume := mine.pauseChange()()
 	other, err := admit("other", changeFlags)
@@ -95,7 +95,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := admit("other", changeFlags); err == nil {
-		t.Error("two have the only turn")
+		t.Error("two have the only slot")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"flagledger/http/limit"
 )
 
-func TestWhoGetsNoTurnIsToldOneTimeToWait(t *testing.T) {
+func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	a := &API{}
 	q := fair.New(fair.Limits{Slots: 2, FlowSlots: 2, FlowWaiting: 1, Waiting: 10, Patience: time.Millisecond})
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}

@@ -146,7 +146,7 @@ func TestMailsAreFairBetweenTenants(t *testing.T) {
 	}
 }
 
-// What a job was about may be over when its turn comes. Its arguments tell nothing of anybody.
+// What a job was about may be over when it runs. Its arguments tell nothing of anybody.
 func TestNobodyIsMailedWhoWasErasedMeanwhile(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -274,7 +274,7 @@ func TestSignInDoesNotTellWhatIsWrong(t *testing.T) {
 		})
 	}
 
-	// An unknown address waits for its turn to hash as a known one does.
+	// An unknown address waits for a slot to hash as a known one does.
 	busy := &commands.Error{Kind: commands.Unavailable, Detail: "too many sign-ins"}
 	p.o.Hash = func(context.Context, func()) error { return busy }
 	for _, email := range []string{"ada@example.com", "eve@example.com"} {
