@@ -15,11 +15,12 @@ const countMargin = 1000
 //
 // Errors are *Error: TooMany for a caller that waited for 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
-	return w.countUpTo(ctx, things, bound, min(countMargin, bound/10), count)
+	return w.countUpTo(ctx, things, bound, min(countMargin, bound/10), nil, count)
 }
 
-// countUpTo is Count with the margin below the bound where exact counting begins.
-func (w *Writer) countUpTo(ctx context.Context, things string, bound, margin int, count func() int) (n int, release func(), err error) {
+// countUpTo is Count with the margin below the bound where exact counting begins. Where names are given, what shows facts of those names has to hold all too, as the
+// count is of a read model.
+func (w *Writer) countUpTo(ctx context.Context, things string, bound, margin int, names []string, count func() int) (n int, release func(), err error) {
 	if n = count(); n < bound-margin {
 		return n, func() {}, nil
 	}
@@ -29,15 +30,15 @@ func (w *Writer) countUpTo(ctx context.Context, things string, bound, margin int
 	if err != nil {
 		return n, nil, waitedInVain(1, fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound))
 	}
-	if err := w.awaitHead(ctx); err != nil {
+	if err := w.awaitHead(ctx, names); err != nil {
 		release()
 		return n, nil, err
 	}
 	return count(), release, nil
 }
 
-// awaitHead waits until the snapshot holds all that has been appended.
-func (w *Writer) awaitHead(ctx context.Context) error {
+// awaitHead waits until the snapshot, and the read models that show facts of the names, hold all that has been appended.
+func (w *Writer) awaitHead(ctx context.Context, names []string) error {
 	var retry retry
 	head, err := w.store.Head(ctx)
 	for err != nil && retry.wait(ctx, err) {
@@ -46,7 +47,7 @@ func (w *Writer) awaitHead(ctx context.Context) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	if head != (events.Position{}) && !w.await(ctx, head, nil) {
+	if head != (events.Position{}) && !w.await(ctx, head, names) {
 		return refuse(Unavailable, "this node has not caught up with what others have changed: try again in a moment")
 	}
 	return nil

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,4 +110,19 @@ func TestTenantsAreCountedByTurnsFromTheFirst(t *testing.T) {
 		t.Errorf("a second is counted before the first is released: %v", err)
 	}
 	release()
+}
+
+// A list that is behind does not show all that they have created.
+func TestTenantsAreNotCountedWhileTheirListIsBehind(t *testing.T) {
+	store, w := newMemory()
+	given(t, w, 0)
+	behind := NewWriter(store, func(_ context.Context, _ events.Position, names []string) bool {
+		return !slices.Contains(names, "tenant.")
+	}, time.Now)
+	if _, _, err := CountCreated(t.Context(), behind, noTenantsCreated{}, "u"); KindOf(err) != Unavailable {
+		t.Errorf("behind the log, they are counted: %v", err)
+	}
+	if len(behind.counts.keys) > 0 {
+		t.Error("keys that are not in use are remembered")
+	}
 }

@@ -36,10 +36,11 @@ type CreatedTenants interface {
 	CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error)
 }
 
-// CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated: exactly from the first, as many may be made at once.
+// CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated: exactly from the first, as many may be made at once. While
+// the list of tenants is behind, it returns Unavailable.
 func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (c CreatedBefore, release func(), err error) {
 	var failed error
-	_, release, err = w.countUpTo(ctx, "tenants of "+userID, MaxCreated, MaxCreated, func() int {
+	_, release, err = w.countUpTo(ctx, "tenants of "+userID, MaxCreated, MaxCreated, []string{"tenant."}, func() int {
 		c.At = w.now()
 		c.Tenants, c.Today, failed = tenants.CountCreated(ctx, userID, dayOf(c.At))
 		return c.Tenants

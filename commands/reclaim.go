@@ -54,7 +54,7 @@ func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 func (r *Reclaimer) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return r.Writer.awaitHead(ctx)
+	return r.Writer.awaitHead(ctx, nil)
 }
 
 // dropTenant takes a person from a tenant, or deletes it where nobody else is an admin who can sign in. One that they are no member of is left alone.
