@@ -16,7 +16,11 @@ import (
 // openSecret is what the settings say, or else what the file FLAGLEDGER_DATA/secret holds, which is made if there is none.
 func (c Config) openSecret(log *slog.Logger) (keys.Secret, error) {
 	if c.Secret != "" {
-		return parseSecret("FLAGLEDGER_SECRET", c.Secret)
+		secret, err := parseSecret("FLAGLEDGER_SECRET", c.Secret)
+		if c.Environment == "production" {
+			secret = secret.OnlyDecrypt(guessable)
+		}
+		return secret, err
 	}
 	if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // its Postgres may run as another user: see embedded
 		return keys.Secret{}, fmt.Errorf("FLAGLEDGER_DATA: %w", err)

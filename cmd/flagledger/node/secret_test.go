@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"flagledger/commands/keep/keys"
 	"flagledger/http/limit"
+	"flagledger/migrations/pgtest"
 )
 
 func TestASecretIsMadeInTheDataFolder(t *testing.T) {
@@ -54,6 +57,45 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	}
 }
 
+// Anybody may know an older value that can be guessed, and sign with it.
+func TestTokensOfAnOlderSecretThatCanBeGuessedAreNotTakenInProduction(t *testing.T) {
+	t.Parallel()
+	pool, kind := pgtest.Pool(t), keys.Kind{Type: "stream+jwt", Issuer: "https://flags.example.com", Audience: "https://flags.example.com"}
+	opened := func(environment, secret string) *keys.Keys {
+		t.Helper()
+		c := Config{Environment: environment, Secret: secret}
+		s, err := c.openSecret(slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := keys.Open(t.Context(), pool, s, filepath.Join(t.TempDir(), "keys"), time.Now, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	random := func() string { return strings.ToLower(rand.Text() + rand.Text()) }
+	good, newest := random(), random()
+	for _, test := range []struct {
+		environment, old string
+		taken            bool
+	}{
+		{"development", composeSecret, true},
+		{"production", composeSecret, false},
+		{"production", good, true},
+	} {
+		signer := opened("development", test.old+","+newest+","+composeSecret)
+		text, err := signer.SignOwn(kind, "u1", time.Now().Add(time.Hour), struct{}{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var private struct{}
+		if _, err := opened(test.environment, newest+","+test.old).VerifyOwn(t.Context(), kind, text, &private); (err == nil) != test.taken {
+			t.Errorf("%s, %q: %v", test.environment, test.old, err)
+		}
+	}
+}
+
 func TestSecretsAndProxiesInProduction(t *testing.T) {
 	t.Parallel()
 	random := strings.ToLower(rand.Text() + rand.Text())
@@ -66,6 +108,7 @@ func TestSecretsAndProxiesInProduction(t *testing.T) {
 		{strings.Repeat("x", 32) + "," + random, "", "FLAGLEDGER_SECRET"},
 		{"0123456789abcdef0123456789abcdef", "", "FLAGLEDGER_SECRET"},
 		{strings.Repeat("abcde", 7), "", "FLAGLEDGER_SECRET"},
+		{"this one is for trying it out alone", "", "FLAGLEDGER_SECRET"}, // of compose.yaml
 		{"changemenowchangemenowchangemenowchange", "", "FLAGLEDGER_SECRET"},
 		{random, "0.0.0.0/0", "FLAGLEDGER_TRUSTED_PROXIES"},
 		{random, "10.0.0.1,::/0", "FLAGLEDGER_TRUSTED_PROXIES"},

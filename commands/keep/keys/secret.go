@@ -17,7 +17,10 @@ const (
 
 // Secret is what the service's own keys are derived from: with HKDF (RFC 5869), one for each purpose. The first value encrypts and signs; the older ones only
 // decrypt and verify.
-type Secret struct{ values []string }
+type Secret struct {
+	values   []string
+	ofTokens []string // those of values that sign and verify own tokens
+}
 
 // ParseSecret reads values with commas between, the newest first; each must have 32 characters or more. The error does not repeat them.
 func ParseSecret(text string) (Secret, error) {
@@ -29,13 +32,25 @@ func ParseSecret(text string) (Secret, error) {
 		}
 		s.values = append(s.values, value)
 	}
+	s.ofTokens = s.values
 	return s, nil
 }
 
-// derive makes a key for a purpose of each value.
-func (s Secret) derive(purpose string) ([][]byte, error) {
+// OnlyDecrypt returns a secret whose older values that are weak only decrypt: own tokens that they signed are not taken, as anybody might have made them.
+func (s Secret) OnlyDecrypt(weak func(value string) bool) Secret {
+	s.ofTokens = nil
+	for i, value := range s.values {
+		if i == 0 || !weak(value) {
+			s.ofTokens = append(s.ofTokens, value)
+		}
+	}
+	return s
+}
+
+// derive makes a key for a purpose of each value of a secret.
+func derive(values []string, purpose string) ([][]byte, error) {
 	var keys [][]byte
-	for _, value := range s.values {
+	for _, value := range values {
 		key, err := hkdf.Key(sha256.New, []byte(value), nil, "flagledger "+purpose, keyBytes)
 		if err != nil {
 			return nil, err
@@ -51,7 +66,7 @@ type Box struct{ ciphers []cipher.AEAD }
 // Box derives the box of a purpose.
 func (s Secret) Box(purpose string) (Box, error) {
 	var b Box
-	keys, err := s.derive(purpose)
+	keys, err := derive(s.values, purpose)
 	if err != nil {
 		return b, err
 	}
@@ -93,11 +108,11 @@ type ownKey struct {
 
 // ownKeys derives the keys of own tokens. The purposes are part of the keys: they stay.
 func (s Secret) ownKeys() ([]ownKey, error) {
-	ids, err := s.derive("sealed token id")
+	ids, err := derive(s.ofTokens, "sealed token id")
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.derive("sealed token")
+	keys, err := derive(s.ofTokens, "sealed token")
 	if err != nil {
 		return nil, err
 	}
