@@ -73,12 +73,12 @@ func TestAConnectionIsHalfClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	t.Cleanup(func() { _ = client.Close() })
 	server, err := listener.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	t.Cleanup(func() { _ = server.Close() })
 	for _, conn := range []net.Conn{client, server} {
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	}
