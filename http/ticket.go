@@ -44,7 +44,7 @@ func (a *API) streamURL(p *principal) (string, error) {
 		t.ClientID, subject = p.machine.clientID, p.machine.clientID
 	} else {
 		t.SessionID, t.AuthTime = p.claims.SessionID, p.claims.AuthTime.Unix()
-		t.EmailVerified = p.claims.EmailVerified && !p.claims.EmailAssumed
+		t.EmailVerified = p.claims.EmailProved()
 	}
 	text, err := a.Keys.SignOwn(a.ticketKind(), subject, p.expires, t)
 	if err != nil {
