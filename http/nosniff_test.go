@@ -98,7 +98,7 @@ func TestAnswersOfHandlersAreNotChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	answers := bufio.NewReader(conn)
 	for i, want := range bodies {
@@ -121,7 +121,7 @@ func TestAnswersOfHandlersAreNotChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != 400 || answer.Header.Get("X-Content-Type-Options") != "nosniff" {
+	if answer.StatusCode != http.StatusBadRequest || answer.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("nonsense after answers of handlers is answered with %d and %v", answer.StatusCode, answer.Header)
 	}
 }
