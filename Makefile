@@ -30,23 +30,26 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 
 # Programs without debug symbols link sooner, `make lint` vets, the race detector would have each program sleep for a second at its end, and garbage is
 # collected less often while there is memory.
-RACETEST          := GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m
+RACETEST          := env GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m
 
-# Both runs go on at once and share a Postgres: many tests wait for servers, so more run at once than there are cores.
+# The parts go on at once and share a Postgres, since many tests wait for servers. The API's tests take longest: the others take what they leave of the cores.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
-	$(PGRUN) -memory $(MAKE) -j2 --no-print-directory test-all test-eventstore
+	$(PGRUN) -memory $(MAKE) -j3 --no-print-directory test-http test-others test-eventstore
 	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
 
-# The packages that take longest come first.
-.PHONY: test-all
-test-all:
-	$(RACETEST) -p 4 ./http ./cmd/flagledger/node ./...
+.PHONY: test-http
+test-http:
+	$(RACETEST) ./http
+
+.PHONY: test-others
+test-others:
+	nice -n 5 $(RACETEST) -p 2 ./cmd/flagledger/node $$($(GO) list ./... | grep -v '/http$$')
 
 # The tests of nodes and of the API once more, on the other event store, but for those that call nodetest.RunOnce.
 .PHONY: test-eventstore
 test-eventstore:
-	FLAGLEDGER_TEST_ENGINE=eventstore $(RACETEST) -p 1 ./http ./cmd/flagledger/node
+	FLAGLEDGER_TEST_ENGINE=eventstore nice -n 5 $(RACETEST) -p 1 ./http ./cmd/flagledger/node
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (a quarter of an hour)

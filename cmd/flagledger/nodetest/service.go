@@ -228,11 +228,9 @@ func (s *Service) Eventually(what string, holds func() bool) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
+	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 100*time.Millisecond) { // asking takes a few milliseconds itself
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			s.T.Fatalf("waited in vain until %s", what)
 		}
