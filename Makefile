@@ -44,7 +44,7 @@ test-http:
 
 .PHONY: test-others
 test-others:
-	nice -n 5 $(RACETEST) -p 2 ./cmd/flagledger/node $$($(GO) list ./... | grep -v '/http$$')
+	nice -n 5 $(RACETEST) -p 4 ./cmd/flagledger/node $$($(GO) list ./... | grep -v '/http$$')
 
 # The tests of nodes and of the API once more, on the other event store, but for those that call nodetest.RunOnce.
 .PHONY: test-eventstore
