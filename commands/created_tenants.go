@@ -40,7 +40,7 @@ type CreatedTenants interface {
 // the list of tenants is behind, it returns Unavailable.
 func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (c CreatedBefore, release func(), err error) {
 	var failed error
-	_, release, err = w.countUpTo(ctx, "tenants of "+userID, MaxCreated, MaxCreated, []string{"tenant."}, func() int {
+	_, release, err = w.countUpTo(ctx, "tenants of "+userID, limit{bound: MaxCreated, margin: MaxCreated, growth: 1}, []string{"tenant."}, func() int {
 		c.At = w.now()
 		c.Tenants, c.Today, failed = tenants.CountCreated(ctx, userID, dayOf(c.At))
 		return c.Tenants

@@ -52,11 +52,12 @@ type Writer struct {
 	UnpaidFlagBytes func(creator string) (used, bound int)
 	now             func() time.Time
 
-	states  *states // nil where none are kept
-	streams *gate
-	tenants *gate
-	counts  *gate
-	written written
+	states   *states // nil where none are kept
+	streams  *gate
+	tenants  *gate
+	counts   *gate
+	admitted admitted // what counts does not hold yet
+	written  written
 }
 
 // Await waits until the snapshot of this node, and the read models that show facts of the given stored names or prefixes such as "flag.", hold a
@@ -76,7 +77,7 @@ const holdStream = 50 * time.Millisecond
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	return &Writer{
-		store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1),
+		store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1), admitted: admitted{things: map[string]*growing{}},
 		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
 		UnpaidCreator:   func(string) string { return "" },
 		UnpaidFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
