@@ -77,9 +77,11 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 	_, w := newMemory()
 	count := func() int { return MaxFlags - countMargin - 1 }
 	for range 2 {
-		if n, _, err := w.Count(t.Context(), "flags of t", MaxFlags, count); err != nil || n != count() {
-			t.Errorf("counted %d, %v", n, err)
+		n, release, err := w.Count(t.Context(), "flags of t", MaxFlags, count)
+		if err != nil || n != count() || len(w.counts.keys) > 0 {
+			t.Fatalf("counted %d, %v", n, err)
 		}
+		release()
 	}
 	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false }, time.Now)
 	given(t, behind, 0)
