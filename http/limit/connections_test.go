@@ -8,13 +8,8 @@ import (
 	"time"
 )
 
-func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
-	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var refused atomic.Int64
-	listener := Connections(inner, 100, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}, func() { refused.Add(1) })
+// acceptAll gives what a listener accepts, until it is closed.
+func acceptAll(listener net.Listener) <-chan net.Conn {
 	accepted := make(chan net.Conn, 100)
 	go func() {
 		defer close(accepted)
@@ -26,6 +21,17 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 			accepted <- conn
 		}
 	}()
+	return accepted
+}
+
+func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused atomic.Int64
+	listener := Connections(inner, 100, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}, func() { refused.Add(1) })
+	accepted := acceptAll(listener)
 	dial := func(from string) net.Conn {
 		t.Helper()
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Minute}
@@ -86,17 +92,7 @@ func TestConnectionsTogetherAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener := Connections(inner, 2, 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, func() { t.Error("a proxy is refused") })
-	accepted := make(chan net.Conn, 100)
-	go func() {
-		defer close(accepted)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- conn
-		}
-	}()
+	accepted := acceptAll(listener)
 	for range 3 {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
 		if err != nil {
