@@ -65,7 +65,8 @@ func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevisio
 	answers := make(chan answer, 2)
 	// The client may hang for as long as there is no server, so it runs in a goroutine that the caller leaves behind when ctx ends.
 	appendOn := func(c *connection) {
-		result, err := c.client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: at}, list...)
+		// The client reads metadata that gRPC writes when the context ends, so the call ends by its own deadline alone.
+		result, err := c.client.AppendToStream(context.WithoutCancel(ctx), stream, esdb.AppendToStreamOptions{ExpectedRevision: at}, list...)
 		s.release(c, err)
 		answers <- answer{result, s.classify(ctx, err)}
 	}
