@@ -32,6 +32,9 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 # collected less often while there is memory.
 RACETEST          := env GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m
 
+# Properties of the API are checked on 40 examples in place of 100, since each makes dozens of calls.
+PROPERTIES        := -rapid.checks=40
+
 # The parts go on at once and share a Postgres, since many tests wait for servers. The API's tests take longest: the others take what they leave of the cores.
 .PHONY: test
 test: ## Run all tests with the race detector, against a real Postgres
@@ -40,19 +43,21 @@ test: ## Run all tests with the race detector, against a real Postgres
 
 .PHONY: test-http
 test-http:
-	$(RACETEST) ./http
+	$(RACETEST) ./http $(PROPERTIES)
 
+# The race detector has unpacking a whole Postgres take ten seconds, so that this one test runs without it.
 .PHONY: test-others
 test-others:
 	nice -n 5 $(RACETEST) -p 4 ./cmd/flagledger/node $$($(GO) list ./... | grep -v '/http$$')
+	nice -n 5 $(GO) test -vet=off -ldflags='-s -w' -run '^TestDownloadForReal$$' ./migrations/embedded
 
 # The tests of nodes and of the API once more, on the other event store, but for those that call nodetest.RunOnce.
 .PHONY: test-eventstore
 test-eventstore:
-	FLAGLEDGER_TEST_ENGINE=eventstore nice -n 5 $(RACETEST) -p 1 ./http ./cmd/flagledger/node
+	FLAGLEDGER_TEST_ENGINE=eventstore nice -n 5 $(RACETEST) -p 1 ./http ./cmd/flagledger/node $(PROPERTIES)
 
 .PHONY: bench
-bench: ## Measure, three times and more, and show the medians (a quarter of an hour)
+bench: ## Measure, three times and more, and show the medians (half an hour)
 	@mkdir -p bin
 	$(GO) test -run '^$$' -bench . -benchtime 300ms -count 6 ./projections/snapshot ./commands/identity/local ./http/limit | tee bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 30m ./http ./cmd/... | tee -a bin/bench.txt

@@ -2,86 +2,26 @@ package commands
 
 import (
 	"encoding/json"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
-// Flag is the state of a flag's stream.
+// Flag is the state of a flag's stream, and how large it is.
 type Flag struct {
-	events.FlagCreated
-	Exists      bool
-	Status      events.FlagStatus
-	Enabled     map[string]bool // by environment id, as are the next
-	Rules       map[string][]events.Rule
-	Fallthrough map[string]events.Serve
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-	Version     events.Revision
-	Bytes       int // see events.FlagBytesAfter
+	state.Flag
+	Bytes int // see events.FlagBytesAfter
 }
 
 func (f *Flag) evolve(r events.Recorded) {
-	if f.Enabled == nil {
-		f.Enabled, f.Rules, f.Fallthrough = map[string]bool{}, map[string][]events.Rule{}, map[string]events.Serve{}
-	}
-	f.Version, f.UpdatedAt = r.Revision, r.Time
-	bytes := events.FlagBytesAfter(f.Bytes, r.Fact.(events.FlagFact))
-	switch fact := r.Fact.(events.FlagFact).(type) {
-	case events.FlagCreated:
-		*f = Flag{
-			FlagCreated: fact, Exists: true, Status: events.ActiveFlag, Enabled: map[string]bool{},
-			Rules: map[string][]events.Rule{}, Fallthrough: map[string]events.Serve{},
-			CreatedAt: r.Time, UpdatedAt: r.Time, Version: r.Revision,
-		}
-		f.Variations = slices.Clone(fact.Variations)
-	case events.FlagUpdated:
-		applyChange(&f.Name, fact.Name)
-		applyChange(&f.DefaultValue, fact.DefaultValue)
-		applyChange(&f.Description, fact.Description)
-		applyChange(&f.Tags, fact.Tags)
-		applyChange(&f.ProjectID, fact.ProjectID)
-	case events.FlagStatusChanged:
-		f.Status = fact.To
-	case events.FlagEnabled:
-		f.Enabled[fact.Environment.ID] = true
-	case events.FlagDisabled:
-		delete(f.Enabled, fact.Environment.ID)
-	case events.VariationAdded:
-		f.Variations = append(f.Variations, fact.Variation)
-	case events.VariationUpdated:
-		if v := f.variation(fact.ID); v != nil {
-			applyChange(&v.Name, fact.Name)
-			applyChange(&v.Value, fact.Value)
-			applyChange(&v.Description, fact.Description)
-			applyChange(&v.Weight, fact.Weight)
-		}
-	case events.VariationRemoved:
-		f.Variations = slices.DeleteFunc(f.Variations, func(v events.Variation) bool { return v.ID == fact.Variation.ID })
-	case events.RulesChanged:
-		f.Rules[fact.Environment.ID] = applyRules(f.Rules[fact.Environment.ID], fact)
-	case events.FallthroughChanged:
-		if fact.To == nil {
-			delete(f.Fallthrough, fact.Environment.ID)
-		} else {
-			f.Fallthrough[fact.Environment.ID] = *fact.To
-		}
-	case events.FlagDeleted:
-		f.Exists = false
-	}
-	f.Bytes = bytes
+	f.Apply(r)
+	f.Bytes = events.FlagBytesAfter(f.Bytes, r.Fact.(events.FlagFact))
 }
 
-func (f *Flag) clone() Flag {
-	c := *f
-	c.Variations = slices.Clone(f.Variations)
-	c.Enabled, c.Rules, c.Fallthrough = maps.Clone(f.Enabled), maps.Clone(f.Rules), maps.Clone(f.Fallthrough) // rules are replaced, not changed
-	return c
-}
+func (f *Flag) clone() Flag { return Flag{f.Clone(), f.Bytes} }
 
 func (f *Flag) size() int {
 	n := 1024 + len(f.Name) + len(f.Description) + len(f.DefaultValue) + 64*len(f.Tags) + 128*(len(f.Enabled)+len(f.Fallthrough))
@@ -173,7 +113,7 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 		TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: name, Type: c.Type, DefaultValue: compact(value), Description: c.Description,
 		Tags: tagSet(c.Tags), ProjectID: c.ProjectID, Salt: c.Salt,
 	}
-	draft := Flag{FlagCreated: created}
+	draft := Flag{Flag: state.Flag{FlagCreated: created}}
 	for i, v := range c.Variations[:min(len(c.Variations), maxVariations)] {
 		draft.checkVariation(wrong, "flag_variations["+strconv.Itoa(i)+"].", "", v)
 		draft.Variations = append(draft.Variations, v.variation())
@@ -210,6 +150,11 @@ func (r FlagRef) admit(f Flag) error {
 	if !f.Exists || r.ProjectID != "" && f.ProjectID != r.ProjectID {
 		return refuse(NotFound, "no flag has the key %q", r.Key)
 	}
+	return r.admitVersion(f)
+}
+
+// admitVersion refuses a flag that has another version than the caller expects.
+func (r FlagRef) admitVersion(f Flag) error {
 	if r.IfVersions != nil && !slices.Contains(r.IfVersions, f.Version) {
 		return &Error{Kind: PreconditionFailed, Detail: "the flag has changed: its version is " + strconv.FormatUint(uint64(f.Version), 10), Version: f.Version}
 	}

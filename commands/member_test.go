@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"flagledger/events"
 )
@@ -114,12 +116,24 @@ func TestTenantChanges(t *testing.T) {
 	})
 	t.Run("add an environment", func(t *testing.T) {
 		qa := events.EnvironmentRef{ID: "e3", Name: "qa-1"}
-		when(t, given, AddEnvironment{ref, qa}).then(events.EnvironmentAdded{Environment: qa})
-		when(t, given, AddEnvironment{ref, events.EnvironmentRef{ID: "e3", Name: "staging"}}).refused(Conflict)
+		when(t, given, AddEnvironment{TenantRef: ref, Environment: qa}).then(events.EnvironmentAdded{Environment: qa})
+		when(t, given, AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: "e3", Name: "staging"}}).refused(Conflict)
 		for _, name := range []string{"", "QA", "-a", "a b", "ä", "a/b"} {
-			when(t, given, AddEnvironment{ref, events.EnvironmentRef{ID: "e3", Name: name}}).refused(Invalid, "environment")
+			when(t, given, AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: "e3", Name: name}}).refused(Invalid, "environment")
 		}
-		when(t, gone, AddEnvironment{ref, qa}).refused(NotFound)
+		when(t, gone, AddEnvironment{TenantRef: ref, Environment: qa}).refused(NotFound)
+	})
+	t.Run("add and delete environments all day", func(t *testing.T) {
+		given, now := given[:1:1], time.Date(2026, 1, 1, 23, 0, 0, 0, time.UTC)
+		add := AddEnvironment{TenantRef: ref, Environment: staging, Now: now}
+		for i := range maxEnvironmentsDay {
+			when(t, given, add).then(events.EnvironmentAdded{Environment: staging})
+			e := events.EnvironmentRef{ID: fmt.Sprint(i), Name: "preview"}
+			given = append(given, events.EnvironmentAdded{Environment: e}, events.EnvironmentDeleted{Environment: e})
+		}
+		when(t, given, add).refused(TooMany)
+		add.Now = now.Add(time.Hour)
+		when(t, given, add).then(events.EnvironmentAdded{Environment: staging})
 	})
 	t.Run("delete an environment", func(t *testing.T) {
 		deleted := events.EnvironmentDeleted{Environment: staging}

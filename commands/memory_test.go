@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"flagledger/events"
 )
 
@@ -81,6 +83,18 @@ func (m *memory) Read(_ context.Context, stream string, from events.Revision) it
 			}
 		}
 	}
+}
+
+// Find implements events.Store.
+func (m *memory) Find(_ context.Context, stream string, id uuid.UUID) (events.Revision, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.streams[stream] {
+		if r.ID == id {
+			return r.Revision, nil
+		}
+	}
+	return 0, nil
 }
 
 // Log implements events.Store.

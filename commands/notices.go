@@ -27,14 +27,14 @@ func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID
 	}))
 }
 
-// RoleChanged tells a member of a tenant that their role is another one now.
+// RoleChanged tells a member of a tenant that their role is another one now. As MemberAdded, it does not name the tenant.
 func (s *Notifications) RoleChanged(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
 		return err
 	}
 	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
-		UserID: userID, Type: RoleChangedNotice, Title: "Your role in " + tenant.Name + " has changed", Body: roleSentence(tenant, userID),
+		UserID: userID, Type: RoleChangedNotice, Title: "Your role in a tenant has changed", Body: roleSentence(tenant, userID),
 	}))
 }
 

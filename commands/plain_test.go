@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // oneOfEach is a command of each type, with what JSON could lose: values that are null, lists that are empty or not sent.
@@ -30,6 +31,12 @@ func oneOfEach() []any {
 		UpdateFlag{FlagRef: FlagRef{TenantID: "t", Key: "k"}},
 		SwitchFlag{FlagRef: ref, Environment: production, On: true},
 		DeleteFlag{FlagRef: ref},
+		RevertFlag{
+			FlagRef: ref, At: now, Environments: []events.EnvironmentRef{production}, Only: &production, ProjectMissing: true, Flags: 7, To: state.Flag{
+				FlagCreated: events.FlagCreated{Key: "k", DefaultValue: raw("null"), Variations: []events.Variation{{ID: "v", Value: raw("1.50"), Weight: 1500}}}, Exists: true,
+				Enabled: map[string]bool{"e": true}, Rules: map[string][]events.Rule{"e": {{ID: "r", Serve: events.Serve{Value: raw("null")}}}}, UpdatedAt: now, Version: 7,
+			},
+		},
 		LeaveProject{FlagRef: ref},
 		AddVariation{FlagRef: ref, Variation: NewVariation{ID: "v", Name: "n", Value: raw("1.50"), Weight: 1500}},
 		UpdateVariation{FlagRef: ref, ID: "v", Name: new("n"), Value: raw("null"), Weight: new(events.Weight(1500))},

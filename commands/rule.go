@@ -42,6 +42,30 @@ type SetRules struct {
 	Fallthrough *SetFallthrough
 }
 
+// costlyParsing is the rules.RegexpCost from which a list of rules counts as costly: 1 ms.
+const costlyParsing = 10_000
+
+// Costly reports whether the regular expressions of the rules take so long to parse that the change should wait in turn with those of other tenants.
+func (c SetRules) Costly() bool {
+	cost := 0
+	for _, r := range c.Rules {
+		for _, condition := range r.Conditions {
+			if condition.Op != events.Matches {
+				continue
+			}
+			for _, v := range condition.Values {
+				if pattern, err := rules.ReadText(v); err == nil {
+					cost += rules.RegexpCost(pattern)
+				}
+				if cost > costlyParsing {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // NewRule is a rule as it was sent: one that the environment has, changed or not, or a new one.
 type NewRule struct {
 	ID         *string // of a rule that the environment has; nil for a new rule
@@ -87,11 +111,6 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 	return f.checkSizes(change)
 }
 
-// applyRules returns the list of rules after a change.
-func applyRules(before []events.Rule, change events.RulesChanged) []events.Rule {
-	return events.ApplyRules(before, change, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
-}
-
 // SetFallthrough sets or unsets what a flag serves in an environment if no rule matches.
 type SetFallthrough struct {
 	FlagRef
@@ -113,14 +132,6 @@ func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
 		return nil, nil
 	}
 	return f.checkSizes(events.FallthroughChanged{Environment: c.Environment, From: before, To: after})
-}
-
-// FallthroughIn returns what the flag serves in an environment if no rule matches, nil if it is not set.
-func (f *Flag) FallthroughIn(environmentID string) *events.Serve {
-	if serve, ok := f.Fallthrough[environmentID]; ok {
-		return &serve
-	}
-	return nil
 }
 
 // servedIn lists the rules and fallthroughs that serve a variation.
@@ -150,7 +161,8 @@ func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]
 type ruleCheck struct {
 	wrong   fields
 	flag    *Flag
-	regexps int // the size of all so far
+	regexps int // the size of all regular expressions so far
+	parsing int // what parsing them costs: rules.RegexpCost
 }
 
 // rule checks the rule at a place of the list. before are the rules that the environment has, read those ahead of this one in the list.
@@ -220,13 +232,17 @@ func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
 	return c.regexp(pattern)
 }
 
-// regexp stops checking once the expressions of a list are too large together, so that only one value is reported for it.
+// regexp stops checking once the expressions of a list are too large together, so that only one value is reported for it. None is parsed before its cost is
+// known.
 func (c *ruleCheck) regexp(pattern string) error {
 	if len(pattern) > maxRegexp {
 		return fmt.Errorf("must be a regular expression of at most %d bytes", maxRegexp)
 	}
-	if c.regexps > maxRegexps {
+	if c.regexps > maxRegexps || c.parsing > rules.MaxRegexpCost {
 		return nil
+	}
+	if c.parsing += rules.RegexpCost(pattern); c.parsing > rules.MaxRegexpCost {
+		return errors.New("the regular expressions of the list, up to this one, take too long to parse together")
 	}
 	size, err := rules.RegexpSize(pattern)
 	if err != nil {
@@ -287,7 +303,7 @@ func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 
 func (c *ruleCheck) variation(at, id string) {
 	c.wrong.check(id != "", at, "is required")
-	c.wrong.check(c.flag.variation(id) != nil, at, "the flag has no variation of this id")
+	c.wrong.check(c.flag.Variation(id) != nil, at, "the flag has no variation of this id")
 }
 
 func (c *ruleCheck) rollout(at string, shares []events.Share) {

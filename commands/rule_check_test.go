@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -82,6 +83,43 @@ func TestWhatIsWrongWithARule(t *testing.T) {
 		}
 		large[1].Values = many(5, `"a{1000}"`)
 		when(t, []events.Fact{split}, set).refused(Invalid, "rules[0].conditions[1].values[1]")
+	})
+	t.Run("expressions that take too long to parse", func(t *testing.T) {
+		many := func(n int, pattern string) (values []json.RawMessage) {
+			for range n {
+				values = append(values, json.RawMessage(`"`+pattern+`"`))
+			}
+			return values
+		}
+		var before, after runtime.MemStats
+		for pattern, fit := range map[string]int{
+			"[" + strings.Repeat(`\\pC\\PC`, 166) + "]":         0,
+			"(?i)[" + strings.Repeat("B-\U0001e942", 160) + "]": 0,
+			`[\\pC\\PC]`: 30,
+			"(?i)[一-龥]":  9,
+		} {
+			set := setting(sentRule("", func(r *NewRule) {
+				r.Conditions = []events.Condition{{Attribute: "a", Op: events.Matches, Values: many(max(fit, 1), pattern)}, {Attribute: "a", Op: events.Matches, Values: many(200, pattern)}}
+			}))
+			place := "rules[0].conditions[0].values[0]"
+			if fit > 0 {
+				place = "rules[0].conditions[1].values[0]"
+			}
+			runtime.ReadMemStats(&before)
+			when(t, []events.Fact{split}, set).refused(Invalid, place)
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
+				t.Errorf("%.30s takes %d MB to refuse", pattern, took>>20)
+			}
+			if !set.Costly() {
+				t.Errorf("%.30s is not costly", pattern)
+			}
+		}
+		if setting(sentRule("")).Costly() || setting(sentRule("", func(r *NewRule) {
+			r.Conditions[0].Op, r.Conditions[0].Values = events.Matches, many(300, `^[^@]+@example\\.com$`)
+		})).Costly() {
+			t.Error("ordinary rules are costly")
+		}
 	})
 	t.Run("too many rules", func(t *testing.T) {
 		when(t, []events.Fact{split}, setting(repeat(sentRule(""), 101)...)).refused(Invalid, "rules")

@@ -68,9 +68,9 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 // *Error.
 //
 // If reading breaks off, what was read is kept, so that several commands can fold a stream that takes longer than one may.
-func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string) (s S, last mark, err error) {
+func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream, tenant string) (s S, last mark, err error) {
 	for {
-		s, last, err = catchUp[S, P](ctx, w, stream)
+		s, last, err = catchUp[S, P](ctx, w, stream, tenant)
 		if err == nil {
 			return s, last, nil
 		}
@@ -80,11 +80,19 @@ func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, strea
 	}
 }
 
-func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream string) (S, mark, error) {
+func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant string) (S, mark, error) {
 	s, last, ok := kept[S](w, stream)
 	if !ok {
-		s, last, _, err := fold[S, P](ctx, w, stream, nil)
-		return s, last, err
+		leave, err := w.enterFold(ctx, tenant, stream)
+		if err != nil {
+			return s, last, err
+		}
+		if s, last, ok = kept[S](w, stream); !ok { // nobody else has read it meanwhile
+			defer leave()
+			s, last, _, err := fold[S, P](ctx, w, stream, nil)
+			return s, last, err
+		}
+		leave()
 	}
 	from, same, changed := last, false, false
 	for r, err := range w.store.Read(ctx, stream, from.revision) {
@@ -111,8 +119,7 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream string) (
 	}
 	if !same {
 		w.states.Invalidate(stream)
-		s, last, _, err := fold[S, P](ctx, w, stream, nil)
-		return s, last, err
+		return catchUp[S, P](ctx, w, stream, tenant)
 	}
 	if changed {
 		keep[S, P](w, stream, s, last)
@@ -120,11 +127,11 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream string) (
 	return s, last, nil
 }
 
-// search is load for a request that may have been made before, from the stream's beginning. Where the stream holds events with the ids of the
-// request, it stops after the last of these, and found is true.
-func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+// search is load for a request that may have been made before. Where the stream holds events with the ids of the request, found is true and the state is the one
+// that the last of these left.
+func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream, tenant string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
 	for {
-		s, last, found, err = fold[S, P](ctx, w, stream, ids)
+		s, last, found, err = loadOrFind[S, P](ctx, w, stream, tenant, ids)
 		if err == nil {
 			return s, last, found, nil
 		}
@@ -132,6 +139,26 @@ func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, str
 			return s, last, false, unavailable(err)
 		}
 	}
+}
+
+// loadOrFind looks for the request's events once the state is known: an earlier attempt that appends after that makes a conflict of what is decided from the state.
+func loadOrFind[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+	if s, last, err = catchUp[S, P](ctx, w, stream, tenant); err != nil {
+		return s, last, false, err
+	}
+	leave, err := w.enterFold(ctx, tenant, stream)
+	if err != nil {
+		return s, last, false, err
+	}
+	defer leave()
+	first, err := w.store.Find(ctx, stream, ids(0))
+	switch {
+	case err != nil || first == 0:
+		return s, last, false, err
+	case first <= last.revision && last.id == ids(int(last.revision-first)):
+		return s, last, true, nil
+	}
+	return fold[S, P](ctx, w, stream, ids)
 }
 
 // fold folds a stream from its first event, and keeps the state, also that of a part, unless it stops at the events with the given ids.

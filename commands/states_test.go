@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // breaking is a store whose readings break off after so many events.
@@ -288,7 +289,66 @@ func TestAChangeReadsOnlyWhatItMust(t *testing.T) {
 	first := request("a")
 	first.Once.FirstUntil(time.Now().Add(time.Hour))
 	reading("the first attempt of a request with a key", w, first, switchTo(false), 0)
-	reading("a repeated one", w, request("a"), switchTo(false), 15)
+	reading("a repeated one", w, request("a"), switchTo(false), 1)
+	reading("one that was never carried out", w, request("b"), switchTo(true), 1)
+	reading("the first one once more, after another", w, request("a"), switchTo(false), 1+16)
+}
+
+// holding is a store whose readings wait, and tell which streams they are of.
+type holding struct {
+	*memory
+	begun   chan string
+	proceed chan struct{}
+}
+
+// Read implements events.Store.
+func (h holding) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
+	h.begun <- stream
+	<-h.proceed
+	return h.memory.Read(ctx, stream, from)
+}
+
+// A store has few connections that read streams: one person's tenants get one of them at once.
+func TestOneStreamOfACreatorIsReadFromItsBeginningAtOnce(t *testing.T) {
+	store, _ := newMemory()
+	held := holding{store, make(chan string, 10), make(chan struct{})}
+	w := NewWriter(held, NoWait, time.Now)
+	w.UnpaidCreator = func(tenantID string) string { return strings.TrimRight(tenantID, "0123456789") }
+	var running sync.WaitGroup
+	check := func(ref FlagRef) {
+		running.Go(func() {
+			if _, err := Check(t.Context(), w, By{}, DeleteFlag{ref}); KindOf(err) != NotFound {
+				t.Error(err)
+			}
+		})
+	}
+	check(FlagRef{TenantID: "greedy1", Key: "k"})
+	first := <-held.begun
+	for i := range 4 {
+		check(FlagRef{TenantID: fmt.Sprint("greedy", i), Key: fmt.Sprint("l", i)})
+	}
+	come := func() int {
+		w.folds.mu.Lock()
+		defer w.folds.mu.Unlock()
+		return w.folds.keys["greedy"].users
+	}
+	for deadline := time.Now().Add(time.Minute); come() < 5 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	check(FlagRef{TenantID: "quiet", Key: "k"})
+	if next := <-held.begun; first != events.FlagStream("greedy1", "k") || next != events.FlagStream("quiet", "k") {
+		t.Errorf("%s is read, and then %s", first, next)
+	}
+	select {
+	case more := <-held.begun:
+		t.Errorf("%s is read at once with another of its creator", more)
+	default:
+	}
+	close(held.proceed)
+	running.Wait()
+	if len(held.begun) != 4 || len(w.folds.keys) != 0 {
+		t.Errorf("%d further streams are read, and %d keys are remembered", len(held.begun), len(w.folds.keys))
+	}
 }
 
 func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
@@ -367,7 +427,7 @@ func TestKeptStatesAreBounded(t *testing.T) {
 	if size := w.states.WeightedSize(); size == 0 || size > 100_000 {
 		t.Errorf("it keeps %d bytes", size)
 	}
-	huge := Flag{FlagCreated: events.FlagCreated{Description: strings.Repeat("x", 2*maxStates)}}
+	huge := Flag{Flag: state.Flag{FlagCreated: events.FlagCreated{Description: strings.Repeat("x", 2*maxStates)}}}
 	keep(w, "huge", huge, mark{revision: 1})
 	w.states.CleanUp()
 	if size := w.states.WeightedSize(); size > 100_000 {

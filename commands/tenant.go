@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -18,10 +19,24 @@ type Tenant struct {
 	Members      map[string]Member      // by user id, those who are pending by an id of their own
 	Subscription events.Subscription
 	CreatedAt    time.Time
+	added        environmentsAdded
 	customers    int                  // how often the customer at the payment provider has changed
 	taken        bool                 // by a tenant, deleted or not
 	left         map[string]bool      // ids of those who were members, or pending
 	changedAt    map[string]time.Time // environments of a sandbox, by name, and its members, by id; those that are gone too
+}
+
+// environmentsAdded counts the environments that were added on a day, those that are deleted since included.
+type environmentsAdded struct {
+	day   time.Time // its beginning, in UTC
+	count int
+}
+
+func (a *environmentsAdded) note(at time.Time) {
+	if day := dayOf(at); !day.Equal(a.day) {
+		*a = environmentsAdded{day: day}
+	}
+	a.count++
 }
 
 // Member is somebody's part in a tenant.
@@ -47,6 +62,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Exists = false
 	case events.EnvironmentAdded:
 		t.noteChange(fact.Environment.Name, r.Time)
+		t.added.note(r.Time)
 		t.Environments = append(t.Environments, fact.Environment)
 	case events.EnvironmentDeleted:
 		t.noteChange(fact.Environment.Name, r.Time)
@@ -215,7 +231,12 @@ func (c DeleteTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.TenantDeleted{}}, nil
 }
 
-const maxEnvironments = 100
+// Limits of a tenant's environments. The second one is of a day in UTC, those that are deleted since included: a flag's stream tells of each environment that it
+// was ever on in.
+const (
+	maxEnvironments    = 100
+	maxEnvironmentsDay = 200
+)
 
 var environmentPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
@@ -223,6 +244,7 @@ var environmentPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 type AddEnvironment struct {
 	TenantRef
 	Environment events.EnvironmentRef // with a new id
+	Now         time.Time
 }
 
 func (c AddEnvironment) decide(t Tenant) ([]events.Fact, error) {
@@ -240,6 +262,9 @@ func (c AddEnvironment) decide(t Tenant) ([]events.Fact, error) {
 	}
 	if len(t.Environments) >= maxEnvironments {
 		return nil, refuse(Conflict, "a tenant has at most %d environments", maxEnvironments)
+	}
+	if t.added.count >= maxEnvironmentsDay && t.added.day.Equal(dayOf(c.Now)) {
+		return nil, TooManyToday(maxEnvironmentsDay, c.Now, fmt.Sprintf("%d environments were added to the tenant today, as many as a day may have", t.added.count))
 	}
 	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment}}, nil
 }

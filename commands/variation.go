@@ -10,15 +10,6 @@ import (
 
 const maxVariations = 100 // of a flag
 
-func (f *Flag) variation(id string) *events.Variation {
-	for i := range f.Variations {
-		if f.Variations[i].ID == id {
-			return &f.Variations[i]
-		}
-	}
-	return nil
-}
-
 // NewVariation is a variation of a flag to be.
 type NewVariation struct {
 	ID          string // new
@@ -67,7 +58,7 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
-	v := f.variation(c.ID)
+	v := f.Variation(c.ID)
 	if v == nil {
 		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
 	}
@@ -108,7 +99,7 @@ func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
-	v := f.variation(c.ID)
+	v := f.Variation(c.ID)
 	if v == nil {
 		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
 	}

@@ -2,6 +2,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ type Writer struct {
 	states   *states // nil where none are kept
 	streams  *gate
 	tenants  *gate
+	folds    *gate
 	counts   *gate
 	admitted admitted // what counts does not hold yet
 	written  written
@@ -77,7 +79,7 @@ const holdStream = 50 * time.Millisecond
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	return &Writer{
-		store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), counts: newGate(1), admitted: admitted{things: map[string]*growing{}},
+		store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), folds: newGate(1), counts: newGate(1), admitted: admitted{things: map[string]*growing{}},
 		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
 		UnpaidCreator:   func(string) string { return "" },
 		UnpaidFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
@@ -176,9 +178,9 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		switch {
 		case mayBeRepeated:
 			fromMemory = false
-			s, last, found, err = search[S, P](ctx, w, &retry, stream, ids)
+			s, last, found, err = search[S, P](ctx, w, &retry, stream, cmd.tenant(), ids)
 		case !fromMemory:
-			s, last, err = load[S, P](ctx, w, &retry, stream)
+			s, last, err = load[S, P](ctx, w, &retry, stream, cmd.tenant())
 		}
 		if err != nil {
 			return s, did, err
@@ -215,8 +217,8 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		if err != nil {
 			return s, did, notAppended(err)
 		}
-		w.NoteWritten(cmd.tenant(), encodedBytes(batch))
 		s, did = evolved[S, P](s, stream, last, position, batch)
+		w.NoteWritten(cmd.tenant(), encodedBytes(batch)+pastBytes(&s, facts))
 		keep[S, P](w, stream, s, did.last)
 		return s, did, nil
 	}
@@ -266,6 +268,19 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 	return leave, nil
 }
 
+// enterFold waits until no other stream is read from its beginning for the same tenant, creator of unpaid tenants or, without a tenant, stream: a long one keeps
+// one of the store's few connections.
+func (w *Writer) enterFold(ctx context.Context, tenant, stream string) (leave func(), err error) {
+	if tenant != "" {
+		tenant = cmp.Or(w.UnpaidCreator(tenant), tenant)
+	}
+	leave, err = w.folds.enter(ctx, cmp.Or(tenant, stream))
+	if err != nil {
+		return nil, waitedInVain(1, "long histories are read for other changes that count together with this one")
+	}
+	return leave, nil
+}
+
 // exempt is a command that is carried out whatever the Guard says.
 type exempt interface{ exempt() }
 
@@ -298,9 +313,9 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	var last mark
 	var found bool
 	if by.Once.MayBeRepeated() {
-		s, last, found, err = search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
+		s, last, found, err = search[S, P](ctx, w, &retry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	} else {
-		s, last, err = load[S, P](ctx, w, &retry{}, cmd.stream())
+		s, last, err = load[S, P](ctx, w, &retry{}, cmd.stream(), cmd.tenant())
 	}
 	if err != nil || found {
 		return s, err
@@ -322,7 +337,7 @@ func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s, last, found, err := search[S, P](ctx, w, &retry{}, cmd.stream(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
+	s, last, found, err := search[S, P](ctx, w, &retry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}

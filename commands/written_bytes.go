@@ -30,7 +30,8 @@ func (w *Writer) WrittenToday(tenantID string) int {
 	return w.written.on(w.now())[tenantID]
 }
 
-// UnpaidWrittenToday is how many bytes the tenants of a person have written that nobody pays for, as WrittenToday has it, those that were deleted since included.
+// UnpaidWrittenToday is how many bytes the tenants of a person have written that nobody pays for, as WrittenToday has it, those that were deleted since included,
+// and what NoteWrittenBy added.
 func (w *Writer) UnpaidWrittenToday(creator string) int {
 	return w.WrittenToday(unpaidOf(creator))
 }
@@ -53,11 +54,47 @@ func (w *Writer) NoteWritten(tenantID string, bytes int) {
 	}
 }
 
+// NoteWrittenBy adds bytes that were stored for a person and belong to no tenant.
+func (w *Writer) NoteWrittenBy(userID string, bytes int) {
+	if userID == "" {
+		return
+	}
+	w.written.mu.Lock()
+	defer w.written.mu.Unlock()
+	w.written.on(w.now())[unpaidOf(userID)] += bytes
+}
+
 // encodedBytes is how many bytes events take in the store.
 func encodedBytes(batch []events.Event) (n int) {
 	for _, e := range batch {
 		stored, _ := events.Encode(e) // the store did the same
 		n += len(stored.Data) + len(stored.Metadata)
+	}
+	return n
+}
+
+// flagStateEvery is how many versions of a flag lie between two states that the read models keep of it.
+const flagStateEvery = 100
+
+// pastBytes is about how many bytes the read models keep of the past because of facts, beside what the facts hold: what lists show of a flag or project once more
+// for each fact that changes it, and of a flag a whole state now and then.
+func pastBytes(state any, facts []events.Fact) (n int) {
+	for _, fact := range facts {
+		switch s := state.(type) {
+		case *Flag:
+			n += s.Bytes / flagStateEvery
+			switch fact.(type) {
+			case events.FlagUpdated, events.FlagStatusChanged:
+				n += len(s.Name) + len(s.Description)
+				for _, tag := range s.Tags {
+					n += len(tag)
+				}
+			}
+		case *Project:
+			if _, updated := fact.(events.ProjectUpdated); updated {
+				n += len(s.Name) + len(s.Description)
+			}
+		}
 	}
 	return n
 }

@@ -1,8 +1,12 @@
 package commands
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"flagledger/events"
 )
 
 func TestBytesWrittenOnADay(t *testing.T) {
@@ -42,6 +46,42 @@ func TestBytesWrittenOnADay(t *testing.T) {
 	}
 }
 
+// A short fact counts with what the read models keep of the past because of it.
+func TestWhatIsKeptOfThePastCounts(t *testing.T) {
+	store, _ := newMemory()
+	w := NewWriter(store, NoWait, time.Now)
+	wrote := func(do func() error) int {
+		t.Helper()
+		before := w.WrittenToday("t")
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		return w.WrittenToday("t") - before
+	}
+	flag := func(c Command[Flag]) func() error {
+		return func() error { _, _, err := Do(t.Context(), w, By{}, c); return err }
+	}
+	project := func(c Command[Project]) func() error {
+		return func() error { _, _, err := Do(t.Context(), w, By{}, c); return err }
+	}
+	long, ref := strings.Repeat("d", 2000), FlagRef{TenantID: "t", Key: "k"}
+	tags := make([]string, 50)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("%050d", i)
+	}
+	wrote(flag(CreateFlag{TenantID: "t", Key: "k", Type: "string", DefaultValue: textValue(40_000), Description: long, Tags: tags}))
+	if n := wrote(flag(UpdateFlag{FlagRef: ref, Status: new(events.FlagStatus("inactive"))})); n < 4500+400 || n > 6000 {
+		t.Errorf("a status of a flag with 4,500 bytes of texts counts as %d bytes", n)
+	}
+	if n := wrote(flag(SwitchFlag{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "production"}, On: true})); n < 400 || n > 1500 {
+		t.Errorf("a switch of a flag of 40,000 bytes counts as %d bytes", n)
+	}
+	wrote(project(CreateProject{TenantID: "t", ID: "p", Name: "P", Description: long}))
+	if n := wrote(project(UpdateProject{ProjectRef: ProjectRef{TenantID: "t", ID: "p"}, Color: new("#000000")})); n < 2000 || n > 3000 {
+		t.Errorf("a color of a project with a description of 2,000 bytes counts as %d bytes", n)
+	}
+}
+
 func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
 	store, _ := newMemory()
 	w := NewWriter(store, NoWait, time.Now)
@@ -50,8 +90,10 @@ func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
 	for i, tenant := range []string{"t1", "t2", "t3", "paid"} {
 		w.NoteWritten(tenant, 1<<i)
 	}
+	w.NoteWrittenBy("me", 16)
+	w.NoteWrittenBy("", 32)
 	delete(unpaid, "t1")
-	if mine, theirs, nobodys := w.UnpaidWrittenToday("me"), w.UnpaidWrittenToday("other"), w.UnpaidWrittenToday(""); mine != 3 || theirs != 4 || nobodys != 0 {
+	if mine, theirs, nobodys := w.UnpaidWrittenToday("me"), w.UnpaidWrittenToday("other"), w.UnpaidWrittenToday(""); mine != 19 || theirs != 4 || nobodys != 0 {
 		t.Errorf("the creators have written %d and %d, nobody %d", mine, theirs, nobodys)
 	}
 }

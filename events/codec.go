@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -17,6 +18,7 @@ type Stored struct {
 	Version  int
 	Data     []byte
 	Metadata []byte
+	At       time.Time // when a store recorded it; zero until one has. An engine that is given it keeps it, in whole microseconds
 }
 
 type kind struct {
@@ -38,6 +40,7 @@ var kinds = map[string]kind{
 	"flag.rules_changed":          {2, decode[RulesChanged], upcasters{1: rulesChangedV1}},
 	"flag.fallthrough_changed":    {1, decode[FallthroughChanged], nil},
 	"flag.deleted":                {1, decode[FlagDeleted], nil},
+	"flag.reverted":               {1, decode[FlagReverted], nil},
 	"project.created":             {1, decode[ProjectCreated], nil},
 	"project.updated":             {1, decode[ProjectUpdated], nil},
 	"project.deleted":             {1, decode[ProjectDeleted], nil},

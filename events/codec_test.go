@@ -54,6 +54,10 @@ var examples = []Fact{
 	},
 	FallthroughChanged{Environment: EnvironmentRef{ID: "e1", Name: "production"}, From: &Serve{Value: json.RawMessage(`"<"`)}, To: &Serve{VariationID: "v1"}},
 	FlagDeleted{},
+	FlagReverted{
+		Version: 7, At: time.Date(2026, 1, 2, 3, 4, 5, 6_789_000, time.UTC), Environment: &EnvironmentRef{ID: "e1", Name: "production"},
+		Variations: &Change[[]string]{[]string{"v1", "v2"}, []string{"v2", "v1"}},
+	},
 	ProjectCreated{ID: "p1", TenantID: "t1", Name: "Web", Description: "The site", Color: "#6b7280"},
 	ProjectUpdated{Name: &Change[string]{"a", "b"}, Description: &Change[string]{"", "c"}, Color: &Change[string]{"#000000", "#ffffff"}},
 	ProjectDeleted{},

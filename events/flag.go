@@ -1,8 +1,11 @@
 package events
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
+	"time"
 )
 
 const flagStreams = "flag-"
@@ -120,6 +123,25 @@ type VariationRemoved struct {
 // FlagDeleted deletes a flag. Its key is free again.
 type FlagDeleted struct{}
 
+// FlagReverted ends what brings a flag back to what it was: the facts before it in the same append, and the order of its variations.
+type FlagReverted struct {
+	Version     Revision          `json:"version"`               // that the flag had then
+	At          time.Time         `json:"at,omitzero"`           // the time that was asked for; zero where the version was
+	Environment *EnvironmentRef   `json:"environment,omitempty"` // to which it was limited; nil for the whole flag
+	Variations  *Change[[]string] `json:"variations,omitempty"`  // the ids of all in their order, if that is another than before
+}
+
+// OrderVariations returns variations in an order, those that it does not name after the others.
+func OrderVariations[T any](variations []T, order []string, id func(T) string) []T {
+	place := make(map[string]int, len(order))
+	for i, id := range order {
+		place[id] = i - len(order)
+	}
+	ordered := slices.Clone(variations)
+	slices.SortStableFunc(ordered, func(a, b T) int { return cmp.Compare(place[id(a)], place[id(b)]) })
+	return ordered
+}
+
 func (FlagCreated) StoredName() string       { return "flag.created" }
 func (FlagUpdated) StoredName() string       { return "flag.updated" }
 func (FlagStatusChanged) StoredName() string { return "flag.status_changed" }
@@ -129,6 +151,7 @@ func (VariationAdded) StoredName() string    { return "flag.variation_added" }
 func (VariationUpdated) StoredName() string  { return "flag.variation_updated" }
 func (VariationRemoved) StoredName() string  { return "flag.variation_removed" }
 func (FlagDeleted) StoredName() string       { return "flag.deleted" }
+func (FlagReverted) StoredName() string      { return "flag.reverted" }
 
 func (FlagCreated) flagFact()       {}
 func (FlagUpdated) flagFact()       {}
@@ -139,3 +162,4 @@ func (VariationAdded) flagFact()    {}
 func (VariationUpdated) flagFact()  {}
 func (VariationRemoved) flagFact()  {}
 func (FlagDeleted) flagFact()       {}
+func (FlagReverted) flagFact()      {}

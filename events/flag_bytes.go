@@ -46,7 +46,7 @@ func FlagBytesAfter(n int, fact FlagFact) int {
 		n += grown(&Change[*Serve]{fact.From, fact.To}, (*Serve).bytes)
 	case FlagDeleted:
 		return 0
-	case FlagStatusChanged, FlagEnabled, FlagDisabled:
+	case FlagStatusChanged, FlagEnabled, FlagDisabled, FlagReverted:
 	}
 	return n
 }

@@ -24,6 +24,9 @@ type Store interface {
 	// does not exist has no events.
 	Read(ctx context.Context, stream string, from Revision) iter.Seq2[Recorded, error]
 
+	// Find returns the revision of the event with an id in a stream, 0 if there is none. It decodes no event.
+	Find(ctx context.Context, stream string, id uuid.UUID) (Revision, error)
+
 	// Subscribe yields all events after a position and then new ones as they are appended, page by page, in order, each exactly once; it reconnects by
 	// itself. With the first Live page, everything that was appended before the call has been delivered.
 	//
@@ -52,6 +55,13 @@ var (
 	// ErrTooLarge says that an event exceeds MaxEventBytes.
 	ErrTooLarge = fmt.Errorf("event is larger than %d bytes", MaxEventBytes)
 )
+
+// GapError says that events are gone from a log whose positions have no gaps. All events before the gap are delivered ahead of it.
+type GapError struct{ First, Last uint64 } // the positions that are missing
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("the log has a gap: position %d comes after %d", e.Last+1, e.First-1)
+}
 
 // MaxEventBytes is the limit for one event's data and metadata together. It is EventStoreDB's limit; every engine enforces it.
 const MaxEventBytes = 1 << 20
@@ -117,8 +127,9 @@ type Recorded struct {
 	Position Position
 	Stream   string
 	Revision Revision
-	Name     string // the stored name of the fact
-	Stored   Stored // as it is stored, for copies
+	At       time.Time // when the store recorded it: UTC, whole microseconds; an event that was copied keeps the time of the store that it came from
+	Name     string    // the stored name of the fact
+	Stored   Stored    // as it is stored, for copies
 	Err      error
 }
 

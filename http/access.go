@@ -28,13 +28,17 @@ type access struct {
 	requireTenant bool
 	// environment says that the call is about one environment, from X-Environment.
 	environment bool
+	// past says that the call may ask for a moment of the past: its environment may be one that the tenant no longer has, and the operation finds it.
+	past bool
 	// unverified says that a person may call it whose address is not verified: it changes nothing, signs out, or has a link mailed.
 	unverified bool
 	// endsAccess says that the call may take the caller's own role, endsSession that it ends their session: a replay with its Idempotency-Key is
 	// answered all the same.
 	endsAccess, endsSession bool
-	// pays says that the call leads to a higher plan: how much the tenant has written today does not matter.
+	// pays says that the call leads to a higher plan: it is made as long as flags are switched, however much the tenant has written today.
 	pays bool
+	// alone says that one such call of a tenant, or of a site where anyone may make it, goes on at once: it asks the database for much.
+	alone bool
 }
 
 type caller int
@@ -55,6 +59,14 @@ type principal struct {
 	tenant      *snapshot.Tenant // nil where the call is about no tenant
 	role        events.Role      // of a person in the tenant
 	environment events.EnvironmentRef
+}
+
+// tenantID is empty where the call is about no tenant.
+func (p *principal) tenantID() string {
+	if p.tenant == nil {
+		return ""
+	}
+	return p.tenant.ID()
 }
 
 // credential is what a token proves: who a person is, or which machine calls.
@@ -133,7 +145,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if p.machine == nil && p.tenant != nil && asked != "" {
 		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID())
 	}
-	if need.environment {
+	if need.environment && (!need.past || !asksForPast(r.URL)) {
 		if err := p.selectEnvironment(header(r, environmentHeader)); err != nil {
 			return nil, err
 		}
@@ -301,12 +313,16 @@ func (a *API) authorizeMachine(p *principal, need access, id string) error {
 	case id != "" && id != p.machine.tenantID:
 		return newProblem(http.StatusForbidden, "the token is for another tenant")
 	case !slices.Contains(p.machine.scopes, need.scope):
-		problem := newProblem(http.StatusForbidden, "the token does not have the scope "+string(need.scope))
-		problem.headers.Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(need.scope)+`"`)
-		return problem
+		return scopeRefused(need.scope)
 	}
 	p.tenant = tenant
 	return nil
+}
+
+func scopeRefused(scope events.Scope) *problem {
+	problem := newProblem(http.StatusForbidden, "the token does not have the scope "+string(scope))
+	problem.headers.Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+string(scope)+`"`)
+	return problem
 }
 
 // selectEnvironment finds the environment of a call; an empty name stands for production.

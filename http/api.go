@@ -16,6 +16,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/keep/checkpoints"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/inbox"
@@ -66,6 +67,7 @@ type Options struct {
 
 	Meter       *metering.Meter
 	Tours       *tours.Tours
+	Checkpoints *checkpoints.Checkpoints
 	Idempotency *idempotency.Requests
 	Metrics     *prometheus.Registry
 	// LoopbackMetrics serves the metrics at /metrics, to clients on the same machine alone.
@@ -173,6 +175,9 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addVariations()
 	a.addRules()
 	a.addHistory()
+	a.addAudit()
+	a.addVersions()
+	a.addRevert()
 	a.documentEvaluate()
 	a.documentOFREP()
 	a.documentToken()

@@ -107,7 +107,7 @@ var checkoutExample = map[string]string{
 func (a *API) addCheckout() {
 	checkout := operation("POST", checkoutRoute, "create-checkout", "Billing", "Begin to pay for a plan or a product")
 	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, usually within seconds. " +
-		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and a tenant whose customer Stripe does not know. Without Stripe it answers 503."
+		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and a tenant whose customer Stripe does not know. Beyond 20 checkouts and portals in an hour it is 429. Without Stripe it answers 503."
 	checkout.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, requireTenant: true, pays: true}, showing(checkout, checkoutExample, nil), func(ctx context.Context, in *struct {
 		TenantInput
@@ -131,7 +131,10 @@ func (a *API) addCheckout() {
 			return nil, err
 		}
 		out = &portalOutput{}
-		out.Body.PortalURL, err = a.Billing.Portal(ctx, principalOf(ctx).tenant.ID(), in.Body.ReturnURL, key)
+		err = a.limitPayments(ctx, func() (err error) {
+			out.Body.PortalURL, err = a.Billing.Portal(ctx, principalOf(ctx).tenant.ID(), in.Body.ReturnURL, key)
+			return err
+		})
 		return out, err
 	})
 }
@@ -140,7 +143,29 @@ func (a *API) checkout(ctx context.Context, c commands.Checkout) (url, kind stri
 	if err := withBodyErrors(ctx, a.Billing.CheckCheckout(c)); err != nil {
 		return "", "", err
 	}
-	return a.Billing.Checkout(ctx, by(ctx), c)
+	err = a.limitPayments(ctx, func() (err error) {
+		url, kind, err = a.Billing.Checkout(ctx, by(ctx), c)
+		return err
+	})
+	return url, kind, err
+}
+
+// limitPayments opens a page of the payment provider, unless too many were opened in this hour: the provider bounds the calls of the service, which all tenants
+// share, and answers which promotion codes there are.
+func (a *API) limitPayments(ctx context.Context, open func() error) error {
+	if !a.Billing.Configured() {
+		return open()
+	}
+	p := principalOf(ctx)
+	slot, err := a.enterQueue(ctx, a.queues.payments, p)
+	if err != nil {
+		return err
+	}
+	defer slot.Leave()
+	if left := a.limiter.CountPaymentPage(a.workQuota(ctx, p)); left.Exceeded {
+		return tooManyRequests(left, "20 checkouts and portals were asked for in this hour, as many as an hour may have")
+	}
+	return open()
 }
 
 // addLegacyCheckout adds the old checkout, which knows other plans and answers url. Asked for the plan that costs nothing, it leads to the end of the

@@ -449,3 +449,21 @@ func TestAConnectionOutlivesASlowCall(t *testing.T) {
 		t.Errorf("the next call is answered %d, over %d connections", got, connections.Load())
 	}
 }
+
+// The service has one limit at Stripe for all its tenants: nobody spends it by making tenants that cost nothing.
+func TestCheckoutsOfAnHourAreBounded(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
+	second := me.NewTenant("second")
+	for i := range 20 {
+		checkout([]*nodetest.Client{me, second}[i%2], purchase("standard"))
+	}
+	if wait := me.Call("POST", checkoutPath, purchase("standard")).Refused(429).Header.Get("Retry-After"); wait == "" {
+		t.Error("it is not said when to try again")
+	}
+	second.Call("POST", portalPath, map[string]string{"returnUrl": "https://app.example.com"}).Refused(429)
+	me.Call("POST", checkoutPath, purchase("unknown")).Refused(422, "planId")
+	checkout(other, purchase("standard"))
+}

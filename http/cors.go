@@ -22,7 +22,7 @@ func (a *API) crossOrigin(next http.Handler) http.Handler {
 		},
 		ExposedHeaders: []string{
 			"ETag", "Retry-After", "Location", "Link", "X-Total-Count", "X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
-			"Preference-Applied", "Idempotent-Replayed", "Deprecation",
+			"Preference-Applied", "Idempotent-Replayed", "Deprecation", evaluatedAtHeader,
 		},
 		MaxAge: int(browserCache.Seconds()),
 	}).Handler(next)

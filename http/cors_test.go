@@ -96,7 +96,7 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 			exposed := strings.Split(a.Header.Get("Access-Control-Expose-Headers"), ", ")
 			nodetest.Same(t, "what is exposed", exposed, []string{
 				"Etag", "Retry-After", "Location", "Link", "X-Total-Count", "X-Request-Id", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
-				"Preference-Applied", "Idempotent-Replayed", "Deprecation",
+				"Preference-Applied", "Idempotent-Replayed", "Deprecation", "X-Evaluated-At",
 			})
 			nodetest.Same(t, "whether cookies are taken", a.Header.Get("Access-Control-Allow-Credentials"), "")
 		}

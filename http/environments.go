@@ -27,8 +27,9 @@ func (a *API) addEnvironments() {
 		func(ctx context.Context, in *struct {
 			TenantPath
 			PageInput
+			AtInput
 		}) (*listOutput[string], error) {
-			list, err := a.Queries.Environments(ctx, in.ID, in.page())
+			list, err := a.Queries.Environments(ctx, in.ID, in.At, in.page())
 			return listed(ctx, in.PageInput, list, err, func(e queries.Environment) string { return e.Name })
 		})
 	add := operation("POST", path, "add-environment", tag, "Add an environment, in which all flags are off")
@@ -39,7 +40,7 @@ func (a *API) addEnvironments() {
 		Body environmentBody
 	}) (*environmentOutput, error) {
 		_, done, err := do(ctx, a.Writer, commands.AddEnvironment{
-			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment},
+			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment}, Now: a.Now(),
 		})
 		return &environmentOutput{
 			Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(in.ID) + "/environments/" + in.Body.Environment, Body: in.Body,

@@ -65,6 +65,8 @@ func TestErasing(t *testing.T) {
 			root.Service.Eventually("their token is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
 			history := root.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List()
 			nodetest.Same(t, "who made the flag", []any{history[0]["userId"], history[0]["userName"]}, []any{gone.UserID, "erased user"})
+			joined := trail(root, "?action=tenant.member_joined&resourceId="+gone.UserID)[0]
+			nodetest.Same(t, "who joined, in the trail", []any{joined["userName"], joined["resource"]}, []any{"erased user", map[string]any{"type": "member", "id": gone.UserID, "name": "erased user"}})
 			member := entry(root.Call("GET", usersPath(root), nil).Want(200).List(), "userId", gone.UserID)
 			nodetest.Same(t, "the member", []any{member["email"], member["displayName"]}, []any{"", "erased user"})
 			user := entry(root.Call("GET", usersOfPlatform, nil).Want(200).List(), "userId", gone.UserID)

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -50,13 +49,14 @@ type evaluateManyBody struct {
 }
 
 type evaluationBody struct {
-	Enabled       bool    `json:"enabled" example:"true"`
-	Value         value   `json:"value"`
-	Reason        string  `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
-	VariationID   *string `json:"variationId" nullable:"true" doc:"null where no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
-	VariationName *string `json:"variationName" nullable:"true" example:"on"`
-	RuleID        *string `json:"ruleId" nullable:"true" doc:"null where no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
-	FlagVersion   uint64  `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
+	Enabled       bool             `json:"enabled" example:"true"`
+	Value         value            `json:"value"`
+	Reason        string           `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
+	VariationID   *string          `json:"variationId" nullable:"true" doc:"null where no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+	VariationName *string          `json:"variationName" nullable:"true" example:"on"`
+	RuleID        *string          `json:"ruleId" nullable:"true" doc:"null where no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	FlagVersion   uint64           `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
+	Explanation   *explanationBody `json:"explanation,omitempty" doc:"With explain=true alone"`
 }
 
 type evaluationsBody struct {
@@ -71,8 +71,21 @@ type evaluationError struct {
 	Errors map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"targetingKey\":\"is required: the flag splits its traffic by it\"}"`
 }
 
-// readEvaluation finds out who makes an evaluation, and reads its body, which the caller releases.
+// readEvaluation finds out who makes an evaluation and where, and reads its body, which the caller releases.
 func (a *API) readEvaluation(r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema) (*principal, *evaluationRequest, error) {
+	p, e, err := a.admitEvaluation(r, need, read, schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.selectEnvironment(e.environmentOf(r)); err != nil {
+		e.release()
+		return nil, nil, err
+	}
+	return p, e, nil
+}
+
+// admitEvaluation is readEvaluation without finding the environment.
+func (a *API) admitEvaluation(r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, need, "")
 	if err != nil {
 		return nil, nil, err
@@ -88,15 +101,15 @@ func (a *API) readEvaluation(r *http.Request, need access, read func(*evaluation
 		e.release()
 		return nil, nil, err
 	}
-	environment := e.environment
-	if environment == "" {
-		environment = header(r, environmentHeader)
-	}
-	if err := p.selectEnvironment(environment); err != nil {
-		e.release()
-		return nil, nil, err
-	}
 	return p, e, nil
+}
+
+// environmentOf is the name of the environment that an evaluation is about, empty for production.
+func (e *evaluationRequest) environmentOf(r *http.Request) string {
+	if e.environment != "" {
+		return e.environment
+	}
+	return header(r, environmentHeader)
 }
 
 func (a *API) decodeEvaluation(e *evaluationRequest, read func(*evaluationRequest) error, schema *huma.Schema) error {
@@ -153,7 +166,7 @@ func (e *evaluationRequest) member(name string) error {
 func (a *API) routeEvaluation(next http.Handler) http.Handler {
 	evaluate := a.started(http.HandlerFunc(a.evaluate))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, found := strings.CutPrefix(cmp.Or(r.URL.RawPath, r.URL.Path), "/api/v1/flags/")
+		path, found := strings.CutPrefix(routedPath(r), "/api/v1/flags/")
 		key, one := strings.CutSuffix(path, "/evaluate")
 		if !found || !one || key == "" || strings.Contains(key, "/") || r.Method != http.MethodPost {
 			next.ServeHTTP(w, r)
@@ -174,6 +187,12 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema) error {
+	if r.URL.RawQuery != "" {
+		asked, err := evaluationAskedIn(r.URL, a.Now())
+		if err != nil || asked.past || asked.explain {
+			return a.evaluateAsked(w, r, asked, err, read, schema)
+		}
+	}
 	p, e, err := a.readEvaluation(r, evaluateAccess, read, schema)
 	if err != nil {
 		return err
@@ -220,20 +239,45 @@ func (a *API) documentEvaluate() {
 	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag splits its traffic and the unit " +
 		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`. It names `attributes` where the context is too large to be compared with the " +
 		"flag's rules in time."
-	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam()}
+	one.Description += " With `at` or `version` it is what the flag served then: see X-Evaluated-At. That, as `explain`, asks the database, and counts as no evaluation; a machine " +
+		"needs the scope `flags:read` for it too."
+	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam(), atParam(), versionParam(), explainParam()}
 	one.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{})
+	one.Responses["200"].Headers = evaluatedAtDocument()
 	old := legacyOperation("POST", legacyEvaluateRoute, "legacy-evaluate-flag", one.Summary)
 	old.Parameters, old.Errors = one.Parameters, one.Errors
 	a.legacyEvaluateSchema = a.document(&old, evaluateAccess, legacyContextBody{}, evaluationBody{})
+	old.Responses["200"].Headers = one.Responses["200"].Headers
 
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
 	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +
 		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose unit is missing, 404 for a key in " +
 		"`flagKeys` that no flag has. Where rules are so costly that all of them together take longer than 5 s, it breaks off with 503: name fewer. Archived flags are among the answers, deleted ones are not."
-	many.Parameters = []*huma.Param{tenantParam(false), environmentParam()}
+	many.Description += " With `at` they are the flags of then and what they served: see X-Evaluated-At. That asks the database, for each flag that has changed since, and counts as no " +
+		"evaluation; a machine needs the scope `flags:read` for it too."
+	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), atParam()}
 	many.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
+	many.Responses["200"].Headers = one.Responses["200"].Headers
+}
+
+func atParam() *huma.Param {
+	return &huma.Param{Name: "at", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Description: "A time that is past: what was served then, with the environments of then"}
+}
+
+func versionParam() *huma.Param {
+	return &huma.Param{Name: "version", In: "query", Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)}, Description: "A version of the flag: what was served once the flag had it. Goes without at"}
+}
+
+func evaluatedAtDocument() map[string]*huma.Param {
+	return map[string]*huma.Param{evaluatedAtHeader: {
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Description: "Of an evaluation of the past alone: the time that was asked for, or that at which the flag got the version",
+	}}
+}
+
+func explainParam() *huma.Param {
+	return &huma.Param{Name: "explain", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Description: "Whether to say why: each step, rule and condition that was asked, and how a split chose"}
 }
 
 func tenantParam(required bool) *huma.Param {

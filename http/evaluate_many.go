@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 
 	"flagledger/queries"
@@ -13,6 +14,13 @@ const chunk = 32 << 10
 
 // evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" {
+		at, past, err := manyAskedIn(r.URL, a.Now())
+		if err != nil || past {
+			a.evaluateManyAt(w, r, at, err)
+			return
+		}
+	}
 	p, e, err := a.readEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
@@ -23,11 +31,17 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
+	results := queries.Select(p.tenant, e.flagKeys).Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating)
+	sendEvaluations(w, r, e, results, func(n int) { a.Meter.Count(p.tenant.ID(), n) })
+}
+
+// sendEvaluations answers with the results for many flags, and has those counted that succeeded: none where it refuses the call. e holds its slot for costly work.
+func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated], count func(int)) {
 	out := newOutput(w)
 	defer out.release()
 	var failures []failedFlag
 	evaluated, began := 0, false
-	defer func() { a.Meter.Count(p.tenant.ID(), evaluated) }()
+	defer func() { count(evaluated) }()
 	sendFull := func() {
 		if len(out.b) >= chunk {
 			began = true
@@ -36,7 +50,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	out.text(`{"flags":{`)
 	separator := ""
-	for key, answer := range queries.Select(p.tenant, e.flagKeys).Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating) {
+	for key, answer := range results {
 		if e.workSlot.Pace(r.Context()) != nil {
 			breakOff() // the client has gone
 		}

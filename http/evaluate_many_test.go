@@ -162,7 +162,7 @@ func TestEvaluatingManyFlagsEndsWithTheCall(t *testing.T) {
 	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
-	for i := range 100 {
+	for i := range 50 {
 		key := fmt.Sprintf("slow-%d", i)
 		me.CreateEnabledFlag(key, nil)
 		me.SetRules(key, `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`).Want(200)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestEvaluation(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a result has exactly these members": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)

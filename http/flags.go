@@ -10,6 +10,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -57,8 +58,8 @@ func showFlag(f queries.Flag) FlagBody {
 	}
 }
 
-// showWritten shows a flag as a command leaves it.
-func showWritten(f commands.Flag, environmentID string) flagDetail {
+// showState shows a flag as its facts add up.
+func showState(f state.Flag, environmentID string) flagDetail {
 	body := flagDetail{
 		FlagBody: FlagBody{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: value(f.DefaultValue),
@@ -125,6 +126,7 @@ type updateFlagBody struct {
 // Who may read flags and all that belongs to them, and who may change it.
 var (
 	readFlags   = access{who: viewer, scope: events.FlagsRead, environment: true}
+	readFlagsAt = access{who: viewer, scope: events.FlagsRead, environment: true, past: true}
 	changeFlags = access{who: developer, scope: events.FlagsWrite, environment: true}
 )
 
@@ -151,10 +153,10 @@ func exampleCreatedFlag(project any) map[string]any {
 
 func (a *API) addFlags() {
 	const tag = "Flags"
-	listing, creating := readFlags, changeFlags
-	listing.requireTenant, creating.requireTenant = true, true
+	reading, creating := readFlagsAt, changeFlags
+	reading.requireTenant, creating.requireTenant = true, true
 
-	register(a, listing, operation("GET", "/api/v1/flags", "list-flags", tag, "The tenant's flags by key"),
+	register(a, reading, operation("GET", "/api/v1/flags", "list-flags", tag, "The tenant's flags by key"),
 		func(ctx context.Context, in *struct {
 			FlagFilter
 			ProjectID string `query:"projectId"`
@@ -181,7 +183,7 @@ func (a *API) addFlags() {
 		}
 		return a.createFlag(ctx, cmd, "/api/v1/flags/")
 	})
-	a.addFlag(flagRoute{path: "/api/v1/flags/{flagKey}", tag: tag}, listing)
+	a.addFlag(flagRoute{path: "/api/v1/flags/{flagKey}", tag: tag}, reading)
 }
 
 // flagRoute is where the operations on one flag stand: under their tenant, or under a project of it.
@@ -199,7 +201,9 @@ func (f flagRoute) operation(method, tail, id, summary string) huma.Operation {
 
 // addFlag adds the operations on one flag.
 func (a *API) addFlag(at flagRoute, reading access) {
-	register(a, reading, at.operation("GET", "", "get-flag", "One flag with its variations"), a.getFlag)
+	get := at.operation("GET", "", "get-flag", "One flag with its variations")
+	get.Description = pastRead
+	register(a, reading, get, a.getFlag)
 	update := showing(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
 		"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 	}, nil)
@@ -223,7 +227,10 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	}
 }
 
-func (a *API) getFlag(ctx context.Context, in *FlagPath) (*flagOutput, error) {
+func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
+	if then, environment, asked, err := in.past(ctx, a); asked {
+		return &flagOutput{Body: showState(then, environment.ID)}, err
+	}
 	p := principalOf(ctx)
 	flag, variations, err := a.Queries.Flag(ctx, p.tenant.ID(), p.environment.ID, in.Key)
 	if err != nil {
@@ -243,6 +250,7 @@ func (a *API) getFlag(ctx context.Context, in *FlagPath) (*flagOutput, error) {
 type FlagFilter struct {
 	EnvironmentInput
 	PageInput
+	AtInput
 	Type    string `query:"type" enum:"boolean,string,number,json"`
 	Status  string `query:"status" enum:"active,inactive,archived"`
 	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
@@ -250,14 +258,17 @@ type FlagFilter struct {
 	Search  string `query:"q" doc:"Part of the key or the name, in either case"`
 }
 
-// listFlags lists the flags of a project, or all where it is empty.
+// listFlags lists the flags of a project at a time, or all where it is empty.
 func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*listOutput[FlagBody], error) {
-	p := principalOf(ctx)
 	filter := queries.FlagFilter{ProjectID: projectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search}
 	if in.Enabled != "" {
 		filter.Enabled = new(in.Enabled == "true")
 	}
-	list, err := a.Queries.Flags(ctx, p.tenant.ID(), p.environment.ID, filter, in.page())
+	environment, err := a.environmentThen(ctx, in.Environment, in.At)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.Queries.Flags(ctx, principalOf(ctx).tenant.ID(), environment, in.At, filter, in.page())
 	return listed(ctx, in.PageInput, list, err, showFlag)
 }
 
@@ -276,11 +287,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 
 // createFlag makes a flag, which is then found under a path.
 func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path string) (*flagOutput, error) {
-	tenant := principalOf(ctx).tenant
-	flags, release, err := a.Writer.Count(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {
-		flags, _ := tenant.Size()
-		return flags
-	})
+	flags, release, err := a.countFlags(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -292,6 +299,15 @@ func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path stri
 	}
 	out.Location = path + cmd.Key
 	return out, nil
+}
+
+// countFlags counts the flags of the tenant for a command that adds one: see commands.Writer.Count.
+func (a *API) countFlags(ctx context.Context) (flags int, release func(), err error) {
+	tenant := principalOf(ctx).tenant
+	return a.Writer.Count(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {
+		flags, _ := tenant.Size()
+		return flags
+	})
 }
 
 func (a *API) updateFlag(ctx context.Context, in *struct {
@@ -309,5 +325,5 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]
 	if err != nil {
 		return nil, err
 	}
-	return &flagOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: showWritten(flag, principalOf(ctx).environment.ID)}, nil
+	return &flagOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: showState(flag.Flag, principalOf(ctx).environment.ID)}, nil
 }

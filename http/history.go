@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,8 +10,8 @@ import (
 
 type historyEntry struct {
 	ID          string    `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
-	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted"`
-	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules that were added, removed or changed are rules.<id>, whole, null where there was none; rules.order has the ids of all rules, where rules came, went or moved" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
+	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
+	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules that were added, removed or changed are rules.<id>, whole, null where there was none; rules.order has the ids of all rules, where rules came, went or moved. reverted names the version, and the time where that was asked for" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
 	UserID      string    `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	UserName    string    `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
 	Timestamp   timestamp `json:"timestamp"`
@@ -25,24 +26,25 @@ type historyEntry struct {
 const erasedUser = "erased user"
 
 func showEntry(e queries.HistoryEntry) historyEntry {
-	entry := historyEntry{
-		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: e.ActorName, Timestamp: timestamp(e.Timestamp),
+	return historyEntry{
+		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown), Timestamp: timestamp(e.Timestamp),
 		Environment: e.Environment, Version: e.Version, ActorType: e.ActorKind, RequestID: e.RequestID, Reason: e.Reason,
 	}
-	switch {
-	case !e.ActorKnown:
-		entry.UserName = erasedUser
-	case e.ActorName == "":
-		entry.UserName = e.ActorID
+}
+
+// nameOf is a name to show: the id where there is none.
+func nameOf(name, id string, known bool) string {
+	if !known {
+		return erasedUser
 	}
-	return entry
+	return cmp.Or(name, id)
 }
 
 type historyInput struct {
 	TenantInput
 	PageInput
 	Key               string    `path:"flagKey" example:"new-checkout"`
-	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted" doc:"So far nothing is reverted: there are no such entries"`
+	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
 	UserID            string    `query:"userId"`
 	From              time.Time `query:"from" doc:"Entries of this time and later"`
 	To                time.Time `query:"to" doc:"Entries before this time"`

@@ -32,27 +32,44 @@ func newID(ctx context.Context) string { return requestOf(ctx).once.NewID() }
 
 // once answers a request with an Idempotency-Key as when it was first made, or else carries it out and keeps the answer. It keeps none that says that the
 // service was at fault or too busy, so that the request may be made again.
-func (a *API) once(ctx huma.Context, p *principal, next func(huma.Context)) {
+//
+// limited, if not nil, says why nothing more may be kept. Then a request that is made for the first time is refused with it and leaves no trace, and an answer
+// that was lost is made from what the request did then, each time that it is made again.
+func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma.Context)) {
 	r, w := unwrap(ctx)
-	tenantID := ""
-	if p.tenant != nil {
-		tenantID = p.tenant.ID()
-	}
-	request, err := keyed(r, p.credential, tenantID)
+	request, err := keyed(r, p.credential, p.tenantID())
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
-	attempt, answer, err := a.Idempotency.Begin(r.Context(), request)
-	if err != nil {
-		writeProblem(w, r, problemOf(r.Context(), err))
-		return
+	begin := a.Idempotency.Begin
+	if limited != nil {
+		begin = a.Idempotency.Resume
 	}
-	if answer != nil {
+	attempt, answer, err := a.inReadSlot(r.Context(), p, request, begin)
+	switch {
+	case err != nil:
+		writeProblem(w, r, problemOf(r.Context(), err))
+	case answer != nil:
 		repeat(w, answer)
-		return
+	case attempt == nil:
+		writeProblem(w, r, problemOf(r.Context(), limited))
+	default:
+		requestOf(r.Context()).replayOnly = limited
+		a.carryOut(ctx, attempt, limited == nil, next)
 	}
-	a.carryOut(ctx, attempt, next)
+}
+
+// inReadSlot calls begin, which asks the database, in a slot for that.
+func (a *API) inReadSlot(
+	ctx context.Context, p *principal, request idempotency.Request, begin func(context.Context, idempotency.Request) (*idempotency.Attempt, *idempotency.Answer, error),
+) (*idempotency.Attempt, *idempotency.Answer, error) {
+	slot, err := a.enterQueue(ctx, a.queues.reads, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer slot.Leave()
+	return begin(ctx, request)
 }
 
 // replayRefused answers a replay whose caller may no longer make the request because this very request took their access. It reports false for any other. The
@@ -86,7 +103,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 		return false
 	default:
 		req.replayOnly = refusal
-		a.carryOut(huma.WithValue(ctx, principalKey{}, &principal{credential: c}), attempt, next)
+		a.carryOut(huma.WithValue(ctx, principalKey{}, &principal{credential: c}), attempt, true, next)
 	}
 	return true
 }
@@ -101,15 +118,16 @@ func (a *API) signedOut(r *http.Request) *credential {
 	return c
 }
 
-// carryOut carries a request out and keeps its answer, if that is one to be repeated.
-func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, next func(huma.Context)) {
+// bytesOfKey is about how many bytes an Idempotency-Key takes in the database with an answer whose body is empty.
+const bytesOfKey = 512
+
+// carryOut carries a request out. If keep is true, it keeps the answer, if that is one to be repeated.
+func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool, next func(huma.Context)) {
 	r, w := unwrap(ctx)
 	req := requestOf(r.Context())
 	req.once = attempt.Once
-	tenantID := ""
-	if p := principalOf(ctx.Context()); p.tenant != nil {
-		tenantID = p.tenant.ID()
-	}
+	p := principalOf(ctx.Context())
+	a.noteKept(p, bytesOfKey)
 	kept := false
 	defer func() {
 		if kept {
@@ -126,15 +144,24 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, next func
 	rec.answer.Header = maps.Clone(rec.header)
 	maps.DeleteFunc(rec.answer.Header, func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
 	final := rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests
-	if final && (req.replayOnly == nil || rec.answer.Status < http.StatusBadRequest) {
+	if keep && final && (req.replayOnly == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
 			req.log().Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
 		} else {
 			kept = true
-			a.Writer.NoteWritten(tenantID, len(rec.answer.Body))
+			a.noteKept(p, len(rec.answer.Body))
 		}
 	}
 	send(w, &rec.answer)
+}
+
+// noteKept counts bytes that are kept for an Idempotency-Key: for the tenant of the call, or for the person where it is about none.
+func (a *API) noteKept(p *principal, bytes int) {
+	if p.tenant != nil {
+		a.Writer.NoteWritten(p.tenant.ID(), bytes)
+		return
+	}
+	a.Writer.NoteWrittenBy(p.claims.UserID, bytes)
 }
 
 func repeat(w http.ResponseWriter, answer *idempotency.Answer) {

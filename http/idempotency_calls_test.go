@@ -215,6 +215,7 @@ func TestAChangeIsMadeOnce(t *testing.T) {
 // Whatever changes something honours a key: here, on things that do not exist.
 func TestEveryChangeHonoursAKey(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	s := serviceOfRoot(t)
 	me := s.SignUp("root@example.com")
 	_, operations := me.Document()

@@ -6,6 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"flagledger/events"
 )
 
 // timestamp is a time as answers show it: UTC, with milliseconds and Z.
@@ -13,12 +15,31 @@ type timestamp time.Time
 
 // MarshalJSON implements json.Marshaler.
 func (t timestamp) MarshalJSON() ([]byte, error) {
-	return []byte(time.Time(t).UTC().Format(`"2006-01-02T15:04:05.000Z"`)), nil
+	return []byte(`"` + t.String() + `"`), nil
 }
+
+// String is the timestamp as JSON has it, without quotes.
+func (t timestamp) String() string { return time.Time(t).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Schema implements huma.SchemaProvider.
 func (timestamp) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-03-14T15:09:26.535Z"}}
+}
+
+// recordedTime is the time at which the store recorded a fact, as answers show it: UTC, with whole microseconds and Z. Sent as at, it includes the fact.
+type recordedTime time.Time
+
+// MarshalJSON implements json.Marshaler.
+func (t recordedTime) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + t.String() + `"`), nil
+}
+
+// String is the time as JSON has it, without quotes.
+func (t recordedTime) String() string { return time.Time(t).UTC().Format(events.RecordedFormat) }
+
+// Schema implements huma.SchemaProvider.
+func (recordedTime) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-03-14T15:09:26.535120Z"}}
 }
 
 // value is the value of a flag: any JSON, in its own spelling. It is nil where it was not sent.

@@ -99,6 +99,33 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 	}
 }
 
+func TestAChangeWithCostlyRulesWaitsAsALargeOneDoes(t *testing.T) {
+	a := &API{queues: queues{changes: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond})}}
+	ctx := func(who string, req *request) context.Context {
+		return context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, &principal{credential: &credential{claims: commands.Claims{UserID: who}}})
+	}
+	mine := &request{answer: http.Header{}}
+	leave, err := a.enterChanges(ctx("me", mine))
+	if err != nil || mine.pauseChange() == nil {
+		t.Fatalf("it has no slot: %v", err)
+	}
+	if _, err := a.enterChanges(ctx("other", &request{answer: http.Header{}})); err == nil {
+		t.Error("two have the only slot")
+	}
+	if again, err := a.enterChanges(ctx("me", mine)); err != nil {
+		t.Errorf("a request that has a slot waits for another: %v", err)
+	} else {
+		again()
+	}
+	if _, err := a.enterChanges(ctx("other", &request{answer: http.Header{}})); err == nil {
+		t.Error("the slot is given back too soon")
+	}
+	leave()
+	if _, err := a.enterChanges(ctx("other", &request{answer: http.Header{}})); err != nil {
+		t.Errorf("the slot is not given back: %v", err)
+	}
+}
+
 // deadlines keeps the last read deadline.
 type deadlines struct {
 	*httptest.ResponseRecorder

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -71,6 +73,22 @@ func (p *pieces) writeTo(w io.Writer) {
 	}
 }
 
+// writeLongTo is writeTo for an answer that may take so long, of which each piece must be read within answerTimeout.
+func (p *pieces) writeLongTo(w http.ResponseWriter, longest time.Duration) {
+	control, end := http.NewResponseController(w), time.Now().Add(longest)
+	if next := p.next; next != nil {
+		p.next = func() (bool, error) {
+			if time.Now().After(end) {
+				return false, errors.New("the answer has taken too long")
+			}
+			more, err := next()
+			_ = control.SetWriteDeadline(time.Now().Add(answerTimeout)) // which in-memory writers of tests do not have
+			return more, err
+		}
+	}
+	p.writeTo(w)
+}
+
 // writeBody writes the body of an answer as JSON: huma calls it.
 func writeBody(w io.Writer, body any) error {
 	if list, ok := body.(interface{ writeTo(w io.Writer) }); ok {
@@ -85,11 +103,34 @@ func listed[R, T any](ctx context.Context, in PageInput, list *queries.List[R], 
 	if err != nil {
 		return nil, err
 	}
-	p := &pieces{fail: func(err error) {
-		if ctx.Err() == nil {
-			requestOf(ctx).log().Warn("a list was broken off", "err", err)
+	count := len(list.Rows)
+	p, err := piecesOf(ctx, list, show)
+	if err != nil {
+		return nil, err
+	}
+	if p.next != nil {
+		if count = list.Total - in.Offset; in.Limit > 0 {
+			count = min(count, in.Limit)
 		}
-	}}
+	}
+	out := &listOutput[T]{Total: strconv.Itoa(list.Total), Body: entries[T]{p, count == 0}}
+	if next := in.Offset + count; in.Limit > 0 && count > 0 && next < list.Total {
+		out.Link = nextPage(ctx, "offset", strconv.Itoa(next))
+	}
+	return out, nil
+}
+
+// nextPage is the Link to the next page, which is that of the request but for one parameter.
+func nextPage(ctx context.Context, parameter, value string) []string {
+	target := requestOf(ctx).url
+	query := target.Query()
+	query.Set(parameter, value)
+	return []string{fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), query.Encode(), "next")}
+}
+
+// piecesOf makes the array of a list. Its first piece, which has been read, is written.
+func piecesOf[R, T any](ctx context.Context, list *queries.List[R], show func(R) T) (*pieces, error) {
+	p := newPieces(ctx)
 	separator := "["
 	write := func(rows []R) error {
 		for _, row := range rows {
@@ -108,31 +149,35 @@ func listed[R, T any](ctx context.Context, in PageInput, list *queries.List[R], 
 		p.text.WriteString("]")
 		return nil
 	}
-	count := len(list.Rows)
 	if err := write(list.Rows); err != nil {
 		return nil, err
 	}
 	list.Rows = nil
 	if list.More() {
-		if count = list.Total - in.Offset; in.Limit > 0 {
-			count = min(count, in.Limit)
-		}
-		p.next = func() (bool, error) {
-			slot := requestOf(ctx).readSlot
-			if err := slot.Resume(ctx); err != nil {
-				return false, err
-			}
-			defer slot.Leave()
+		p.next = inSlot(ctx, func() (bool, error) {
 			rows, err := list.Next(ctx)
 			return list.More(), errors.Join(err, write(rows))
+		})
+	}
+	return p, nil
+}
+
+func newPieces(ctx context.Context) *pieces {
+	return &pieces{fail: func(err error) {
+		if ctx.Err() == nil {
+			requestOf(ctx).log().Warn("a list was broken off", "err", err)
 		}
+	}}
+}
+
+// inSlot waits for the slot of a read whenever a further piece is read.
+func inSlot(ctx context.Context, read func() (more bool, err error)) func() (bool, error) {
+	return func() (bool, error) {
+		slot := requestOf(ctx).readSlot
+		if err := slot.Resume(ctx); err != nil {
+			return false, err
+		}
+		defer slot.Leave()
+		return read()
 	}
-	out := &listOutput[T]{Total: strconv.Itoa(list.Total), Body: entries[T]{p, count == 0}}
-	if next := in.Offset + count; in.Limit > 0 && count > 0 && next < list.Total {
-		target := requestOf(ctx).url
-		query := target.Query()
-		query.Set("offset", strconv.Itoa(next))
-		out.Link = []string{fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), query.Encode(), "next")}
-	}
-	return out, nil
 }

@@ -15,11 +15,22 @@ import (
 type memberBody struct {
 	UserID         string     `json:"userId" doc:"Of a pending member an id of its own, until they sign in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string     `json:"email" example:"dev@example.com"`
-	DisplayName    string     `json:"displayName" example:"Dee Veloper"`
+	DisplayName    string     `json:"displayName" doc:"erased user stands for one who was erased, withdrawn invitation for a pending member of the past who never joined" example:"Dee Veloper"`
 	Role           string     `json:"role" enum:"admin,developer,viewer" example:"developer"`
 	Pending        bool       `json:"pending" doc:"They have not signed in with the address since they were added" example:"false"`
 	LastAccessedAt *timestamp `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
 	CreatedAt      timestamp  `json:"createdAt"`
+}
+
+// withdrawnInvitation stands for somebody who was invited by an address that is forgotten, since the invitation was withdrawn.
+const withdrawnInvitation = "withdrawn invitation"
+
+// unknownName stands for a member whom the directory does not know.
+func unknownName(withdrawn bool) string {
+	if withdrawn {
+		return withdrawnInvitation
+	}
+	return erasedUser
 }
 
 func showMember(m queries.Member) memberBody {
@@ -28,7 +39,7 @@ func showMember(m queries.Member) memberBody {
 		LastAccessedAt: (*timestamp)(m.LastAccessedAt), CreatedAt: timestamp(m.CreatedAt),
 	}
 	if !m.Known {
-		body.DisplayName = erasedUser
+		body.DisplayName = unknownName(m.Withdrawn)
 	}
 	return body
 }
@@ -61,8 +72,9 @@ func (a *API) addMembers() {
 		func(ctx context.Context, in *struct {
 			TenantPath
 			PageInput
+			AtInput
 		}) (*listOutput[memberBody], error) {
-			list, err := a.Queries.Members(ctx, in.ID, in.page())
+			list, err := a.Queries.Members(ctx, in.ID, in.At, in.page())
 			return listed(ctx, in.PageInput, list, err, showMember)
 		})
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")

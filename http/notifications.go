@@ -150,7 +150,7 @@ func (a *API) addNotifications() {
 			return &clearedOutput{clearedBody{true, n}}, err
 		})
 	send := operation("POST", path+"/send", "send-notification", tag, "Notify a person, and push it to their devices")
-	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox has 1,000 notifications at most, and 200 of one tenant: the oldest that have been read go first. Each is kept for 90 days."
+	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox has 1,000 notifications at most, and 200 of one tenant: the oldest that have been read go first. Each is kept for 90 days. Of one tenant's, 50 within 24 hours are pushed."
 	send.DefaultStatus = http.StatusCreated
 	send.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, send, a.sendNotification)

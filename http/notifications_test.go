@@ -1,12 +1,15 @@
 package http_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/nodetest"
 )
@@ -135,6 +138,7 @@ func TestNotifications(t *testing.T) {
 			nodetest.Same(t, "how many there are", len(slices.DeleteFunc(list, func(n map[string]any) bool { return n["title"] != "once" })), 1)
 		},
 		"old paths do the same": func(t *testing.T, me *nodetest.Client) {
+			me = me.Service.SignUp(nodetest.Address()) // the other's inbox may get notices of other cases
 			me.Call("DELETE", "/api/notifications/clear", nil).Want(200)
 			me.Call("POST", "/api/notifications/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": "old", "type": "x"}).Want(201)
 			a := me.Call("GET", "/api/notifications", nil).Want(200)
@@ -192,4 +196,46 @@ func TestPagesOfNotifications(t *testing.T) {
 			dev.Call("GET", next+"&offset=1", nil).Refused(422, "offset")
 		},
 	}.Run(t)
+}
+
+// Changes of a person's inbox wait for each other in the database. Only one of them does so at once, and keeps one connection from others.
+func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.New(t)
+	greedy, quiet := s.SignUp("greedy@example.com"), s.SignUp("quiet@example.com")
+	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	held, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held.Exec(t.Context(), `select from keep.people where user_id = $1 for update`, greedy.UserID); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() (n int) {
+		err := conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var sent sync.WaitGroup
+	for range 8 {
+		sent.Go(func() {
+			greedy.Attempt("POST", inboxPath+"/send", fmt.Sprintf(`{"userId":%q,"tenantId":%q,"title":"x","type":"x"}`, greedy.UserID, greedy.Tenant))
+		})
+	}
+	s.Eventually("one waits for the lock", func() bool { return waiting() > 0 })
+	for range 5 {
+		send(quiet, quiet.UserID, "x")
+	}
+	nodetest.Same(t, "changes that wait for the lock", waiting(), 1)
+	if err := held.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sent.Wait()
 }

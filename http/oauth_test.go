@@ -16,6 +16,8 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
+	"flagledger/http/limit"
 )
 
 const clients = "/api/v1/oauth/clients"
@@ -265,4 +267,66 @@ func withTokenOf(c *nodetest.Client, s *nodetest.Service, id, secret string) str
 	on := *c
 	on.Service = s
 	return accessToken(on.Trade(nodetest.Credentials(id, secret)...))
+}
+
+// A token costs a signature, which takes as long as hundreds of evaluations: what a client asks for counts as its tenant's other calls, from wherever it asks.
+func TestTokensCountForTheTenant(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	const most = 60
+	c := &clock{}
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: most, events.SandboxPlan: most}, Anonymous: 1_000_000, Auth: 1_000_000}, Now: c.now,
+	}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	there := me.NewTenant("another")
+	ids, secrets := [2]string{}, [2]string{}
+	for i, in := range []*nodetest.Client{me, there} {
+		ids[i], secrets[i] = in.OAuthClient("x", "flags:read")
+	}
+	trade := func(i int) *nodetest.Answer { return me.Trade(nodetest.Credentials(ids[i%2], secrets[i%2])...) }
+	n := 0
+	for n <= most && trade(n).Status == 200 {
+		n++
+	}
+	if n > most || n < most/2 {
+		t.Errorf("%d tokens are given, want %d at most", n, most)
+	}
+	for i := range 2 {
+		refused := denied(trade(i), 429, "temporarily_unavailable")
+		nodetest.Same(t, "the limit that refuses", refused.Header["Ratelimit-Limit"], []string{fmt.Sprint(most)})
+		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
+	}
+	denied(me.Trade(nodetest.Credentials(ids[0], "wrong")...), 401, "invalid_client")
+	other := s.SignUp("other@example.com")
+	id, secret := other.OAuthClient("x", "flags:read")
+	for range most / 4 {
+		other.Trade(nodetest.Credentials(id, "wrong")...) // which does not count for the tenant
+	}
+	other.Trade(nodetest.Credentials(id, secret)...).Want(200)
+	c.add(time.Minute)
+	trade(0).Want(200)
+}
+
+// Tokens are signed in a queue, in which a creator's unpaid tenants count as one. Sessions are refreshed in another, one of a site at once.
+func TestTokensAndSessionsWaitInQueues(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.New(t)
+	me := s.SignUp("me@example.com")
+	id, secret := me.NewTenant("another").OAuthClient("x", "flags:read")
+	free := s.Node.API.OccupyTokens(me.UserID)
+	denied(me.Trade(nodetest.Credentials(id, secret)...), 429, "temporarily_unavailable")
+	denied(me.Trade(nodetest.Credentials(id, "wrong")...), 401, "invalid_client")
+	free()
+	me.Trade(nodetest.Credentials(id, secret)...).Want(200)
+
+	account := newAccount(me)
+	refresh := func() *nodetest.Answer {
+		return s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh})
+	}
+	free = s.Node.API.OccupyPeople("site 127.0.0.1/32")
+	refresh().Refused(429)
+	free()
+	refresh().Want(200)
 }

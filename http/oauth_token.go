@@ -31,6 +31,8 @@ const (
 	unsupportedGrantType = "unsupported_grant_type"
 )
 
+const wrongClient = "the client's id or secret is wrong"
+
 // tokenBody is the answer of the token endpoint (RFC 6749, 5.1).
 type tokenBody struct {
 	AccessToken string `json:"access_token" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6IjE3In0..."`
@@ -94,11 +96,30 @@ func (a *API) grant(r *http.Request) (*tokenBody, error) {
 			return nil, err
 		}
 	}
-	text, err := a.tokens.machines.Issue(client.ID, client.TenantID, scopes)
+	text, err := a.signToken(r, client, scopes)
 	if err != nil {
 		return nil, err
 	}
 	return &tokenBody{AccessToken: text, TokenType: "Bearer", ExpiresIn: int(keys.TokenTTL.Seconds()), Scope: oauth.Join(scopes)}, nil
+}
+
+// signToken makes a token for a client that has proved who it is. The request counts as one of the client's own, and waits for a slot: a signature takes as long
+// as hundreds of evaluations. Its error is a problem if the request is refused.
+func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []events.Scope) (string, error) {
+	p := &principal{credential: &credential{machine: &machine{clientID: client.ID, tenantID: client.TenantID}}}
+	var ok bool
+	if p.tenant, ok = a.Live.Tenant(client.TenantID); !ok { // it was deleted just now
+		return "", oauthProblem(invalidClient, wrongClient)
+	}
+	if left := a.countAuthenticated(r, p.credential); left.Exceeded {
+		return "", tooManyRequests(left, "")
+	}
+	slot, err := a.enterQueue(r.Context(), a.queues.tokens, p)
+	if err != nil {
+		return "", err
+	}
+	defer slot.Leave()
+	return a.tokens.machines.Issue(client.ID, client.TenantID, scopes)
 }
 
 // readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts as left out.
@@ -156,7 +177,7 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 	}
 	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.Now()) {
 		// The right secret always passes: nobody guesses 256 bits, and nobody is to shut a client out by trying.
-		return nil, a.limitAttempts(r.Context(), "client "+id, func() error { return oauthProblem(invalidClient, "the client's id or secret is wrong") })
+		return nil, a.limitAttempts(r.Context(), "client "+id, func() error { return oauthProblem(invalidClient, wrongClient) })
 	}
 	return client, nil
 }
@@ -212,7 +233,8 @@ func (a *API) documentToken() {
 	doc := a.huma.OpenAPI()
 	schema := func(v any) *huma.Schema { return doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "") }
 	op := operation("POST", grantRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
-	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and `error_description` beside their other members."
+	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and `error_description` beside their other members. " +
+		"A token counts as one of the tenant's calls: keep it for as long as it is good."
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema(tokenForm{})}}}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: schema(tokenBody{})}}},

@@ -16,7 +16,7 @@ import (
 
 const about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
 
-**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds. A list is
+**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds, those of the audit trail and of versions with microseconds. A list is
 a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
 over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault, 100 at most, in ` + "`errors`" + `.
 
@@ -48,6 +48,7 @@ var tags = []*huma.Tag{
 	{Name: "Project flags", Description: "The flags of a project"},
 	{Name: "Tenants", Description: "With their environments and their usage"},
 	{Name: "Members", Description: "The people of a tenant"},
+	{Name: "Audit", Description: "Who changed what in the tenant, and when"},
 	{Name: "Notifications", Description: "The caller's inbox, and the devices that it is pushed to"},
 	{Name: "Product tours", Description: "Which of them a person has completed"},
 	{Name: "Sandbox", Description: "Tenants to try the service in, which end by themselves"},

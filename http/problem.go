@@ -195,7 +195,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 // begin answers with all of a problem but its body.
 func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
 	p = p.identified(r.Context())
-	if r.URL.Path == grantRoute || r.URL.Path == legacyGrantRoute {
+	if path := routedPath(r); path == grantRoute || path == legacyGrantRoute {
 		p.asOAuth()
 	}
 	for name, values := range p.headers {
@@ -245,6 +245,9 @@ func fieldsOf(errs []error) map[string]string {
 			if before, after, found := strings.Cut(text, ": "); found && name == "body" {
 				name, text = before, after // strictjson names the field itself
 			}
+		}
+		if strings.HasPrefix(text, "invalid date/time for format ") { // Go's layout means nothing to callers
+			text = notRFC3339
 		}
 		for _, place := range []string{"body.", "query.", "path.", "header."} {
 			name = strings.TrimPrefix(name, place)

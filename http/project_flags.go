@@ -19,13 +19,13 @@ func (a *API) addProjectFlags() {
 		path: path + "/{flagKey}", tag: tag, idEnd: "-in-project",
 		parameters: []*huma.Param{{Name: "projectId", In: "path", Required: true, Description: "The project that the flag belongs to", Schema: &huma.Schema{Type: huma.TypeString}, Example: exampleProject}},
 	}
-	register(a, readFlags, operation("GET", path, "list-flags-in-project", tag, "A project's flags by key"), func(ctx context.Context, in *struct {
+	register(a, readFlagsAt, operation("GET", path, "list-flags-in-project", tag, "A project's flags by key"), func(ctx context.Context, in *struct {
 		FlagFilter
 		ProjectID string `path:"projectId" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	}) (*listOutput[FlagBody], error) {
 		out, err := a.listFlags(ctx, in.FlagFilter, in.ProjectID)
 		if err == nil && out.Body.empty {
-			_, err = a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ProjectID)
+			_, err = a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ProjectID, in.At)
 		}
 		return out, err
 	})
@@ -46,5 +46,5 @@ func (a *API) addProjectFlags() {
 		cmd.ProjectID = in.ProjectID
 		return a.createFlag(ctx, cmd, "/api/v1/flags/projects/"+in.ProjectID+"/flags/")
 	})
-	a.addFlag(one, readFlags)
+	a.addFlag(one, readFlagsAt)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -61,8 +62,9 @@ func (a *API) addProjects() {
 		func(ctx context.Context, in *struct {
 			TenantInput
 			PageInput
+			AtInput
 		}) (*listOutput[projectBody], error) {
-			list, err := a.Queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.page())
+			list, err := a.Queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.At, in.page())
 			return listed(ctx, in.PageInput, list, err, showProject)
 		})
 	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
@@ -90,8 +92,11 @@ func (a *API) addProjects() {
 		return out, nil
 	})
 	register(a, reading, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
-		func(ctx context.Context, in *ProjectPath) (*projectOutput, error) {
-			project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
+		func(ctx context.Context, in *struct {
+			ProjectPath
+			AtInput
+		}) (*projectOutput, error) {
+			project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID, in.At)
 			return &projectOutput{Body: showProject(project)}, err
 		})
 	register(a, changing, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
@@ -112,7 +117,7 @@ func (a *API) addProjects() {
 		ChangeInput
 	}) (*noContent, error) {
 		// The read model, which all nodes share: the snapshot may still count a flag that another node has just deleted.
-		project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID)
+		project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID, time.Time{})
 		if err != nil && !errors.Is(err, queries.ErrNotFound) {
 			return nil, err
 		}
@@ -128,7 +133,7 @@ func (a *API) hasProject(ctx context.Context, id string) (bool, error) {
 	if _, known := tenant.ProjectFlags(id); known {
 		return true, nil
 	}
-	_, err := a.Queries.Project(ctx, tenant.ID(), id)
+	_, err := a.Queries.Project(ctx, tenant.ID(), id, time.Time{})
 	if errors.Is(err, queries.ErrNotFound) {
 		return false, nil
 	}

@@ -143,7 +143,7 @@ func TestAnswersToAnyone(t *testing.T) {
 				`flagledger_http_request_duration_seconds_count{method="POST",route="/api/v1/flags",status="2xx"}`,
 				`flagledger_http_request_duration_seconds_count{method="POST",route="/api/v1/flags/{flagKey}/evaluate",status="2xx"}`,
 				`route="unknown",status="4xx"`, `flagledger_append_duration_seconds_count`, `flagledger_events_appended_total{type="flag.created"}`,
-				`flagledger_projection_lag_events{projection="flags"}`, `flagledger_projection_lag_seconds{projection="history"}`, `flagledger_snapshot_age_seconds`, `flagledger_projection_parked_streams{`,
+				`flagledger_projection_lag_events{projection="flags"}`, `flagledger_projection_lag_seconds{projection="audit"}`, `flagledger_snapshot_age_seconds`, `flagledger_projection_parked_streams{`,
 				`go_goroutines`, `process_cpu_seconds_total`,
 			} {
 				if !strings.Contains(text, want) {

@@ -14,8 +14,12 @@ import (
 // queues are the queues that costly work waits in. Evaluations of one flag wait in none, unless comparing takes long.
 type queues struct {
 	evaluations *fair.Queue // evaluations of many flags and costly ones, and reading large bodies of evaluations
-	reads       *fair.Queue // reads of the database
-	changes     *fair.Queue // changes of flags with large bodies, from when these have come to the answer, but for waiting for the stream
+	reads       *fair.Queue // reads of the database, and of what an Idempotency-Key was used for
+	people      *fair.Queue // changes about no tenant, refreshes of sessions, and cleanups of sandboxes
+	payments    *fair.Queue // calls of the payment provider that requests make
+	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from when these have come to the answer, but for waiting for the stream
+	reversals   *fair.Queue // reverts of the flags of a tenant, each flag by itself, but for large ones
+	tokens      *fair.Queue // signing of machines' tokens
 	bodies      *fair.Queue // large bodies in memory, from when more than largeBody of one has come to the answer
 }
 
@@ -26,6 +30,7 @@ const (
 	patience = 5 * time.Second
 	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of each is in memory.
 	nodeWaiting   = 4000
+	tokensWaiting = 100 // requests of a flow for tokens
 	bodiesWaiting = 1000
 )
 
@@ -36,8 +41,26 @@ func newQueues(reads int) queues {
 	return queues{
 		evaluations: fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 1}),
 		reads:       fair.New(fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
+		people:      fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
+		payments:    fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
 		changes:     fair.New(fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
+		reversals:   fair.New(fair.Limits{Slots: revertsAtOnce, FlowSlots: revertsAtOnce, FlowWaiting: 10 * revertsAtOnce, Waiting: nodeWaiting, Patience: patience}),
+		tokens:      fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: tokensWaiting, Waiting: nodeWaiting, Patience: patience}),
 		bodies:      fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
+	}
+}
+
+// queueOf is the queue that an operation waits in, from when its body has been read to its answer; nil for none.
+func (a *API) queueOf(p *principal, need access, method string) *fair.Queue {
+	switch {
+	case need.who == anyone && !need.alone:
+		return nil
+	case method == http.MethodGet:
+		return a.queues.reads
+	case need.alone, p.tenant == nil:
+		return a.queues.people
+	default:
+		return nil
 	}
 }
 
@@ -52,6 +75,18 @@ func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fai
 	default:
 		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way or waiting; this one was not carried out")
 	}
+}
+
+// enterChanges waits for a slot for a costly change of a flag, unless the request has one already. Its error is a problem.
+func (a *API) enterChanges(ctx context.Context) (leave func(), err error) {
+	req := requestOf(ctx)
+	if req.changeSlot != nil {
+		return func() {}, nil
+	}
+	if req.changeSlot, err = a.enterQueue(ctx, a.queues.changes, principalOf(ctx)); err != nil {
+		return nil, err
+	}
+	return req.changeSlot.Leave, nil
 }
 
 // noSlot refuses what got no slot, because as much of the caller's is under way as may be at once.

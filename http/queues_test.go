@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/http/fair"
 	"flagledger/http/limit"
+	"flagledger/projections/snapshot"
 )
 
 func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
@@ -48,6 +50,31 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	other := &principal{credential: &credential{claims: commands.Claims{UserID: "other"}}}
 	if p, _ := errors.AsType[*problem](func() error { _, err := a.enterQueue(t.Context(), q, other); return err }()); p == nil || p.Status != http.StatusServiceUnavailable {
 		t.Errorf("another, who has nothing under way, is refused with %v", p)
+	}
+}
+
+func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
+	a := &API{queues: newQueues(2)}
+	inTenant, asPerson := &principal{tenant: &snapshot.Tenant{}}, &principal{}
+	for name, test := range map[string]struct {
+		p      *principal
+		need   access
+		method string
+		want   *fair.Queue
+	}{
+		"a sign-in":                          {asPerson, access{who: anyone}, http.MethodPost, nil},
+		"a refresh of a session":             {asPerson, access{who: anyone, alone: true}, http.MethodPost, a.queues.people},
+		"a list of a tenant":                 {inTenant, access{who: viewer}, http.MethodGet, a.queues.reads},
+		"a person's devices":                 {asPerson, access{who: person}, http.MethodGet, a.queues.reads},
+		"a person's notification":            {asPerson, access{who: person}, http.MethodPost, a.queues.people},
+		"a change of somebody's role":        {asPerson, changesRoles, http.MethodPatch, a.queues.people},
+		"a cleanup of a sandbox":             {inTenant, access{who: admin, alone: true}, http.MethodPost, a.queues.people},
+		"a switch, which nothing may delay":  {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodPost, nil},
+		"another change of a tenant's flags": {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodDelete, nil},
+	} {
+		if got := a.queueOf(test.p, test.need, test.method); got != test.want {
+			t.Errorf("%s waits in another queue", name)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func (a *API) requestQuota(c *credential, named string) (id, creator string, pla
 // count counts a request for whom it is of: the client address where it signs in or has no good token, and else the person or machine with the tenant.
 func (a *API) count(r *http.Request, req *request) limit.Budget {
 	switch {
-	case signsIn(r.URL.Path):
+	case signsIn(routedPath(r)):
 		return a.limiter.CountSignIn(r)
 	case req.tokenRefusal != nil:
 		return a.limiter.CountAddress(r)
@@ -125,13 +125,18 @@ func (a *API) tenantQuota(tenant *snapshot.Tenant) string {
 	return tenant.ID()
 }
 
-// answerQuota names whose quota of unread answers a request uses: that of a person whose address is verified, of the machine's tenant, or of anybody else's site.
+// answerQuota names whose quota of unread answers a request uses: that of a person whose address is verified, of the machine's tenant or, if nobody pays for that, its
+// creator, or of anybody else's site.
 func (a *API) answerQuota(req *request) string {
 	switch {
 	case req.credential == nil || !a.isVerified(req.credential):
 		return a.siteQuota(req)
 	case req.credential.machine != nil:
-		return req.credential.machine.tenantID
+		tenantID := req.credential.machine.tenantID
+		if tenant, ok := a.Live.Tenant(tenantID); ok {
+			return a.tenantQuota(tenant)
+		}
+		return tenantID
 	default:
 		return req.credential.claims.UserID
 	}

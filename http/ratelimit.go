@@ -32,7 +32,7 @@ func (a *API) limit(next http.Handler) http.Handler {
 
 // isWebhook reports whether a request is to the webhook.
 func isWebhook(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.URL.Path == webhookRoute
+	return r.Method == http.MethodPost && routedPath(r) == webhookRoute
 }
 
 // limitUnsigned counts a call of the webhook for the client's address, unless the payment provider has signed it: that is not limited. Other calls are not

@@ -145,6 +145,17 @@ func TestSigningInHasALimitOfItsOwn(t *testing.T) {
 	call("/auth/signin", 429, 2, 0)
 }
 
+// A path with an escaped letter is another one, as the router has it: it has the limit of an unknown path.
+func TestEscapedPathsAreLimited(t *testing.T) {
+	for _, path := range []string{"/api/v1/billing/%77ebhook", "/%61pi/v1/billing/webhook", "/api/v1/oauth/%74oken"} {
+		a := newAPI(limit.Limits{Anonymous: 2, Auth: 1})
+		for _, left := range []int{1, 0} {
+			shows(t, a.from("192.0.2.1:1", "POST", path), 404, 2, left, 60)
+		}
+		shows(t, a.from("192.0.2.1:1", "POST", path), 429, 2, 0, 60)
+	}
+}
+
 // What may have been mailed counts, though the call failed.
 func TestMailsThatMayHaveGoneOutCount(t *testing.T) {
 	a := newAPI(limit.Limits{Auth: 1})

@@ -41,17 +41,21 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{g.serve})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := func() (*O, error) {
-			if op.Method != http.MethodGet || need.who == anyone {
+			p := principalOf(ctx)
+			queue := a.queueOf(p, need, op.Method)
+			if queue == nil {
 				return handle(ctx, in)
 			}
-			slot, err := a.enterQueue(ctx, a.queues.reads, principalOf(ctx))
+			slot, err := a.enterQueue(ctx, queue, p)
 			if err != nil {
 				return nil, err
 			}
 			defer slot.Leave()
-			requestOf(ctx).readSlot = slot
-			if err := a.limitUnread(ctx); err != nil { // many may have waited for a slot
-				return nil, err
+			if queue == a.queues.reads {
+				requestOf(ctx).readSlot = slot
+				if err := a.limitUnread(ctx); err != nil { // many may have waited for a slot
+					return nil, err
+				}
 			}
 			return handle(ctx, in)
 		}()
@@ -103,26 +107,25 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	}
 	defer leave()
 	if bearsKey {
-		g.api.once(ctx, p, handle)
+		g.api.once(ctx, p, g.limitWritten(p, true), handle)
 		return
 	}
 	handle(ctx)
 }
 
-// limitWritten refuses a change that may be large, or whose answer is kept, if its tenant has written too much today. Its error is TooMany.
-//
-// A retry goes on to where the facts of the request are looked for. It is refused there if its answer cannot be made from them.
-func (g *guard) limitWritten(ctx context.Context) error {
-	p := principalOf(ctx)
-	if !g.honoursKey || g.need.pays || p.tenant == nil || g.body == nil && requestOf(ctx).once == nil {
+// limitWritten refuses a change if too much was written today: sooner one that may be large, or whose answer is kept for its Idempotency-Key. Its error is
+// TooMany.
+func (g *guard) limitWritten(p *principal, bearsKey bool) error {
+	switch {
+	case !g.honoursKey || p.tenant == nil && !bearsKey:
 		return nil
+	case p.tenant == nil:
+		return g.api.limitWrittenBy(p.claims.UserID)
+	case g.need.pays || g.body == nil && !bearsKey:
+		return g.api.limitSwitches(p)
+	default:
+		return g.api.limitWritten(p.tenant.ID())
 	}
-	err := g.api.limitWritten(p.tenant.ID())
-	if req := requestOf(ctx); err != nil && req.once.MayBeRepeated() {
-		req.replayOnly = err
-		return nil
-	}
-	return err
 }
 
 // readLargeBody reads a body that may be large. If the operation takes none, it must be small; a large one for flags waits for a slot, since its facts are large
@@ -165,9 +168,11 @@ func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err 
 // checkBodyAndCall refuses a change where too much was written today, notes what of the body does not fit its schema, and calls the operation.
 func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	r, w := unwrap(ctx)
-	if err := g.limitWritten(ctx.Context()); err != nil {
-		writeProblem(w, r, problemOf(r.Context(), err))
-		return
+	if requestOf(r.Context()).once == nil { // else it was asked before
+		if err := g.limitWritten(principalOf(ctx.Context()), false); err != nil {
+			writeProblem(w, r, problemOf(r.Context(), err))
+			return
+		}
 	}
 	r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
 	if g.body != nil {

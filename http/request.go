@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -45,11 +46,11 @@ type request struct {
 
 	credential   *credential // of the token that the request bears
 	tokenRefusal error       // why the token does not hold
-	replayOnly   error       // if set, nothing new is done: what the request did before is answered, or else this
+	replayOnly   error       // if set, no new facts are made: what the request did before is answered, or else this
 
 	unsigned   bool              // a call of the webhook that is not known to be the payment provider's
 	readSlot   *fair.Slot        // of a read; nil for others
-	changeSlot *fair.Slot        // of a change with a large body; nil for others
+	changeSlot *fair.Slot        // of a change with a large body or costly rules; nil for others
 	once       *commands.Once    // nil without an Idempotency-Key
 	wrong      map[string]string // what of the body does not fit its schema, by field
 }
@@ -111,6 +112,9 @@ func header(r *http.Request, name string) string {
 	}
 	return ""
 }
+
+// routedPath is a request's path as the router compares it with its routes: a letter that is escaped stays so, and makes it another path.
+func routedPath(r *http.Request) string { return cmp.Or(r.URL.RawPath, r.URL.Path) }
 
 func requestID(sent string) string {
 	if sent != "" {

@@ -126,10 +126,10 @@ func (operatorName) Schema(huma.Registry) *huma.Schema {
 }
 
 type conditionBody struct {
-	Attribute string       `json:"attribute"`
+	Attribute string       `json:"attribute" example:"plan"`
 	Op        operatorName `json:"op"`
 	Values    []operand    `json:"values"`
-	Negate    bool         `json:"negate"`
+	Negate    bool         `json:"negate" example:"false"`
 }
 
 type newConditionBody struct {
@@ -140,8 +140,8 @@ type newConditionBody struct {
 }
 
 type ruleBody struct {
-	ID         string          `json:"id" doc:"Sent back, it keeps what its rollout gives to whom"`
-	Name       string          `json:"name"`
+	ID         string          `json:"id" doc:"Sent back, it keeps what its rollout gives to whom" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	Name       string          `json:"name" example:"beta testers in the EU"`
 	Conditions []conditionBody `json:"conditions"`
 	Serve      serveBody       `json:"serve"`
 }
@@ -170,12 +170,17 @@ func (b newRuleBody) rule() commands.NewRule {
 func showRule(r events.Rule) ruleBody {
 	body := ruleBody{ID: r.ID, Name: r.Name, Conditions: make([]conditionBody, len(r.Conditions)), Serve: showServe(r.Serve)}
 	for i, c := range r.Conditions {
-		body.Conditions[i] = conditionBody{Attribute: c.Attribute, Op: operatorName(c.Op), Values: make([]operand, len(c.Values)), Negate: c.Negate}
-		for j, v := range c.Values {
-			body.Conditions[i].Values[j] = operand{value(v)}
-		}
+		body.Conditions[i] = conditionBody{Attribute: c.Attribute, Op: operatorName(c.Op), Values: showOperands(c.Values), Negate: c.Negate}
 	}
 	return body
+}
+
+func showOperands(values []json.RawMessage) []operand {
+	shown := make([]operand, len(values))
+	for i, v := range values {
+		shown[i] = operand{value(v)}
+	}
+	return shown
 }
 
 type rulesBody struct {
@@ -222,7 +227,13 @@ type fallthroughOutput struct {
 func (a *API) addRules() {
 	const tag, path = "Rules", "/api/v1/flags/{flagKey}"
 	get := operation("GET", path+"/rules", "get-rules", tag, "A flag's rules and fallthrough in an environment")
-	register(a, readFlags, showing(get, nil, exampleRules(true)), func(ctx context.Context, in *FlagPath) (*rulesOutput, error) {
+	get.Description = pastRead
+	register(a, readFlagsAt, showing(get, nil, exampleRules(true)), func(ctx context.Context, in *FlagRead) (*rulesOutput, error) {
+		if then, environment, asked, err := in.past(ctx, a); asked {
+			out := showRules(then.Version, then.Rules[environment.ID], then.FallthroughIn(environment.ID))
+			out.ETag = ""
+			return out, err
+		}
 		p := principalOf(ctx)
 		r, err := a.Queries.Rules(ctx, p.tenant.ID(), p.environment.ID, in.Key)
 		if err != nil {
@@ -248,6 +259,13 @@ func (a *API) addRules() {
 		}
 		if in.Body.Fallthrough.sent {
 			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
+		}
+		if cmd.Costly() {
+			leave, err := a.enterChanges(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer leave()
 		}
 		flag, done, err := do(ctx, a.Writer, cmd)
 		if err != nil {

@@ -236,6 +236,7 @@ func TestRulesThatAreRefused(t *testing.T) {
 }
 
 func TestRulesAndTheirFlag(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"rules can be changed in any status, and are gone with the flag": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)

@@ -56,7 +56,7 @@ func (a *API) addSandbox() {
 		"What is made or changed after the call stays. A cleanup that fails, or takes over 30 seconds, answers 503 and goes on by itself within two minutes, " +
 		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin}, cleanup, a.cleanUpSandbox)
+	register(a, access{who: admin, alone: true}, cleanup, a.cleanUpSandbox)
 	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag, "Have a link mailed that makes an account and a sandbox")
 	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed once a minute " +
 		"and ten times a day at most. Whoever has an account already gets the sandbox in it, and gives its password."

@@ -69,7 +69,7 @@ func TestAStreamHearsOfOtherNodes(t *testing.T) {
 // Whoever hears of a change and reads at once finds it, on the node that told of it.
 func TestAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
 	t.Parallel()
-	const changes = 100
+	const changes = 40
 	first := nodetest.New(t)
 	second := first.SecondNode()
 	me := first.SignUp("me@example.com")

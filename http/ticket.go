@@ -58,7 +58,7 @@ func (a *API) streamURL(p *principal) (string, error) {
 // ticketOf tells what the ticket of a request for a stream proves; nil where it has none. The tenant and the environment of the ticket become those of
 // the request, as if its headers named them.
 func (a *API) ticketOf(r *http.Request) (*credential, error) {
-	if r.URL.Path != streamRoute || r.URL.RawQuery == "" {
+	if routedPath(r) != streamRoute || r.URL.RawQuery == "" {
 		return nil, nil
 	}
 	text := r.URL.Query().Get(ticketParameter)

@@ -17,7 +17,7 @@ type unread struct {
 }
 
 const (
-	// A caller with fewer than minPerCaller unread answers is always admitted.
+	// A caller with fewer than minPerCaller unread answers is admitted, and one with none always: also while all leave twice maxUnread or more.
 	minPerCaller = 4
 	// All callers together leave maxUnread answers unread at most, and one a share of what is left of them: an unreadShare-th.
 	maxUnread, unreadShare = 432, 8
@@ -39,7 +39,11 @@ func (u *unread) admits(caller func() string) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.by[caller()] < max(minPerCaller, (maxUnread-all)/unreadShare)
+	least := minPerCaller
+	if all >= 2*maxUnread {
+		least = 1
+	}
+	return u.by[caller()] < max(least, (maxUnread-all)/unreadShare)
 }
 
 // add counts n more answers of a caller.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// One caller may leave 48 answers unread; the more are unread, the fewer are anybody's, and four always.
+// One caller may leave 48 answers unread; the more are unread, the fewer are anybody's: four at least until very many are, and one always.
 func TestUnreadAnswers(t *testing.T) {
 	u := unread{by: map[string]int{}}
 	for i, want := range []int{48, 42, 38} {
@@ -19,14 +19,22 @@ func TestUnreadAnswers(t *testing.T) {
 			t.Errorf("%s leaves %d unread, want %d", caller, n, want)
 		}
 	}
-	for i := range 200 {
+	for i := range 400 {
 		caller := fmt.Sprint("further ", i)
-		for range minPerCaller {
-			if !u.admits(func() string { return caller }) {
-				t.Fatalf("%s is refused with few", caller)
-			}
+		want := 1
+		if u.all.Load() <= 2*maxUnread-minPerCaller {
+			want = minPerCaller
+		}
+		n := 0
+		for ; n < minPerCaller && u.admits(func() string { return caller }); n++ {
 			u.add(caller, 1)
 		}
+		if n != want {
+			t.Fatalf("%s leaves %d unread beside %d, want %d", caller, n, u.all.Load(), want)
+		}
+	}
+	if all := u.all.Load(); all > 2*maxUnread+400 {
+		t.Errorf("%d are unread", all)
 	}
 	if u.admits(func() string { return "caller 0" }) {
 		t.Error("one with many is not refused")

@@ -18,7 +18,7 @@ type UsageBody struct {
 type tenantUsage struct {
 	UsageBody
 	Bytes             int         `json:"bytes" doc:"Of all flags together, about as they are as JSON: names, texts, tags, values, variations, and the rules of all environments, with 16 more for each value of a condition" example:"48211"`
-	BytesWrittenToday int         `json:"bytesWrittenToday" doc:"By changes, in UTC: their facts, and answers that are kept for Idempotency-Keys. This node counts for itself, from its start" example:"90211"`
+	BytesWrittenToday int         `json:"bytesWrittenToday" doc:"By changes, in UTC: their facts, and what is kept for Idempotency-Keys. This node counts for itself, from its start" example:"90211"`
 	Limits            usageLimits `json:"limits"`
 
 	AllUnpaid *unpaidUsage `json:"allUnpaid,omitempty" doc:"All free and sandbox tenants that the caller created; only where this is one of them"`
@@ -27,7 +27,7 @@ type tenantUsage struct {
 // unpaidUsage is what all tenants take together that a person created and pays nothing for. It is shown to that person alone.
 type unpaidUsage struct {
 	Bytes             int          `json:"bytes" doc:"Of all their flags; a tenant whose plan has ended counts with what another may have at most" example:"96422"`
-	BytesWrittenToday int          `json:"bytesWrittenToday" doc:"As that of a tenant, those that were deleted since included" example:"190211"`
+	BytesWrittenToday int          `json:"bytesWrittenToday" doc:"As that of a tenant, those that were deleted since included, and what is kept for Idempotency-Keys of calls about no tenant" example:"190211"`
 	Limits            unpaidLimits `json:"limits"`
 }
 
@@ -49,7 +49,7 @@ func (a *API) addUsage() {
 	usage := operation("GET", "/api/v1/tenants/{tenantId}/usage", "get-usage", "Tenants", "How much a tenant has and uses")
 	usage.Description = "The evaluations that this node answered are counted to the last; those of other nodes may come up to five seconds later. " +
 		"A change by which the flags would grow beyond `limits` is answered with 409; one by which they shrink never is. Once `bytesWrittenToday` reaches " +
-		"its limit, changes with a body or an Idempotency-Key are answered with 429 until the next day. Both hold for `allUnpaid` too."
+		"its limit, changes with a body or an Idempotency-Key are answered with 429 until the next day; beyond a quarter more, those without a body too, but for ten a minute of each person and of all machines together. Both hold for `allUnpaid` too, the latter also for the caller's calls about no tenant that bear an Idempotency-Key."
 	register(a, access{who: viewer}, usage, func(ctx context.Context, _ *TenantPath) (*usageOutput, error) {
 		body, err := a.usage(ctx, principalOf(ctx).tenant)
 		return &usageOutput{body}, err

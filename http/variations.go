@@ -7,6 +7,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/queries"
 )
 
 type variationBody struct {
@@ -67,11 +68,16 @@ type VariationChange struct {
 
 func (a *API) addVariations() {
 	const tag, path = "Variations", "/api/v1/flags/{flagKey}/variations"
-	register(a, readFlags, operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation"),
+	get := operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation")
+	get.Description = pastRead
+	register(a, readFlagsAt, get,
 		func(ctx context.Context, in *struct {
-			FlagPath
+			FlagRead
 			PageInput
 		}) (*listOutput[variationBody], error) {
+			if then, _, asked, err := in.past(ctx, a); asked {
+				return listed(ctx, in.PageInput, queries.ListOf(then.Variations, in.page()), err, showVariation)
+			}
 			list, err := a.Queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
 			return listed(ctx, in.PageInput, list, err, showVariation)
 		})

@@ -57,6 +57,11 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 	s := serviceOfRoot(t)
 	me := s.SignUp("root@example.com")
 	store := s.Store()
+	db, err := pgx.Connect(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close(context.Background()) }()
 	project, _ := me.CreateProject("p")
 	flag := me.CreateFlag("k", map[string]any{"projectId": project, "flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}}})
 	variations := nodetest.Column(asMaps(flag["variations"]), "id")
@@ -79,7 +84,7 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := kept(s)
+		before := kept(s, db)
 		method, path, _ := strings.Cut(name, " ")
 		request := me.Call(method, filled(me, paths.Replace(path)), ids.Replace(string(text))).Refused(422, "bogus").Header.Get("X-Request-ID")
 		written := s.Written(store, head, func(e events.Recorded) bool {
@@ -88,22 +93,16 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 		if len(written) > 0 {
 			t.Errorf("%s has written %v", name, written)
 		}
-		nodetest.Same(t, "after "+name+" what is kept", kept(s), before)
+		nodetest.Same(t, "after "+name+" what is kept", kept(s, db), before)
 	}
 }
 
 // kept is all that is kept beside the facts, but for who used which tenant last.
-func kept(s *nodetest.Service) (rows string) {
+func kept(s *nodetest.Service, db *pgx.Conn) (rows string) {
 	s.T.Helper()
-	ctx := context.Background()
-	db, err := pgx.Connect(ctx, s.DatabaseURL)
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	defer func() { _ = db.Close(ctx) }()
 	for _, table := range []string{"people", "tenant_contacts", "passwords", "refresh_tokens", "signing_keys", "pending_members", "invitations", "mailed_tokens"} {
 		var found string
-		if err := db.QueryRow(ctx, fmt.Sprintf(`select coalesce(string_agg(t::text, E'\n' order by t::text), '') from keep.%s t`, table)).Scan(&found); err != nil {
+		if err := db.QueryRow(s.T.Context(), fmt.Sprintf(`select coalesce(string_agg(t::text, E'\n' order by t::text), '') from keep.%s t`, table)).Scan(&found); err != nil {
 			s.T.Fatal(err)
 		}
 		rows += table + "\n" + found + "\n"

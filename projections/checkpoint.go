@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -93,6 +94,17 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema strin
 	return c, err
 }
 
+// liveVersion is the version of the tables that are read; 0 where there are none.
+func (p Projection) liveVersion(ctx context.Context, db querier) (version int, err error) {
+	var checkpoints bool
+	err = db.QueryRow(ctx, `select to_regclass('`+liveSchema+`.checkpoints') is not null`).Scan(&checkpoints)
+	if err != nil || !checkpoints {
+		return 0, err
+	}
+	err = db.QueryRow(ctx, `select coalesce(max(version), 0) from `+liveSchema+`.checkpoints where projection = $1`, p.Name).Scan(&version)
+	return version, err
+}
+
 // checkpointColumns are those of a table of checkpoints that a checkpoint is made of.
 type checkpointColumns struct {
 	Engine, Log     string
@@ -128,7 +140,7 @@ func (p Projection) resume(ctx context.Context, conn *pgx.Conn, schema string, s
 	return c, err
 }
 
-// create makes a projection's tables, empty, and its checkpoint at the beginning of the log.
+// create makes a projection's tables, empty and without those indexes that index makes, and its checkpoint at the beginning of the log.
 func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := createSchema(ctx, tx, schema); err != nil {
@@ -149,11 +161,18 @@ func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine s
 	})
 }
 
+// index makes the indexes that create leaves out, and gathers statistics: it ends with an error that says so where a row does not fit into one of them.
+func (p Projection) index(ctx context.Context, conn *pgx.Conn) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		// One processor is left to those who read and write meanwhile, and a small sample will do.
+		_, err := tx.Exec(ctx, `set local max_parallel_maintenance_workers = 0; set local default_statistics_target = 10;`+p.Indexes+`;analyze `+strings.Join(p.Tables, ", "))
+		return err
+	})
+}
+
 func (p Projection) drop(ctx context.Context, db execer, schema string) error {
-	for _, table := range p.Tables {
-		if _, err := db.Exec(ctx, `drop table if exists `+schema+`.`+table); err != nil {
-			return err
-		}
+	if _, err := db.Exec(ctx, `drop table if exists `+schema+`.`+strings.Join(p.Tables, `, `+schema+`.`)); err != nil {
+		return err
 	}
 	_, err := db.Exec(ctx, `delete from `+schema+`.checkpoints where projection = $1`, p.Name)
 	return err

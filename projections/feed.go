@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"flagledger/events"
 )
 
@@ -18,8 +20,9 @@ type feed struct {
 	log   *slog.Logger
 
 	mu          sync.Mutex
-	latest      *window // what the first subscription has read; nil until it has begun
-	catchUpOnly bool    // there is no first subscription: all end with the error of the second one
+	latest      *window       // what the first subscription has read; nil until it has begun
+	catchUpOnly bool          // there is no first subscription: all end with the error of the second one
+	limiter     *rate.Limiter // of the events that the second subscription reads; nil for no limit
 	err         error
 	behind      *window // what the second subscription reads; nil while it does not
 	builds      bool    // behind was begun for read models that are being built, and for no other
@@ -42,6 +45,25 @@ func newFeed(store events.Store, log *slog.Logger) *feed {
 		store: store, log: log, lagging: map[*follower]struct{}{},
 		changed: make(chan struct{}), signal: make(chan struct{}, 1),
 	}
+}
+
+// limit bounds how many events a second are read for those that are behind. 0 is no bound.
+func (d *feed) limit(events int) {
+	if events > 0 {
+		d.limiter = rate.NewLimiter(rate.Limit(events), min(events, pageEvents))
+	}
+}
+
+// throttle waits until a page may be read.
+func (d *feed) throttle(ctx context.Context, page events.Page) error {
+	for left := len(page.Events); left > 0 && d.limiter != nil; {
+		n := min(left, d.limiter.Burst())
+		if err := d.limiter.WaitN(ctx, n); err != nil {
+			return err
+		}
+		left -= n
+	}
+	return nil
 }
 
 // run reads the log until ctx ends.
@@ -171,6 +193,9 @@ func (d *feed) read(ctx context.Context, w *window, succeeded func()) error {
 			return err
 		}
 		succeeded()
+		if err := d.throttle(ctx, page); err != nil {
+			return err
+		}
 		if err := d.makeRoom(ctx, w); err != nil {
 			return err
 		}

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -36,7 +34,8 @@ func (s *countingStore) Subscribe(ctx context.Context, after events.Position) it
 func TestReadModelsThatAreBuiltTogetherReadTheLogOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.fill(2, 1200) // more than the projections' feed keeps
+	newWorkload(1).run(t, w.store, 400)
+	w.switchFlag("a", 1800) // more than the projections' feed keeps
 	head, err := w.store.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +47,7 @@ func TestReadModelsThatAreBuiltTogetherReadTheLogOnce(t *testing.T) {
 		}
 	}
 	rebuilding := &countingStore{Store: w.store}
-	if err := projections.Rebuild(t.Context(), w.url, rebuilding, models.All(), nil, w.log); err != nil {
+	if err := projections.Rebuild(t.Context(), w.url, rebuilding, models.All(), projections.RebuildOptions{}, w.log); err != nil {
 		t.Fatal(err)
 	}
 	once("a rebuild of all", rebuilding)
@@ -89,14 +88,14 @@ func TestASlowReadModelHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	slow, quick := tally(1, "event"), tally(1, "event")
 	quick.Name, quick.Tables, quick.Schema = "quick", []string{"quick"}, `create table quick (event text not null)`
-	quick.Apply = func(b *pgx.Batch, e events.Recorded) error {
+	quick.Apply = func(b *projections.Batch, e events.Recorded) error {
 		b.Queue(`insert into quick (event) values ($1)`, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
 		return nil
 	}
 	var held atomic.Bool
 	release := make(chan struct{})
 	apply := slow.Apply
-	slow.Apply = func(b *pgx.Batch, e events.Recorded) error {
+	slow.Apply = func(b *projections.Batch, e events.Recorded) error {
 		if held.Load() {
 			<-release
 		}
@@ -128,8 +127,8 @@ func TestASlowReadModelHoldsUpNoOther(t *testing.T) {
 	w.eventually("both are up to date", func() bool { return holds("quick")() && holds("tally")() })
 
 	held.Store(true)
-	for i := range 12 {
-		write(fmt.Sprintf("flag-t.%d", i), 500) // far more than the feed keeps
+	for i := range 6 {
+		write(fmt.Sprintf("flag-t.%d", i), 500) // more than the feed keeps, and a page
 	}
 	w.eventually("one goes on without the other", holds("quick"))
 	if n := len(column[string](w, `select event from read.tally`)); n != 3 {

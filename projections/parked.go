@@ -33,7 +33,7 @@ func inapplicable(err error) bool {
 
 // park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
 func (s *subscriber) park(ctx context.Context, e events.Recorded, p *place, cause error) error {
-	batch := &pgx.Batch{}
+	batch := &Batch{}
 	next := p.After([]events.Recorded{e}, e.Position)
 	s.moveCheckpoint(batch, next, p)
 	batch.Queue(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
@@ -41,7 +41,7 @@ func (s *subscriber) park(ctx context.Context, e events.Recorded, p *place, caus
 	if err := s.flush(ctx, batch, next, p); err != nil {
 		return err
 	}
-	s.log.Error("a stream is parked: the read model does not follow it until it is rebuilt",
+	s.log.Error("a stream is parked: the read model does not follow it until it is retried or rebuilt",
 		"projection", s.projection.Name, "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", cause)
 	return nil
 }

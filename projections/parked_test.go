@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/events"
+	"flagledger/projections"
 	"flagledger/projections/models"
 )
 
@@ -55,9 +54,9 @@ func TestAFactThatCannotBeAppliedParksItsStreamAlone(t *testing.T) {
 	for stream := range broken {
 		atTwo[stream] = 2
 	}
-	inHistory := maps.Clone(atTwo) // which does not mind these:
-	delete(inHistory, "flag-t.twice")
-	delete(inHistory, "flag-t.huge")
+	inAudit := maps.Clone(atTwo) // which does not mind these:
+	delete(inAudit, "flag-t.twice")
+	delete(inAudit, "flag-t.huge")
 	// What is broken stands on one page with what is not.
 	for stream, breakIt := range broken {
 		w.append(stream, 0, newFlag(strings.TrimPrefix(stream, "flag-t.")))
@@ -69,7 +68,7 @@ func TestAFactThatCannotBeAppliedParksItsStreamAlone(t *testing.T) {
 	w.settle()
 	check := func(when string) {
 		t.Helper()
-		for projection, want := range map[string]map[string]events.Revision{"flags": atTwo, "history": inHistory, "projects": {}, "tenants": {}} {
+		for projection, want := range map[string]map[string]events.Revision{"flags": atTwo, "audit": inAudit, "projects": {}, "tenants": {}} {
 			if got := w.parkedStreams(projection); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s, %s has parked %v, want %v", when, projection, got, want)
 			}
@@ -125,7 +124,7 @@ func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 			var repaired atomic.Bool
 			p := tally(1, "event")
 			apply := p.Apply
-			p.Apply = func(b *pgx.Batch, e events.Recorded) error {
+			p.Apply = func(b *projections.Batch, e events.Recorded) error {
 				if err := apply(b, e); err != nil || repaired.Load() || e.Stream != "flag-t.bad" || e.Revision < 2 {
 					return err
 				}
@@ -153,7 +152,7 @@ func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 			}
 
 			repaired.Store(true)
-			w.rebuild(p)
+			w.repair(p)
 			write("flag-t.bad", 3)
 			w.eventually("the stream is followed again", func() bool { return reached.Load() == 7 })
 			if got := rows(); !slices.Equal(got, want) {
@@ -172,7 +171,7 @@ func TestAFailedAttemptLeavesNothingBehind(t *testing.T) {
 	w := newWorld(t)
 	p := tally(1, "event")
 	apply, attempts := p.Apply, 0
-	p.Apply = func(b *pgx.Batch, e events.Recorded) error {
+	p.Apply = func(b *projections.Batch, e events.Recorded) error {
 		if err := apply(b, e); err != nil {
 			return err
 		}

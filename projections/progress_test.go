@@ -161,14 +161,14 @@ func TestAReadModelThatIsFoundFurtherBackIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := projections.NewProgress(models.All())
 		everywhere(p, at(7))
-		p.Resumed("history", at(6))
+		p.Resumed("flags", at(6))
 		if p.Wait(t.Context(), at(7), ofFlags) {
 			t.Error("what the crash took back is said to be shown")
 		}
 		if !p.Wait(t.Context(), at(7), []string{"user."}) {
 			t.Error("others are waited for, too")
 		}
-		p.Reached("history", at(7))
+		p.Reached("flags", at(7))
 		if !p.Wait(t.Context(), at(7), ofFlags) {
 			t.Error("it is there again, and it says no")
 		}
@@ -182,6 +182,7 @@ func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T)
 		ofUsers := []string{"user."}
 		p := projections.NewProgress(models.All())
 		p.Reached("users", at(3))
+		p.Reached("audit", at(12)) // which follows all
 		p.SnapshotReached(events.Page{Next: at(9), Events: []events.Recorded{{Name: "user.registered", Position: at(3)}, {Name: "flag.created", Position: at(9)}}})
 		if !p.Wait(t.Context(), at(8), ofUsers) {
 			t.Error("nothing is missing, and it says no")
@@ -208,6 +209,7 @@ func TestAReadModelOfAnotherLogIsWaitedFor(t *testing.T) {
 			heard string
 			want  bool
 		}{
+			{"audit 9 9 " + events.LogID(first), false},
 			{"users 9 9 another log", false},
 			{"users 7 7 " + events.LogID(first), true},
 			{"users 9 9 another log", false},
@@ -225,18 +227,18 @@ func TestAReadModelOfAnotherLogIsWaitedFor(t *testing.T) {
 func TestAReadModelThatAnotherNodeTakesFurtherIsNotFailing(t *testing.T) {
 	t.Parallel()
 	for name, moved := range map[string]func(*projections.Progress){
-		"heard of":                func(p *projections.Progress) { p.Notified("history 4 4") },
-		"found after a reconnect": func(p *projections.Progress) { p.Resumed("history", at(4)) },
+		"heard of":                func(p *projections.Progress) { p.Notified("flags 4 4") },
+		"found after a reconnect": func(p *projections.Progress) { p.Resumed("flags", at(4)) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := projections.NewProgress(models.All())
-			p.Resumed("history", at(3))
-			p.Failed("history")
+			p.Resumed("flags", at(3))
+			p.Failed("flags")
 			time.Sleep(time.Minute)
-			p.Notified("history 3 3")
-			p.Resumed("history", at(3))
+			p.Notified("flags 3 3")
+			p.Resumed("flags", at(3))
 			p.Notified("users 4 4")
-			if got := p.Failing(time.Minute); !slices.Equal(got, []string{"history"}) {
+			if got := p.Failing(time.Minute); !slices.Equal(got, []string{"flags"}) {
 				t.Errorf("%s: before the checkpoint moves, %v are failing", name, got)
 			}
 			moved(p)

@@ -3,6 +3,7 @@
 package projections
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -21,10 +22,26 @@ type Projection struct {
 	Tables  []string
 	// Schema is the SQL that creates the tables. They are named without their schema, here and in Apply: it is the connection's search_path.
 	Schema string
+	// Indexes is the SQL that creates those indexes that Apply does without, as "create index if not exists" with a name. A rebuild makes them once it has caught
+	// up: to keep them current row by row takes many times as long.
+	Indexes string
+	// Ordered says that what it makes of an event depends on those of other streams before it: what it has missed of a stream that it has parked is made up for by
+	// a rebuild alone.
+	Ordered bool
 	// FactPrefixes are what the names of the facts that it follows begin with.
 	FactPrefixes []string
 	// Apply queues the statements that take in one event. It is called for the events of a stream in their order, and again where an attempt failed.
-	Apply func(b *pgx.Batch, e events.Recorded) error
+	Apply func(b *Batch, e events.Recorded) error
+	// New takes the place of Apply in an Ordered projection that keeps in memory what its rows say. Each is used from a checkpoint on until something fails.
+	New func() Model
+}
+
+// Model applies events with what it keeps in memory of the rows.
+type Model interface {
+	// Load is called before some events are applied. It may read the rows that there are, on a connection that use has.
+	Load(ctx context.Context, use func(func(*pgx.Conn) error) error, list []events.Recorded) error
+	// Apply is as in a Projection. Where it fails it changes nothing of what it keeps.
+	Apply(b *Batch, e events.Recorded) error
 }
 
 func (p Projection) follows(name string) bool { return followed(p.FactPrefixes, name) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,21 +18,41 @@ import (
 // rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
 const rebuildConnections = 3
 
-// Rebuild builds new tables of read models from the log, which it reads once for all of them, and switches to each as soon as it has caught up:
-// readers see the old rows or the new ones, never none. report, if not nil, is called after each page, from several goroutines.
-func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, report func(projection string, reached events.Position), log *slog.Logger) error {
+// RebuildOptions say how Rebuild goes about it.
+type RebuildOptions struct {
+	// Report, if not nil, is told how far the new tables of a read model are, and how many events it has read since the last time: after each page, from several
+	// goroutines.
+	Report func(projection string, reached events.Position, read int)
+	// Rate is how many events a second are read at most; 0 for as many as can be.
+	Rate int
+	// Force switches to new tables also if they differ from the live ones.
+	Force bool
+	// Afresh begins at the first event also where a rebuild that was ended has left new tables.
+	Afresh bool
+	// CompareOnly drops the new tables once they are compared, in place of switching to them. It begins afresh.
+	CompareOnly bool
+}
+
+// Rebuild builds new tables of read models from the log, which it reads once for all of them, or goes on with those that a rebuild left when it was ended. It
+// switches to each as soon as it has caught up: readers see the old rows or the new ones, never none.
+//
+// Before that, it compares their rows with the live ones, both at the same place in the log. The error is a *DifferentError where they differ; nothing is
+// switched then. Live tables of another version, or made from another log, are not compared.
+func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, options RebuildOptions, log *slog.Logger) error {
 	p, err := newProcess(url, store, rebuildConnections, log)
 	if err != nil {
 		return err
 	}
 	p.feed.catchUpOnly = true
+	p.feed.limit(options.Rate)
 	var subscribers []*subscriber
 	for _, projection := range list {
 		s := &subscriber{process: p, projection: projection}
 		b := s.builder(p.feed.follow())
 		b.follower.expect()
-		if report != nil {
-			b.build.report = func(position events.Position) { report(projection.Name, position) }
+		b.build.options, b.build.comparing = options, true
+		if options.Report != nil {
+			b.build.report = func(reached events.Position, read int) { options.Report(projection.Name, reached, read) }
 		}
 		subscribers = append(subscribers, b)
 	}
@@ -40,7 +62,7 @@ func Rebuild(ctx context.Context, url string, store events.Store, list []Project
 	var failed []error
 	for _, s := range subscribers {
 		if s.build.err != nil {
-			failed = append(failed, fmt.Errorf("rebuilding %s: %w", s.projection.Name, s.build.err))
+			failed = append(failed, fmt.Errorf("read model %s: %w", s.projection.Name, s.build.err))
 		}
 	}
 	return errors.Join(failed...)
@@ -53,19 +75,103 @@ func (s *subscriber) builder(f *follower) *subscriber {
 	b.committed, b.resumed = func(events.Checkpoint) {}, func(events.Checkpoint) {}
 	b.follower = f
 	b.follower.building = true
-	b.build = &build{process: s.process, projection: s.projection, report: func(events.Position) {}}
+	b.build = &build{process: s.process, projection: s.projection, report: func(events.Position, int) {}}
 	return &b
+}
+
+// startBuild is beginBuild as often as others are in the way: tables are made by one process at a time.
+func (s *subscriber) startBuild(ctx context.Context) error {
+	for {
+		err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.beginBuild(ctx, conn) })
+		if !contended(err) {
+			return err
+		}
+		if err := pause(ctx, lockInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// beginBuild makes the new tables, or finds those that a rebuild has left which was ended.
+func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
+	b := s.build
+	if b.upgrade {
+		version, err := s.projection.liveVersion(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if version >= s.projection.Version {
+			return errMoved // another node has switched
+		}
+	}
+	live, err := s.projection.resume(ctx, conn, liveSchema, s.store)
+	if errors.Is(err, errNoReadModel) || errors.Is(err, errAnotherLog) {
+		if b.options.CompareOnly {
+			return err
+		}
+		b.comparing, err = false, nil
+	}
+	if err != nil {
+		return err
+	}
+	left, err := s.projection.resume(ctx, conn, buildingSchema, s.store)
+	if err != nil && !errors.Is(err, errNoReadModel) && !errors.Is(err, errAnotherLog) {
+		return err
+	}
+	// Tables that are further than the live ones can no longer be compared with them.
+	ahead := b.comparing && left.Position.Compare(live.Position) > 0
+	if err != nil || ahead || b.options.Afresh || b.options.CompareOnly || b.indexFirst {
+		if err := s.projection.create(ctx, conn, buildingSchema, s.store.Engine()); err != nil || !b.indexFirst {
+			return err
+		}
+		b.indexed = true
+		return s.projection.index(ctx, conn)
+	}
+	s.log.Info("going on with what a rebuild has left", "projection", s.projection.Name, "position", left.Position)
+	return nil
 }
 
 // build switches from a projection's live tables to new ones.
 type build struct {
 	*process
 	projection Projection
-	report     func(events.Position) // is told how far the new tables are
-	conn       *pgxpool.Conn         // from the moment that the live checkpoint is locked
+	options    RebuildOptions
+	report     func(reached events.Position, read int)
+	upgrade    bool          // the live tables are of an older version; there is nothing to do once they are not
+	comparing  bool          // the rows are still to be compared with the live ones
+	indexed    bool          // the new tables have all indexes
+	indexFirst bool          // they are to have them from the beginning
+	conn       *pgxpool.Conn // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
-	live       events.Position
-	err        error // that the subscriber ended with
+	locked     time.Time       // when that was
+	rest       time.Time       // before then the live projector is not stopped again
+	live       events.Position // of the live checkpoint, when it was read last
+	err        error           // that the subscriber ended with
+}
+
+// atLive reports whether a position is that of the live tables, or after it.
+func (b *build) atLive(position events.Position) bool {
+	return b.comparing && b.live != (events.Position{}) && position.Compare(b.live) >= 0
+}
+
+// errNotIndexed says that there is a row for which an index has no room.
+var errNotIndexed = errors.New("an index cannot be made of the rows")
+
+// index makes the indexes that the new tables still lack, or nothing while another read model of the process does so or is about to switch: both keep one of the few
+// connections.
+func (s *subscriber) index(ctx context.Context) error {
+	if !s.switching.TryLock() {
+		return pause(ctx, buildInterval)
+	}
+	defer s.switching.Unlock()
+	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
+	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn) })
+	if inapplicable(err) {
+		s.log.Warn("new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not fit", "projection", s.projection.Name, "err", err)
+		return fmt.Errorf("%w: %w", errNotIndexed, err)
+	}
+	s.build.indexed = err == nil
+	return err
 }
 
 // finish is called when the new tables have caught up with the log: it locks the live projector's checkpoint, and switches as soon as the new tables
@@ -85,7 +191,7 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 		if done || err != nil {
 			b.release()
 		}
-		if code := errorCode(err); code != lockTimeout && code != deadlock {
+		if !contended(err) {
 			return done, err
 		}
 		if err := pause(ctx, lockInterval); err != nil {
@@ -97,9 +203,19 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 // Error codes of Postgres. The live projector may lock its tables, by preparing statements on them, before its checkpoint: then Postgres ends one of
 // the two, which begins again at once.
 const (
-	lockTimeout = "55P03"
-	deadlock    = "40P01"
+	lockTimeout   = "55P03"
+	queryCanceled = "57014" // also by statement_timeout
+	deadlock      = "40P01"
 )
+
+// contended reports whether another was in the way, so that a further attempt helps.
+func contended(err error) bool {
+	switch errorCode(err) {
+	case lockTimeout, queryCanceled, deadlock:
+		return true
+	}
+	return false
+}
 
 // errorCode is the code of an error of Postgres, empty for another.
 func errorCode(err error) string {
@@ -111,8 +227,8 @@ func errorCode(err error) string {
 
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
 	if b.conn == nil {
-		if !b.switching.TryLock() {
-			return false, nil // one after the other
+		if !b.mayStop() {
+			return false, nil
 		}
 		if err := b.lockLive(ctx); err != nil {
 			return false, err
@@ -122,13 +238,29 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 		// The live checkpoint may be after events of other projections. At the head of the log none of this one is missing.
 		head, err := b.store.Head(ctx)
 		if err != nil || built.Position.Compare(head) < 0 {
+			b.giveWay()
 			return false, err
 		}
 	}
 	if err := b.switchOver(ctx, built); err != nil {
 		return false, err
 	}
-	return true, b.tx.Commit(ctx)
+	if err := b.tx.Commit(ctx); err != nil {
+		return false, err
+	}
+	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stood", time.Since(b.locked).Round(time.Millisecond))
+	return true, nil
+}
+
+// mayStop reports whether the live projector may be stopped now. It then has locked switching, since that is done for one read model after the other.
+func (b *build) mayStop() bool { return time.Now().After(b.rest) && b.switching.TryLock() }
+
+// giveWay lets the live projector go on, and for some time, where it has been stopped for too long already.
+func (b *build) giveWay() {
+	if b.conn != nil && time.Since(b.locked) > maxHeld {
+		b.release()
+		b.rest = time.Now().Add(restInterval)
+	}
 }
 
 // lockLive is called with switching locked, which release unlocks.
@@ -143,11 +275,11 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	if b.tx, err = b.conn.Begin(ctx); err != nil {
 		return err
 	}
-	// Readers queue behind a switch that waits for a longer reader: they shall not do so for long.
 	if _, err = b.tx.Exec(ctx, `set local lock_timeout = '2s'`); err != nil {
 		return err
 	}
 	b.live = events.Position{}
+	defer func() { b.locked = time.Now() }()
 	err = b.tx.QueryRow(ctx, `select commit, prepare from checkpoints where projection = $1 for update`, b.projection.Name).Scan(&b.live.Commit, &b.live.Prepare)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
@@ -167,13 +299,18 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if own.RowsAffected() != 1 {
 		return errMoved
 	}
+	if err := b.lockTables(ctx); err != nil {
+		return err
+	}
 	if err := b.projection.drop(ctx, b.tx, liveSchema); err != nil {
 		return err
 	}
+	var moves strings.Builder // in one round trip: readers wait
 	for _, table := range b.projection.Tables {
-		if _, err := b.tx.Exec(ctx, `alter table `+buildingSchema+`.`+table+` set schema `+liveSchema); err != nil {
-			return err
-		}
+		moves.WriteString(`alter table ` + buildingSchema + `.` + table + ` set schema ` + liveSchema + `;`)
+	}
+	if _, err := b.tx.Exec(ctx, moves.String()); err != nil {
+		return err
 	}
 	for _, statement := range []string{
 		`insert into ` + liveSchema + `.checkpoints select * from ` + buildingSchema + `.checkpoints where projection = $1`,
@@ -190,11 +327,36 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	return err
 }
 
-// release lets the live projector go on, where it was stopped.
-func (b *build) release() {
-	if b.conn == nil {
-		return
+// lockTables waits for those who read the live tables, for maxHeld at most: others, who come after, wait too.
+func (b *build) lockTables(ctx context.Context) error {
+	var tables string
+	err := b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = $1 and tablename = any($2)`,
+		liveSchema, b.projection.Tables).Scan(&tables)
+	if err != nil || tables == "" {
+		return err
 	}
+	for _, statement := range []string{
+		fmt.Sprintf(`set local statement_timeout = %d`, maxHeld.Milliseconds()),
+		`lock table ` + tables + ` in access exclusive mode`,
+		`set local statement_timeout = 0`,
+	} {
+		if _, err := b.tx.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release lets the live projector go on, where it was stopped, and others switch.
+func (b *build) release() {
+	if b.conn != nil {
+		b.letGo()
+		b.switching.Unlock()
+	}
+}
+
+// letGo lets the live projector go on, which is stopped.
+func (b *build) letGo() {
 	if b.tx != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()
@@ -202,5 +364,4 @@ func (b *build) release() {
 	}
 	b.conn.Release()
 	b.conn, b.tx = nil, nil
-	b.switching.Unlock()
 }

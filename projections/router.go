@@ -75,7 +75,7 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 		middleware.Recoverer,
 	)
 	for _, s := range subscribers {
-		router.AddConsumerHandler(s.projection.Name, s.projection.Name, s, p.handler(s.projection))
+		router.AddConsumerHandler(s.projection.Name, s.projection.Name, s, p.handle)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var parts sync.WaitGroup
@@ -87,24 +87,14 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	return err
 }
 
-// handler applies the event of a message. An attempt that fails leaves nothing in the batch.
-func (p *process) handler(projection Projection) message.NoPublishHandlerFunc {
-	return func(m *message.Message) error {
-		w := m.Context().Value(workKey{}).(*work)
-		if len(w.event.Stored.Data) >= largeEvent {
-			p.large.Lock()
-			defer p.large.Unlock()
-		}
-		w.batch.QueuedQueries = w.batch.QueuedQueries[:w.start]
-		defer func() {
-			if cause := recover(); cause != nil {
-				w.err = fmt.Errorf("the handler of %s panicked: %v", w.event.Name, cause)
-				panic(cause) // the Recoverer's
-			}
-		}()
-		if w.err = w.event.Err; w.err == nil {
-			w.err = projection.Apply(w.batch, w.event)
-		}
-		return w.err
+// handle applies the event of a message. An attempt that fails leaves nothing in the batch.
+func (p *process) handle(m *message.Message) error {
+	w := m.Context().Value(workKey{}).(*work)
+	if len(w.event.Stored.Data) >= largeEvent {
+		p.large.Lock()
+		defer p.large.Unlock()
 	}
+	w.batch.truncate(w.start)
+	w.err = take(w.apply, w.batch, w.event)
+	return w.err
 }

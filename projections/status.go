@@ -31,6 +31,15 @@ type Parked struct {
 	At       time.Time
 }
 
+// Parked lists the streams that the read model has stopped following, in the order in which it did.
+func (p Projection) Parked(ctx context.Context, db *pgxpool.Pool) ([]Parked, error) {
+	rows, err := db.Query(ctx, `select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[Parked])
+}
+
 // Statuses tells how read models stand.
 func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, store events.Store) ([]Status, error) {
 	var list []Status
@@ -43,11 +52,7 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 		}
 		s.Built = err == nil
 		found = append(found, c)
-		rows, err := db.Query(ctx, `select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)
-		if err != nil {
-			return nil, err
-		}
-		if s.Parked, err = pgx.CollectRows(rows, pgx.RowToStructByName[Parked]); err != nil {
+		if s.Parked, err = p.Parked(ctx, db); err != nil {
 			return nil, err
 		}
 		list = append(list, s)
@@ -56,15 +61,18 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 	if err != nil {
 		return nil, err
 	}
+	holds := map[events.Checkpoint]bool{} // many read models stand at the same event, which may be large
 	for i, c := range found {
 		s := &list[i]
 		if !s.Built {
 			continue
 		}
-		if s.Built, err = log.Holds(ctx, store, c.Checkpoint); err != nil {
-			return nil, err
+		if _, known := holds[c.Checkpoint]; !known {
+			if holds[c.Checkpoint], err = log.Holds(ctx, store, c.Checkpoint); err != nil {
+				return nil, err
+			}
 		}
-		if s.Built {
+		if s.Built = holds[c.Checkpoint]; s.Built {
 			s.Position = c.Position
 		}
 	}

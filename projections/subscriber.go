@@ -10,6 +10,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/events"
 )
@@ -21,7 +22,7 @@ type process struct {
 	feed      *feed
 	session   *session
 	writers   *writers
-	switching sync.Mutex // held by a rebuild that is about to switch: it keeps one of the few connections
+	switching sync.Mutex // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
 	large     sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
 }
 
@@ -42,6 +43,8 @@ type subscriber struct {
 	build    *build
 	follower *follower
 	retry    interface{ Reset() }
+	model    Model // of a projection that has one; nil where the rows have to be read first
+	newer    bool  // the tables were of a newer version when it looked last
 }
 
 // A page without events of the projection costs no transaction. The checkpoint is moved past such pages from time to time, so that a restart need not read
@@ -58,13 +61,16 @@ var (
 	errNack = errors.New("the event could not be applied")
 	// errMoved says that the checkpoint is not where this projector left it.
 	errMoved = errors.New("the checkpoint was moved by another")
+	// errNewer says that the tables which are read are of a newer version than this program's.
+	errNewer = errors.New("the read model is of a newer version: a newer release carries it on")
 )
 
 // work is what a message carries in its context: the event and the batch that the handler queues its statements in.
 type work struct {
 	event events.Recorded
-	batch *pgx.Batch
-	start int // the length of the batch before this event
+	batch *Batch
+	start mark // where the batch was before this event
+	apply func(*Batch, events.Recorded) error
 	err   error
 }
 
@@ -86,11 +92,16 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			if ctx.Err() != nil {
 				return
 			}
-			s.tell(!errors.Is(err, errLost)) // then another process may carry it on
+			newer := errors.Is(err, errNewer)
+			s.tell(!errors.Is(err, errLost) && !newer) // then another process may carry it on
 			wait := retry.NextBackOff()
-			if !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock {
+			switch {
+			case newer && !s.newer:
+				s.log.Warn("a newer release carries a read model on; update this node", "projection", s.projection.Name, "version", s.projection.Version)
+			case !newer && !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock:
 				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
 			}
+			s.newer = newer
 			_ = pause(ctx, wait)
 		}
 	}()
@@ -112,22 +123,64 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 		s.follower = s.feed.follow()
 	}
 	defer s.follower.leave()
+	if s.build == nil {
+		if err := s.replaceOlder(ctx, messages); err != nil {
+			return err
+		}
+	}
 	held, release, err := s.session.hold(ctx, s.schema+"."+s.projection.Name, s.follower.expect)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err = s.follow(held, messages); held.Err() != nil {
+	err = s.follow(held, messages)
+	if errors.Is(err, errNotIndexed) {
+		s.build.indexFirst = true
+		err = s.follow(held, messages)
+	}
+	if held.Err() != nil {
 		return context.Cause(held)
 	}
+	return err
+}
+
+// replaceOlder builds new tables beside those of an older version, which a node of an older release may carry on meanwhile, and switches to them. It returns
+// errNewer where the tables are of a newer version: a program does not go back to its own by itself.
+func (s *subscriber) replaceOlder(ctx context.Context, messages chan<- *message.Message) error {
+	version, err := s.liveVersion(ctx)
+	switch {
+	case err != nil:
+		return err
+	case version > s.projection.Version:
+		return errNewer
+	case version == 0 || version == s.projection.Version:
+		return nil
+	}
+	return s.buildNext(ctx, messages, true)
+}
+
+func (s *subscriber) liveVersion(ctx context.Context) (version int, err error) {
+	err = s.writers.use(ctx, liveSchema, func(conn *pgx.Conn) error {
+		version, err = s.projection.liveVersion(ctx, conn)
+		return err
+	})
+	return version, err
+}
+
+// buildNext builds new tables, and switches to them when they are whole.
+func (s *subscriber) buildNext(ctx context.Context, messages chan<- *message.Message, upgrade bool) error {
+	s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.Version)
+	b := s.builder(s.follower)
+	b.build.upgrade = upgrade
+	err := b.run(ctx, messages)
+	s.follower.building = false
 	return err
 }
 
 func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Message) error {
 	if s.build != nil {
 		defer s.build.release()
-		err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.create(ctx, conn, s.schema, s.store.Engine()) })
-		if err != nil {
+		if err := s.startBuild(ctx); err != nil {
 			return err
 		}
 	}
@@ -137,21 +190,27 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 			"engine", s.store.Engine(), "engine before", c.Engine, "position before", c.Position)
 	}
 	if errors.Is(err, errNoReadModel) || errors.Is(err, errAnotherLog) {
-		// What is built now is switched to when it is whole.
-		s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.Version)
-		if err := s.builder(s.follower).run(ctx, messages); err != nil {
+		if version, err := s.liveVersion(ctx); err != nil {
+			return err
+		} else if version != 0 && version != s.projection.Version {
+			return errMoved // since replaceOlder looked
+		}
+		if err := s.buildNext(ctx, messages, false); err != nil {
 			return err
 		}
-		s.follower.building = false
 		c, parked, err = s.resume(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	s.resumed(c.Checkpoint)
-	p := place{checkpoint: c, reached: c.Checkpoint, written: time.Now()}
+	s.model = nil
+	p := place{checkpoint: c, reached: c.Checkpoint, parked: parked, written: time.Now()}
 	for {
 		page, err := s.follower.next(ctx, p.reached.Position, s.interval())
+		if err == nil {
+			page, err = s.upTo(ctx, page, p.reached.Position)
+		}
 		if err != nil {
 			return err
 		}
@@ -160,7 +219,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 				return err
 			}
 		}
-		if err := s.apply(ctx, messages, page, &p, parked); err != nil {
+		if err := s.apply(ctx, messages, page, &p); err != nil {
 			return err
 		}
 		s.retry.Reset()
@@ -168,11 +227,20 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		if s.build == nil {
 			continue
 		}
-		s.build.report(p.reached.Position)
-		if page.Live {
-			if done, err := s.finish(ctx, &p); done || err != nil {
-				return err
+		s.build.report(p.reached.Position, len(page.Events))
+		done := false
+		switch {
+		case !s.build.indexed:
+			if page.Live || s.build.atLive(p.reached.Position) {
+				err = s.index(ctx)
 			}
+		case s.build.comparing:
+			done, err = s.compare(ctx, &p)
+		case page.Live:
+			done, err = s.finish(ctx, &p)
+		}
+		if done || err != nil {
+			return err
 		}
 	}
 }
@@ -210,19 +278,20 @@ func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
 type place struct {
 	checkpoint
 	reached events.Checkpoint // at the checkpoint or after it, without an event of the projection's in between
+	parked  map[string]bool   // the streams that it no longer follows
 	passed  int               // events since the checkpoint
 	written time.Time         // when the checkpoint was
 }
 
 // apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by itself, and the streams of those that
 // cannot be applied are parked.
-func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *place, parked map[string]bool) error {
+func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *place) error {
 	list := make([]events.Recorded, 0, len(page.Events))
 	own := false // also where the stream is parked: commands wait for the page, and a rebuild may have taken up the stream
 	for _, e := range page.Events {
 		if s.projection.follows(e.Name) {
 			own = true
-			if !parked[e.Stream] {
+			if !p.parked[e.Stream] {
 				list = append(list, e)
 			}
 		}
@@ -238,13 +307,13 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 		return err
 	}
 	for _, e := range list {
-		if parked[e.Stream] {
+		if p.parked[e.Stream] {
 			continue
 		}
 		err := s.commit(ctx, messages, []events.Recorded{e}, p.After([]events.Recorded{e}, e.Position), p)
 		if inapplicable(err) {
 			err = s.park(ctx, e, p, err)
-			parked[e.Stream] = true
+			p.parked[e.Stream] = true
 		}
 		if err != nil {
 			return err
@@ -254,11 +323,27 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 }
 
 // commit delivers events and commits what their handler queued together with the checkpoint.
-func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) error {
-	batch := &pgx.Batch{}
+func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) (err error) {
+	defer func() {
+		if err != nil {
+			s.model = nil // it may hold what was not committed
+		}
+	}()
+	apply := s.projection.Apply
+	if s.projection.New != nil {
+		if s.model == nil {
+			s.model = s.projection.New()
+		}
+		use := func(run func(*pgx.Conn) error) error { return s.writers.use(ctx, s.schema, run) }
+		if err := s.model.Load(ctx, use, list); err != nil {
+			return err
+		}
+		apply = s.model.Apply
+	}
+	batch := &Batch{}
 	s.moveCheckpoint(batch, next, p)
 	for _, e := range list {
-		if err := deliver(ctx, messages, &work{event: e, batch: batch, start: batch.Len()}); err != nil {
+		if err := deliver(ctx, messages, &work{event: e, batch: batch, start: batch.mark(), apply: apply}); err != nil {
 			return err
 		}
 	}
@@ -266,27 +351,28 @@ func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Messag
 }
 
 // moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
-// it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked.
-func (s *subscriber) moveCheckpoint(batch *pgx.Batch, next events.Checkpoint, p *place) {
+// it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked. And streams that were parked may be retried.
+func (s *subscriber) moveCheckpoint(batch *Batch, next events.Checkpoint, p *place) {
 	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
-			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8`,
-		s.projection.Name, next.Position.Commit, next.Position.Prepare, p.version, p.Position.Commit, p.Position.Prepare, s.schema+"."+s.projection.Tables[0], p.table, next.LogID, next.Last)
+			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8
+			and (select count(*) from keep.parked where projection = $1 and building = $11) = $12`,
+		s.projection.Name, next.Position.Commit, next.Position.Prepare, p.version, p.Position.Commit, p.Position.Prepare, s.schema+"."+s.projection.Tables[0], p.table, next.LogID, next.Last,
+		s.schema == buildingSchema, len(p.parked))
 	if s.schema == liveSchema {
 		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next.LogID, next.Position))
 	}
 }
 
 // flush commits a batch that moves the checkpoint.
-func (s *subscriber) flush(ctx context.Context, batch *pgx.Batch, next events.Checkpoint, p *place) error {
+func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.Checkpoint, p *place) error {
 	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			results := tx.SendBatch(ctx, batch)
-			moved, err := results.Exec()
-			if err == nil && moved.RowsAffected() != 1 {
-				_ = results.Close() // what becomes of the rest says nothing of the events: they have been applied by another
-				return errMoved
-			}
-			return errors.Join(err, results.Close())
+			return batch.run(ctx, tx, func(moved pgconn.CommandTag) error {
+				if moved.RowsAffected() != 1 {
+					return errMoved // and what becomes of the rest says nothing of the events: they have been applied by another
+				}
+				return nil
+			})
 		})
 	})
 	if err != nil {

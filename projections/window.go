@@ -9,7 +9,7 @@ import (
 const (
 	windowEvents = 2000    // that a window keeps, or somewhat more
 	windowBytes  = 8 << 20 // of their JSON, likewise
-	pageEvents   = 500     // that are taken from a window at once, or as many as stand on one page of the store
+	pageEvents   = 1000    // that are taken from a window at once, or as many as stand on one page of the store
 )
 
 // window is a stretch of the log: consecutive pages of one subscription, of which old ones are dropped as new ones come.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -234,7 +235,7 @@ func (l *workload) project() (stream string, facts []events.Fact) {
 }
 
 func (l *workload) flag() (stream string, facts []events.Fact) {
-	key := fmt.Sprintf("flag.%d", l.IntN(20)) // a dot: a stream's name is cut at its first one alone
+	key := fmt.Sprintf("flag.%d", max(0, l.IntN(40)-20)) // a dot: a stream's name is cut at its first one alone; every other change is of one flag, whose states are kept
 	stream = events.FlagStream(l.tenant, key)
 	flag := l.flags[key]
 	if flag == nil {
@@ -261,7 +262,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 }
 
 func (l *workload) change(flag *events.FlagCreated) events.Fact {
-	switch n := l.IntN(9); {
+	switch n := l.IntN(10); {
 	case n == 0:
 		return events.FlagStatusChanged{From: events.ActiveFlag, To: pick(l, []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag})}
 	case n == 1:
@@ -285,9 +286,20 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		return l.rulesChanged(flag)
 	case n == 7:
 		return events.FallthroughChanged{Environment: pick(l, l.environments), To: pick(l, []*events.Serve{nil, {Value: l.value()}})}
+	case n == 8 && len(flag.Variations) > 1:
+		before := slices.Clone(flag.Variations)
+		l.Shuffle(len(flag.Variations), func(i, j int) { flag.Variations[i], flag.Variations[j] = flag.Variations[j], flag.Variations[i] })
+		return events.FlagReverted{Version: 1, Variations: &events.Change[[]string]{From: variationIDs(before), To: variationIDs(flag.Variations)}}
 	default:
 		return events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags()), ProjectID: maybe(l, "")}
 	}
+}
+
+func variationIDs(list []events.Variation) (ids []string) {
+	for _, v := range list {
+		ids = append(ids, v.ID)
+	}
+	return ids
 }
 
 func (l *workload) variation() events.Variation {

@@ -78,6 +78,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// pause waits for a few milliseconds, and less when ctx ends.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(4 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
 // background runs something until stop is called or the test ends, whichever comes first, and waits until it has returned.
 func (w *world) background(run func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -127,7 +135,15 @@ func (w *world) carryOnOne(p projections.Projection, committed func(events.Posit
 
 func (w *world) rebuild(list ...projections.Projection) {
 	w.t.Helper()
-	if err := projections.Rebuild(w.t.Context(), w.url, w.store, list, nil, w.log); err != nil {
+	if err := projections.Rebuild(w.t.Context(), w.url, w.store, list, projections.RebuildOptions{}, w.log); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// repair rebuilds a read model whose rows are not those that the log makes.
+func (w *world) repair(p projections.Projection) {
+	w.t.Helper()
+	if err := projections.Rebuild(w.t.Context(), w.url, w.store, []projections.Projection{p}, projections.RebuildOptions{Force: true}, w.log); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -136,11 +152,9 @@ func (w *world) rebuild(list ...projections.Projection) {
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
+	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 50*time.Millisecond) { // asking costs more than what is waited for
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-deadline:
 			w.t.Fatalf("waited in vain until %s", what)
 		}

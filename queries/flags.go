@@ -38,16 +38,35 @@ type FlagFilter struct {
 	Search    string // part of the key or the name, in either case
 }
 
-// $1 is the tenant, $2 the environment's id.
 const (
+	// $1 is the tenant, $2 the environment's id.
 	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2)`
-	flagColumns = `f.id, f.key, f.name, f.type, ` + flagEnabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.status, f.version, f.created_at, f.updated_at`
+	// flagsAt are rows with all that flagColumns names, at the time $3.
+	flagsAt = `(select s.tenant_id, s.key, s.id, s.name, s.type, s.description, s.tags, s.project_id, s.status, s.created_at,
+			(select d.default_value from read.flag_spans d where d.tenant_id = s.tenant_id and d.key = s.key and d.version = s.default_version) as default_value,
+			(select v.version from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $3
+				order by v.recorded desc, v.version desc limit 1) as version,
+			(select v.updated_at from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $3
+				order by v.recorded desc, v.version desc limit 1) as updated_at,
+			coalesce((select v.enabled from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.environment_id = $2 and v.recorded <= $3
+				and v.version > s.created_version order by v.recorded desc, v.version desc limit 1), false) as enabled
+		from read.flag_spans s where s.tenant_id = $1 and s.since <= $3 and s.until > $3)`
 )
 
-// Flags lists a tenant's flags by key.
-func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, filter FlagFilter, page Page) (*List[Flag], error) {
-	from := `from read.flags f where f.tenant_id = $1 and $2 <> ''`
-	args := []any{tenantID, environmentID}
+// flagColumns are read from rows f. enabled is what tells whether the flag is on.
+func flagColumns(enabled string) string {
+	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.status, f.version, f.created_at, f.updated_at`
+}
+
+// Flags lists a tenant's flags at a time, by key.
+func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, at time.Time, filter FlagFilter, page Page) (*List[Flag], error) {
+	from, enabled, args := `from read.flags f where f.tenant_id = $1 and $2 <> ''`, flagEnabled, []any{tenantID, environmentID}
+	if !at.IsZero() {
+		if err := q.current(ctx, "flag."); err != nil {
+			return nil, err
+		}
+		from, enabled, args = `from `+flagsAt+` f where $2 <> ''`, `f.enabled`, append(args, at)
+	}
 	where := func(condition string, value any) {
 		args = append(args, value)
 		from += " and " + fmt.Sprintf(condition, len(args))
@@ -62,7 +81,7 @@ func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, fil
 		where("f.status = $%d", filter.Status)
 	}
 	if filter.Enabled != nil {
-		where(flagEnabled+" = $%d", *filter.Enabled)
+		where(enabled+" = $%d", *filter.Enabled)
 	}
 	if filter.Tag != "" {
 		where("$%d = any(f.tags)", filter.Tag)
@@ -70,7 +89,7 @@ func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, fil
 	if filter.Search != "" {
 		where("(strpos(lower(f.key), lower($%[1]d)) > 0 or strpos(lower(f.name), lower($%[1]d)) > 0)", filter.Search)
 	}
-	return list[Flag](ctx, q.db, flagColumns, from, `f.key`, page, args...)
+	return list[Flag](ctx, q.db, flagColumns(enabled), from, `f.key`, page, args...)
 }
 
 // Flag reads one flag with its variations in the order of their creation, both at the same version. It returns ErrNotFound where the tenant has
@@ -78,7 +97,7 @@ func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, fil
 func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (flag Flag, variations []events.Variation, err error) {
 	whole := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, q.db, whole, func(tx pgx.Tx) error {
-		if flag, err = one[Flag](ctx, tx, `select `+flagColumns+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key); err != nil {
+		if flag, err = one[Flag](ctx, tx, `select `+flagColumns(flagEnabled)+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key); err != nil {
 			return err
 		}
 		found, err := flagVariations(ctx, tx, tenantID, key, Page{})

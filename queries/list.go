@@ -44,11 +44,11 @@ const (
 // list begins to read a page of a list. columns are named as the fields of T. from is the query from its "from" on, with a condition at its end. order has columns
 // that are never null and together tell any two rows apart, and may end in " desc".
 func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (*List[T], error) {
-	order, descending := strings.CutSuffix(order, " desc")
-	l := &List[T]{db: db, columns: columns, from: from, order: order, descending: descending, args: args, batch: firstBatch, left: page.Limit}
-	if page.Limit == 0 {
-		l.left = -1
+	limit := page.Limit
+	if limit == 0 {
+		limit = -1
 	}
+	l := newList[T](db, columns, from, order, limit, args)
 	var err error
 	if l.Rows, err = l.read(ctx, page.Offset); err != nil {
 		return nil, err
@@ -59,6 +59,21 @@ func list[T any](ctx context.Context, db reader, columns, from, order string, pa
 	}
 	err = db.QueryRow(ctx, "select count(*) "+from, args...).Scan(&l.Total)
 	return l, classify(err)
+}
+
+// ListOf is a page of a list that is in memory.
+func ListOf[T any](rows []T, page Page) *List[T] {
+	l := &List[T]{Rows: rows[min(page.Offset, len(rows)):], Total: len(rows)}
+	if page.Limit > 0 {
+		l.Rows = l.Rows[:min(page.Limit, len(l.Rows))]
+	}
+	return l
+}
+
+// newList is a list of which nothing has been read yet, of at most so many rows; a negative limit is none.
+func newList[T any](db reader, columns, from, order string, limit int, args []any) *List[T] {
+	order, descending := strings.CutSuffix(order, " desc")
+	return &List[T]{db: db, columns: columns, from: from, order: order, descending: descending, args: args, batch: firstBatch, left: limit}
 }
 
 // More reports whether there is a further piece. It may be empty.
@@ -140,10 +155,11 @@ func (l *List[T]) query(limit, offset int) (string, []any) {
 		}
 		fmt.Fprintf(&query, " and (%s) %s (%s)", l.order, beyond, strings.Join(values, ", "))
 	}
-	query.WriteString(" order by " + strings.ReplaceAll(l.order, ",", direction+",") + direction + " limit " + parameter(limit))
-	if offset > 0 {
-		query.WriteString(" offset " + parameter(offset))
+	inOrder := " order by " + strings.ReplaceAll(l.order, ",", direction+",") + direction
+	if offset > 0 { // the columns of rows that are left out are not computed
+		fmt.Fprintf(&query, " and (%s) %s= (select %[1]s %[3]s%[4]s limit 1 offset %[5]s)", l.order, beyond, l.from, inOrder, parameter(offset))
 	}
+	query.WriteString(inOrder + " limit " + parameter(limit))
 	return query.String(), args
 }
 

@@ -27,7 +27,7 @@ func TestThePlatformsListsAreReadAlongAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	q := New(pool)
+	q := New(pool, nil, nil)
 	users, err := q.PlatformUsers(t.Context(), Page{})
 	if err != nil {
 		t.Fatal(err)

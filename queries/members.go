@@ -10,19 +10,34 @@ type Member struct {
 	UserID         string
 	Email          string
 	DisplayName    string
-	Known          bool // false for someone since erased
+	Known          bool // false for someone since erased, or whose address is forgotten since their invitation was withdrawn
+	Withdrawn      bool // a pending member of the past, whose invitation was withdrawn
 	Role           string
 	Pending        bool
 	LastAccessedAt *time.Time
 	CreatedAt      time.Time
 }
 
-// Members lists the members of a tenant, pending ones among them, in the order in which they joined.
-func (q *Queries) Members(ctx context.Context, tenantID string, page Page) (*List[Member], error) {
+const memberKeepings = ` left join keep.pending_members i on i.id = m.user_id left join keep.tenant_use u on u.user_id = m.user_id and u.tenant_id = m.tenant_id`
+
+// withdrawn tells of a row of read.member_spans named m whether it is of a pending member whose invitation was withdrawn.
+const withdrawn = `m.pending and m.joined_as is null and (select true from read.members now where now.user_id = m.user_id and now.tenant_id = m.tenant_id) is null`
+
+// Members lists the members of a tenant at a time, pending ones among them, in the order in which they joined. What the directory knows of them is
+// today's: of a pending member who has joined since, what it knows of the person.
+func (q *Queries) Members(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Member], error) {
+	ended := "false"
+	from, args := `from read.members m left join keep.people p on p.user_id = m.user_id`+memberKeepings+` where m.tenant_id = $1`, []any{tenantID}
+	if !at.IsZero() {
+		if err := q.current(ctx, "tenant."); err != nil {
+			return nil, err
+		}
+		ended = withdrawn
+		from, args = `from read.member_spans m left join keep.people p on p.user_id = coalesce(m.joined_as, m.user_id)`+memberKeepings+
+			` where m.tenant_id = $1 and m.since <= $2 and m.until > $2`, append(args, at)
+	}
 	return list[Member](ctx, q.db,
 		`m.user_id, coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name, coalesce(p.user_id, i.id) is not null as known,
-			m.role, m.pending, u.at as last_accessed_at, m.created_at`,
-		`from read.members m left join keep.people p on p.user_id = m.user_id left join keep.pending_members i on i.id = m.user_id
-		left join keep.tenant_use u on u.user_id = m.user_id and u.tenant_id = m.tenant_id where m.tenant_id = $1`,
-		`m.position, m.user_id`, page, tenantID)
+			`+ended+` as withdrawn, m.role, m.pending, u.at as last_accessed_at, m.created_at`,
+		from, `m.position, m.user_id`, page, args...)
 }

@@ -2,6 +2,7 @@ package queries
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -16,15 +17,32 @@ type Project struct {
 	UpdatedAt   time.Time
 }
 
-const projectColumns = `p.id, p.name, p.description, p.color,
-	(select count(*) from read.flags f where f.tenant_id = p.tenant_id and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
+// projectColumns are read from rows p, and flags counted in rows f.
+const projectColumns = `p.id, p.name, p.description, p.color, (select count(*) from %s and f.tenant_id = p.tenant_id and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
 
-// Projects lists a tenant's projects in the order of their creation.
-func (q *Queries) Projects(ctx context.Context, tenantID string, page Page) (*List[Project], error) {
-	return list[Project](ctx, q.db, projectColumns, `from read.projects p where p.tenant_id = $1`, `p.created_at, p.id`, page, tenantID)
+// projectRows gives the columns of projects, and whence to read a tenant's, at a time.
+func (q *Queries) projectRows(ctx context.Context, tenantID string, at time.Time) (columns, from string, args []any, err error) {
+	if at.IsZero() {
+		return fmt.Sprintf(projectColumns, `read.flags f where true`), `from read.projects p where p.tenant_id = $1`, []any{tenantID}, nil
+	}
+	return fmt.Sprintf(projectColumns, `read.flag_spans f where f.since <= $2 and f.until > $2`),
+		`from read.project_spans p where p.tenant_id = $1 and p.since <= $2 and p.until > $2`, []any{tenantID, at}, q.current(ctx, "project.", "flag.")
 }
 
-// Project reads one project. It returns ErrNotFound where the tenant has none of that id.
-func (q *Queries) Project(ctx context.Context, tenantID, id string) (Project, error) {
-	return one[Project](ctx, q.db, `select `+projectColumns+` from read.projects p where p.tenant_id = $1 and p.id = $2`, tenantID, id)
+// Projects lists a tenant's projects at a time, in the order of their creation.
+func (q *Queries) Projects(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Project], error) {
+	columns, from, args, err := q.projectRows(ctx, tenantID, at)
+	if err != nil {
+		return nil, err
+	}
+	return list[Project](ctx, q.db, columns, from, `p.created_at, p.id`, page, args...)
+}
+
+// Project reads one project at a time. It returns ErrNotFound where the tenant had none of that id.
+func (q *Queries) Project(ctx context.Context, tenantID, id string, at time.Time) (Project, error) {
+	columns, from, args, err := q.projectRows(ctx, tenantID, at)
+	if err != nil {
+		return Project{}, err
+	}
+	return one[Project](ctx, q.db, fmt.Sprintf(`select %s %s and p.id = $%d`, columns, from, len(args)+1), append(args, id)...)
 }

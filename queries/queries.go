@@ -9,13 +9,24 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/events"
 )
 
 // Queries reads. Its methods return ErrNotFound or ErrUnavailable where they say so, and otherwise errors that are faults of the service.
-type Queries struct{ db *pgxpool.Pool }
+//
+// Those that take a time answer what was so then, by the times that the store recorded; for the zero time, what is so now.
+type Queries struct {
+	db    *pgxpool.Pool
+	store events.Store
+	wait  func(ctx context.Context, position events.Position, names []string) bool
+}
 
-// New returns Queries over the read models in a database.
-func New(db *pgxpool.Pool) *Queries { return &Queries{db} }
+// New returns Queries over the read models in a database, which follow a store. wait waits until the read models of facts of the given names hold a
+// position, and returns false where that takes too long.
+func New(db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool) *Queries {
+	return &Queries{db: db, store: store, wait: wait}
+}
 
 var (
 	// ErrNotFound says that what was asked for does not exist.

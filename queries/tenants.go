@@ -68,7 +68,14 @@ func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
 // Environment is a row of a list of environments.
 type Environment struct{ Name string }
 
-// Environments lists a tenant's environments in the order of their creation.
-func (q *Queries) Environments(ctx context.Context, tenantID string, page Page) (*List[Environment], error) {
-	return list[Environment](ctx, q.db, `name`, `from read.environments where tenant_id = $1`, `position`, page, tenantID)
+// Environments lists a tenant's environments at a time, in the order of their creation.
+func (q *Queries) Environments(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Environment], error) {
+	from, args := `from read.environments where tenant_id = $1`, []any{tenantID}
+	if !at.IsZero() {
+		if err := q.current(ctx, "tenant."); err != nil {
+			return nil, err
+		}
+		from, args = `from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2`, append(args, at)
+	}
+	return list[Environment](ctx, q.db, `name`, from, `position`, page, args...)
 }

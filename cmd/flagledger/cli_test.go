@@ -147,8 +147,17 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	run(i, nil, "projections", "rebuild", "flags", "flegs").refused("flegs", strings.Join(readModels(), ", "))
 	run(i, nil, "projections", "rebuild").refused("--all")
 	run(i, nil, "projections", "rebuild", "flags", "--all").refused("--all")
+	run(i, nil, "projections", "verify").refused("projections verify", "--all")
+	run(i, nil, "projections", "verify", "--all", "--rate=-1").refused("--rate")
 	run(i, nil, "surf").refused("surf")
-	run(i, nil, "replay", "--tenant=t").refused("--flag")
+	run(i, nil, "replay", "--flag=f").refused("--tenant")
+	run(i, nil, "replay", "--tenant=t", "--flag=f", "--project=p").refused("--flag", "--project")
+	run(i, nil, "replay", "--tenant=t", "--json", "--text").refused("--json", "--text")
+	run(i, nil, "replay", "--tenant=t", "--flag=").refused("replay: --flag is empty")
+	run(i, nil, "replay", "--tenant=t", "--at=3").refused("--at must be a time for a tenant")
+	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=0").refused("--at must be a time of RFC 3339", `"0"`)
+	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=2999-01-01T00:00:00Z").refused("--at must not be in the future")
+	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=3", "--follow").refused("--follow")
 	if processes := i.Processes(); len(processes) > 0 {
 		t.Errorf("processes %v were started", processes)
 	}
@@ -319,9 +328,9 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 		}
 	}
 
-	one := run(i, settings, "projections", "rebuild", "history").succeeded().stderr
-	if !strings.Contains(one, "history") || strings.Contains(one, "tenants") {
-		i.T.Errorf("rebuilding the history says\n%s", one)
+	one := run(i, settings, "projections", "rebuild", "audit").succeeded().stderr
+	if !strings.Contains(one, "audit") || strings.Contains(one, "tenants") {
+		i.T.Errorf("rebuilding the audit trail says\n%s", one)
 	}
 	all := run(i, settings, "projections", "rebuild", "--all").succeeded().stderr
 	for _, name := range names {

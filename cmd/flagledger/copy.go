@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 
@@ -105,21 +104,27 @@ func (copyCommand) open(ctx context.Context, c node.Config, url string, log *slo
 // copyEvents appends the events of one store that another one lacks, in order.
 func copyEvents(ctx context.Context, from, to events.Store, log *slog.Logger) error {
 	held := map[string]events.Revision{}
-	err := eachEvent(ctx, to, func(run []events.Recorded, _ events.Position) error {
-		last := run[len(run)-1]
-		held[last.Stream] = last.Revision
-		return nil
-	})
-	if err != nil {
-		return err
+	for e, err := range allEvents(ctx, to, events.Position{}) {
+		if err != nil {
+			return err
+		}
+		held[e.Stream] = e.Revision
 	}
 	head, err := from.Head(ctx)
 	if err != nil {
 		return err
 	}
 	show := showProgress("copying", int64(head.Commit), log)
-	return eachEvent(ctx, from, func(run []events.Recorded, reached events.Position) error {
-		stream := run[0].Stream
+	return appendMissing(ctx, allEvents(ctx, from, events.Position{}), to, held, func(e events.Recorded) { show("copy", e.Position) })
+}
+
+// appendMissing appends those of some events that a store lacks, in order. The store has held events of each stream, and done is called with an event up to which all is done.
+func appendMissing(ctx context.Context, all iter.Seq2[events.Recorded, error], to events.Store, held map[string]events.Revision, done func(events.Recorded)) error {
+	for run, err := range runs(all) {
+		if err != nil {
+			return err
+		}
+		stream, last := run[0].Stream, run[len(run)-1]
 		var batch []events.Event
 		for _, e := range run {
 			if e.Revision > held[stream] {
@@ -130,11 +135,11 @@ func copyEvents(ctx context.Context, from, to events.Store, log *slog.Logger) er
 			if err := appendCopied(ctx, to, stream, held[stream], batch); err != nil {
 				return err
 			}
-			held[stream] = run[len(run)-1].Revision
+			held[stream] = last.Revision
 		}
-		show("copy", reached)
-		return nil
-	})
+		done(last)
+	}
+	return nil
 }
 
 // appendCopied repeats an append of unknown outcome, which applies it once.
@@ -150,64 +155,82 @@ func appendCopied(ctx context.Context, to events.Store, stream string, expected 
 	}
 }
 
+// allEvents yields all events that a store holds now after a position.
+func allEvents(ctx context.Context, store events.Store, after events.Position) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		for page, err := range store.Subscribe(ctx, after) {
+			if err != nil {
+				yield(events.Recorded{}, err)
+				return
+			}
+			for _, e := range page.Events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if page.Live {
+				return
+			}
+		}
+	}
+}
+
 // Bounds of one append: EventStoreDB takes 1 MiB.
 const (
 	runEvents = 100
 	runBytes  = events.MaxEventBytes / 2
 )
 
-// eachEvent goes through all events that a store holds now, in short runs of events of one stream.
-func eachEvent(ctx context.Context, store events.Store, visit func(run []events.Recorded, reached events.Position) error) error {
-	for page, err := range store.Subscribe(ctx, events.Position{}) {
-		if err != nil {
-			return err
-		}
-		for list := page.Events; len(list) > 0; {
-			n, size := 1, len(list[0].Stored.Data)
-			for n < min(len(list), runEvents) && list[n].Stream == list[0].Stream {
-				if size += len(list[n].Stored.Data); size > runBytes {
-					break
+// runs groups events that follow each other in one stream, for an append. A run is valid until the next.
+func runs(all iter.Seq2[events.Recorded, error]) iter.Seq2[[]events.Recorded, error] {
+	return func(yield func([]events.Recorded, error) bool) {
+		var run []events.Recorded
+		size := 0
+		for e, err := range all {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			size += len(e.Stored.Data)
+			if n := len(run); n > 0 && (n == runEvents || size > runBytes || run[0].Stream != e.Stream) {
+				if !yield(run, nil) {
+					return
 				}
-				n++
+				run, size = run[:0], len(e.Stored.Data)
 			}
-			if err := visit(list[:n], list[n-1].Position); err != nil {
-				return err
-			}
-			list = list[n:]
+			run = append(run, e)
 		}
-		if page.Live {
-			return nil
+		if len(run) > 0 {
+			yield(run, nil)
 		}
 	}
-	return ctx.Err()
 }
 
-// digest is a hash of all events of a stream: their ids, names, versions, data and metadata, in order.
+// digest is a hash of all events of a stream: of their canonical bytes, in order.
 type digest struct {
 	events int
 	sum    [sha256.Size]byte
 }
 
+func (d digest) with(e events.Recorded) (digest, error) {
+	b, err := events.Canonical(e)
+	if err != nil {
+		return digest{}, err
+	}
+	return digest{d.events + 1, sha256.Sum256(append(d.sum[:], b...))}, nil
+}
+
 func digests(ctx context.Context, store events.Store) (map[string]digest, error) {
 	all := map[string]digest{}
-	err := eachEvent(ctx, store, func(run []events.Recorded, _ events.Position) error {
-		d := all[run[0].Stream]
-		for _, e := range run {
-			metadata, err := events.Marshal(e.Metadata)
-			if err != nil {
-				return err
-			}
-			var data bytes.Buffer
-			if err := json.Compact(&data, e.Stored.Data); err != nil {
-				return fmt.Errorf("%s@%d: %w", e.Stream, e.Revision, err)
-			}
-			line := fmt.Appendf(d.sum[:], "%d %s %s %d %s %s", e.Revision, e.ID, e.Name, e.Stored.Version, data.Bytes(), metadata)
-			d = digest{d.events + 1, sha256.Sum256(line)}
+	for e, err := range allEvents(ctx, store, events.Position{}) {
+		if err != nil {
+			return nil, err
 		}
-		all[run[0].Stream] = d
-		return nil
-	})
-	return all, err
+		if all[e.Stream], err = all[e.Stream].with(e); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // compareStores reads both stores and names the first stream that differs.

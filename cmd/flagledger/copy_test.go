@@ -101,14 +101,11 @@ func TestCopyMovesHouse(t *testing.T) {
 			}
 			var order [2][]string
 			for i, store := range []events.Store{from, to} {
-				err := eachEvent(t.Context(), store, func(run []events.Recorded, _ events.Position) error {
-					for _, e := range run {
-						order[i] = append(order[i], e.ID.String())
+				for e, err := range allEvents(t.Context(), store, events.Position{}) {
+					if err != nil {
+						t.Fatal(err)
 					}
-					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
+					order[i] = append(order[i], e.ID.String())
 				}
 			}
 			if fmt.Sprint(order[0]) != fmt.Sprint(order[1]) {
@@ -123,19 +120,17 @@ func TestACopyThatWasCutOffGoesOn(t *testing.T) {
 	from, to := emptyPostgres(t), emptyEventStore(t)
 	fill(t, from)
 	half := 0
-	err := eachEvent(t.Context(), from, func(run []events.Recorded, _ events.Position) error {
+	for run, err := range runs(allEvents(t.Context(), from, events.Position{})) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if half++; half > 30 {
-			return nil
+			break
 		}
-		var batch []events.Event
-		for _, e := range run[:1] { // in the middle of a run
-			batch = append(batch, events.Event{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored})
+		e := run[0] // in the middle of a run
+		if _, err := to.Append(t.Context(), e.Stream, e.Revision-1, []events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}}); err != nil {
+			t.Fatal(err)
 		}
-		_, err := to.Append(t.Context(), run[0].Stream, run[0].Revision-1, batch)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if err := copyEvents(t.Context(), from, to, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
@@ -155,6 +150,20 @@ func TestCopyRefusesAStoreThatHasOtherFacts(t *testing.T) {
 	}
 	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
 		t.Errorf("compare: %v, want the stream that differs", err)
+	}
+}
+
+func TestFactsRecordedAtOtherTimesDiffer(t *testing.T) {
+	t.Parallel()
+	from, to := emptyPostgres(t), emptyPostgres(t)
+	list := []events.Event{{ID: uuid.New(), Fact: events.FlagCreated{Key: "a"}}}
+	for _, store := range []events.Store{from, to} {
+		if _, err := store.Append(t.Context(), "flag-t.a", 0, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
+		t.Errorf("compare: %v, want the stream whose facts were recorded at other times", err)
 	}
 }
 

@@ -18,8 +18,11 @@ type cli struct {
 	Serve       serveCommand       `cmd:"" default:"1" help:"Serve the API (the default)."`
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database to the newest schema."`
 	Projections projectionsCommand `cmd:"" help:"Look after the read models."`
-	Replay      replayCommand      `cmd:"" help:"Print the facts of a flag, one JSON object a line."`
+	Replay      replayCommand      `cmd:"" help:"Print the life of a flag, a project or a tenant, or what was so at a moment."`
 	Copy        copyCommand        `cmd:"" help:"Copy all facts from one event store to another."`
+	ExportFacts exportFactsCommand `cmd:"" help:"Write facts to a file, as a backup or for another installation."`
+	ImportFacts importFactsCommand `cmd:"" help:"Append the facts of such a file, as far as they are missing."`
+	Verify      verifyTrailCommand `cmd:"" help:"Check that no fact of a tenant was altered."`
 	EraseUser   eraseUserCommand   `cmd:"" help:"Erase the name, the address and the credentials of a person."`
 	Jobs        jobsCommand        `cmd:"" help:"Look after the jobs: what must be done though a node dies, such as mails."`
 	Plan        planCommand        `cmd:"" help:"Give a tenant a plan, without a payment provider."`
@@ -30,6 +33,8 @@ type projectionsCommand struct {
 	List    listCommand    `cmd:"" help:"Name the read models."`
 	Status  statusCommand  `cmd:"" help:"Tell how far each read model is, and what it has parked."`
 	Rebuild rebuildCommand `cmd:"" help:"Rebuild read models from the log, while servers run."`
+	Verify  verifyCommand  `cmd:"" help:"Compare read models with what the log makes, while servers run."`
+	Parked  parkedCommand  `cmd:"" help:"Look after the streams that read models have stopped following."`
 }
 
 func main() {

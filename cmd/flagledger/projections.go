@@ -60,22 +60,49 @@ func (statusCommand) Run(ctx context.Context) error {
 	})
 }
 
+// chosen are the read models that a command is about.
+type chosen struct {
+	Names []string `arg:"" optional:"" name:"name" help:"The read models."`
+	All   bool     `help:"All of them."`
+	Rate  int      `help:"How many events a second are read at most; as many as can be without it."`
+}
+
+// projections finds the read models that are chosen.
+func (c chosen) projections() ([]projections.Projection, error) {
+	if c.All == (len(c.Names) > 0) {
+		return nil, errors.New("name the read models, or --all")
+	}
+	if c.Rate < 0 {
+		return nil, errors.New("--rate must not be negative")
+	}
+	if c.All {
+		return models.All(), nil
+	}
+	return models.ByName(c.Names)
+}
+
 type rebuildCommand struct {
-	Names []string `arg:"" optional:"" name:"name" help:"The read models to rebuild."`
-	All   bool     `help:"Rebuild all of them."`
+	chosen
+	Force  bool `help:"Replace also what differs from what the facts make."`
+	Afresh bool `help:"Begin at the first event, also where a rebuild that was ended has left something."`
 }
 
 // Run rebuilds read models and shows how far it is.
 func (r rebuildCommand) Run(ctx context.Context) error {
-	if r.All == (len(r.Names) > 0) {
-		return errors.New("projections rebuild: name the read models, or --all")
-	}
-	list := models.All()
-	if !r.All {
-		var err error
-		if list, err = models.ByName(r.Names); err != nil {
-			return err
-		}
+	return r.rebuild(ctx, "rebuild", "rebuilt", projections.RebuildOptions{Force: r.Force, Afresh: r.Afresh})
+}
+
+type verifyCommand struct{ chosen }
+
+// Run compares read models with what the facts make.
+func (v verifyCommand) Run(ctx context.Context) error {
+	return v.rebuild(ctx, "verify", "verified", projections.RebuildOptions{CompareOnly: true})
+}
+
+func (c chosen) rebuild(ctx context.Context, command, done string, options projections.RebuildOptions) error {
+	list, err := c.projections()
+	if err != nil {
+		return fmt.Errorf("projections %s: %w", command, err)
 	}
 	return withStore(ctx, func(_ node.Config, url string, store events.Store, log *slog.Logger) error {
 		head, err := store.Head(ctx)
@@ -83,12 +110,16 @@ func (r rebuildCommand) Run(ctx context.Context) error {
 			return err
 		}
 		began := time.Now()
-		show := showProgress("rebuilding", int64(head.Commit)*int64(len(list)), log)
-		if err := projections.Rebuild(ctx, url, store, list, show, log); err != nil {
+		options.Rate, options.Report = c.Rate, showReaders(command, len(list), int64(head.Commit), log)
+		err = projections.Rebuild(ctx, url, store, list, options, log)
+		if _, different := errors.AsType[*projections.DifferentError](err); different && !options.CompareOnly {
+			return fmt.Errorf("%w; these were not replaced, which --force does", err)
+		}
+		if err != nil {
 			return err
 		}
 		for _, p := range list {
-			log.Info("rebuilt", "projection", p.Name, "took", time.Since(began).Round(time.Millisecond))
+			log.Info(done, "projection", p.Name, "took", time.Since(began).Round(time.Millisecond))
 		}
 		return nil
 	})

@@ -60,6 +60,11 @@ func TestREADMEsExamples(t *testing.T) {
 	p := nodetest.Build(t)
 	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_SUPER_USERS=me@example.com"}
 	p.Serve(settings...)
+	// Until health is looked at first, it is good whatever the read models are.
+	p.Service().Eventually("the read models are built", func() bool {
+		status, err := p.Command(settings, "projections", "status").Output()
+		return err == nil && !strings.Contains(string(status), "not built")
+	})
 	p.Service().Eventually("health is good, which is looked at every two seconds", func() bool {
 		return strings.Contains(p.Service().Anonymous().Attempt("GET", "/health", "").Body, `"status":"ok"`)
 	})
@@ -78,7 +83,7 @@ func TestREADMEsExamples(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	bash := exec.CommandContext(ctx, "bash", "-u", file)
-	bash.Env = p.Command(settings).Env
+	bash.Env, bash.Dir = p.Command(settings).Env, t.TempDir() // for files that examples write
 	output, err := bash.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)

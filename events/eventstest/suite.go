@@ -37,7 +37,10 @@ func Run(t *testing.T, engine Engine) {
 		test func(*testing.T, Engine)
 	}{
 		{"what is appended is read", testRoundTrip},
+		{"an event is found by its id", testFind},
 		{"JSON values keep their bytes", testExactJSON},
+		{"events are recorded at the time of the append", testRecorded},
+		{"copies keep the time at which they were recorded", testCopies},
 		{"an append expects a revision", testOptimisticConcurrency},
 		{"one of many appends at one revision wins", testRace},
 		{"several events are appended all or none", testAtomic},
@@ -105,6 +108,22 @@ func testRoundTrip(t *testing.T, engine Engine) {
 	}
 	if head, err := s.Head(ctx); err != nil || head != last {
 		t.Errorf("head is %v, %v, want %v", head, err, last)
+	}
+}
+
+func testFind(t *testing.T, engine Engine) {
+	s := engine.Open(t)
+	a, b, c := renamed("a"), renamed("b"), renamed("c")
+	mustAppend(t, s, "project-1", 0, a, b)
+	mustAppend(t, s, "project-2", 0, c)
+	for _, test := range []struct {
+		stream string
+		id     uuid.UUID
+		want   events.Revision
+	}{{"project-1", a.ID, 1}, {"project-1", b.ID, 2}, {"project-1", c.ID, 0}, {"project-2", c.ID, 1}, {"project-none", a.ID, 0}} {
+		if got, err := s.Find(t.Context(), test.stream, test.id); got != test.want || err != nil {
+			t.Errorf("the event is found in %s at %d, %v; want %d", test.stream, got, err, test.want)
+		}
 	}
 }
 

@@ -4,15 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"flagledger/events"
 )
 
-// toEventData puts the version of the fact's shape before the members of its metadata: {"version":1,"time":...}. Data goes as it is.
+// toEventData puts the version of the fact's shape before the members of its metadata, and, for a copy, the time that the event was recorded at:
+// {"version":1,"recorded":...,"time":...}. Data goes as it is.
 func toEventData(stored events.Stored) esdb.EventData {
 	metadata := append([]byte(`{"version":`), strconv.Itoa(stored.Version)...)
+	if !stored.At.IsZero() {
+		metadata = append(metadata, `,"recorded":"`...)
+		metadata = stored.At.UTC().Truncate(time.Microsecond).AppendFormat(metadata, time.RFC3339Nano)
+		metadata = append(metadata, '"')
+	}
 	metadata = append(metadata, ',')
 	metadata = append(metadata, stored.Metadata[1:]...)
 	return esdb.EventData{
@@ -24,22 +31,28 @@ func toEventData(stored events.Stored) esdb.EventData {
 	}
 }
 
+// fromRecorded takes the server's time of an event, unless that is a copy. Leaders of a cluster have a clock each, so it may run back from one event to the next.
 func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 	recorded := events.Recorded{
 		Event:    events.Event{ID: e.EventID},
 		Position: at(e.Position),
 		Stream:   e.StreamID,
 		Revision: events.Revision(e.EventNumber + 1),
+		At:       e.CreatedDate.UTC().Truncate(time.Microsecond),
 		Name:     e.EventType,
 	}
 	var shape struct {
-		Version int `json:"version"`
+		Version  int       `json:"version"`
+		Recorded time.Time `json:"recorded"`
 	}
 	if err := json.Unmarshal(e.UserMetadata, &shape); err != nil {
 		recorded.Err = fmt.Errorf("metadata of %s: %w", e.EventType, err)
 		return recorded
 	}
-	stored := events.Stored{ID: e.EventID, Name: e.EventType, Version: shape.Version, Data: e.Data, Metadata: e.UserMetadata}
+	if !shape.Recorded.IsZero() {
+		recorded.At = shape.Recorded
+	}
+	stored := events.Stored{ID: e.EventID, Name: e.EventType, Version: shape.Version, Data: e.Data, Metadata: e.UserMetadata, At: recorded.At}
 	recorded.Event, recorded.Err = events.Decode(stored)
 	recorded.Stored = stored
 	return recorded

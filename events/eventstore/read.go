@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
 
 	"flagledger/events"
 )
@@ -31,6 +32,19 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 	}
 }
 
+// Find implements events.Store. The server has no index of ids, so it reads the stream back from its end.
+func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (events.Revision, error) {
+	for e, err := range s.read(ctx, backwards(stream)) {
+		if err != nil {
+			return 0, err
+		}
+		if e.EventID == id {
+			return events.Revision(e.EventNumber + 1), nil
+		}
+	}
+	return 0, nil
+}
+
 // opener begins a read on a client.
 type opener func(context.Context, *esdb.Client) (*esdb.ReadStream, error)
 
@@ -38,6 +52,13 @@ type opener func(context.Context, *esdb.Client) (*esdb.ReadStream, error)
 func streamFrom(stream string, from events.Revision, count uint64) opener {
 	return func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 		return client.ReadStream(ctx, stream, esdb.ReadStreamOptions{From: esdb.Revision(uint64(max(from, 1)) - 1)}, count)
+	}
+}
+
+// backwards reads a stream from its end.
+func backwards(stream string) opener {
+	return func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+		return client.ReadStream(ctx, stream, esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}}, math.MaxInt64)
 	}
 }
 

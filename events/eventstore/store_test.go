@@ -114,6 +114,10 @@ func (s realStore) Read(ctx context.Context, stream string, from events.Revision
 	}
 }
 
+func (s realStore) Find(ctx context.Context, stream string, id uuid.UUID) (events.Revision, error) {
+	return s.Store.Find(ctx, s.inside(stream), id)
+}
+
 func (s realStore) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		for page, err := range s.Store.Subscribe(ctx, after) {

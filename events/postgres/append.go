@@ -123,6 +123,7 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, er
 		names          []string
 		versions       []int16
 		data, metadata [][]byte
+		recorded       []*time.Time // nil where no event is a copy
 	)
 	for _, p := range group {
 		streams = append(streams, p.stream)
@@ -134,10 +135,14 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, er
 			versions = append(versions, int16(e.Version))
 			data = append(data, e.Data)
 			metadata = append(metadata, e.Metadata)
+			if !e.At.IsZero() {
+				recorded = append(recorded, make([]*time.Time, len(ids)-1-len(recorded))...)
+				recorded = append(recorded, &e.At)
+			}
 		}
 	}
-	rows, err := s.writing.Query(ctx, "select applied from events.append($1, $2, $3, $4, $5, $6, $7, $8)",
-		streams, expected, counts, ids, names, versions, data, metadata)
+	rows, err := s.writing.Query(ctx, "select applied from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		streams, expected, counts, ids, names, versions, data, metadata, recorded)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ func (r *recent) decode(e *events.Recorded) {
 	}
 	d := r.of(e.Stored)
 	d.once.Do(func() { d.event, d.err = events.Decode(d.stored) })
-	e.Event, e.Err, e.Stored = d.event, d.err, d.stored
+	e.Event, e.Err = d.event, d.err
+	e.Stored.Data, e.Stored.Metadata = d.stored.Data, d.stored.Metadata
 }
 
 // prepare decodes an event before it is appended: afterwards, others would wait for it.

@@ -158,10 +158,34 @@ func head(ctx context.Context, q querier) (position uint64, err error) {
 	return position, nil
 }
 
-// Read implements events.Store.
+const (
+	firstPiece = 128 // events: many callers need no more of a stream
+	nextPiece  = 500
+)
+
+// Read implements events.Store. It fetches a stream piece by piece: a caller who stops early does not wait for the rest.
 func (s *Store) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
-		rows, err := s.pool.Query(ctx, "select "+columns+" from events.event where stream = $1 and revision >= $2 order by revision", stream, int64(from))
+		next := from
+		for size := firstPiece; ; size = nextPiece {
+			n := 0
+			for recorded, err := range s.readPiece(ctx, stream, next, size) {
+				if !yield(recorded, err) || err != nil {
+					return
+				}
+				next = recorded.Revision + 1
+				n++
+			}
+			if n < size {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) readPiece(ctx context.Context, stream string, from events.Revision, size int) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		rows, err := s.pool.Query(ctx, "select "+columns+" from events.event where stream = $1 and revision >= $2 order by revision limit $3", stream, int64(from), size)
 		if err != nil {
 			yield(events.Recorded{}, classify(err))
 			return
@@ -184,14 +208,24 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 	}
 }
 
-const columns = "position, stream, revision, id, name, version, data, metadata"
+// Find implements events.Store. It goes through the stream's revisions, and reads the data of none.
+func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (revision events.Revision, err error) {
+	err = s.pool.QueryRow(ctx, "select revision from events.event where stream = $1 and id = $2", stream, id).Scan(&revision)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	return revision, classify(err)
+}
+
+const columns = "position, stream, revision, id, name, version, data, metadata, recorded"
 
 // scan reads a row of columns. The event is still to be decoded.
 func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
 	var position uint64
 	stored := &recorded.Stored
-	err = rows.Scan(&position, &recorded.Stream, &recorded.Revision, &stored.ID, &stored.Name, &stored.Version, &stored.Data, &stored.Metadata)
-	recorded.Position, recorded.Name = at(position), stored.Name
+	err = rows.Scan(&position, &recorded.Stream, &recorded.Revision, &stored.ID, &stored.Name, &stored.Version, &stored.Data, &stored.Metadata, &stored.At)
+	stored.At = stored.At.UTC()
+	recorded.Position, recorded.Name, recorded.At = at(position), stored.Name, stored.At
 	return recorded, err
 }
 

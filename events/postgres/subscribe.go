@@ -123,7 +123,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 	}
 }
 
-// readPage reads the events after last. Positions have no gaps: a page with one is an error.
+// readPage reads the events after last, up to a gap. Positions have no gaps: one right after last is a GapError.
 func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
 	page := events.Page{Next: at(last), Live: true}
 	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2", last, pageSize)
@@ -138,7 +138,11 @@ func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (even
 			return page, err
 		}
 		if recorded.Position.Commit != page.Next.Commit+1 {
-			return page, fmt.Errorf("the log has a gap: position %d comes after %d", recorded.Position.Commit, page.Next.Commit)
+			page.Live = false
+			if len(page.Events) > 0 { // those before the gap come first
+				return page, nil
+			}
+			return page, &events.GapError{First: page.Next.Commit + 1, Last: recorded.Position.Commit - 1}
 		}
 		s.recent.decode(&recorded)
 		page.Events = append(page.Events, recorded)

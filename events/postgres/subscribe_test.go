@@ -23,9 +23,10 @@ func TestAGapInTheLogIsAnError(t *testing.T) {
 	for _, after := range []uint64{0, 1} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		var last error
+		delivered := after
 		for page, err := range s.Subscribe(ctx, events.Position{Commit: after, Prepare: after}) {
 			for _, e := range page.Events {
-				if e.Position.Commit > 1 {
+				if delivered = e.Position.Commit; delivered > 1 {
 					t.Errorf("position %v was delivered across the gap", e.Position)
 				}
 			}
@@ -34,8 +35,11 @@ func TestAGapInTheLogIsAnError(t *testing.T) {
 			}
 		}
 		cancel()
-		if last == nil || !strings.Contains(last.Error(), "gap") || errors.Is(last, events.ErrUnavailable) {
+		if gap, ok := errors.AsType[*events.GapError](last); !ok || gap.First != 2 || gap.Last != 2 || errors.Is(last, events.ErrUnavailable) || !strings.Contains(last.Error(), "position 3 comes after 1") {
 			t.Errorf("after position %d the subscription ends with %v, want a final error that names the gap", after, last)
+		}
+		if delivered != 1 {
+			t.Errorf("after position %d: position %d is the last that was delivered, want 1", after, delivered)
 		}
 	}
 }

@@ -27,6 +27,15 @@ func ParseSemanticVersion(text string) (v SemanticVersion, ok bool) {
 	return v, true
 }
 
+// PlainVersion returns a version without build metadata, and false for a text that is no version. Versions of the same precedence have the same.
+func PlainVersion(text string) (plain string, ok bool) {
+	if _, ok = ParseSemanticVersion(text); !ok {
+		return "", false
+	}
+	plain, _, _ = strings.Cut(text, "+")
+	return plain, true
+}
+
 // String returns the version as ParseSemanticVersion reads it, without build metadata.
 func (v SemanticVersion) String() string {
 	text := v.major + "." + v.minor + "." + v.patch

@@ -43,6 +43,11 @@ func TestBuildMetadataDoesNotCount(t *testing.T) {
 	if !ok || a != b || a.Compare(b) != 0 {
 		t.Errorf("%v and %v differ", a, b)
 	}
+	for text, want := range map[string]string{"1.0.0": "1.0.0", "1.0.0+1": "1.0.0", "1.0.0-a.1+b-c.d": "1.0.0-a.1", "1.0+1": "", "1.0.0+": ""} {
+		if plain, ok := PlainVersion(text); plain != want || ok != (want != "") {
+			t.Errorf("%s without build metadata is %q, %t", text, plain, ok)
+		}
+	}
 }
 
 func TestNoSemanticVersions(t *testing.T) {

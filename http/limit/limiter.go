@@ -11,6 +11,9 @@ import (
 	"flagledger/events"
 )
 
+// SwitchesPerMinute is how many changes CountSwitch lets through a minute.
+const SwitchesPerMinute = 10
+
 const (
 	requestWindow = 60 // seconds
 	// A network causes mails to addresses of its choice at most as often in mailRequestWindow as it may sign in within mailMinutes.
@@ -18,7 +21,10 @@ const (
 	mailMinutes       = 5
 	// At most maxAttempts wrong secrets are tried for an account in attemptWindow from a network. After maxAccountAttempts from all networks together, further
 	// ones wait in rounds.
-	attemptWindow      = 15 * 60
+	attemptWindow = 15 * 60
+	// maxPaymentPages is how many pages of the payment provider a tenant, or a creator of unpaid ones, opens in a paymentWindow.
+	maxPaymentPages    = 20
+	paymentWindow      = 60 * 60
 	maxAttempts        = 20
 	maxAccountAttempts = 200
 	// ownNetworkFor is how long a network that somebody has signed in from counts as theirs, in seconds.
@@ -38,6 +44,8 @@ type Limiter struct {
 	accountAttemptRate rate // from all networks together
 	roundRate          rate // attempts that go on from one round
 	markRate           rate // 1: a network is noted as the account's own
+	switchRate         rate
+	paymentRate        rate // pages of the payment provider
 
 	proxies []netip.Prefix
 	began   time.Time
@@ -49,6 +57,8 @@ type Limiter struct {
 	mails     *windows[netip.Prefix]
 	people    *windows[string]
 	creators  *windows[string] // of tenants that pay nothing
+	switches  *windows[string]
+	payments  *windows[string] // by tenant, or creator of tenants that pay nothing
 
 	attemptCounts *windows[[sha256.Size]byte] // by account and network, and by account
 	// ownNetworks holds the networks that an account was signed in from: by account and network.
@@ -68,10 +78,10 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	}
 	return &Limiter{
 		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), mailRate: newRate(mailMinutes * limits.Auth),
-		networkAttemptRate: newRate(maxAttempts), accountAttemptRate: newRate(maxAccountAttempts), roundRate: newRate(roundDrawn), markRate: newRate(1),
+		networkAttemptRate: newRate(maxAttempts), accountAttemptRate: newRate(maxAccountAttempts), roundRate: newRate(roundDrawn), markRate: newRate(1), switchRate: newRate(SwitchesPerMinute), paymentRate: newRate(maxPaymentPages),
 		proxies: proxies, began: now(), now: now,
 		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailRequestWindow),
-		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
+		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), switches: newWindows[string](requestWindow), payments: newWindows[string](paymentWindow), attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
 		ownNetworks: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
 }
@@ -130,6 +140,11 @@ func (l *Limiter) countBoth(by *windows[string], key string, allowed rate, tenan
 	}
 }
 
+// CountSwitch counts a change without a body by whoever makes it, where it is one of few that are still made today.
+func (l *Limiter) CountSwitch(by string) Budget {
+	return l.switches.take(by, l.switchRate, l.second())
+}
+
 // RequestsPerMinute is how many requests a minute a plan gives.
 func (l *Limiter) RequestsPerMinute(plan events.Plan) int { return l.ofPlan(plan).max }
 
@@ -167,6 +182,11 @@ func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, giveBack func(
 	}
 	from := site(address)
 	return l.mails.take(from, l.mailRate, l.second()), func() { l.mails.giveBack(from) }
+}
+
+// CountPaymentPage counts a page of the payment provider for whose quota it is.
+func (l *Limiter) CountPaymentPage(quota string) Budget {
+	return l.payments.take(quota, l.paymentRate, l.second())
 }
 
 // Peek is the budget of a request's client address. It does not count the request.

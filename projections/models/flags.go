@@ -3,8 +3,7 @@ package models
 import (
 	"encoding/json"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
+	"slices"
 
 	"flagledger/events"
 	"flagledger/projections"
@@ -14,8 +13,8 @@ var flagTables = []string{"flags", "flag_variations", "flag_environments", "flag
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 4, // keys in the order of their bytes
-	Tables:  flagTables,
+	Version: 6, // old states are kept
+	Tables:  slices.Concat(flagTables, flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
     tenant_id     text        not null,
@@ -28,12 +27,12 @@ create table flags (
     tags          text[]      not null,
     project_id    text,
     status        text        not null,
+    salt          text        not null,
     version       bigint      not null,
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
     primary key (tenant_id, key)
 );
-create index on flags (project_id) where project_id is not null; -- not after tenant_id: no plan shall prefer it to the key
 create table flag_variations (
     tenant_id   text   not null,
     key         text collate "C" not null,
@@ -67,33 +66,42 @@ create table flag_fallthroughs (
     environment_id text not null,
     serve          json not null, -- as facts hold it
     primary key (tenant_id, key, environment_id)
-);`,
+);` + flagSpans + flagStatesSchema,
+	Indexes: `
+create index if not exists flags_project on flags (project_id) where project_id is not null; -- not after tenant_id: no plan shall prefer it to the key` +
+		flagSpansIndexes + flagStatesIndexes,
 	FactPrefixes: []string{"flag."},
 	Apply:        applyFlag,
 }
 
-func applyFlag(b *pgx.Batch, e events.Recorded) error {
+func applyFlag(b *projections.Batch, e events.Recorded) error {
 	tenant, key := events.ParseFlagStream(e.Stream)
 	fact, ok := e.Fact.(events.FlagFact)
 	if !ok || key == "" {
 		return fmt.Errorf("%s in stream %s is no fact of a flag", e.Name, e.Stream)
 	}
+	if err := changeFlag(b, tenant, key, e, fact); err != nil {
+		return err
+	}
+	keepFlagVersion(b, tenant, key, e, fact)
+	keepState(b, tenant, key, e)
+	return nil
+}
+
+// changeFlag makes the rows of a flag what they are after a fact.
+func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fact events.FlagFact) error {
 	switch fact := fact.(type) {
 	case events.FlagCreated:
-		b.Queue(`insert into flags
-				(tenant_id, key, id, name, type, default_value, description, tags, project_id, status, version, created_at, updated_at)
-				values ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), 'active', $10, $11, $11)`,
-			tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description, orEmpty(fact.Tags), fact.ProjectID, e.Revision, e.Time)
+		b.Queue(createFlag, tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description, orEmpty(fact.Tags), fact.ProjectID, fact.Salt,
+			e.Revision, e.Time, e.At)
 		for i, v := range fact.Variations {
 			addVariation(b, tenant, key, e.Revision, i, v)
 		}
 		return nil
 	case events.FlagUpdated:
-		b.Queue(`update flags set name = coalesce($3, name), default_value = coalesce($4, default_value), description = coalesce($5, description),
-				tags = coalesce($6, tags), project_id = nullif(coalesce($7, project_id), '') where tenant_id = $1 and key = $2`,
-			tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags), to(fact.ProjectID))
+		b.Queue(updateFlag, tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags), to(fact.ProjectID), nil, e.Revision, e.At)
 	case events.FlagStatusChanged:
-		b.Queue(`update flags set status = $3 where tenant_id = $1 and key = $2`, tenant, key, fact.To)
+		b.Queue(updateFlag, tenant, key, nil, nil, nil, nil, nil, fact.To, e.Revision, e.At)
 	case events.FlagEnabled:
 		b.Queue(`insert into flag_environments (tenant_id, key, environment_id) values ($1, $2, $3) on conflict do nothing`, tenant, key, fact.Environment.ID)
 	case events.FlagDisabled:
@@ -114,18 +122,29 @@ func applyFlag(b *pgx.Batch, e events.Recorded) error {
 		if err := setFallthrough(b, tenant, key, fact); err != nil {
 			return err
 		}
+	case events.FlagReverted:
+		if order := fact.Variations; order != nil {
+			b.Queue(`update flag_variations v set added = $3, ordinal = o.ordinal from unnest($4::text[]) with ordinality o (id, ordinal)
+					where v.tenant_id = $1 and v.key = $2 and v.id = o.id`, tenant, key, e.Revision, order.To)
+		}
 	case events.FlagDeleted:
+		b.Queue(endFlagSpans, tenant, key, e.At)
 		for _, table := range flagTables {
 			b.Queue(`delete from `+table+` where tenant_id = $1 and key = $2`, tenant, key)
 		}
 		return nil
 	}
-	b.Queue(`update flags set version = $3, updated_at = $4 where tenant_id = $1 and key = $2`, tenant, key, e.Revision, e.Time)
+	// It may run after the flag has been deleted and created once more.
+	const touch = `update flags set version = $3, updated_at = $4 where tenant_id = $1 and key = $2 and version < $3`
+	if kept(e) {
+		b.Queue(touch, tenant, key, e.Revision, e.Time)
+	}
+	b.QueueLast(e.Stream, touch, tenant, key, e.Revision, e.Time)
 	return nil
 }
 
 // changeRules does in rows what events.ApplyRules does in a list.
-func changeRules(b *pgx.Batch, tenant, key string, change events.RulesChanged) error {
+func changeRules(b *projections.Batch, tenant, key string, change events.RulesChanged) error {
 	environment := change.Environment.ID
 	if change.Order != nil {
 		b.Queue(`delete from flag_rules where tenant_id = $1 and key = $2 and environment_id = $3 and id <> all($4)`,
@@ -153,7 +172,7 @@ func changeRules(b *pgx.Batch, tenant, key string, change events.RulesChanged) e
 	return nil
 }
 
-func setFallthrough(b *pgx.Batch, tenant, key string, change events.FallthroughChanged) error {
+func setFallthrough(b *projections.Batch, tenant, key string, change events.FallthroughChanged) error {
 	if change.To == nil {
 		b.Queue(`delete from flag_fallthroughs where tenant_id = $1 and key = $2 and environment_id = $3`, tenant, key, change.Environment.ID)
 		return nil
@@ -167,7 +186,7 @@ func setFallthrough(b *pgx.Batch, tenant, key string, change events.FallthroughC
 	return nil
 }
 
-func addVariation(b *pgx.Batch, tenant, key string, added events.Revision, ordinal int, v events.Variation) {
+func addVariation(b *projections.Batch, tenant, key string, added events.Revision, ordinal int, v events.Variation) {
 	b.Queue(`insert into flag_variations (tenant_id, key, id, added, ordinal, name, value, description, weight)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		tenant, key, v.ID, added, ordinal, v.Name, v.Value, v.Description, int64(v.Weight))

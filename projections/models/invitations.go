@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -27,7 +25,7 @@ create table invitations (
 	Apply:        applyInvitation,
 }
 
-func applyInvitation(b *pgx.Batch, e events.Recorded) error {
+func applyInvitation(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.InvitationFact)
 	if !ok {
 		return fmt.Errorf("%s in stream %s is no fact of an invitation", e.Name, e.Stream)

@@ -10,9 +10,9 @@ import (
 	"flagledger/projections"
 )
 
-// byStream lists the read models by the kind of stream that each of them follows.
+// byStream lists the read models by the kind of stream that each of them follows; audit follows all.
 var byStream = events.EachStream(
-	[]projections.Projection{flags, history},
+	[]projections.Projection{flags},
 	[]projections.Projection{projects},
 	[]projections.Projection{tenants, oauthClients},
 	[]projections.Projection{users},
@@ -21,7 +21,7 @@ var byStream = events.EachStream(
 
 // All lists the read models of the service.
 func All() []projections.Projection {
-	return slices.Concat(byStream.Values()...)
+	return append(slices.Concat(byStream.Values()...), audit)
 }
 
 // ByName finds read models by their names. The error names one that does not exist, and those that do.

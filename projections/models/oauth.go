@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -28,7 +26,7 @@ create index on oauth_clients (tenant_id, created_at);`,
 	Apply:        applyOAuthClient,
 }
 
-func applyOAuthClient(b *pgx.Batch, e events.Recorded) error {
+func applyOAuthClient(b *projections.Batch, e events.Recorded) error {
 	fact, _ := e.Fact.(events.OAuthFact)
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:

@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/events"
 	"flagledger/projections"
 )
 
 var tenants = projections.Projection{
 	Name:    "tenants",
-	Version: 5, // with an index for the tenants that somebody created
-	Tables:  []string{"tenants", "environments", "members"},
+	Version: 6, // with what the lists held at any time
+	Tables:  []string{"tenants", "environments", "members", "environment_spans", "member_spans"},
 	Schema: `
 create table tenants (
     id         text        primary key,
@@ -43,12 +41,12 @@ create table members (
     position   bigint      not null, -- the tenant's revision with it: the order of members
     primary key (user_id, tenant_id)
 );
-create index on members (tenant_id);`,
+create index on members (tenant_id);` + tenantSpans,
 	FactPrefixes: []string{"tenant."},
 	Apply:        applyTenant,
 }
 
-func applyTenant(b *pgx.Batch, e events.Recorded) error {
+func applyTenant(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.TenantFact)
 	if !ok {
 		return fmt.Errorf("%s in stream %s is no fact of a tenant", e.Name, e.Stream)
@@ -61,34 +59,27 @@ func applyTenant(b *pgx.Batch, e events.Recorded) error {
 	case events.SubscriptionChanged:
 		b.Queue(`update tenants set subscription = $2 where id = $1`, id, fact.To)
 	case events.EnvironmentAdded:
-		b.Queue(`insert into environments (id, tenant_id, name, position, created_at) values ($1, $2, $3, $4, $5)`,
-			fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time)
+		b.Queue(addEnvironment, fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time, e.At)
 	case events.MemberAdded:
-		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision)
+		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision, e.At)
 	case events.TenantUpdated:
 		b.Queue(`update tenants set name = coalesce($2, name) where id = $1`, id, to(fact.Name))
 	case events.TenantDeleted:
 		b.Queue(`update tenants set deleted_at = $2 where id = $1`, id, e.Time)
-		b.Queue(`delete from environments where tenant_id = $1`, id)
-		b.Queue(`delete from members where tenant_id = $1`, id)
+		b.Queue(endEnvironments, id, e.At)
+		b.Queue(endMembers, id, e.At)
 	case events.EnvironmentDeleted:
-		b.Queue(`delete from environments where id = $1`, fact.Environment.ID)
+		b.Queue(removeEnvironment, fact.Environment.ID, e.At)
 	case events.MemberInvited:
-		b.Queue(addMember, id, fact.ID, fact.Role, true, e.Time, e.Revision)
+		b.Queue(addMember, id, fact.ID, fact.Role, true, e.Time, e.Revision, e.At)
 	case events.MemberJoined:
-		b.Queue(removeMember, id, fact.ID)
-		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision)
+		b.Queue(removeJoined, id, fact.ID, fact.UserID, e.At)
+		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision, e.At)
 	case events.MemberRoleChanged:
-		b.Queue(`update members set role = $3 where tenant_id = $1 and user_id = $2`, id, fact.UserID, fact.To)
+		b.Queue(changeMember, id, fact.UserID, fact.To, e.Revision, e.At)
 	case events.MemberRemoved:
-		b.Queue(removeMember, id, fact.UserID)
+		b.Queue(removeMember, id, fact.UserID, e.At)
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil
 }
-
-const (
-	addMember = `insert into members (tenant_id, user_id, role, pending, created_at, position) values ($1, $2, $3, $4, $5, $6)
-		on conflict (user_id, tenant_id) do nothing`
-	removeMember = `delete from members where tenant_id = $1 and user_id = $2`
-)

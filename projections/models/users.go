@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -27,7 +25,7 @@ create index on users (created_at, id);`,
 	Apply:        applyUser,
 }
 
-func applyUser(b *pgx.Batch, e events.Recorded) error {
+func applyUser(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.UserFact)
 	if !ok {
 		return fmt.Errorf("%s in stream %s is no fact of a user", e.Name, e.Stream)

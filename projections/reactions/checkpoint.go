@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/events"
 )
@@ -57,6 +58,37 @@ func (r *Reactions) CatchUp(ctx context.Context) error {
 	}
 	return nil
 }
+
+// BeforeImport prepares for facts that are about to be appended though they happened elsewhere or long ago. Where jobs are made from the log of the given ID, the
+// facts are the missing ones of that log, and jobs go on as they stopped. Else jobs are made from the facts that stand, and then from the next head of the log on. The
+// error is ErrServerRuns where a node follows the log.
+func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
+	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `set local lock_timeout = '2s'`) // that of a server which has just stopped is soon free
+		if err == nil {
+			_, err = tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('flagledger reactions'))`)
+		}
+		return err
+	})
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "55P03" { // lock_not_available
+		return ErrServerRuns
+	}
+	if err != nil {
+		return err
+	}
+	c, err := r.checkpoint(ctx)
+	if err != nil || c == nil || c.LogID != "" && c.LogID == logID {
+		return err
+	}
+	if err := r.CatchUp(ctx); err != nil {
+		return err
+	}
+	_, err = r.pool.Exec(ctx, `delete from keep.reactions`)
+	return err
+}
+
+// ErrServerRuns says that a node follows the log.
+var ErrServerRuns = errors.New("a server runs on this database: stop it first")
 
 const catchUpInterval = 50 * time.Millisecond
 

@@ -82,7 +82,7 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 		return fact.Environment.ID, false
 	case events.FlagDeleted:
 		return "", true
-	case events.FlagCreated, events.FlagUpdated, events.FlagStatusChanged, events.VariationAdded, events.VariationUpdated, events.VariationRemoved:
+	case events.FlagCreated, events.FlagUpdated, events.FlagStatusChanged, events.VariationAdded, events.VariationUpdated, events.VariationRemoved, events.FlagReverted:
 	}
 	return "", false
 }

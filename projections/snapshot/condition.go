@@ -20,8 +20,9 @@ type condition struct {
 	negate    bool
 }
 
-func compileCondition(c events.Condition) (condition, error) {
-	t, err := compileTest(c.Op, c.Values)
+// compileCondition compiles a condition. See readPattern for parsing.
+func compileCondition(c events.Condition, parsing *int) (condition, error) {
+	t, err := compileTest(c.Op, c.Values, parsing)
 	if err != nil {
 		return condition{}, fmt.Errorf("the condition on %q: %s: %w", c.Attribute, c.Op, err)
 	}
@@ -32,6 +33,7 @@ func (c *condition) holds(x *Context, left *effort) bool {
 	if c.attribute.targetingKey {
 		return (x.TargetingKey != "" && c.fitsText(x.TargetingKey, left)) != c.negate
 	}
+	*left -= stepEffort * effort(len(c.attribute.path))
 	return c.fits(c.attribute.of(x), left) != c.negate
 }
 
@@ -60,6 +62,9 @@ func (c *condition) fitsOne(value any, left *effort) bool {
 	}
 	switch value := value.(type) {
 	case Number:
+		if *left -= effort(len(value.rest)) >> 6; *left < 0 {
+			return false
+		}
 		return c.test.number(value)
 	case bool:
 		return c.test.boolean(value)
@@ -95,7 +100,7 @@ func (never) text(string) bool   { return false }
 func (never) number(Number) bool { return false }
 func (never) boolean(bool) bool  { return false }
 
-func compileTest(name events.Operator, values []json.RawMessage) (test, error) {
+func compileTest(name events.Operator, values []json.RawMessage, parsing *int) (test, error) {
 	operator, ok := rules.Find(name)
 	if !ok {
 		return nil, errors.New("no such operator")
@@ -110,7 +115,7 @@ func compileTest(name events.Operator, values []json.RawMessage) (test, error) {
 		texts, err := operands(values, rules.ReadText)
 		return affix{relation: relation, values: texts}, err
 	case rules.Pattern:
-		compiled, err := operands(values, readPattern)
+		compiled, err := operands(values, func(v json.RawMessage) (pattern, error) { return readPattern(v, parsing) })
 		return matches{patterns: compiled}, err
 	case rules.Number:
 		numbers, err := operands(values, readNumber)
@@ -119,10 +124,11 @@ func compileTest(name events.Operator, values []json.RawMessage) (test, error) {
 		times, err := operands(values, rules.ReadTime)
 		return textBound[time.Time]{bound: newBound(relation, times, time.Time.Compare), parse: rules.ParseTime}, err
 	case rules.Version:
-		versions, err := operands(values, rules.ReadVersion)
 		if relation == rules.Equal {
-			return versionEqual{versions: versions}, err
+			texts, err := operands(values, readPlainVersion)
+			return &versionEqual{texts: newOneOf(texts)}, err
 		}
+		versions, err := operands(values, rules.ReadVersion)
 		return textBound[rules.SemanticVersion]{bound: newBound(relation, versions, rules.SemanticVersion.Compare), parse: rules.ParseSemanticVersion}, err
 	}
 	return nil, errors.New("the operator compares with values of an unknown kind")
@@ -211,7 +217,7 @@ func (t affix) text(s string) bool {
 	return false
 }
 
-// matches passes texts in which one of the patterns matches. It has match in place of text, because compiling costs effort.
+// matches passes texts in which one of the patterns matches. It has match in place of text, because compiling and matching cost effort.
 type matches struct {
 	never
 	patterns []pattern
@@ -219,8 +225,11 @@ type matches struct {
 
 func (t matches) match(s string, left *effort) bool {
 	for _, p := range t.patterns {
-		program := p.program(left)
-		if program == nil {
+		program, ok := p.program(left)
+		if !ok {
+			return false
+		}
+		if *left -= effort(program.size) * effort(len(s)); *left < 0 {
 			return false
 		}
 		if program.MatchString(s) {
@@ -279,15 +288,15 @@ func (t textBound[T]) text(s string) bool {
 	return ok && t.bound.passes(v.Compare(t.bound.value))
 }
 
-// versionEqual passes versions with the same precedence as one of the values.
+// versionEqual passes versions with the same precedence as one of the values: those that are the same text without build metadata.
 type versionEqual struct {
 	never
-	versions []rules.SemanticVersion
+	texts oneOf[string]
 }
 
-func (t versionEqual) text(s string) bool {
-	v, ok := rules.ParseSemanticVersion(s)
-	return ok && slices.ContainsFunc(t.versions, func(w rules.SemanticVersion) bool { return v.Compare(w) == 0 })
+func (t *versionEqual) text(s string) bool {
+	plain, ok := rules.PlainVersion(s)
+	return ok && t.texts.has(plain)
 }
 
 // exists passes any value but null, an empty array too.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // attributes reads the attributes of a context.
@@ -93,7 +94,7 @@ func TestConditions(t *testing.T) {
 			for _, value := range raw(list) {
 				x := &Context{Attributes: attributes(`{"a":` + string(value) + `}`)}
 				for _, negate := range []bool{false, true} {
-					compiled, err := compileCondition(events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate})
+					compiled, err := compileCondition(events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate}, new(rules.MaxRegexpCost))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -114,7 +115,7 @@ func TestAnAbsentAttributeNeverMatches(t *testing.T) {
 	}
 	for op, values := range values {
 		for _, name := range []string{"a", "b.c", "targetingKey"} {
-			c, err := compileCondition(events.Condition{Attribute: name, Op: op, Values: raw(values)})
+			c, err := compileCondition(events.Condition{Attribute: name, Op: op, Values: raw(values)}, new(rules.MaxRegexpCost))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,11 +145,11 @@ func TestAttributes(t *testing.T) {
 		if want != nil {
 			values = `["` + want.(string) + `"]`
 		}
-		c, err := compileCondition(events.Condition{Attribute: name, Op: events.In, Values: raw(values)})
+		c, err := compileCondition(events.Condition{Attribute: name, Op: events.In, Values: raw(values)}, new(rules.MaxRegexpCost))
 		if err != nil {
 			t.Fatal(err)
 		}
-		exists, _ := compileCondition(events.Condition{Attribute: name, Op: events.Exists})
+		exists, _ := compileCondition(events.Condition{Attribute: name, Op: events.Exists}, new(rules.MaxRegexpCost))
 		if want != nil && !c.holds(x, new(maxEffort)) || exists.holds(x, new(maxEffort)) != (want != nil) {
 			t.Errorf("%q is not %v", name, want)
 		}
@@ -172,7 +173,7 @@ func TestWhatCannotBeCompiled(t *testing.T) {
 		{Attribute: "a", Op: events.SemverGreater, Values: raw(`["1.0"]`)},
 		{Attribute: "a", Op: events.SemverLess, Values: raw(`[1]`)},
 	} {
-		if _, err := compileCondition(c); err == nil {
+		if _, err := compileCondition(c, new(rules.MaxRegexpCost)); err == nil {
 			t.Errorf("%s %s is compiled", c.Op, bytes.Join(func() (list [][]byte) {
 				for _, v := range c.Values {
 					list = append(list, v)

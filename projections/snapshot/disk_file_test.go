@@ -78,7 +78,7 @@ func everyFact() []events.Recorded {
 			on, events.FlagEnabled{Environment: development}, events.FlagDisabled{Environment: development}, events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("3")}},
 			events.VariationAdded{Variation: choice("c", `{"a":[null]}`, 50_000)}, events.VariationUpdated{ID: "b", Weight: &events.Change[events.Weight]{To: 7}},
 			ruled(all, when("r2", "pro", toA), when("r3", "free", seven)), rulesIn(development, when("r4", "pro", events.Serve{VariationID: "d"})), events.VariationRemoved{Variation: choice("d", "3", 1)},
-			otherwise(toB), events.FallthroughChanged{Environment: development, To: &seven},
+			events.FlagReverted{Version: 1, Variations: &events.Change[[]string]{To: []string{"c", "a", "b"}}}, otherwise(toB), events.FallthroughChanged{Environment: development, To: &seven},
 		}},
 		{"flag-t.archived", []events.Fact{made(events.BooleanFlag, "false"), events.FlagStatusChanged{To: events.ArchivedFlag}}},
 		{"flag-t.inactive", []events.Fact{made(events.JSONFlag, "null"), on, events.FlagStatusChanged{To: events.InactiveFlag}}},

@@ -240,7 +240,7 @@ func (c *flagCoder) test(v *test) {
 		kind = testsTime
 	case textBound[rules.SemanticVersion]:
 		kind = testsVersion
-	case versionEqual:
+	case *versionEqual:
 		kind = testsVersions
 	}
 	codeNumber(c.coder, &kind)
@@ -269,7 +269,7 @@ func (c *flagCoder) test(v *test) {
 			t.parse = rules.ParseSemanticVersion
 		})
 	case testsVersions:
-		codeTest(v, func(t *versionEqual) { codeList(c.coder, &t.versions, c.version) })
+		c.versionEqual(v)
 	default:
 		c.fail()
 	}
@@ -296,6 +296,17 @@ func (c *flagCoder) in(v *test) {
 	if !c.saving {
 		t.texts, t.numbers = newOneOf(texts), newOneOf(numbers)
 		*v = &t
+	}
+}
+
+func (c *flagCoder) versionEqual(v *test) {
+	var texts []string
+	if c.saving {
+		texts = (*v).(*versionEqual).texts.values()
+	}
+	codeTexts(c.coder, &texts)
+	if !c.saving {
+		*v = &versionEqual{texts: newOneOf(texts)}
 	}
 }
 

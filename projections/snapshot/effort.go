@@ -32,17 +32,17 @@ func costOf(t test) cost {
 			c.per64 = 8 * c.each
 		}
 	case matches:
-		c = cost{each: effort(len(t.patterns)), longest: maxMatched}
-		for _, p := range t.patterns {
-			c.per64 += 64 * effort(p.size)
-		}
-	case versionEqual:
-		c.each, c.per64 = 2*effort(len(t.versions)), 24
+		c = cost{each: effort(len(t.patterns)), longest: maxMatched} // see match for the rest
+	case *versionEqual:
+		c.each, c.per64 = 16, 24
 	case textBound[rules.SemanticVersion], textBound[time.Time]:
 		c.each, c.per64 = 4, 24
 	}
 	return c
 }
+
+// stepEffort is the cost of each step into an object.
+const stepEffort effort = 2
 
 // maxMatched is the longest text, in bytes, that regular expressions are matched with.
 const maxMatched = 4096

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // What a flag's rules may cost at most, and what a context's body has room for, must not add up to much of an evaluation.
@@ -56,13 +57,7 @@ func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
 		"many versions and what is nearly a version": {rulesOf(80, events.SemverEqual, texts(1000, `"1.2.%d"`)), "1.1." + strings.Repeat("1", 1<<20), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var flag *Flag
-			for i, fact := range []events.Fact{three, on, c.rules} {
-				var err error
-				if flag, err = evolve(flag, recorded(events.FlagStream("t", "f"), events.Revision(i+1), fact), fact.(events.FlagFact)); err != nil {
-					t.Fatal(err)
-				}
-			}
+			flag := flagOf(t, three, on, c.rules)
 			began := time.Now()
 			_, err := flag.Evaluate(production.ID, &Context{Attributes: map[string]any{"a": c.attribute}})
 			t.Log(time.Since(began))
@@ -71,4 +66,78 @@ func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Comparing a thousand versions of one beginning with another of it looked at each of their bytes.
+func TestEqualVersionsAreFoundWithoutComparingAll(t *testing.T) {
+	long := "1.0.0-" + strings.Repeat("1.", 155)
+	for _, n := range []int{1, manyValues - 1, manyValues, 1000} {
+		var values []json.RawMessage
+		for i := range n {
+			values = append(values, json.RawMessage(fmt.Sprintf(`"%s%d+build"`, long, i)))
+		}
+		c, err := compileCondition(events.Condition{Attribute: "a", Op: events.SemverEqual, Values: values}, new(rules.MaxRegexpCost))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for version, want := range map[string]bool{
+			long + "0": true, long + "0+other": true, fmt.Sprint(long, n-1): true, fmt.Sprint(long, n): false, long + "x": false, "1.0.0": false, long: false,
+		} {
+			if got := c.holds(&Context{Attributes: map[string]any{"a": version}}, new(shortEffort)); got != want {
+				t.Errorf("%s equals one of %d: %t", version, n, got)
+			}
+		}
+		if few := len(c.test.(*versionEqual).texts.few); few >= manyValues {
+			t.Errorf("%d versions are compared one by one", few)
+		}
+	}
+}
+
+// What a digit, and a step into an object, costs is part of what an evaluation costs.
+func TestDigitsAndStepsCount(t *testing.T) {
+	deep := any("x")
+	for range 99 {
+		deep = map[string]any{"b": deep}
+	}
+	condition := func(attribute string, op events.Operator, values ...json.RawMessage) events.Condition {
+		return events.Condition{Attribute: attribute, Op: op, Values: values, Negate: op == events.In}
+	}
+	path, number := "a"+strings.Repeat(".b", 99), json.RawMessage("1")
+	for name, c := range map[string]struct {
+		condition events.Condition
+		attribute any
+		short     bool
+	}{
+		"a few digits":    {condition("a", events.In, number), ParseNumber([]byte("12")), true},
+		"30,000 digits":   {condition("a", events.In, number), ParseNumber([]byte(strings.Repeat("1", 30_000))), false},
+		"a short path":    {condition("a", events.Exists), deep, true},
+		"a hundred steps": {condition(path, events.Exists), deep, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var list []events.Rule
+			for i := range 50 {
+				r := events.Rule{ID: fmt.Sprint("r", i), Serve: toA}
+				for range 49 {
+					r.Conditions = append(r.Conditions, c.condition)
+				}
+				r.Conditions = append(r.Conditions, events.Condition{Attribute: "none", Op: events.Exists})
+				list = append(list, r)
+			}
+			_, err := flagOf(t, three, on, ruled(list...)).EvaluateShort(production.ID, &Context{Attributes: map[string]any{"a": c.attribute}})
+			if (err == nil) != c.short || err != nil && !errors.Is(err, ErrTooLarge) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+func flagOf(t *testing.T, facts ...events.FlagFact) (flag *Flag) {
+	t.Helper()
+	for i, fact := range facts {
+		var err error
+		if flag, err = evolve(flag, recorded(events.FlagStream("t", "f"), events.Revision(i+1), fact), fact); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return flag
 }

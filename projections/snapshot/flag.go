@@ -52,14 +52,8 @@ func (f *Flag) Version() events.Revision { return f.version }
 // evolve returns the flag after an event, nil if there is none. If the event cannot be compiled, it returns an error and a flag that serves as before.
 func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error) {
 	if created, ok := fact.(events.FlagCreated); ok {
-		f := &Flag{
-			version: e.Revision, defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
-			boolean: created.Type == events.BooleanFlag, bytes: uint32(events.FlagBytesAfter(0, fact)),
-		}
-		for _, v := range created.Variations {
-			f.variations = append(f.variations, newVariation(v))
-		}
-		f.weigh()
+		f := newFlag(created, e.Revision)
+		f.bytes = uint32(events.FlagBytesAfter(0, fact))
 		return f, nil
 	}
 	if before == nil {
@@ -110,8 +104,26 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		_ = f.target(fact.Environment, func(t *targeting) error { t.fallthroughServe = served; return nil })
 	case events.FlagDeleted:
 		return nil, nil
+	case events.FlagReverted:
+		if fact.Variations != nil {
+			f.variations = events.OrderVariations(f.variations, fact.Variations.To, func(v *variation) string { return v.id })
+			f.weigh()
+		}
 	}
 	return &f, nil
+}
+
+// newFlag compiles a flag as it is created.
+func newFlag(created events.FlagCreated, version events.Revision) *Flag {
+	f := &Flag{
+		version: version, defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
+		boolean: created.Type == events.BooleanFlag,
+	}
+	for _, v := range created.Variations {
+		f.variations = append(f.variations, newVariation(v))
+	}
+	f.weigh()
+	return f
 }
 
 func statusOf(s events.FlagStatus) status {
@@ -189,6 +201,21 @@ func (f *Flag) in(ref events.EnvironmentRef) *environment {
 	}
 	f.environments = append(f.environments, environment{id: id})
 	return &f.environments[len(f.environments)-1]
+}
+
+// manyStates is how many states a flag may have: as many as a tenant may have environments.
+const manyStates = 100
+
+// onlyIn returns the flag, which may be nil, without the states in environments that its tenant has no longer, if it has many states.
+func (f *Flag) onlyIn(all []events.EnvironmentRef) *Flag {
+	if f == nil || len(f.environments) <= manyStates {
+		return f
+	}
+	next := *f
+	next.environments = slices.DeleteFunc(slices.Clone(f.environments), func(state environment) bool {
+		return !slices.ContainsFunc(all, func(e events.EnvironmentRef) bool { return e.ID == state.id.Value() })
+	})
+	return &next
 }
 
 // target changes the targeting of an environment. It returns the error of change.

@@ -3,10 +3,13 @@ package snapshot
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"runtime"
+	"strings"
 	"testing"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 func heap() int {
@@ -64,7 +67,7 @@ func TestCompiledPatternsTakeBoundedMemory(t *testing.T) {
 	x := &Context{Attributes: map[string]any{"a": "a"}}
 	before := heap()
 	for i := range count {
-		compiled, err := compileCondition(events.Condition{Attribute: "a", Op: events.Matches, Values: raw(fmt.Sprintf(`["(?:b%d-0?){400}"]`, i))})
+		compiled, err := compileCondition(events.Condition{Attribute: "a", Op: events.Matches, Values: raw(fmt.Sprintf(`["(?:b%d-0?){400}"]`, i))}, new(rules.MaxRegexpCost))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +91,76 @@ func TestCompilingCounts(t *testing.T) {
 		if r, err := evaluate(production.ID, x); err != nil || r.Reason != Fallthrough {
 			t.Errorf("it serves %+v, %v", r, err)
 		}
+	}
+}
+
+// Releases before took patterns that take seconds to parse. They serve, but the facts of others do not wait for them.
+func TestPatternsOfEarlierReleasesAreParsedWhenTheyAreMatched(t *testing.T) {
+	var values []json.RawMessage
+	for i := range 130 {
+		values = append(values, json.RawMessage(fmt.Sprintf(`"x%d[%s]"`, i, strings.Repeat(`\\pC\\PC`, 160))))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	flag := compiledFlag(t, events.Condition{Attribute: "a", Op: events.Matches, Values: values})
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
+		t.Errorf("applying the fact takes %d KB, as parsing does", took>>10)
+	}
+	x := &Context{Attributes: map[string]any{"a": "x1!"}}
+	if _, err := flag.EvaluateShort(production.ID, x); err != ErrTooLarge {
+		t.Errorf("an evaluation that nobody waits for parses for long: %v", err)
+	}
+	tries := 1
+	r, err := flag.Evaluate(production.ID, x)
+	for ; err == ErrTooLarge && tries < len(values); tries++ {
+		r, err = flag.Evaluate(production.ID, x)
+	}
+	if err != nil || r.RuleID != "r" || tries != 2 { // in which x0 and x1 are parsed
+		t.Errorf("after %d evaluations it serves %+v, %v", tries, r, err)
+	}
+	if r, err = flag.EvaluateShort(production.ID, x); err != nil || r.RuleID != "r" {
+		t.Errorf("once they are compiled it serves %+v, %v", r, err)
+	}
+}
+
+// A tenant may add and delete environments for ever. An evaluation looks through a flag's.
+func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {
+	s := of(three, on, ruled(when("r", "pro", toA)))
+	tenant, _ := s.Tenant("t")
+	revision, next := events.Revision(3), events.Revision(3)
+	flag := func(fact events.Fact) {
+		revision++
+		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), revision, fact)}}, slog.New(slog.DiscardHandler))
+	}
+	environment := func(fact events.Fact) {
+		next++
+		s.apply(events.Page{Events: []events.Recorded{recorded(events.TenantStream("t"), next, fact)}}, slog.New(slog.DiscardHandler))
+	}
+	kept := events.EnvironmentRef{ID: "kept", Name: "kept"}
+	environment(events.EnvironmentAdded{Environment: kept})
+	flag(rulesIn(kept, when("k", "pro", toB)))
+	flag(events.FlagEnabled{Environment: kept})
+	for i := range 1000 {
+		e := events.EnvironmentRef{ID: fmt.Sprint("preview ", i), Name: "preview"}
+		environment(events.EnvironmentAdded{Environment: e})
+		flag(rulesIn(e, when("p", "pro", toB)))
+		flag(events.FlagEnabled{Environment: e})
+		environment(events.EnvironmentDeleted{Environment: e})
+		flag(events.FlagDisabled{Environment: e}) // another node did not know yet
+	}
+	f, _ := tenant.Flag("k")
+	if n := len(f.environments); n > manyStates {
+		t.Errorf("it has states in %d environments, and the tenant has 2", n)
+	}
+	pro := &Context{Attributes: attributes(`{"plan":"pro"}`)}
+	for id, want := range map[string]string{production.ID: "r", kept.ID: "k"} {
+		if r, err := f.Evaluate(id, pro); err != nil || r.RuleID != want || r.Version != revision {
+			t.Errorf("in %s it serves %+v, %v", id, r, err)
+		}
+	}
+	if s.Faults() != 0 {
+		t.Errorf("%d faults", s.Faults())
 	}
 }
 

@@ -124,15 +124,33 @@ func (n Number) sign() int {
 	}
 }
 
-// hash continues a hash with the number as JavaScript writes it, but with all digits: 42, 1.5, 1e+21.
-func (n Number) hash(h murmur) murmur {
+// hash continues a hash with the number as String writes it.
+func (n Number) hash(h murmur) murmur { return writeNumber(n, h) }
+
+// String is the number as JavaScript writes it, but with all digits: 42, 1.5, 1e+21.
+func (n Number) String() string { return string(writeNumber(n, digits(nil))) }
+
+// writer takes what is written piece by piece, and returns itself with it.
+type writer[W any] interface {
+	byte(c byte) W
+	text(s string) W
+}
+
+// digits is a writer that keeps what is written.
+type digits []byte
+
+func (d digits) byte(c byte) digits   { return append(d, c) }
+func (d digits) text(s string) digits { return append(d, s...) }
+
+// writeNumber writes a number as String has it.
+func writeNumber[W writer[W]](n Number, w W) W {
 	var buffer [firstDigits + 1]byte
 	first := strconv.AppendUint(buffer[:0], n.digits, 10)
 	for n.rest == "" && len(first) > 1 && first[len(first)-1] == '0' {
 		first = first[:len(first)-1]
 	}
 	if n.negative {
-		h = h.byte('-')
+		w = w.byte('-')
 	}
 	count, point := len(first)+len(n.rest), int(n.exponent)
 	if n.digits == 0 {
@@ -143,34 +161,34 @@ func (n Number) hash(h murmur) murmur {
 		point = 1
 	}
 	if point <= 0 {
-		h = h.text("0.")
+		w = w.text("0.")
 		for ; point < 0; point++ {
-			h = h.byte('0')
+			w = w.byte('0')
 		}
 		point = count
 	}
 	for i := range max(count, point) {
 		if i == point {
-			h = h.byte('.')
+			w = w.byte('.')
 		}
 		switch {
 		case i < len(first):
-			h = h.byte(first[i])
+			w = w.byte(first[i])
 		case i < count:
-			h = h.byte(n.rest[i-len(first)])
+			w = w.byte(n.rest[i-len(first)])
 		default:
-			h = h.byte('0')
+			w = w.byte('0')
 		}
 	}
 	if scientific {
 		e := int64(n.exponent) - 1
-		h = h.byte('e')
+		w = w.byte('e')
 		if e > 0 {
-			h = h.byte('+')
+			w = w.byte('+')
 		}
 		for _, c := range strconv.AppendInt(buffer[:0], e, 10) {
-			h = h.byte(c)
+			w = w.byte(c)
 		}
 	}
-	return h
+	return w
 }

@@ -32,3 +32,8 @@ func readNumber(value json.RawMessage) (Number, error) {
 	}
 	return ParseNumber(value), nil
 }
+
+func readPlainVersion(value json.RawMessage) (string, error) {
+	v, err := rules.ReadVersion(value)
+	return v.String(), err
+}

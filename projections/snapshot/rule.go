@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 )
 
 // targeting is the rules and the fallthrough of an environment.
@@ -69,14 +70,14 @@ func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 		}
 	}
 	t.pending = events.ApplyRules(t.pending, change, func(p pendingRule) string { return p.id }, func(r events.Rule) pendingRule { return pendingRule{r.ID, &r} })
-	compiled := make([]rule, len(t.pending))
+	compiled, parsing := make([]rule, len(t.pending)), rules.MaxRegexpCost
 	for i, p := range t.pending {
 		if p.sent == nil {
 			compiled[i] = t.rules[slices.IndexFunc(t.rules, func(r rule) bool { return r.id == p.id })]
 			continue
 		}
 		var err error
-		if compiled[i], err = f.compileRule(*p.sent); err != nil {
+		if compiled[i], err = f.compileRule(*p.sent, &parsing); err != nil {
 			return fmt.Errorf("rule %s: %w", p.id, err)
 		}
 	}
@@ -84,14 +85,15 @@ func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	return nil
 }
 
-func (f *Flag) compileRule(r events.Rule) (rule, error) {
+// compileRule compiles a rule. See readPattern for parsing.
+func (f *Flag) compileRule(r events.Rule, parsing *int) (rule, error) {
 	serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
 	if err != nil {
 		return rule{}, err
 	}
 	conditions := make([]condition, len(r.Conditions))
 	for i, c := range r.Conditions {
-		if conditions[i], err = compileCondition(c); err != nil {
+		if conditions[i], err = compileCondition(c, parsing); err != nil {
 			return rule{}, err
 		}
 	}

@@ -196,6 +196,7 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	}
 	before, _ := t.flags.Load(key)
 	after, err := evolve(before, e, fact)
+	after = after.onlyIn(t.state.Load().environments)
 	t.count(before, -1)
 	t.count(after, +1)
 	if after == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -96,10 +95,10 @@ func BenchmarkRebuild(b *testing.B) {
 		return func(b *testing.B) {
 			stop := make(chan struct{})
 			heap := make(chan uint64)
-			go func() { heap <- largestHeap(stop) }()
+			go func() { heap <- nodetest.LargestHeap(stop) }()
 			began := time.Now()
 			for b.Loop() {
-				if err := projections.Rebuild(b.Context(), url, store, list, nil, nodetest.Log(b)); err != nil {
+				if err := projections.Rebuild(b.Context(), url, store, list, projections.RebuildOptions{}, nodetest.Log(b)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -112,21 +111,6 @@ func BenchmarkRebuild(b *testing.B) {
 		b.Run(p.Name, rebuild(p))
 	}
 	b.Run("all", rebuild(models.All()...))
-}
-
-func largestHeap(stop <-chan struct{}) (largest uint64) {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	var stats runtime.MemStats
-	for {
-		select {
-		case <-tick.C:
-			runtime.ReadMemStats(&stats)
-			largest = max(largest, stats.HeapInuse)
-		case <-stop:
-			return largest
-		}
-	}
 }
 
 // BenchmarkStart is the time from nothing to evaluating flags, over a log of 100,000 facts.

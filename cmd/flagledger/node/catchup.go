@@ -12,6 +12,16 @@ import (
 // CatchUp has jobs made from all facts that a store holds, where the servers of a database have made jobs from that store before. It is for when no
 // server runs.
 func CatchUp(ctx context.Context, databaseURL string, store events.Store, log *slog.Logger) error {
+	return withReactions(ctx, databaseURL, store, log, func(r *reactions.Reactions) error { return r.CatchUp(ctx) })
+}
+
+// BeforeImport has no jobs made from the facts that are about to be added to a store, unless they are of the log of the given ID and jobs were made from that log. It
+// returns an error where a server runs.
+func BeforeImport(ctx context.Context, databaseURL string, store events.Store, logID string, log *slog.Logger) error {
+	return withReactions(ctx, databaseURL, store, log, func(r *reactions.Reactions) error { return r.BeforeImport(ctx, logID) })
+}
+
+func withReactions(ctx context.Context, databaseURL string, store events.Store, log *slog.Logger, use func(*reactions.Reactions) error) error {
 	pool, err := OpenPool(ctx, databaseURL)
 	if err != nil {
 		return err
@@ -21,5 +31,5 @@ func CatchUp(ctx context.Context, databaseURL string, store events.Store, log *s
 	if err != nil {
 		return err
 	}
-	return reactions.New(pool, store, queue, log).CatchUp(ctx)
+	return use(reactions.New(pool, store, queue, log))
 }

@@ -68,7 +68,7 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 			case <-end:
 				result <- most
 				return
-			case <-time.After(time.Millisecond):
+			case <-time.After(5 * time.Millisecond):
 			}
 		}
 	}()
@@ -120,7 +120,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	rebuild := func() {
-		if err := projections.Rebuild(t.Context(), databaseURL, store, models.All(), nil, book.Logger()); err != nil {
+		if err := projections.Rebuild(t.Context(), databaseURL, store, models.All(), projections.RebuildOptions{}, book.Logger()); err != nil {
 			t.Error(err)
 		}
 	}

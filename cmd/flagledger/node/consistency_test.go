@@ -45,7 +45,7 @@ func newViews(t *testing.T) views {
 	}
 	t.Cleanup(pool.Close)
 	v := views{store: api.Service.Store(), progress: projections.NewProgress(models.All()), live: snapshot.New(), api: api}
-	v.read = queries.New(pool)
+	v.read = queries.New(pool, v.store, v.progress.Wait)
 	v.writer = commands.NewWriter(v.store, commands.NoWait, time.Now) // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
 	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store, log) })
@@ -135,7 +135,7 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 	rebuilt := v
 	rebuilt.live = snapshot.New()
 	run(t, func(ctx context.Context) { rebuilt.live.Run(ctx, v.store, func(events.Page) {}, nodetest.Log(t)) })
-	if err := projections.Rebuild(t.Context(), v.api.Service.DatabaseURL, v.store, models.All(), nil, nodetest.Log(t)); err != nil {
+	if err := projections.Rebuild(t.Context(), v.api.Service.DatabaseURL, v.store, models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
 	<-rebuilt.live.Ready()

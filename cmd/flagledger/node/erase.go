@@ -29,7 +29,7 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 	if err != nil {
 		return err
 	}
-	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), inbox.New(pool, queue, c.Now), queries.New(pool))
+	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), inbox.New(pool, queue, c.Now), queries.New(pool, store, commands.NoWait))
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
 			return err

@@ -221,7 +221,7 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := projections.Rebuild(ctx, s.DatabaseURL, store, models.All(), nil, nodetest.Log(t)); err != nil {
+	if err := projections.Rebuild(ctx, s.DatabaseURL, store, models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
 		t.Error(err)
 	}
 	if ctx.Err() != nil {

@@ -23,7 +23,7 @@ func killCount(usual int) int {
 }
 
 // betweenCalls is how long a caller of these tests waits after an answer: without it, callers alone would take a core.
-const betweenCalls = 10 * time.Millisecond
+const betweenCalls = 25 * time.Millisecond
 
 // pause waits for as long as a caller waits between calls, or until ctx ends.
 func pause(ctx context.Context) {

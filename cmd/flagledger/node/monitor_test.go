@@ -23,9 +23,9 @@ func TestHealthTellsNeitherWhoseStreamsAreParkedNorHowMuchTenantsChange(t *testi
 	m := newMonitor(&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), disk: &diskWatch{}})
 	m.current.Store(&observation{statuses: []projections.Status{
 		{Name: "flags", Built: true, Lag: 1234, Behind: modelLate + 1},
-		{Name: "history", Built: true, Parked: []projections.Parked{{Stream: "flag-t.secret-plan"}, {Stream: "user-u"}}},
+		{Name: "audit", Built: true, Parked: []projections.Parked{{Stream: "flag-t.secret-plan"}, {Stream: "user-u"}}},
 	}})
-	if got := strings.Join(m.health(), "; "); got != "the read model flags is more than 30s behind; the read model history has parked streams" {
+	if got := strings.Join(m.health(), "; "); got != "the read model flags is more than 30s behind; the read model audit has parked streams" {
 		t.Errorf("it tells: %s", got)
 	}
 }

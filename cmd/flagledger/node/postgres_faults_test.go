@@ -217,7 +217,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := projections.Rebuild(t.Context(), p.URL(), store, models.All(), nil, nodetest.Log(t)); err != nil {
+	if err := projections.Rebuild(t.Context(), p.URL(), store, models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
 	sameReadModels(t, before, readModels(t, p.URL()))

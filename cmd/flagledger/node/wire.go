@@ -15,6 +15,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/keep/checkpoints"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/inbox"
@@ -102,6 +103,7 @@ type parts struct {
 	meter         *metering.Meter
 	requests      *idempotency.Requests
 	tours         *tours.Tours
+	checkpoints   *checkpoints.Checkpoints
 	tenancies     *commands.Tenancies
 	sandboxes     *commands.Sandboxes
 	jobs          *jobs.Client
@@ -167,7 +169,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
-	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool)
+	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, p.progress.Wait)
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
 	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)
@@ -180,6 +182,9 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.inbox = inbox.New(p.pool, p.jobs, p.Now)
 	p.notifications = &commands.Notifications{Writer: p.writer, Inbox: p.inbox}
 	p.tours = tours.New(p.pool)
+	if p.checkpoints, err = checkpoints.New(p.pool, p.secret); err != nil {
+		return err
+	}
 	p.tenancies = &commands.Tenancies{Directory: p.directory, Keepings: []commands.TenantData{p.directory, p.tours, p.inbox}}
 	erase := newEraser(p.writer, p.pool, p.links, p.directory, p.inbox, p.queries).Erase
 	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
@@ -251,7 +256,7 @@ func (p *parts) api() *http.API {
 		Reclaimer:        &commands.Reclaimer{Writer: p.writer, People: p.snapshot, Tenancies: p.tenancies, Keepings: []commands.PersonalData{p.tours, p.inbox}},
 		DailyInvitations: jobs.NewDailyInvitations(p.pool),
 		Inviter:          &commands.Inviter{Writer: p.writer, Directory: p.directory, Invitations: p.queries, SuperUsers: superUsers},
-		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Idempotency: p.requests,
+		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Checkpoints: p.checkpoints, Idempotency: p.requests,
 		Metrics: p.metrics, LoopbackMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
 		Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,

@@ -39,8 +39,13 @@ func (s *Service) SignUp(email string) *Client {
 	}
 	s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": Password}).Want(201).Decode(&session)
 	c := &Client{Service: s, Token: session.Token, UserID: session.User.ID, Email: email}
+	var list *Answer
+	s.Eventually("the read models of a new database are built", func() bool {
+		list = c.Call("GET", "/api/v1/tenants", nil)
+		return list.Status != 503
+	})
 	var tenants []struct{ ID string }
-	c.Call("GET", "/api/v1/tenants", nil).Want(200).Decode(&tenants)
+	list.Want(200).Decode(&tenants)
 	c.Tenant = tenants[0].ID
 	return c
 }

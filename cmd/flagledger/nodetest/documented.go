@@ -22,6 +22,9 @@ var documented struct {
 	schemas    map[string]*jsonschema.Schema // by their place in the document
 }
 
+// largestChecked is the most bytes of a body whose members are compared with the document: a longer one is a list with more of the same.
+const largestChecked = 256 << 10
+
 // checkDocumented checks that the document tells of an answer that a call got: its status, its media type, and each member of its body.
 func (s *Service) checkDocumented(a *Answer) {
 	s.T.Helper()
@@ -59,6 +62,9 @@ func (s *Service) checkDocumented(a *Answer) {
 		place = append(place, "content", media, "schema")
 	}
 	if strings.HasPrefix(a.Call, "HEAD ") {
+		return
+	}
+	if len(a.Body) > largestChecked {
 		return
 	}
 	if media == "application/json" && name != "" || media == "application/problem+json" {
@@ -144,10 +150,10 @@ func operationOf(call string) (name string) {
 
 // fits reports whether a path is one of a template.
 func fits(template, path string) bool {
-	t, p := strings.Split(template, "/"), strings.Split(path, "/")
-	if len(t) != len(p) {
+	if strings.Count(template, "/") != strings.Count(path, "/") { // of nearly all, so that they are not split
 		return false
 	}
+	t, p := strings.Split(template, "/"), strings.Split(path, "/")
 	for i := range t {
 		if t[i] != p[i] && (!strings.HasPrefix(t[i], "{") || p[i] == "") {
 			return false

@@ -3,6 +3,10 @@ package nodetest
 import (
 	"fmt"
 	"strings"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
 )
 
 // CreateFlag makes a flag with the given fields, of the type boolean where they name none.
@@ -21,6 +25,26 @@ func (c *Client) CreateEnabledFlag(key string, fields map[string]any) map[string
 	flag := c.CreateFlag(key, fields)
 	c.Call("POST", FlagPath(key, "/enable"), nil).Want(200)
 	return flag
+}
+
+// SwitchOften appends so many facts to a flag's stream, which has one: it is switched on and off in an environment of another tenant. The read models show
+// them when it returns.
+func (c *Client) SwitchOften(key string, n int) {
+	c.Service.T.Helper()
+	environment := events.EnvironmentRef{ID: "e", Name: "qa"}
+	batch := make([]events.Event, n)
+	for i := range batch {
+		batch[i] = events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: c.Service.Config.Now().UTC()}, Fact: events.FlagEnabled{Environment: environment}}
+		if i%2 == 1 {
+			batch[i].Fact = events.FlagDisabled{Environment: environment}
+		}
+	}
+	if _, err := c.Service.Store().Append(c.Service.T.Context(), events.FlagStream(c.Tenant, key), 1, batch); err != nil {
+		c.Service.T.Fatal(err)
+	}
+	c.Service.Eventually("the list shows it", func() bool {
+		return c.Call("GET", "/api/v1/flags?q="+key, nil).Want(200).List()[0]["version"] == float64(1+n)
+	})
 }
 
 // FlagPath is the path of a flag, or of something of it: FlagPath("k", "/history").

@@ -50,6 +50,20 @@ func OwnPostgres(t testing.TB, settings ...string) (dir string, p *embedded.Post
 
 // Postmaster is the id of the process that runs Postgres on a data folder, or that is about to; 0 where there is none.
 func Postmaster(dir string) int {
+	pid := notedPostmaster(dir)
+	if pid == 0 {
+		return 0
+	}
+	// The file outlives a process that is killed.
+	command, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil || !strings.Contains(string(command), "postgres -D "+dir) {
+		return 0
+	}
+	return pid
+}
+
+// notedPostmaster is the id that the last process to run Postgres on a data folder has written there; 0 where there is none.
+func notedPostmaster(dir string) int {
 	file, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
 	if err != nil {
 		return 0
@@ -57,11 +71,6 @@ func Postmaster(dir string) int {
 	line, _, _ := strings.Cut(string(file), "\n")
 	pid, err := strconv.Atoi(line)
 	if err != nil {
-		return 0
-	}
-	// The file outlives a process that is killed.
-	command, err := exec.Command("ps", "-o", "command=", "-p", line).Output()
-	if err != nil || !strings.Contains(string(command), "postgres -D "+dir) {
 		return 0
 	}
 	return pid
@@ -72,9 +81,12 @@ func Outage(t testing.TB, dir string) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var killing sync.WaitGroup
 	killing.Go(func() {
+		killed := 0
 		for ctx.Err() == nil {
-			if pid := Postmaster(dir); pid > 0 {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
+			if noted := notedPostmaster(dir); noted != killed { // asking for the process each time would take most of a core
+				if pid := Postmaster(dir); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
+					killed = pid
+				}
 			}
 			select {
 			case <-time.After(2 * time.Millisecond):

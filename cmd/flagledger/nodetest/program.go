@@ -112,22 +112,22 @@ type Process struct {
 
 // Output is what a process prints.
 type Output struct {
-	mu sync.Mutex
-	bytes.Buffer
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
 // Write implements io.Writer.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.Buffer.Write(p)
+	return o.text.Write(p)
 }
 
 // String is all that was printed so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.Buffer.String()
+	return o.text.String()
 }
 
 // Serve starts a server and waits until it is healthy. One that still runs when the test ends is killed.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,10 +41,14 @@ func New(t testing.TB) *Service {
 	return On(t, Database(t))
 }
 
+// migrated are the URLs of databases that are known to be at the newest schema: looking at each takes a node four connections.
+var migrated sync.Map
+
 // Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. With another event store than
 // Postgres it is empty, since read models belong to the store that they follow.
-func Database(t testing.TB) string {
+func Database(t testing.TB) (url string) {
 	t.Helper()
+	defer func() { migrated.Store(url, true) }()
 	if os.Getenv("FLAGLEDGER_TEST_ENGINE") == "eventstore" {
 		return pgtest.Migrated(t)
 	}
@@ -135,8 +140,11 @@ var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_00
 // models. Limits that are not set are Generous, and so are the bounds of invitations then.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
-	if err := node.Migrate(t.Context(), databaseURL, log); err != nil {
-		t.Fatal(err)
+	if _, done := migrated.Load(databaseURL); !done {
+		if err := node.Migrate(t.Context(), databaseURL, log); err != nil {
+			t.Fatal(err)
+		}
+		migrated.Store(databaseURL, true)
 	}
 	server := httptest.NewUnstartedServer(nil)
 	url := "http://" + server.Listener.Addr().String()
@@ -187,7 +195,7 @@ func quickened(c node.Config) node.Config {
 		c.HashMemory = 8 // the least of argon2: with the race detector, the recommended ones take most of a test's time
 	}
 	if c.FlushEvery == 0 {
-		c.FlushEvery = 20 * time.Millisecond
+		c.FlushEvery = 100 * time.Millisecond
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,14 @@ import (
 // running is a provider on the emulator that ends with the test, and the sessions that it says have ended: all of somebody who is gone.
 func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSessions) {
 	t.Helper()
+	return runningAt(t, e, time.Now)
+}
+
+func runningAt(t *testing.T, e *emulator.Emulator, now func() time.Time) (*Provider, chan commands.EndSessions) {
+	t.Helper()
 	ended := make(chan commands.EndSessions, 100)
 	p, err := New(t.Context(), Options{
-		ProjectID: emulator.Project, APIKey: "any", Emulator: e.Host, CheckEvery: 50 * time.Millisecond, Now: time.Now,
+		ProjectID: emulator.Project, APIKey: "any", Emulator: e.Host, CheckEvery: 50 * time.Millisecond, Now: now,
 		End: func(_ context.Context, c commands.EndSessions) error {
 			ended <- c
 			return nil
@@ -215,7 +221,8 @@ func TestADisabledAccountGetsNoNewPassword(t *testing.T) {
 
 func TestSessionsThatGoOnAreNotEnded(t *testing.T) {
 	e := emulator.Start(t)
-	p, ended := running(t, e)
+	var ahead atomic.Int64 // of the clock
+	p, ended := runningAt(t, e, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	up, err := p.SignUp(t.Context(), strings.ToLower(rand.Text())+"@example.com", "correct horse", "")
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +237,7 @@ func TestSessionsThatGoOnAreNotEnded(t *testing.T) {
 			t.Errorf("got %+v", ending)
 		}
 	}
-	p.o.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	ahead.Store(int64(2 * time.Hour))
 	if err := p.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -190,6 +190,44 @@ func TestATenantPushesOutItsOwn(t *testing.T) {
 	}
 }
 
+// What a tenant sends without end stays in the inbox, and no longer rings on devices.
+func TestPushesOfATenantAreBounded(t *testing.T) {
+	w := newWorld(t)
+	me := w.person()
+	if _, _, err := w.Register(t.Context(), me, Device{Token: "token", Type: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	pushed := func(tenantID string, notifications int) (n int) {
+		t.Helper()
+		before := w.waiting(t)
+		for range notifications {
+			if _, err := w.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return w.waiting(t) - before
+	}
+	if n := pushed("loud", maxPushedOfTenant+10); n != maxPushedOfTenant {
+		t.Errorf("%d of a tenant are pushed", n)
+	}
+	if n := pushed("other", 1) + pushed("", 1); n != 2 {
+		t.Errorf("%d are pushed of another tenant and of the platform, want 2", n)
+	}
+	w.now = w.now.Add(25 * time.Hour)
+	if n := pushed("loud", 1); n != 1 {
+		t.Errorf("%d are pushed on the next day", n)
+	}
+}
+
+// waiting is how many notifications wait for devices.
+func (w *world) waiting(t *testing.T) (n int) {
+	t.Helper()
+	if err := w.pool.QueryRow(t.Context(), `select count(*) from keep.pushes`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestOldNotificationsAreRemoved(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()

@@ -2,66 +2,22 @@ package models
 
 import (
 	"encoding/json"
-	"fmt"
-
-	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
-	"flagledger/projections"
 )
 
-var history = projections.Projection{
-	Name:    "history",
-	Version: 2, // each rule that changed has its own entry
-	Tables:  []string{"history"},
-	Schema: `
-create table history (
-    tenant_id   text        not null,
-    key         text        not null,
-    version     bigint      not null,
-    id          uuid        not null,
-    action      text        not null,
-    changes     json        not null,
-    environment text,
-    actor_kind  text        not null,
-    actor_id    text        not null,
-    request_id  text        not null,
-    reason      text        not null,
-    at          timestamptz not null,
-    primary key (tenant_id, key, version)
-);`,
-	FactPrefixes: []string{"flag."},
-	Apply:        applyHistory,
-}
-
-// difference is what an entry of the history says of one field.
-type difference struct {
-	From any `json:"from"`
-	To   any `json:"to"`
-}
-
-type differences map[string]difference
-
-func (d differences) add(field string, from, to any) { d[field] = difference{from, to} }
-
-func addChange[T any](d differences, field string, c *events.Change[T]) {
-	if c != nil {
-		d.add(field, c.From, c.To)
-	}
-}
-
-func applyHistory(b *pgx.Batch, e events.Recorded) error {
-	tenant, key := events.ParseFlagStream(e.Stream)
+func auditFlag(e events.Recorded) (auditEntry, error) {
+	_, key := events.ParseFlagStream(e.Stream)
 	fact, ok := e.Fact.(events.FlagFact)
 	if !ok || key == "" {
-		return fmt.Errorf("%s in stream %s is no fact of a flag", e.Name, e.Stream)
+		return auditEntry{}, notOfStream(e)
 	}
-	var action string
-	var environment *string
+	entry := auditEntry{resourceType: "flag", resourceID: key, part: whole}
 	changes := differences{}
+	entry.changes = changes
 	switch fact := fact.(type) {
 	case events.FlagCreated:
-		action = "created"
+		entry.name = &fact.Name
 		changes.add("name", nil, fact.Name)
 		changes.add("type", nil, fact.Type)
 		changes.add("defaultValue", nil, fact.DefaultValue)
@@ -78,7 +34,7 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 			changes.add("variations."+v.ID, nil, v)
 		}
 	case events.FlagUpdated:
-		action = "updated"
+		entry.name = to(fact.Name)
 		addChange(changes, "name", fact.Name)
 		addChange(changes, "defaultValue", fact.DefaultValue)
 		addChange(changes, "description", fact.Description)
@@ -89,29 +45,25 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 			changes.add("projectId", orNull(c.From), orNull(c.To))
 		}
 	case events.FlagStatusChanged:
-		action = "status_changed"
 		changes.add("status", fact.From, fact.To)
 	case events.FlagEnabled:
-		action, environment = "enabled", &fact.Environment.Name
+		entry.environment = &fact.Environment.Name
 		changes.add("enabled", false, true)
 	case events.FlagDisabled:
-		action, environment = "disabled", &fact.Environment.Name
+		entry.environment = &fact.Environment.Name
 		changes.add("enabled", true, false)
 	case events.VariationAdded:
-		action = "variation_added"
 		changes.add("variations."+fact.Variation.ID, nil, fact.Variation)
 	case events.VariationUpdated:
-		action = "variation_updated"
 		prefix := "variations." + fact.ID + "."
 		addChange(changes, prefix+"name", fact.Name)
 		addChange(changes, prefix+"value", fact.Value)
 		addChange(changes, prefix+"description", fact.Description)
 		addChange(changes, prefix+"weight", fact.Weight)
 	case events.VariationRemoved:
-		action = "variation_removed"
 		changes.add("variations."+fact.Variation.ID, fact.Variation, nil)
 	case events.RulesChanged:
-		action, environment = "rules_changed", &fact.Environment.Name
+		entry.environment = &fact.Environment.Name
 		for _, rule := range fact.Added {
 			changes.add("rules."+rule.ID, nil, shownRuleOf(rule))
 		}
@@ -125,20 +77,25 @@ func applyHistory(b *pgx.Batch, e events.Recorded) error {
 			changes.add("rules.order", orEmpty(c.From), orEmpty(c.To))
 		}
 	case events.FallthroughChanged:
-		action, environment = "fallthrough_changed", &fact.Environment.Name
+		entry.environment = &fact.Environment.Name
 		changes.add("fallthrough", shownServe(fact.From), shownServe(fact.To))
 	case events.FlagDeleted:
-		action = "deleted"
+	case events.FlagReverted:
+		if fact.Environment != nil {
+			entry.environment = &fact.Environment.Name
+		}
+		addReverted(changes, fact)
 	}
-	text, err := events.Marshal(changes)
-	if err != nil {
-		return err
+	return entry, nil
+}
+
+// addReverted names what a flag was brought back to; all that changed stands in the facts before.
+func addReverted(d differences, fact events.FlagReverted) {
+	d.add("version", nil, fact.Version)
+	if !fact.At.IsZero() {
+		d.add("at", nil, fact.At)
 	}
-	b.Queue(`insert into history
-			(tenant_id, key, version, id, action, changes, environment, actor_kind, actor_id, request_id, reason, at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		tenant, key, e.Revision, e.ID, action, text, environment, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Time)
-	return nil
+	addChange(d, "variations.order", fact.Variations)
 }
 
 // orNull is an id, or null for none.

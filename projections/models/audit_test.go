@@ -6,14 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"flagledger/events"
 )
 
-// An entry names every rule that was added, removed or changed, and their order where it is another.
-func TestAnEntryOfTheHistoryNamesEveryRuleThatChanged(t *testing.T) {
+// An entry of the trail names every rule that was added, removed or changed, and their order where it is another.
+func TestAnEntryNamesEveryRuleThatChanged(t *testing.T) {
 	list := rapid.Custom(func(t *rapid.T) []events.Rule {
 		var rules []events.Rule
 		for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 0, 5, rapid.ID).Draw(t, "ids") {
@@ -24,14 +23,18 @@ func TestAnEntryOfTheHistoryNamesEveryRuleThatChanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := list.Draw(t, "before"), list.Draw(t, "after")
 		fact := events.ChangeRules(events.EnvironmentRef{ID: "e1", Name: "production"}, before, after)
-		batch := &pgx.Batch{}
-		if err := applyHistory(batch, events.Recorded{Event: events.Event{Fact: fact}, Stream: events.FlagStream("t", "k"), Name: fact.StoredName()}); err != nil {
+		entry, err := auditFlag(events.Recorded{Event: events.Event{Fact: fact}, Stream: events.FlagStream("t", "k"), Name: fact.StoredName()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := events.Marshal(entry.changes)
+		if err != nil {
 			t.Fatal(err)
 		}
 		var changes map[string]struct {
 			From, To json.RawMessage
 		}
-		if err := json.Unmarshal(batch.QueuedQueries[0].Arguments[5].([]byte), &changes); err != nil {
+		if err := json.Unmarshal(text, &changes); err != nil {
 			t.Fatal(err)
 		}
 		was, is := map[string]string{}, map[string]string{}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/events"
+	"flagledger/events/export"
+)
+
+// importFactsCommand appends the facts of a file.
+type importFactsCommand struct {
+	In string `required:"" help:"A file that export-facts wrote."`
+}
+
+// Help explains how to use the command.
+func (importFactsCommand) Help() string {
+	return "Stop the servers first. Nothing is written unless the file is whole and undamaged, and the facts of it that the store holds already are the same. An import that was cut off goes on " +
+		"when it is started again. Facts keep their ids, their times and the time at which they were recorded. No mails and other jobs follow from them, except where they are those of the log that jobs " +
+		"were made from, as when a service is restored. When servers start, read models follow by themselves."
+}
+
+// Run checks the file and appends what is missing.
+func (cmd importFactsCommand) Run(ctx context.Context) error {
+	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
+		added, stood, err := importFacts(ctx, cmd.In, store, log, func(logID string) error {
+			return node.BeforeImport(ctx, databaseURL, store, logID, log)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", cmd.In, err)
+		}
+		fmt.Printf("%d facts were added; %d stood already\n", added, stood)
+		return nil
+	})
+}
+
+// importFacts appends what a store lacks of the facts in the file at path. It calls before with the ID of the log that they are of, once the file and the store are checked
+// and nothing is written yet. It needs memory for each stream of the store and of the file.
+func importFacts(ctx context.Context, path string, store events.Store, log *slog.Logger, before func(logID string) error) (added, stood int, err error) {
+	held, err := digests(ctx, store)
+	if err != nil {
+		return 0, 0, err
+	}
+	c, err := checkFile(ctx, path, store, held)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := before(c.logID); err != nil {
+		return 0, 0, err
+	}
+	revisions := map[string]events.Revision{}
+	for stream, d := range held {
+		revisions[stream] = events.Revision(d.events)
+	}
+	show := showProgress("importing", int64(c.facts), log)
+	err = readFacts(path, func(r *export.Reader) error {
+		return appendMissing(ctx, r.All(), store, revisions, func(events.Recorded) { show("import", events.Position{Commit: uint64(r.Facts())}) })
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	if held, err = digests(ctx, store); err != nil {
+		return 0, 0, err
+	}
+	after, err := checkFile(ctx, path, store, held)
+	if err == nil && after.missing > 0 {
+		err = fmt.Errorf("the store lacks %d of its facts after the import", after.missing)
+	}
+	return c.missing, c.facts - c.missing, err
+}
+
+// checkedFile is a file that is whole, undamaged and no contradiction to a store.
+type checkedFile struct {
+	logID          string
+	facts, missing int // missing in the store
+}
+
+// checkFile reads a file, and compares it with the streams that a store holds.
+func checkFile(ctx context.Context, path string, store events.Store, held map[string]digest) (c checkedFile, err error) {
+	inFile := map[string]digest{}
+	differs := ""
+	err = readFacts(path, func(r *export.Reader) error {
+		c.logID = r.Header.Log
+		for e, err := range r.All() {
+			if err != nil {
+				return err
+			}
+			d, h := inFile[e.Stream], held[e.Stream]
+			if e.Revision != events.Revision(d.events)+1 {
+				return fmt.Errorf("line %d: revision %d of %s comes after %d", r.Line(), e.Revision, e.Stream, d.events)
+			}
+			if d, err = d.with(e); err != nil {
+				return fmt.Errorf("line %d: %w", r.Line(), err)
+			}
+			inFile[e.Stream] = d
+			c.facts++
+			if d.events > h.events {
+				c.missing++
+			}
+			if d.events == h.events && d.sum != h.sum {
+				differs = e.Stream
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return checkedFile{}, err
+	}
+	for stream, d := range inFile {
+		if held[stream].events <= d.events {
+			continue
+		}
+		same, err := beginsWith(ctx, store, stream, d)
+		if err != nil {
+			return checkedFile{}, err
+		}
+		if !same {
+			differs = stream
+		}
+	}
+	if differs != "" {
+		return checkedFile{}, firstDifference(ctx, path, store, differs)
+	}
+	return c, nil
+}
+
+// beginsWith reports whether a stream begins with the events of a digest.
+func beginsWith(ctx context.Context, store events.Store, stream string, want digest) (bool, error) {
+	var d digest
+	for e, err := range store.Read(ctx, stream, 0) {
+		if err != nil {
+			return false, err
+		}
+		if d, err = d.with(e); err != nil {
+			return false, err
+		}
+		if d.events == want.events {
+			break
+		}
+	}
+	return d == want, nil
+}
+
+// firstDifference returns an error that names the first fact of a stream which is another one in the store than in the file.
+func firstDifference(ctx context.Context, path string, store events.Store, stream string) error {
+	next, stop := iter.Pull2(store.Read(ctx, stream, 0))
+	defer stop()
+	return readFacts(path, func(r *export.Reader) error {
+		for e, err := range r.All() {
+			if err != nil {
+				return err
+			}
+			if e.Stream != stream {
+				continue
+			}
+			held, err, _ := next()
+			if err != nil {
+				return err
+			}
+			a, errA := events.LeafHash(e)
+			b, errB := events.LeafHash(held)
+			if err := errors.Join(errA, errB); err != nil {
+				return err
+			}
+			if a != b {
+				return fmt.Errorf("line %d: the store holds another fact at %s@%d: %s, recorded %s, with the id %s", r.Line(), stream, e.Revision,
+					held.Name, held.At.Format(events.RecordedFormat), held.ID)
+			}
+		}
+		return fmt.Errorf("the stream %s differs from that of the store", stream)
+	})
+}
+
+func readFacts(path string, read func(*export.Reader) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	r, err := export.NewReader(file)
+	if err != nil {
+		return err
+	}
+	return read(r)
+}

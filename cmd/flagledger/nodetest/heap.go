@@ -1,0 +1,22 @@
+package nodetest
+
+import (
+	"runtime"
+	"time"
+)
+
+// LargestHeap is the largest heap seen until stop is closed, in bytes.
+func LargestHeap(stop <-chan struct{}) (largest uint64) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var stats runtime.MemStats
+	for {
+		select {
+		case <-tick.C:
+			runtime.ReadMemStats(&stats)
+			largest = max(largest, stats.HeapInuse)
+		case <-stop:
+			return largest
+		}
+	}
+}

@@ -1,0 +1,446 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
+	"flagledger/migrations/pgtest"
+	"flagledger/queries"
+)
+
+// noNames are the names in a database that has no read models yet: ids stand in their place.
+func noNames(t *testing.T) *queries.Queries {
+	t.Helper()
+	url := pgtest.URL(t)
+	if err := node.Migrate(t.Context(), url, nodetest.Log(t)); err != nil {
+		t.Fatal(err)
+	}
+	trail, err := node.OpenTrail(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(trail.Close)
+	return trail.Queries
+}
+
+// printed is what a replay prints.
+func printed(t *testing.T, store events.Store, names *queries.Queries, cmd replayCommand, form replayForm) (string, error) {
+	t.Helper()
+	at, err := cmd.moment(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	r := newReplay(cmd, store, names, &out, form, nodetest.Log(t))
+	if cmd.At != nil {
+		err = r.printState(t.Context(), at)
+	} else {
+		err = r.printFacts(t.Context())
+	}
+	return out.String(), err
+}
+
+// history writes facts to a store that were recorded a second after each other.
+type history struct {
+	t     *testing.T
+	store events.Store
+	at    time.Time
+	last  map[string]events.Revision
+}
+
+func newHistory(t *testing.T, store events.Store) *history {
+	return &history{t, store, time.Date(2026, 3, 14, 15, 0, 0, 123000, time.UTC), map[string]events.Revision{}}
+}
+
+func (h *history) write(stream, reason string, fact events.Fact) {
+	h.t.Helper()
+	e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: h.at, Actor: events.Actor{Kind: events.UserActor, ID: "ada"}, Reason: reason}, Fact: fact}
+	stored, err := events.Encode(e)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if copied, ok := fact.(events.Stored); ok {
+		stored = copied
+	}
+	stored.At = h.at
+	e.Fact = stored
+	if _, err := h.store.Append(h.t.Context(), stream, h.last[stream], []events.Event{e}); err != nil {
+		h.t.Fatal(err)
+	}
+	h.last[stream]++
+	h.at = h.at.Add(time.Second)
+}
+
+// fill writes the life of a tenant, with facts of a newer release, text that would drive a terminal, and facts of another tenant.
+func (h *history) fill() {
+	tenant, flag := events.TenantStream("t"), events.FlagStream("t", "k")
+	production := events.EnvironmentRef{ID: "e1", Name: "production"}
+	rule := events.Rule{ID: "r1", Name: "Pro", Salt: "s", Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{[]byte(`"pro"`)}}}, Serve: events.Serve{VariationID: "v1"}}
+	changed := rule
+	changed.Serve = events.Serve{Value: []byte(`false`)}
+	h.write(tenant, "", events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan})
+	h.write(tenant, "", events.EnvironmentAdded{Environment: production})
+	h.write(events.FlagStream("other", "k"), "", events.FlagCreated{TenantID: "other", Key: "k", Type: events.BooleanFlag, DefaultValue: []byte(`false`)})
+	h.write(flag, "", events.FlagCreated{TenantID: "t", Key: "k", ID: "f", Name: "K", Type: events.BooleanFlag, DefaultValue: []byte(`false`), Salt: "SALT"})
+	h.write(flag, "launch\x1b[2J day\u202e", events.FlagEnabled{Environment: production})
+	h.write(flag, "", events.VariationAdded{Variation: events.Variation{ID: "v1", Name: "on\u009b1A", Value: []byte(`true`), Weight: 1500}})
+	h.write(flag, "", events.ChangeRules(production, nil, []events.Rule{rule}))
+	h.write(flag, "", events.ChangeRules(production, []events.Rule{rule}, []events.Rule{changed}))
+	h.write(flag, "", events.Stored{Name: "flag.frozen", Version: 1, Data: []byte(`{"until":9007199254740993}`)})
+	h.write(events.ProjectStream("p"), "", events.Stored{Name: "project.created", Version: 9, Data: []byte(`{"tenantId":"t","name":"Shop"}`)})
+	h.write(events.ProjectStream("p"), "", events.ProjectUpdated{Name: &events.Change[string]{From: "Shop", To: "Web shop"}})
+	h.write(events.ProjectStream("q"), "", events.ProjectCreated{ID: "q", TenantID: "other", Name: "theirs"})
+	h.write(tenant, "", events.OAuthClientCreated{ClientID: "c", Name: "CI", Scopes: []events.Scope{events.FlagsRead}, SecretHash: []byte("hash of the secret")})
+	h.write(flag, "", events.FlagDisabled{Environment: production})
+}
+
+const flagReplay = `Flag k  of tenant t
+
+1  2026-03-14T15:00:03.000123Z  ada  created          boolean, default false
+      + defaultValue  false
+      + name          "K"
+      + type          "boolean"
+2  2026-03-14T15:00:04.000123Z  ada  enabled          in production  “launch\x1b[2J day\u202e”
+      ~ enabled  false → true
+3  2026-03-14T15:00:05.000123Z  ada  variation added  on\u009b1A = true, weight 1.5
+      + variation "on\u009b1A" name    "on\u009b1A"
+      + variation "on\u009b1A" value   true
+      + variation "on\u009b1A" weight  1.5
+4  2026-03-14T15:00:06.000123Z  ada  rules changed    in production  + Pro
+      + rule "Pro"
+          if  plan in "pro"
+          →   on\u009b1A
+      ~ rules.order  [] → ["Pro"]
+5  2026-03-14T15:00:07.000123Z  ada  rules changed    in production  ~ Pro
+      + rule "Pro" serve.value        false
+      - rule "Pro" serve.variationId  "on\u009b1A"
+6  2026-03-14T15:00:08.000123Z  ada  flag.frozen      unknown here: no fact is known under the name "flag.frozen"
+7  2026-03-14T15:00:13.000123Z  ada  disabled         in production
+      ~ enabled  true → false
+`
+
+const tenantReplay = `Tenant t
+
+2026-03-14T15:00:00.000123Z  ada  tenant                  created          "Acme", plan free
+2026-03-14T15:00:01.000123Z  ada  environment production  added
+2026-03-14T15:00:03.000123Z  ada  flag k v1               created          boolean, default false
+2026-03-14T15:00:04.000123Z  ada  flag k v2               enabled          in production  “launch\x1b[2J day\u202e”
+2026-03-14T15:00:05.000123Z  ada  flag k v3               variation added  on\u009b1A = true, weight 1.5
+2026-03-14T15:00:06.000123Z  ada  flag k v4               rules changed    in production  + Pro
+2026-03-14T15:00:07.000123Z  ada  flag k v5               rules changed    in production  ~ Pro
+2026-03-14T15:00:08.000123Z  ada  flag-t.k                flag.frozen      unknown here: no fact is known under the name "flag.frozen"
+2026-03-14T15:00:09.000123Z  ada  project-p               project.created  unknown here: project.created has version 9; this program knows up to 1
+2026-03-14T15:00:10.000123Z  ada  project Web shop v2     updated          name "Shop" → "Web shop"
+2026-03-14T15:00:12.000123Z  ada  client CI               created          flags:read
+2026-03-14T15:00:13.000123Z  ada  flag k v7               disabled         in production
+`
+
+const flagThenText = `Flag k  version 6 of 2026-03-14T15:00:08.000123Z
+
+  name          K
+  type          boolean
+  status        active
+  default       false
+  id            f
+  salt          SALT
+  created       2026-03-14T15:00:03.000123Z
+
+  variations
+    on\u009b1A  weight 1.5  true
+
+  in production  on
+    1. Pro
+       if  plan in "pro"
+       →   false
+    else on\u009b1A 1.5 by targetingKey
+`
+
+const tenantThenText = `Tenant t  at 2026-03-14T15:00:12.5Z, after 11 facts
+
+  name          Acme
+  plan          free
+  environments  production
+
+  OAuth clients  1
+    CI  c  flags:read
+
+  projects  1
+    Web shop  p
+
+  flags  1
+    k  boolean  active  on in production
+`
+
+func TestAReplayIsReadByPeople(t *testing.T) {
+	t.Parallel()
+	names := noNames(t)
+	for name, open := range map[string]func(*testing.T) events.Store{"Postgres": emptyPostgres, "EventStoreDB": emptyEventStore} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := open(t)
+			newHistory(t, store).fill()
+			for _, c := range []struct {
+				cmd  replayCommand
+				want string
+			}{
+				{replayCommand{Tenant: "t", Flag: new("k"), Diff: true}, flagReplay},
+				{replayCommand{Tenant: "t"}, tenantReplay},
+				{replayCommand{Tenant: "t", Flag: new("k"), At: new("6")}, flagThenText},
+				{replayCommand{Tenant: "t", At: new("2026-03-14T15:00:12.5Z")}, tenantThenText},
+			} {
+				got, err := printed(t, store, names, c.cmd, replayForm{})
+				if err != nil || got != c.want {
+					t.Errorf("%v\n%s\nwant\n%s", err, got, c.want)
+				}
+				coloured, _ := printed(t, store, names, c.cmd, replayForm{colour: true})
+				if plain := sgr.ReplaceAllString(coloured, ""); plain != got || plain == coloured {
+					t.Errorf("in colours it is\n%s", plain)
+				}
+			}
+		})
+	}
+}
+
+var sgr = regexp.MustCompile("\x1b\\[[0-9]+m")
+
+func TestAReplayInJSON(t *testing.T) {
+	t.Parallel()
+	names, store := noNames(t), emptyPostgres(t)
+	newHistory(t, store).fill()
+	replayed := func(cmd replayCommand) (lines []map[string]any) {
+		t.Helper()
+		text, err := printed(t, store, names, cmd, replayForm{json: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(text, "\x1b\u009b\u202e") || strings.Contains(strings.ToLower(text), "secret\":") || strings.Contains(text, "secretHash") {
+			t.Errorf("it has control characters or secrets:\n%s", text)
+		}
+		for line := range strings.Lines(text) {
+			var object map[string]any
+			if err := json.Unmarshal([]byte(line), &object); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, object)
+		}
+		return lines
+	}
+	flag := replayed(replayCommand{Tenant: "t", Flag: new("k")})
+	if len(flag) != 7 || flag[1]["version"] != 2.0 || flag[1]["fact"] != "flag.enabled" || flag[1]["recorded"] != "2026-03-14T15:00:04.000123Z" || flag[1]["actorName"] != "ada" ||
+		flag[1]["metadata"].(map[string]any)["reason"] != "launch\x1b[2J day\u202e" || flag[0]["changes"] != nil {
+		t.Errorf("the flag is %v", flag)
+	}
+	if unknown := flag[5]; unknown["data"].(map[string]any)["until"] != 9007199254740993.0 || !strings.Contains(unknown["unknown"].(string), "flag.frozen") {
+		t.Errorf("an unknown fact is %v", unknown)
+	}
+	changes := replayed(replayCommand{Tenant: "t", Flag: new("k"), Diff: true})[1]["changes"]
+	nodetest.Same(t, "the changes", changes, map[string]any{"enabled": map[string]any{"from": false, "to": true}})
+	if tenant := replayed(replayCommand{Tenant: "t"}); len(tenant) != 12 || tenant[10]["fact"] != "tenant.oauth_client_created" || tenant[10]["data"].(map[string]any)["name"] != "CI" {
+		t.Errorf("the tenant is %v", tenant)
+	}
+	project := replayed(replayCommand{Tenant: "other", Project: new("q"), At: new("1")})
+	nodetest.Same(t, "a project", project, []any{map[string]any{"version": 1, "recorded": "2026-03-14T15:00:11.000123Z",
+		"project": map[string]any{"id": "q", "tenantId": "other", "name": "theirs", "description": "", "color": ""}}})
+
+	for want, cmd := range map[string]replayCommand{
+		"the tenant t never had a flag x":            {Tenant: "t", Flag: new("x")},
+		"the tenant t never had a project q":         {Tenant: "t", Project: new("q")},
+		"there are no facts of a tenant x":           {Tenant: "x"},
+		"the tenant t never had a flag k by then":    {Tenant: "t", Flag: new("k"), At: new("2026-03-14T15:00:03Z")},
+		"there are no facts of a tenant t by then":   {Tenant: "t", At: new("2026-03-14T15:00:00Z")},
+		"there is no version 8: the last is 7":       {Tenant: "t", Flag: new("k"), At: new("8")},
+		"the tenant t never had a project q (state)": {Tenant: "t", Project: new("q"), At: new("1")},
+	} {
+		text, err := printed(t, store, names, cmd, replayForm{})
+		if want = strings.TrimSuffix(want, " (state)"); err == nil || err.Error() != want || text != "" {
+			t.Errorf("%v\n%s\nwant %s", err, text, want)
+		}
+	}
+}
+
+// busyStore has somebody append something between a look at the head and what comes next.
+type busyStore struct {
+	events.Store
+	meanwhile func()
+}
+
+func (s busyStore) Head(ctx context.Context) (events.Position, error) {
+	head, err := s.Store.Head(ctx)
+	s.meanwhile()
+	return head, err
+}
+
+func TestAReplayGoesOnWithNewFacts(t *testing.T) {
+	t.Parallel()
+	names := noNames(t)
+	for name, open := range map[string]func(*testing.T) events.Store{"Postgres": emptyPostgres, "EventStoreDB": emptyEventStore} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHistory(t, open(t))
+			h.fill()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			outputs, ended := []*nodetest.Output{{}, {}}, make(chan error)
+			for i, cmd := range []replayCommand{{Tenant: "t", Flag: new("k"), Follow: true}, {Tenant: "t", Follow: true}} {
+				store := busyStore{h.store, func() {
+					h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.InactiveFlag})
+				}}
+				go func() {
+					ended <- newReplay(cmd, store, names, outputs[i], replayForm{}, nodetest.Log(t)).printFacts(ctx)
+				}()
+			}
+			s := &nodetest.Service{T: t}
+			for i, want := range []string{
+				strings.Join(rows(flagReplay), "") + "8  2026-03-14T15:00:14.000123Z  ada  status changed   active → inactive\n",
+				tenantReplay + "2026-03-14T15:00:14.000123Z  ada  flag k v8               status changed   active → inactive\n",
+			} {
+				s.Eventually("all facts are printed", func() bool { return outputs[i].String() == want })
+			}
+			h.write(events.FlagStream("other", "k"), "", events.FlagDeleted{})
+			h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
+			h.write(events.FlagStream("t", "k"), "", events.FlagDeleted{})
+			for i, want := range []string{
+				"ada  status changed   active → archived\n10  2026-03-14T15:00:17.000123Z  ada  deleted\n",
+				"flag k v9               status changed   active → archived\n2026-03-14T15:00:17.000123Z  ada  flag k v10              deleted\n",
+			} {
+				s.Eventually("new facts are printed", func() bool { return strings.HasSuffix(outputs[i].String(), want) })
+				if n := strings.Count(outputs[i].String(), "inactive"); n != 1 {
+					t.Errorf("a fact is printed %d times", n)
+				}
+			}
+			cancel()
+			for range outputs {
+				if err := <-ended; err == nil {
+					t.Error("a replay that follows ended by itself")
+				}
+			}
+		})
+	}
+}
+
+// rows are the lines of a replay without what --diff adds.
+func rows(text string) (list []string) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "    ") {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// Whatever the text, what is printed of it is on one line, and drives no terminal; JSON keeps its meaning.
+func TestTextOfFactsDrivesNoTerminal(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		text := string(rapid.SliceOf(rapid.Byte()).Draw(r, "bytes")) + rapid.String().Draw(r, "text") + rapid.SampledFrom([]string{"\x1b[2J", "\r\n", "\u009b", "\u202e", "\U000e0001", "\x9b"}).Draw(r, "control")
+		var out bytes.Buffer
+		s := newScreen(&out, false)
+		s.line(span{red, text})
+		if err := s.Flush(); err != nil {
+			r.Fatal(err)
+		}
+		printsOnly(r, strings.TrimSuffix(out.String(), "\n"))
+		before, err := events.Marshal(text)
+		if err != nil {
+			r.Fatal(err)
+		}
+		after := printableJSON(before)
+		printsOnly(r, string(after))
+		var x, y string
+		if json.Unmarshal(before, &x) != nil || json.Unmarshal(after, &y) != nil || x != y {
+			r.Fatalf("%s became %s", before, after)
+		}
+	})
+	if raw := printableJSON([]byte("\"\x9b\"")); string(raw) != `"\ufffd"` {
+		t.Errorf("a byte that is no character is %s", raw)
+	}
+}
+
+func printsOnly(r *rapid.T, text string) {
+	for _, c := range text {
+		if !strconv.IsPrint(c) {
+			r.Fatalf("%q has %q", text, c)
+		}
+	}
+}
+
+func TestColoursAreTurnedOff(t *testing.T) {
+	for _, environment := range []map[string]string{{"NO_COLOR": "1"}, {"TERM": "dumb"}} {
+		if coloured(func(name string) string { return environment[name] }) {
+			t.Errorf("with %v there are colours", environment)
+		}
+	}
+	if !coloured(func(name string) string { return map[string]string{"TERM": "xterm", "NO_COLOR": ""}[name] }) {
+		t.Error("there are none on a terminal")
+	}
+}
+
+// Beside a server, people have their names of today, those who were erased have none, and a state is what the interface shows.
+func TestReplaysBesideAServer(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	me := nodetest.New(t).SignUp(nodetest.Address())
+	gone := me.Join(events.AdminRole)
+	me.CreateFlag("k", nil)
+	gone.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
+	me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", map[string]any{"name": "qa"})
+	client, secret := me.OAuthClient("CI", "flags:read", "flags:write")
+	p, settings := nodetest.Build(t), []string{"FLAGLEDGER_DATABASE_URL=" + me.Service.DatabaseURL}
+	run(p, settings, "erase-user", gone.UserID).succeeded()
+
+	replay := func(arguments ...string) string {
+		t.Helper()
+		return run(p, settings, append([]string{"replay", "--tenant", me.Tenant}, arguments...)...).succeeded().stdout
+	}
+	me.Service.Eventually("they are erased for the read models", func() bool { return strings.Contains(replay("--text"), "member erased user") })
+	flag := strings.Split(replay("--flag=k", "--text"), "\n")
+	if len(flag) != 5 || !strings.Contains(flag[2], "  "+me.Email+"  created  ") || !strings.Contains(flag[3], "  erased user") || strings.Contains(flag[3], gone.Email) {
+		t.Errorf("the flag is\n%s", strings.Join(flag, "\n"))
+	}
+	all := replay("--diff")
+	for _, word := range []string{secret, "secretHash", gone.Email} {
+		if strings.Contains(all, word) {
+			t.Errorf("a replay tells of %s", word)
+		}
+	}
+	if !strings.Contains(all, client) || !strings.Contains(all, `"actorName":"erased user"`) {
+		t.Errorf("the tenant is\n%s", all)
+	}
+	for _, version := range []string{"1", "2"} {
+		var got any
+		if err := json.Unmarshal([]byte(replay("--flag=k", "--at="+version)), &got); err != nil {
+			t.Fatal(err)
+		}
+		nodetest.Same(t, "version "+version, got, me.Call("GET", nodetest.FlagPath("k", "/versions/"+version), nil).Want(200).JSON())
+	}
+
+	following := &nodetest.Process{Cmd: p.Command(settings, "replay", "--tenant", me.Tenant, "--flag=k", "--follow"), Program: p, Output: &nodetest.Output{}, Exited: make(chan struct{})}
+	following.Stdout = following.Output
+	if err := following.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = following.Wait()
+		close(following.Exited)
+	}()
+	t.Cleanup(following.Kill)
+	me.Service.Eventually("it has printed what there is", func() bool { return strings.Count(following.Output.String(), "\n") == 2 })
+	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
+	me.Service.Eventually("it prints what is new", func() bool { return strings.Contains(following.Output.String(), `"fact":"flag.disabled"`) })
+	if code := following.End(syscall.SIGINT); code != 0 {
+		t.Errorf("interrupted, it ended with code %d", code)
+	}
+}

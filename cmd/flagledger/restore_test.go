@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/migrations/pgtest"
+)
+
+// What README tells of a restore: facts, keepings and FLAGLEDGER_SECRET are the whole service.
+func TestAServiceIsRestored(t *testing.T) {
+	t.Parallel()
+	before := nodetest.Build(t)
+	after := before.In(t)
+	after.Addr = before.Addr // the issuer of tokens
+	from, to := "FLAGLEDGER_DATABASE_URL="+pgtest.URL(t), "FLAGLEDGER_DATABASE_URL="+pgtest.URL(t)
+	file := filepath.Join(before.Dir, "facts.ndjson")
+	server := before.Serve(from)
+	me := before.Service().SignUp(nodetest.Address())
+	me.CreateEnabledFlag("new-checkout", map[string]any{"type": "boolean"})
+	flag, history := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).Want(200).Object(), me.History("new-checkout", "")
+	run(before, []string{from}, "export-facts", "--out="+file).succeeded()
+	run(before, []string{from}, "import-facts", "--in="+file).refused(file, "stop it first")
+	if code := server.End(syscall.SIGTERM); code != 0 {
+		t.Fatalf("the server ended with code %d", code)
+	}
+
+	run(after, []string{to}, "migrate").succeeded()
+	copyKeepings(t, from[len("FLAGLEDGER_DATABASE_URL="):], to[len("FLAGLEDGER_DATABASE_URL="):])
+	run(after, []string{to}, "import-facts", "--in="+file).succeeded()
+	after.Serve(to)
+	after.Service().Eventually("read models are built", func() bool {
+		return after.Service().Anonymous().WithToken(me.Token).Attempt("GET", "/api/v1/tenants", "").Status == 200
+	})
+	var session struct{ Token string }
+	after.Service().Anonymous().Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": nodetest.Password}).Want(200).Decode(&session)
+	for what, token := range map[string]string{"of before": me.Token, "that is new": session.Token} {
+		restored := &nodetest.Client{Service: after.Service(), Token: token, Tenant: me.Tenant}
+		if value := restored.Evaluate("new-checkout", map[string]string{"targetingKey": "u"}).Want(200).Object()["value"]; value != true {
+			t.Errorf("with a token %s, the flag serves %v", what, value)
+		}
+		if diff := cmp.Diff(flag, restored.Call("GET", nodetest.FlagPath("new-checkout"), nil).Want(200).Object()); diff != "" {
+			t.Errorf("with a token %s, the flag differs:\n%s", what, diff)
+		}
+		if diff := cmp.Diff(history, restored.History("new-checkout", "")); diff != "" {
+			t.Errorf("with a token %s, the history differs:\n%s", what, diff)
+		}
+	}
+}
+
+// copyKeepings copies the rows of the keepings, as pg_dump --data-only and psql do.
+func copyKeepings(t *testing.T, fromURL, toURL string) {
+	t.Helper()
+	connect := func(url string) *pgx.Conn {
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	from, to := connect(fromURL), connect(toURL)
+	defer func() { _, _ = from.Close(t.Context()), to.Close(t.Context()) }()
+	rows, err := from.Query(t.Context(), `select quote_ident(tablename) from pg_tables where schemaname = 'keep' order by tablename = 'pushes'`) // which refers to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("%d tables, %v", len(tables), err)
+	}
+	for _, table := range tables {
+		var data bytes.Buffer
+		if _, err := from.PgConn().CopyTo(t.Context(), &data, "copy keep."+table+" to stdout"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.PgConn().CopyFrom(t.Context(), io.Reader(&data), "copy keep."+table+" from stdin"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

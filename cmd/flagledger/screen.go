@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// style is how text looks on a terminal: the parameter of its escape sequence.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+	purple style = "35"
+	cyan   style = "36"
+)
+
+// coloured reports whether the environment wants colours on a terminal. See https://no-color.org.
+func coloured(getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
+// screen prints text of others for people: nothing in it can drive a terminal.
+type screen struct {
+	*bufio.Writer
+	colour bool
+}
+
+func newScreen(out io.Writer, colour bool) *screen { return &screen{bufio.NewWriter(out), colour} }
+
+// span is text in a style.
+type span struct {
+	style style
+	text  string
+}
+
+// put prints text. Errors come with Flush.
+func (s *screen) put(spans ...span) {
+	for _, span := range spans {
+		text := printable(span.text)
+		if s.colour && span.style != plain && text != "" {
+			text = "\x1b[" + string(span.style) + "m" + text + "\x1b[0m"
+		}
+		_, _ = s.WriteString(text)
+	}
+}
+
+// line prints text and ends the line.
+func (s *screen) line(spans ...span) {
+	s.put(spans...)
+	_ = s.WriteByte('\n')
+}
+
+// padded prints text, and spaces up to a width.
+func (s *screen) padded(width int, p span) {
+	s.put(p)
+	for range width - columns(p.text) {
+		_ = s.WriteByte(' ')
+	}
+}
+
+// columns is how wide text is on a terminal.
+func columns(text string) int { return uniseg.StringWidth(printable(text)) }
+
+// printable writes what is no printable character as Go does: an escape as \x1b. What turns the direction of text is none, nor are spaces of other widths.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b.WriteString(`\x` + strconv.FormatUint(uint64(text[0]), 16))
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+// printableJSON escapes characters in JSON that are not printable, and bytes that are none, where JSON leaves them as they are.
+func printableJSON(text []byte) []byte {
+	b := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		high, low := utf16.EncodeRune(r)
+		switch {
+		case strconv.IsPrint(r) && (r != utf8.RuneError || n > 1):
+			b = append(b, text[i:i+n]...)
+		case r > 0xffff:
+			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		}
+		i += n
+	}
+	return b
+}
+
+// shortened is text that is no longer than some characters.
+func shortened(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/events"
+	"flagledger/events/export"
+	"flagledger/events/proof"
+	"flagledger/queries"
+)
+
+// verifyTrailCommand checks that no fact of a tenant was altered.
+type verifyTrailCommand struct {
+	Tenant     string   `help:"The id of the tenant. A file of one tenant needs none."`
+	Export     string   `help:"A file of export-facts, to be checked in place of the event store: no database is needed then."`
+	Checkpoint []string `help:"A file with a signed checkpoint of the tenant. It may be given several times."`
+	Key        string   `help:"The verifier key of the checkpoints; without it, that of the export or of the database is taken."`
+}
+
+// Help explains how to use the command.
+func (verifyTrailCommand) Help() string {
+	return "The facts of the tenant are read as they are stored, and hashed as docs/audit.md tells. They must lead to the root in each checkpoint. In the event store, they must also be those of the audit trail, " +
+		"and lead to all checkpoints that the service has signed. Checkpoints and a key that were kept elsewhere show what whoever can write to the databases has altered."
+}
+
+// Run checks, and tells what was found.
+func (cmd verifyTrailCommand) Run(ctx context.Context) error {
+	if cmd.Export != "" {
+		if err := cmd.verifyFile(); err != nil {
+			return fmt.Errorf("%s: %w", cmd.Export, err)
+		}
+		return nil
+	}
+	if cmd.Tenant == "" {
+		return errors.New("--tenant or --export is needed")
+	}
+	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
+		return cmd.verifyStore(ctx, databaseURL, store, log)
+	})
+}
+
+// verification is what is known of the facts of a tenant while they are read in the order of the log.
+type verification struct {
+	streams     tenantStreams
+	revisions   map[string]events.Revision
+	tree        proof.Tree
+	checkpoints []proof.Checkpoint // that are still to be reached, the smallest first
+	confirmed   int64              // so many facts are those of a checkpoint
+	reached     int
+}
+
+func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verification {
+	slices.SortFunc(checkpoints, func(a, b proof.Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
+	return &verification{streams: tenantStreams{tenantID, map[string]bool{}}, revisions: map[string]events.Revision{}, checkpoints: checkpoints}
+}
+
+// has reports whether a fact is the tenant's. The error names a fact that cannot be the tenant's next.
+func (v *verification) has(e events.Recorded) (bool, error) {
+	if ours, err := v.streams.has(e); err != nil || !ours {
+		return false, err
+	}
+	if after := v.revisions[e.Stream]; e.Revision != after+1 {
+		return true, fmt.Errorf("entry %d: %s has revision %d after %d: a fact was removed, added or moved", v.tree.Size(), e.Stream, e.Revision, after)
+	}
+	v.revisions[e.Stream] = e.Revision
+	return true, nil
+}
+
+// add adds the hash of a fact. The error says between which entries something was altered.
+func (v *verification) add(e hashedFact) error {
+	if e.err != nil {
+		return fmt.Errorf("entry %d: %w", v.tree.Size(), e.err)
+	}
+	for len(v.checkpoints) > 0 && v.checkpoints[0].Size == 0 && v.tree.Size() == 0 { // of a tenant without facts
+		v.checkpoints = v.checkpoints[1:]
+		v.reached++
+	}
+	v.tree.Add(e.leaf)
+	for len(v.checkpoints) > 0 && v.checkpoints[0].Size <= v.tree.Size() {
+		c := v.checkpoints[0]
+		if c.Root != v.tree.Root() {
+			return fmt.Errorf("the facts are not those of the checkpoint of %d facts: one of the entries %d to %d was altered, removed, added or moved; the last is %s@%d, %s",
+				c.Size, v.confirmed, c.Size-1, e.Stream, e.Revision, e.Name)
+		}
+		v.confirmed, v.checkpoints = c.Size, v.checkpoints[1:]
+		v.reached++
+	}
+	return nil
+}
+
+// end checks that no checkpoint is of more facts than there are.
+func (v *verification) end() error {
+	if len(v.checkpoints) > 0 {
+		return fmt.Errorf("a checkpoint is of %d facts, and there are %d: entry %d and those after it are missing", v.checkpoints[0].Size, v.tree.Size(), v.tree.Size())
+	}
+	return nil
+}
+
+func (v *verification) print() {
+	fmt.Printf("%d facts, root %v\ncheckpoints that hold: %d, the last of %d facts\n", v.tree.Size(), v.tree.Root(), v.reached, v.confirmed)
+}
+
+// openCheckpoints reads the checkpoints that were given, and verifies that they are of the tenant.
+func (cmd verifyTrailCommand) openCheckpoints(tenantID, key string) (list []proof.Checkpoint, err error) {
+	for _, path := range cmd.Checkpoint {
+		signed, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		c, err := proof.Open(signed, cmp.Or(cmd.Key, key))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if c.TenantID != tenantID {
+			return nil, fmt.Errorf("%s: the checkpoint is of the tenant %s, not of %s", path, c.TenantID, tenantID)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func (cmd verifyTrailCommand) verifyFile() error {
+	return readFacts(cmd.Export, func(r *export.Reader) error {
+		tenantID := cmp.Or(r.Header.Tenant, cmd.Tenant)
+		if tenantID == "" || cmd.Tenant != "" && tenantID != cmd.Tenant {
+			return errors.New("--tenant is needed: that of the file, or for a file of all facts one of theirs")
+		}
+		given, err := cmd.openCheckpoints(tenantID, r.Header.Key)
+		if err != nil {
+			return err
+		}
+		v := newVerification(tenantID, given)
+		line := 1 // the header
+		for e, err := range hashAll(r.All()) {
+			if err != nil {
+				return err
+			}
+			line++
+			if strings.HasPrefix(e.Stream, events.ProjectStream("")) && e.Revision == 1 { // it tells whose project it is
+				e.Event, e.Err = events.Decode(e.Stored)
+			}
+			ours, err := v.has(e.Recorded)
+			if err == nil && ours {
+				err = v.add(e)
+			}
+			if err != nil {
+				return fmt.Errorf("line %d: %w", line, err)
+			}
+		}
+		if err := v.end(); err != nil {
+			return err
+		}
+		if v.tree.Size() == 0 {
+			return fmt.Errorf("there are no facts of a tenant %s", tenantID)
+		}
+		v.print()
+		if len(given) > 0 && cmd.Key == "" {
+			fmt.Println("the key is the file's own: only a key that was kept elsewhere, given with --key, shows whose checkpoints these are")
+		}
+		if len(given) == 0 {
+			fmt.Println("without --checkpoint this shows no more than that the file is undamaged")
+		}
+		return nil
+	})
+}
+
+func (cmd verifyTrailCommand) verifyStore(ctx context.Context, databaseURL string, store events.Store, log *slog.Logger) error {
+	trail, err := node.OpenTrail(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer trail.Close()
+	given, err := cmd.openCheckpoints(cmd.Tenant, trail.Key)
+	if err != nil {
+		return err
+	}
+	kept, err := trail.Checkpoints.All(ctx, cmd.Tenant)
+	if err != nil {
+		return err
+	}
+	tree, err := trail.Queries.AuditTree(ctx, cmd.Tenant)
+	notBuilt := errors.Is(err, queries.ErrNotBuilt)
+	if err != nil && !notBuilt {
+		return err
+	}
+	head, err := store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	v := newVerification(cmd.Tenant, append(given, kept...))
+	if err := v.compare(ctx, store, tree, showProgress("verifying", int64(head.Commit), log)); err != nil {
+		return err
+	}
+	if v.tree.Size() < tree.Size {
+		return fmt.Errorf("the audit trail has %d entries, and the store %d facts: entry %d and those after it are missing%s",
+			tree.Size, v.tree.Size(), v.tree.Size(), inTrail(ctx, tree, v.tree.Size()))
+	}
+	if err := v.end(); err != nil {
+		return err
+	}
+	if v.tree.Size() == 0 {
+		return fmt.Errorf("there are no facts of a tenant %s", cmd.Tenant)
+	}
+	v.print()
+	if notBuilt {
+		fmt.Println("the audit trail is not built yet, so the facts were compared with checkpoints alone; a server builds it when it starts")
+	}
+	return nil
+}
+
+// compare reads the facts in the store, and compares them with the trail as far as that goes.
+func (v *verification) compare(ctx context.Context, store events.Store, tree *queries.AuditTree, show func(string, events.Position)) error {
+	next, stop := iter.Pull2(tree.Leaves(ctx))
+	defer stop()
+	var after events.Position
+	for {
+		err := v.compareAfter(ctx, store, after, tree, next, show)
+		gap, ok := errors.AsType[*events.GapError](err)
+		if !ok {
+			return err
+		}
+		switch missing, err := tree.NameIn(ctx, gap.First, gap.Last); {
+		case err == nil:
+			return fmt.Errorf("entry %d is missing in the store: %v: %w", missing.N, missing, gap)
+		case errors.Is(err, queries.ErrNotBuilt):
+			return fmt.Errorf("%w: the audit trail has no entry for what is missing, so whose facts these were is not known", gap)
+		case !errors.Is(err, queries.ErrNotFound):
+			return err
+		}
+		fmt.Printf("%v: by the audit trail, what is missing is none of this tenant's\n", gap)
+		after = events.Position{Commit: gap.Last, Prepare: gap.Last}
+	}
+}
+
+func (v *verification) compareAfter(ctx context.Context, store events.Store, after events.Position, tree *queries.AuditTree, next func() (tlog.Hash, error, bool),
+	show func(string, events.Position)) error {
+	for e, err := range hashAll(allEvents(ctx, store, after)) {
+		if err != nil {
+			return err
+		}
+		n := v.tree.Size()
+		ours, err := v.has(e.Recorded)
+		if err != nil {
+			return fmt.Errorf("%w%s", err, inTrail(ctx, tree, n))
+		}
+		if ours {
+			held, err, has := next()
+			if err != nil {
+				return err
+			}
+			if has && e.err == nil && held != e.leaf {
+				return fmt.Errorf("entry %d is not what the audit trail has: the store has %s@%d, %s, with the id %s%s", n, e.Stream, e.Revision, e.Name, e.ID, inTrail(ctx, tree, n))
+			}
+			if err := v.add(e); err != nil {
+				return err
+			}
+		}
+		show("verify", e.Position)
+	}
+	return nil
+}
+
+// inTrail says what the audit trail has as an entry, if it has it.
+func inTrail(ctx context.Context, tree *queries.AuditTree, n int64) string {
+	name, err := tree.Name(ctx, n)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; the audit trail has %v", name)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"iter"
+	"runtime"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"flagledger/events"
+)
+
+// hashedFact is a fact with its hash as a leaf.
+type hashedFact struct {
+	events.Recorded
+	leaf tlog.Hash
+	err  error // why it has no hash
+}
+
+// Bounds of the facts that one core hashes at once.
+const (
+	hashFacts = 200
+	hashBytes = 1 << 20
+)
+
+type hashing struct {
+	facts []hashedFact
+	err   error // that all ended with, after these facts
+	done  chan struct{}
+}
+
+// hashAll yields facts with their hashes, in their order. It reads ahead, and hashes on all cores.
+func hashAll(all iter.Seq2[events.Recorded, error]) iter.Seq2[hashedFact, error] {
+	return func(yield func(hashedFact, error) bool) {
+		stop := make(chan struct{})
+		batches := make(chan *hashing, runtime.GOMAXPROCS(0))
+		go func() {
+			defer close(batches)
+			batch, size := &hashing{done: make(chan struct{})}, 0
+			send := func() bool {
+				select {
+				case batches <- batch:
+				case <-stop:
+					return false
+				}
+				go batch.hash()
+				batch, size = &hashing{done: make(chan struct{})}, 0
+				return true
+			}
+			for e, err := range all {
+				if err != nil {
+					batch.err = err
+					break
+				}
+				batch.facts = append(batch.facts, hashedFact{Recorded: e})
+				if size += len(e.Stored.Data); len(batch.facts) == hashFacts || size >= hashBytes {
+					if !send() {
+						return
+					}
+				}
+			}
+			send()
+		}()
+		defer func() {
+			close(stop)
+			for range batches { // until nothing is read any more
+			}
+		}()
+		for batch := range batches {
+			<-batch.done
+			for _, e := range batch.facts {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if batch.err != nil {
+				yield(hashedFact{}, batch.err)
+				return
+			}
+		}
+	}
+}
+
+func (h *hashing) hash() {
+	defer close(h.done)
+	for i := range h.facts {
+		e := &h.facts[i]
+		e.leaf, e.err = events.LeafHash(e.Recorded)
+	}
+}

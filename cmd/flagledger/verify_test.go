@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
+	"flagledger/events/export"
+	"flagledger/events/proof"
+	"flagledger/projections"
+	"flagledger/projections/models"
+)
+
+// signedCheckpoint writes a checkpoint of the first facts to a file.
+func signedCheckpoint(t *testing.T, signer note.Signer, tenantID string, facts []events.Recorded) (path string) {
+	t.Helper()
+	var tree proof.Tree
+	for _, e := range facts {
+		leaf, err := events.LeafHash(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Add(tlog.Hash(leaf))
+	}
+	signed, err := proof.Sign(proof.Checkpoint{TenantID: tenantID, Size: tree.Size(), Root: tree.Root()}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "checkpoint")
+	if err := os.WriteFile(path, signed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Whatever is altered in an export, and however well the file is made, a checkpoint that was kept elsewhere shows it.
+func TestAnAlteredExportIsFound(t *testing.T) {
+	t.Parallel()
+	private, key, err := note.GenerateKey(rand.Reader, "flagledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := emptyPostgres(t)
+	fill(t, store)
+	dir := t.TempDir()
+	original := filepath.Join(dir, "facts.ndjson")
+	exported(t, store, "t", original)
+	var facts []events.Recorded
+	err = readFacts(original, func(r *export.Reader) error {
+		for e, err := range r.All() {
+			if err != nil {
+				return err
+			}
+			facts = append(facts, e)
+		}
+		return nil
+	})
+	if err != nil || len(facts) < 100 {
+		t.Fatalf("%d facts, %v", len(facts), err)
+	}
+	none, early, late := signedCheckpoint(t, signer, "t", nil), signedCheckpoint(t, signer, "t", facts[:40]), signedCheckpoint(t, signer, "t", facts)
+	verify := func(list []events.Recorded, tenantID string, checkpoints ...string) error {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "facts.ndjson")
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := export.NewWriter(file, export.NewHeader("log", tenantID, "another key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if err := w.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.End(); err != nil {
+			t.Fatal(err)
+		}
+		_ = file.Close()
+		return verifyTrailCommand{Tenant: "t", Export: path, Checkpoint: checkpoints, Key: key}.Run(t.Context())
+	}
+	if err := verify(facts, "t", none, early, late); err != nil {
+		t.Fatalf("what was not altered: %v", err)
+	}
+	if err := verify(append(slices.Clone(facts), facts[0]), "", late); err == nil || !strings.Contains(err.Error(), "revision 1 after") {
+		t.Errorf("a fact that stands twice: %v", err)
+	}
+	// Two of different streams.
+	const at = 60
+	other := at + 1
+	for facts[other].Stream == facts[at].Stream {
+		other++
+	}
+	last := 0 // the last fact of a stream, after the first checkpoint
+	for i, e := range facts {
+		if i > 40 && !slices.ContainsFunc(facts[i+1:], func(f events.Recorded) bool { return f.Stream == e.Stream }) {
+			last = i
+			break
+		}
+	}
+	for what, test := range map[string]struct {
+		alter func(list []events.Recorded) []events.Recorded
+		says  string
+	}{
+		"data": {func(list []events.Recorded) []events.Recorded {
+			list[at].Stored.Data = []byte(strings.Replace(string(list[at].Stored.Data), "flag", "flug", 1) + " ")
+			list[at].Stored.Data = append([]byte(`{"x":1,`), list[at].Stored.Data[1:]...)
+			return list
+		}, "entries 40 to"},
+		"metadata": {func(list []events.Recorded) []events.Recorded { list[at].Actor.ID = "somebody else"; return list }, "entries 40 to"},
+		"recorded": {func(list []events.Recorded) []events.Recorded {
+			list[at].At = list[at].At.Add(time.Second)
+			return list
+		}, "entries 40 to"},
+		"name":    {func(list []events.Recorded) []events.Recorded { list[at].Name = "flag.disabled"; return list }, "entries 40 to"},
+		"version": {func(list []events.Recorded) []events.Recorded { list[at].Stored.Version++; return list }, "entries 40 to"},
+		"id":      {func(list []events.Recorded) []events.Recorded { list[at].ID = uuid.New(); return list }, "entries 40 to"},
+		"order": {func(list []events.Recorded) []events.Recorded {
+			list[at], list[other] = list[other], list[at]
+			return list
+		}, "entr"},
+		"a fact less, the last of its stream": {func(list []events.Recorded) []events.Recorded { return slices.Delete(list, last, last+1) }, fmt.Sprintf("entry %d and those after it are missing", len(facts)-1)},
+		"a fact less, amid its stream":        {func(list []events.Recorded) []events.Recorded { return slices.Delete(list, 0, 1) }, "entry 0"},
+		"a fact more": {func(list []events.Recorded) []events.Recorded {
+			e := list[at]
+			e.Stream, e.Revision = events.FlagStream("t", "new"), 1
+			return slices.Insert(list, at, e)
+		}, "entries 40 to"},
+		"the end":          {func(list []events.Recorded) []events.Recorded { return list[:len(list)-1] }, "missing"},
+		"before the first": {func(list []events.Recorded) []events.Recorded { list[3].Actor.ID = "x"; return list }, "entries 0 to 39"},
+	} {
+		if err := verify(test.alter(slices.Clone(facts)), "t", early, late); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want an error that says %q", what, err, test.says)
+		}
+	}
+	foreign := signedCheckpoint(t, signer, "t2", facts)
+	for what, cmd := range map[string]verifyTrailCommand{
+		"another tenant's checkpoint": {Export: original, Checkpoint: []string{foreign}, Key: key},
+		"another key":                 {Export: original, Checkpoint: []string{late}},
+		"another tenant":              {Export: original, Tenant: "t2"},
+		"no file":                     {Export: original + "x"},
+		"nothing":                     {},
+	} {
+		if err := cmd.Run(t.Context()); err == nil {
+			t.Errorf("%s: it is taken", what)
+		}
+	}
+}
+
+// verified checks a tenant of a service.
+func verified(s *nodetest.Service, tenantID string) error {
+	s.T.Helper()
+	return verifyTrailCommand{Tenant: tenantID}.verifyStore(s.T.Context(), s.DatabaseURL, s.Store(), nodetest.Log(s.T))
+}
+
+func TestAnAlteredStoreIsFound(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.New(t)
+	me := s.SignUp(nodetest.Address())
+	project, _ := me.CreateProject("Web")
+	for i := range 5 {
+		me.CreateEnabledFlag(fmt.Sprint("k", i), map[string]any{"type": "boolean", "projectId": project})
+	}
+	me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
+	me.CreateFlag("later", map[string]any{"type": "boolean"})
+	if err := verified(s, me.Tenant); err != nil {
+		t.Fatalf("what was not altered: %v", err)
+	}
+	if err := verified(s, "nobody"); err == nil {
+		t.Error("an unknown tenant is verified")
+	}
+	stream := events.FlagStream(me.Tenant, "k3")
+	later := events.FlagStream(me.Tenant, "later")
+	trail, err := node.OpenTrail(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trail.Close()
+	tree, err := trail.Queries.AuditTree(t.Context(), me.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, _, err := tree.FlagEntry(t.Context(), "k3", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Exec(`alter table events.event disable trigger never_changed`)
+	s.Exec(`alter table events.event drop constraint event_pkey, add primary key (position) deferrable`) // so that positions can be exchanged
+	restore := `drop table if exists saved; create table saved as select * from events.event`
+	s.Exec(restore)
+	alter := func(what, says, sql string, arguments ...any) {
+		t.Helper()
+		s.Exec(sql, arguments...)
+		says = strings.ReplaceAll(says, "%n", fmt.Sprint(entry))
+		if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want an error that says %q", what, err, says)
+		}
+		s.Exec(`truncate events.event`)
+		s.Exec(`insert into events.event select * from saved order by position`)
+	}
+	alter("data", stream+"@2", `update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
+	alter("metadata", stream+"@2", `update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`, stream)
+	alter("recorded", stream+"@1", `update events.event set recorded = recorded + interval '1 microsecond' where stream = $1 and revision = 1`, stream)
+	alter("a fact of a project", "project-"+project+"@1", `update events.event set recorded = recorded + interval '1 microsecond' where stream = $1`, "project-"+project)
+	alter("a fact less", "entry %n is missing in the store: flag k3, version 2, flag.", `delete from events.event where stream = $1 and revision = 2`, stream)
+	alter("a fact less, and no gap", "entry %n", `with gone as (delete from events.event where stream = $1 and revision = 2 returning position)
+		update events.event e set position = e.position - 1 from gone where e.position > gone.position`, stream)
+	// All before move down; the first fact of the log, which is a person's, goes out of sight.
+	alter("a fact more", "entry %n is not what the audit trail has: the store has flag-"+me.Tenant+".new@1", `with place as (select * from events.event where stream = $1 and revision = 2),
+		moved as (update events.event e set position = e.position - 1 from place where e.position < place.position)
+		insert into events.event select position - 1, 'flag-' || $2 || '.new', 1, gen_random_uuid(), name, version, data, metadata, recorded from place`, stream, me.Tenant)
+	const swap = `update events.event e set position = o.position from events.event o where (e.stream, e.revision, o.stream, o.revision) in (($1, $2, $3, $4), ($3, $4, $1, $2))`
+	alter("two of a stream in another order", fmt.Sprintf("entry %d: %s has revision 2 after 0", entry-1, stream), swap, stream, 1, stream, 2)
+	alter("two of different streams in another order", "entry %n is not what the audit trail has: the store has "+later+"@1", swap, stream, 2, later, 1)
+	alter("the end", "missing", `with gone as (delete from events.event where stream = $1 returning position) update events.head set position = position`, later)
+	if err := verified(s, me.Tenant); err != nil {
+		t.Fatalf("restored: %v", err)
+	}
+
+	// What is gone of others is not held against the tenant, where the trails know whose it was.
+	s.Exec(`delete from events.event where stream like 'user-%'`)
+	if err := verified(s, me.Tenant); err != nil {
+		t.Errorf("a person's facts are gone: %v", err)
+	}
+	s.Exec(`delete from read.audit where commit = 1`)
+	if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), "gap") || !strings.Contains(err.Error(), "not known") {
+		t.Errorf("nobody knows whose fact is gone: %v", err)
+	}
+	s.Exec(`truncate events.event`)
+	s.Exec(`insert into events.event select * from saved order by position`)
+
+	// Before the trail is built, as after a restore, the checkpoints are what facts are compared with.
+	s.Exec(`alter table read.audit rename to not_yet`)
+	if err := verified(s, me.Tenant); err != nil {
+		t.Errorf("there is no trail: %v", err)
+	}
+	alter("data, before there is a trail", "checkpoint of", `update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
+	s.Exec(`alter table read.not_yet rename to audit`)
+
+	// Whoever alters the facts and has the trail rebuilt is found by the checkpoint that was signed before.
+	s.Exec(`update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`, stream)
+	rebuild(s.T.Context(), t, s)
+	if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), "checkpoint of") {
+		t.Errorf("altered and rebuilt: %v, want an error that names the checkpoint", err)
+	}
+	me.Call("GET", "/api/v1/audit/checkpoint", nil).Refused(409)
+	s.Exec(`truncate events.event`)
+	s.Exec(`insert into events.event select * from saved order by position`)
+	rebuild(s.T.Context(), t, s)
+	if err := verified(s, me.Tenant); err != nil {
+		t.Errorf("what was rebuilt and not altered: %v", err)
+	}
+	me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
+}
+
+func rebuild(ctx context.Context, t *testing.T, s *nodetest.Service) {
+	t.Helper()
+	for _, p := range models.All() {
+		if p.Name == "audit" {
+			if err := projections.Rebuild(ctx, s.DatabaseURL, s.Store(), []projections.Projection{p}, projections.RebuildOptions{Force: true}, nodetest.Log(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

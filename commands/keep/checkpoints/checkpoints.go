@@ -1,0 +1,146 @@
+// Package checkpoints keeps the key that signs checkpoints of the tenants' audit trails, and what was signed.
+package checkpoints
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/mod/sumdb/note"
+
+	"flagledger/commands"
+	"flagledger/commands/keep"
+	"flagledger/commands/keep/keys"
+	"flagledger/events/proof"
+)
+
+// Kept is what is kept in a database. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
+type Kept struct{ db *pgxpool.Pool }
+
+// Read returns what is kept in a database.
+func Read(db *pgxpool.Pool) Kept { return Kept{db} }
+
+// Checkpoints signs further ones.
+type Checkpoints struct {
+	Kept
+	box keys.Box
+}
+
+// New returns the checkpoints in a database. The key is encrypted under the secret.
+func New(db *pgxpool.Pool, secret keys.Secret) (*Checkpoints, error) {
+	box, err := secret.Box("audit key")
+	return &Checkpoints{Kept{db}, box}, err
+}
+
+// StoredKey returns the public key that verifies checkpoints, or an empty string where none was asked for yet.
+func (k Kept) StoredKey(ctx context.Context) (verifier string, err error) {
+	err = k.db.QueryRow(ctx, `select verifier from keep.audit_key`).Scan(&verifier)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return verifier, databaseError(err)
+}
+
+// keyName is the name of the key in signatures.
+const keyName = "flagledger"
+
+// VerifierKey returns the public key that verifies checkpoints. The first call makes the key: of calls at once, one does.
+func (c *Checkpoints) VerifierKey(ctx context.Context) (string, error) {
+	verifier, _, err := c.key(ctx)
+	return verifier, err
+}
+
+func (c *Checkpoints) key(ctx context.Context) (verifier string, signer note.Signer, err error) {
+	const query = `select verifier, private_key from keep.audit_key`
+	var encrypted []byte
+	err = c.db.QueryRow(ctx, query).Scan(&verifier, &encrypted)
+	if errors.Is(err, pgx.ErrNoRows) {
+		private, public, err := note.GenerateKey(rand.Reader, keyName)
+		if err != nil {
+			return "", nil, err
+		}
+		if _, err := c.db.Exec(ctx, `insert into keep.audit_key (verifier, private_key) values ($1, $2) on conflict do nothing`, public, c.encrypt(public, private)); err != nil {
+			return "", nil, databaseError(err)
+		}
+		if err := c.db.QueryRow(ctx, query).Scan(&verifier, &encrypted); err != nil {
+			return "", nil, databaseError(err)
+		}
+	} else if err != nil {
+		return "", nil, databaseError(err)
+	}
+	private, current, ok := c.box.Decrypt(encrypted, []byte(verifier))
+	if !ok {
+		return "", nil, &commands.Error{Detail: "FLAGLEDGER_SECRET is not the one that the audit key in the database is encrypted under"}
+	}
+	if !current {
+		if _, err := c.db.Exec(ctx, `update keep.audit_key set private_key = $1 where private_key = $2`, c.encrypt(verifier, string(private)), encrypted); err != nil {
+			return "", nil, databaseError(err)
+		}
+	}
+	if signer, err = note.NewSigner(string(private)); err != nil {
+		return "", nil, &commands.Error{Detail: "the audit key cannot be read"} // the cause might tell of the key
+	}
+	return verifier, signer, nil
+}
+
+func (c *Checkpoints) encrypt(verifier, private string) []byte {
+	return c.box.Encrypt([]byte(private), []byte(verifier))
+}
+
+// Sign signs a checkpoint and keeps what it says. The error is Conflict where another root was signed for the same size.
+func (c *Checkpoints) Sign(ctx context.Context, p proof.Checkpoint) ([]byte, error) {
+	_, signer, err := c.key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.db.Exec(ctx, `insert into keep.audit_checkpoints (tenant_id, size, root) values ($1, $2, $3) on conflict do nothing`, p.TenantID, p.Size, p.Root[:]); err != nil {
+		return nil, databaseError(err)
+	}
+	var root []byte
+	if err := c.db.QueryRow(ctx, `select root from keep.audit_checkpoints where tenant_id = $1 and size = $2`, p.TenantID, p.Size).Scan(&root); err != nil {
+		return nil, databaseError(err)
+	}
+	if string(root) != string(p.Root[:]) {
+		return nil, ErrAltered
+	}
+	return proof.Sign(p, signer)
+}
+
+// ErrAltered says that a trail is no longer the one for which a checkpoint was signed.
+var ErrAltered = &commands.Error{
+	Kind: commands.Conflict, Detail: "the trail is not the one for which a checkpoint was signed before: flagledger verify tells where it was altered",
+}
+
+// Latest returns the largest checkpoint of a tenant; one of size 0 where there is none.
+func (k Kept) Latest(ctx context.Context, tenantID string) (proof.Checkpoint, error) {
+	list, err := k.list(ctx, `where tenant_id = $1 order by size desc limit 1`, tenantID)
+	if err != nil || len(list) == 0 {
+		return proof.Checkpoint{TenantID: tenantID, Root: new(proof.Tree).Root()}, err
+	}
+	return list[0], nil
+}
+
+// All returns the checkpoints of a tenant, the smallest first.
+func (k Kept) All(ctx context.Context, tenantID string) ([]proof.Checkpoint, error) {
+	return k.list(ctx, `where tenant_id = $1 order by size`, tenantID)
+}
+
+func (k Kept) list(ctx context.Context, which, tenantID string) ([]proof.Checkpoint, error) {
+	rows, err := k.db.Query(ctx, `select tenant_id, size, root from keep.audit_checkpoints `+which, tenantID)
+	if err != nil {
+		return nil, databaseError(err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p proof.Checkpoint, err error) {
+		var root []byte
+		err = row.Scan(&p.TenantID, &p.Size, &root)
+		copy(p.Root[:], root)
+		return p, err
+	})
+	return list, databaseError(err)
+}
+
+func databaseError(err error) error {
+	return keep.DatabaseError("checkpoints of the audit trail cannot be reached at this moment", err)
+}

@@ -1,0 +1,232 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"flagledger/events"
+	"flagledger/events/state"
+)
+
+// RevertFlag brings a flag back to a state that it had, or that an earlier flag of its key had, which then begins another life with its ids and salts. All is
+// done in one append; a flag that is like that already stays as it is.
+//
+// In environments that were added since it is off and has no rules, as it is in a new one.
+type RevertFlag struct {
+	FlagRef
+	To state.Flag
+	At time.Time // the time that was asked for; zero where the version was
+	// Environments are the tenant's, and EnvironmentsThen those that it had then. One that is gone must not have been used.
+	Environments, EnvironmentsThen []events.EnvironmentRef
+	// Only, if set, is the environment that alone is brought back.
+	Only *events.EnvironmentRef
+	// ProjectMissing says that the tenant has no project such as the flag was in.
+	ProjectMissing bool
+	// Flags is how many flags the tenant has, by Writer.Count with MaxFlags. It matters for a flag that is deleted.
+	Flags int
+}
+
+func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
+	if err := c.admitVersion(f); err != nil {
+		return nil, err
+	}
+	if f.Version == c.To.Version {
+		return nil, nil // whatever of it is gone since
+	}
+	other := !f.Exists || f.ID != c.To.ID || f.Salt != c.To.Salt || f.Type != c.To.Type
+	r := reversal{to: &c.To, flag: f.clone()}
+	var err error
+	if c.Only != nil {
+		err = c.checkEnvironment(&f, other)
+	} else {
+		err = c.checkPlaces(&f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Only != nil:
+		r.environments([]events.EnvironmentRef{*c.Only})
+	case other:
+		r.begin(f.Exists)
+		r.environments(c.Environments)
+	default:
+		r.fields()
+		r.switches(c.Environments, false)
+		r.addVariations()
+		r.rules(c.Environments)
+		r.removeVariations()
+		r.switches(c.Environments, true)
+	}
+	reverted := events.FlagReverted{Version: c.To.Version, At: c.At, Environment: c.Only}
+	if from, to := variationIDs(r.flag.Variations), variationIDs(c.To.Variations); c.Only == nil && !slices.Equal(from, to) {
+		reverted.Variations = &events.Change[[]string]{From: from, To: to}
+	}
+	if len(r.facts) == 0 && reverted.Variations == nil {
+		return nil, nil
+	}
+	return f.checkSizes(append(r.facts, reverted)...)
+}
+
+// Changes reports whether the command would change a flag. It is false where it would be refused.
+func (c RevertFlag) Changes(f Flag) bool {
+	facts, err := c.decide(f)
+	return err == nil && len(facts) > 0
+}
+
+// Bytes is about how many bytes the facts of the command may have for a flag: those of the flag, or of what it is brought back to if that is more.
+func (c RevertFlag) Bytes(f Flag) int {
+	then := Flag{Flag: c.To}
+	return max(f.size(), then.size())
+}
+
+// checkPlaces refuses a state that cannot come back, because its project or an environment is gone, or the tenant has too many flags.
+func (c RevertFlag) checkPlaces(f *Flag) error {
+	if c.ProjectMissing {
+		return refuse(Conflict, "the project %s, which the flag was in, is gone", c.To.ProjectID)
+	}
+	var gone []string
+	for _, e := range c.EnvironmentsThen {
+		used := c.To.Enabled[e.ID] || len(c.To.Rules[e.ID]) > 0 || c.To.FallthroughIn(e.ID) != nil
+		if used && !slices.Contains(c.Environments, e) {
+			gone = append(gone, e.Name)
+		}
+	}
+	switch {
+	case len(gone) == 1:
+		return refuse(Conflict, "the environment %s, in which the flag was on or had rules, is gone", gone[0])
+	case len(gone) > 1:
+		return refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone", strings.Join(gone, " and "))
+	case !f.Exists && c.Flags >= MaxFlags:
+		return refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.Flags)
+	}
+	return nil
+}
+
+// checkEnvironment refuses to bring back one environment of a flag that is another now, or lacks variations that were served there.
+func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
+	if other {
+		return refuse(Conflict, "the flag was deleted since: one environment of it alone cannot be brought back")
+	}
+	serves := []events.Serve{}
+	for _, r := range c.To.Rules[c.Only.ID] {
+		serves = append(serves, r.Serve)
+	}
+	if s := c.To.FallthroughIn(c.Only.ID); s != nil {
+		serves = append(serves, *s)
+	}
+	for _, s := range serves {
+		for _, id := range s.Variations() {
+			if f.Variation(id) == nil {
+				return refuse(Conflict, "the variation %s, which was served in %s, is gone", id, c.Only.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// reversal collects the facts that make a flag what it was. They are in an order in which whoever follows them one by one never meets a rule that serves what is not
+// there, and serves the flag's old rules in no environment that is about to be off.
+type reversal struct {
+	to    *state.Flag
+	flag  Flag // with the facts so far
+	facts []events.Fact
+}
+
+func (r *reversal) add(fact events.Fact) {
+	r.flag.evolve(events.Recorded{Event: events.Event{Fact: fact}})
+	r.facts = append(r.facts, fact)
+}
+
+// begin begins another life of the flag's key, in which the flag is off everywhere.
+func (r *reversal) begin(exists bool) {
+	if exists {
+		r.add(events.FlagDeleted{})
+	}
+	r.add(r.to.FlagCreated)
+	r.status()
+}
+
+func (r *reversal) status() {
+	if r.flag.Status != r.to.Status {
+		r.add(events.FlagStatusChanged{From: r.flag.Status, To: r.to.Status})
+	}
+}
+
+func (r *reversal) fields() {
+	updated := events.FlagUpdated{
+		Name:         changed(r.flag.Name, &r.to.Name, equal),
+		Description:  changed(r.flag.Description, &r.to.Description, equal),
+		DefaultValue: changedValue(r.flag.DefaultValue, r.to.DefaultValue),
+		Tags:         changed(r.flag.Tags, &r.to.Tags, slices.Equal),
+		ProjectID:    changed(r.flag.ProjectID, &r.to.ProjectID, equal),
+	}
+	if updated != (events.FlagUpdated{}) {
+		r.add(updated)
+	}
+	r.status()
+}
+
+// environments brings back environments of a flag that has all variations.
+func (r *reversal) environments(list []events.EnvironmentRef) {
+	r.switches(list, false)
+	r.rules(list)
+	r.switches(list, true)
+}
+
+// switches turns the flag on, or off, where it was.
+func (r *reversal) switches(list []events.EnvironmentRef, on bool) {
+	for _, e := range list {
+		switch {
+		case r.flag.Enabled[e.ID] == r.to.Enabled[e.ID] || r.to.Enabled[e.ID] != on:
+		case on:
+			r.add(events.FlagEnabled{Environment: e})
+		default:
+			r.add(events.FlagDisabled{Environment: e})
+		}
+	}
+}
+
+func (r *reversal) rules(list []events.EnvironmentRef) {
+	for _, e := range list {
+		if change := events.ChangeRules(e, r.flag.Rules[e.ID], r.to.Rules[e.ID]); !change.Empty() {
+			r.add(change)
+		}
+		if from, to := r.flag.FallthroughIn(e.ID), r.to.FallthroughIn(e.ID); !events.StoredEqual(from, to) {
+			r.add(events.FallthroughChanged{Environment: e, From: from, To: to})
+		}
+	}
+}
+
+func (r *reversal) addVariations() {
+	for _, v := range r.to.Variations {
+		now := r.flag.Variation(v.ID)
+		if now == nil {
+			r.add(events.VariationAdded{Variation: v})
+			continue
+		}
+		updated := events.VariationUpdated{
+			ID: v.ID, Name: changed(now.Name, &v.Name, equal), Value: changedValue(now.Value, v.Value),
+			Description: changed(now.Description, &v.Description, equal), Weight: changed(now.Weight, &v.Weight, equal),
+		}
+		if updated != (events.VariationUpdated{ID: v.ID}) {
+			r.add(updated)
+		}
+	}
+}
+
+func (r *reversal) removeVariations() {
+	for _, v := range slices.Clone(r.flag.Variations) {
+		if r.to.Variation(v.ID) == nil {
+			r.add(events.VariationRemoved{Variation: v})
+		}
+	}
+}
+
+func variationIDs(list []events.Variation) (ids []string) {
+	for _, v := range list {
+		ids = append(ids, v.ID)
+	}
+	return ids
+}

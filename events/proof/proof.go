@@ -1,0 +1,95 @@
+// Package proof makes and checks proofs that no fact of a tenant was changed: a Merkle tree over its facts (RFC 6962), whose root stands in signed checkpoints.
+package proof
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Checkpoint says what the tree of a tenant was at a size.
+type Checkpoint struct {
+	TenantID string
+	Size     int64 // the number of facts
+	Root     tlog.Hash
+}
+
+const origin = "flagledger/"
+
+// text is what is signed. Its form is that of https://c2sp.org/tlog-checkpoint.
+func (c Checkpoint) text() string {
+	return fmt.Sprintf("%s%s\n%d\n%s\n", origin, c.TenantID, c.Size, c.Root)
+}
+
+// Sign returns a checkpoint as a signed note (https://c2sp.org/signed-note).
+func Sign(c Checkpoint, signer note.Signer) ([]byte, error) {
+	return note.Sign(&note.Note{Text: c.text()}, signer)
+}
+
+// Open reads a signed checkpoint, and verifies it with the key of a verifier. Line feeds at the end of either do not matter.
+func Open(signed []byte, verifierKey string) (Checkpoint, error) {
+	verifier, err := note.NewVerifier(strings.TrimSpace(verifierKey))
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("the verifier key cannot be read: %w", err)
+	}
+	signed = append(bytes.TrimRight(signed, "\n"), '\n')
+	n, err := note.Open(signed, note.VerifierList(verifier))
+	if _, unverified := errors.AsType[*note.UnverifiedNoteError](err); unverified {
+		return Checkpoint{}, fmt.Errorf("the checkpoint is not signed by the key %s", verifier.Name())
+	}
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("the checkpoint cannot be read: %w", err)
+	}
+	lines := strings.Split(n.Text, "\n")
+	tenantID, ok := strings.CutPrefix(lines[0], origin)
+	if !ok || len(lines) < 4 {
+		return Checkpoint{}, errors.New("it is no checkpoint of a tenant")
+	}
+	size, err := strconv.ParseInt(lines[1], 10, 64)
+	if err != nil || size < 0 {
+		return Checkpoint{}, errors.New("the size in the checkpoint is no number")
+	}
+	root, err := tlog.ParseHash(lines[2])
+	if err != nil {
+		return Checkpoint{}, errors.New("the root in the checkpoint is no hash")
+	}
+	return Checkpoint{tenantID, size, root}, nil
+}
+
+// Tree computes the roots of a tree whose leaves are added one by one. It needs memory for the logarithm of their number. The zero Tree is empty.
+type Tree struct {
+	size  int64
+	parts []tlog.Hash // the roots of the full trees that it consists of, the largest first
+}
+
+// Add adds a leaf, given its hash.
+func (t *Tree) Add(leaf tlog.Hash) {
+	for range bits.TrailingZeros64(^uint64(t.size)) { // two trees of one size become one
+		leaf = tlog.NodeHash(t.parts[len(t.parts)-1], leaf)
+		t.parts = t.parts[:len(t.parts)-1]
+	}
+	t.parts = append(t.parts, leaf)
+	t.size++
+}
+
+// Size returns the number of leaves.
+func (t *Tree) Size() int64 { return t.size }
+
+// Root returns the hash of the tree.
+func (t *Tree) Root() tlog.Hash {
+	if t.size == 0 {
+		root, _ := tlog.TreeHash(0, nil) // which is defined without a reader
+		return root
+	}
+	root := t.parts[len(t.parts)-1]
+	for i := len(t.parts) - 2; i >= 0; i-- {
+		root = tlog.NodeHash(t.parts[i], root)
+	}
+	return root
+}

@@ -1,0 +1,153 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/http/strictjson"
+	"flagledger/queries"
+)
+
+// maxExport is the longest that one export goes on. Within it, each piece must be read within answerTimeout.
+const maxExport = 10 * time.Minute
+
+// AuditExportBody is a line of an export.
+type AuditExportBody struct {
+	Position int64 `json:"position" doc:"The number of the fact among those of the tenant, from 0" example:"41"`
+	AuditEntryBody
+}
+
+type auditExportInput struct {
+	TenantInput
+	AuditFilterInput
+	Format string `query:"format" enum:"ndjson,csv" default:"ndjson" doc:"One JSON object a line, or CSV with a line of names first"`
+	After  int64  `query:"after" minimum:"-1" default:"-1" doc:"The position of the last entry that you have, to go on after it; -1 for all"`
+}
+
+// exportFormat is how an export is written.
+type exportFormat struct {
+	media string
+	begin func(b *bytes.Buffer) error
+	write func(b *bytes.Buffer, rows []queries.AuditEntry) error
+}
+
+var exportFormats = map[string]exportFormat{
+	"ndjson": {"application/x-ndjson", func(*bytes.Buffer) error { return nil }, writeNDJSON},
+	"csv":    {"text/csv", func(b *bytes.Buffer) error { return writeCSV(b, [][]string{exportColumns}) }, writeCSVEntries},
+}
+
+func writeNDJSON(b *bytes.Buffer, rows []queries.AuditEntry) error {
+	for _, row := range rows {
+		if err := strictjson.Write(b, AuditExportBody{row.Position, showAuditEntry(row)}); err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+	}
+	return nil
+}
+
+var exportColumns = []string{
+	"position", "id", "timestamp", "action", "resourceType", "resourceId", "resourceName", "environment", "userId", "userName", "actorType", "reason", "requestId", "version", "changes",
+}
+
+func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
+	lines := make([][]string, len(rows))
+	for i, row := range rows {
+		e, environment := showAuditEntry(row), ""
+		if e.Environment != nil {
+			environment = *e.Environment
+		}
+		lines[i] = []string{
+			strconv.FormatInt(row.Position, 10), e.ID, e.Timestamp.String(), e.Action, e.Resource.Type, cell(e.Resource.ID), cell(e.Resource.Name), cell(environment), e.UserID,
+			cell(e.UserName), e.ActorType, cell(e.Reason), e.RequestID, strconv.FormatInt(e.Version, 10), string(e.Changes),
+		}
+	}
+	return writeCSV(b, lines)
+}
+
+// cell is a text that somebody chose, with an apostrophe before it where a spreadsheet would take it for a formula:
+// https://owasp.org/www-community/attacks/CSV_Injection.
+func cell(text string) string {
+	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		return "'" + text
+	}
+	return text
+}
+
+func writeCSV(b *bytes.Buffer, lines [][]string) error { return csv.NewWriter(b).WriteAll(lines) }
+
+// exportOutput is an answer that is not JSON, which body writes.
+type exportOutput struct {
+	Body func(huma.Context)
+}
+
+// newExport is an answer that is a file, which may be long.
+func newExport(p *pieces, media, name string) *exportOutput {
+	return &exportOutput{func(c huma.Context) {
+		r, w := unwrap(c)
+		w.Header().Set("Content-Type", media)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		if r.Method != http.MethodHead {
+			p.writeLongTo(w, maxExport)
+		}
+	}}
+}
+
+func (a *API) addAuditExport() {
+	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit", "The whole trail, oldest first, for other programs")
+	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: so it does after ten minutes,
+which is the longest that one takes. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
+	line := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")
+	op.Responses = map[string]*huma.Response{"200": {Description: "The entries", Content: map[string]*huma.MediaType{
+		exportFormats["ndjson"].media: {
+			Schema:  &huma.Schema{Type: huma.TypeArray, Description: "Each element stands on a line of its own, without brackets and commas", Items: line},
+			Example: exportedLine,
+		},
+		exportFormats["csv"].media: {Schema: &huma.Schema{Type: huma.TypeString}, Example: exportedCSV},
+	}}}
+	register(a, readAudit, op, a.exportAudit)
+}
+
+func (a *API) exportAudit(ctx context.Context, in *auditExportInput) (*exportOutput, error) {
+	export, err := a.Queries.ExportAudit(ctx, principalOf(ctx).tenant.ID(), in.filter(), in.After)
+	if err != nil {
+		return nil, err
+	}
+	format := exportFormats[in.Format]
+	p := newPieces(ctx)
+	read := func() (bool, error) {
+		rows, err := export.Next(ctx)
+		return export.More(), errors.Join(err, format.write(&p.text, rows))
+	}
+	if err := format.begin(&p.text); err != nil {
+		return nil, err
+	}
+	more, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		p.next = inSlot(ctx, read)
+	}
+	return newExport(p, format.media, "audit."+in.Format), nil
+}
+
+const (
+	exportedLine = `{"position":41,"id":"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42","timestamp":"2026-03-14T15:09:26.535120Z","action":"flag.enabled",` +
+		`"resource":{"type":"flag","id":"new-checkout","name":"New checkout"},"environment":"production","changes":{"enabled":{"from":false,"to":true}},` +
+		`"userId":"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05","userName":"Ada","actorType":"user","reason":"launch day","requestId":"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b","version":7}
+`
+	exportedCSV = `position,id,timestamp,action,resourceType,resourceId,resourceName,environment,userId,userName,actorType,reason,requestId,version,changes
+41,0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42,2026-03-14T15:09:26.535120Z,flag.enabled,flag,new-checkout,New checkout,production,0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05,Ada,user,launch day,0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b,7,"{""enabled"":{""from"":false,""to"":true}}"
+`
+)

@@ -1,0 +1,198 @@
+package http
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"flagledger/commands/keep/checkpoints"
+	"flagledger/events/proof"
+	"flagledger/queries"
+)
+
+const (
+	auditKeyRoute         = auditRoute + "/key"
+	auditCheckpointRoute  = auditRoute + "/checkpoint"
+	auditProofRoute       = auditRoute + "/proof"
+	auditConsistencyRoute = auditRoute + "/consistency"
+)
+
+// textOutput is an answer in plain text.
+type textOutput struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+func newText(text []byte) *textOutput { return &textOutput{"text/plain; charset=utf-8", text} }
+
+// textResponse documents a textOutput.
+func textResponse(description, example string) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {Description: description, Content: map[string]*huma.MediaType{
+		"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}, Example: example},
+	}}}
+}
+
+// AuditProofBody proves that a fact is in the tree of a tenant.
+type AuditProofBody struct {
+	LeafIndex int64    `json:"leafIndex" doc:"The position of the fact among those of the tenant, from 0" example:"1"`
+	TreeSize  int64    `json:"treeSize" doc:"The number of facts in the tree" example:"3"`
+	Leaf      string   `json:"leaf" doc:"The hash of the fact, in base64" example:"nY0jp4tCDJDjVpOHmzgwIcOXrd4kR0Qb/f6sfLOYUSk="`
+	Hashes    []string `json:"hashes" nullable:"false" doc:"The audit path of RFC 6962, from the leaf to the root, in base64" example:"[\"ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=\",\"Ln0sA6lQeuJl7PW1NWiFpTOTogKdJBOUmXJloaJa78Y=\"]"`
+}
+
+// AuditConsistencyBody proves that a tree begins with a smaller one.
+type AuditConsistencyBody struct {
+	From   int64    `json:"from" example:"2"`
+	To     int64    `json:"to" example:"3"`
+	Hashes []string `json:"hashes" nullable:"false" doc:"The consistency proof of RFC 6962, in base64" example:"[\"Ln0sA6lQeuJl7PW1NWiFpTOTogKdJBOUmXJloaJa78Y=\"]"`
+}
+
+type auditProofOutput struct{ Body AuditProofBody }
+
+type auditConsistencyOutput struct{ Body AuditConsistencyBody }
+
+// AuditTreeInput chooses the tree of a tenant.
+type AuditTreeInput struct {
+	TenantInput
+	Size int64 `query:"size" minimum:"1" doc:"The size of the tree, as a checkpoint has it; that of now where it is left out"`
+}
+
+type auditProofInput struct {
+	AuditTreeInput
+	Event   string `query:"event" doc:"The id of the fact"`
+	Flag    string `query:"flag" doc:"Instead of the id: the key of a flag"`
+	Version int64  `query:"version" minimum:"1" doc:"With flag: the version that the fact made"`
+}
+
+type auditConsistencyInput struct {
+	AuditTreeInput
+	From int64 `query:"from" required:"true" minimum:"1" doc:"The size of the smaller tree"`
+}
+
+const (
+	exampleKey        = "flagledger+e75f0a28+AXQ0Z6tl9pvL9gL5M5wuSUNmD1MRpDIcJz9zYLkb4+Z2\n"
+	exampleCheckpoint = "flagledger/0198c5a0-e0b7-7d42-8c19-4d5e6f708192\n3\nnY0jp4tCDJDjVpOHmzgwIcOXrd4kR0Qb/f6sfLOYUSk=\n\n" +
+		"— flagledger 518KKHl0KrUO9nYyBqkR3oZgYqHbcHTyL8OTTZcOkRpVGSVP5dSPvUpdb5Mu5HGmhzBz9+GBp5kDGJvYHcWOsDU8cQk=\n"
+)
+
+const proofs = `The facts of a tenant are the leaves of a Merkle tree (RFC 6962), in the order of the log. ` + "`docs/audit.md`" + ` in the repository says what is hashed, and how to verify.`
+
+func (a *API) addAuditProof() {
+	op := operation("GET", auditKeyRoute, "get-audit-key", "Audit", "The key that verifies checkpoints")
+	op.Description = "It is the same for all tenants, in the form of https://c2sp.org/signed-note."
+	op.Responses = textResponse("The verifier key, in one line", exampleKey)
+	register(a, readAudit, op, func(ctx context.Context, _ *TenantInput) (*textOutput, error) {
+		key, err := a.Checkpoints.VerifierKey(ctx)
+		return newText([]byte(key + "\n")), err
+	})
+	op = operation("GET", auditCheckpointRoute, "get-audit-checkpoint", "Audit", "A signed statement of what the trail is now")
+	op.Description = proofs + ` A checkpoint has their number and the root of that tree, in the form of https://c2sp.org/tlog-checkpoint. Keep it where nobody can reach it who
+could alter the trail: it shows later that nothing was altered. The service keeps all checkpoints, and signs none that contradicts an earlier one.`
+	op.Responses = textResponse("The checkpoint", exampleCheckpoint)
+	op.Errors = []int{http.StatusConflict}
+	register(a, readAudit, op, a.auditCheckpoint)
+	op = operation("GET", auditProofRoute, "prove-audit-entry", "Audit", "Proof that a fact is in the trail")
+	op.Description = proofs
+	op.Errors = []int{http.StatusNotFound}
+	register(a, readAudit, op, a.proveAuditEntry)
+	op = operation("GET", auditConsistencyRoute, "prove-audit-consistency", "Audit", "Proof that the trail begins with an earlier one")
+	op.Description = proofs
+	register(a, readAudit, op, a.proveAuditConsistency)
+}
+
+func (a *API) auditCheckpoint(ctx context.Context, _ *TenantInput) (*textOutput, error) {
+	latest, err := a.Checkpoints.Latest(ctx, principalOf(ctx).tenant.ID())
+	if err != nil {
+		return nil, err
+	}
+	tree, err := a.Queries.CurrentAuditTree(ctx, latest.TenantID) // read after Latest, so that it is not the smaller of the two
+	if err != nil {
+		return nil, err
+	}
+	if latest.Size > tree.Size {
+		return nil, checkpoints.ErrAltered
+	}
+	if root, err := tree.Root(ctx, latest.Size); err != nil {
+		return nil, err
+	} else if root != latest.Root {
+		return nil, checkpoints.ErrAltered
+	}
+	root, err := tree.Root(ctx, tree.Size)
+	if err != nil {
+		return nil, err
+	}
+	signed, err := a.Checkpoints.Sign(ctx, proof.Checkpoint{TenantID: tree.TenantID, Size: tree.Size, Root: root})
+	return newText(signed), err
+}
+
+// auditTree returns the tree of the tenant and the size of it that is asked for.
+func (a *API) auditTree(ctx context.Context, in AuditTreeInput) (*queries.AuditTree, int64, error) {
+	tree, err := a.Queries.CurrentAuditTree(ctx, principalOf(ctx).tenant.ID())
+	if err != nil {
+		return nil, 0, err
+	}
+	if in.Size > tree.Size {
+		return nil, 0, invalid(map[string]string{"size": "is more than the facts that there are"})
+	}
+	if in.Size == 0 {
+		return tree, tree.Size, nil
+	}
+	return tree, in.Size, nil
+}
+
+func (a *API) proveAuditEntry(ctx context.Context, in *auditProofInput) (*auditProofOutput, error) {
+	if (in.Event == "") == (in.Flag == "") || (in.Flag == "") != (in.Version == 0) {
+		return nil, invalid(map[string]string{"event": "is needed, or instead of it flag and version"})
+	}
+	tree, size, err := a.auditTree(ctx, in.AuditTreeInput)
+	if err != nil {
+		return nil, err
+	}
+	var n int64
+	var leaf tlog.Hash
+	if in.Event != "" {
+		id, err := uuid.Parse(in.Event)
+		if err != nil {
+			return nil, invalid(map[string]string{"event": "must be a UUID"})
+		}
+		if n, leaf, err = tree.Entry(ctx, id.String()); err != nil {
+			return nil, err
+		}
+	} else if n, leaf, err = tree.FlagEntry(ctx, in.Flag, in.Version); err != nil {
+		return nil, err
+	}
+	if n >= size {
+		return nil, invalid(map[string]string{"size": "is that of a tree without the fact"})
+	}
+	hashes, err := tree.ProveEntry(ctx, size, n)
+	if err != nil {
+		return nil, err
+	}
+	return &auditProofOutput{Body: AuditProofBody{n, size, leaf.String(), hashTexts(hashes)}}, nil
+}
+
+func (a *API) proveAuditConsistency(ctx context.Context, in *auditConsistencyInput) (*auditConsistencyOutput, error) {
+	tree, size, err := a.auditTree(ctx, in.AuditTreeInput)
+	if err != nil {
+		return nil, err
+	}
+	if in.From > size {
+		return nil, invalid(map[string]string{"from": "is more than the facts that there are"})
+	}
+	hashes, err := tree.ProveGrowth(ctx, size, in.From)
+	if err != nil {
+		return nil, err
+	}
+	return &auditConsistencyOutput{Body: AuditConsistencyBody{in.From, size, hashTexts(hashes)}}, nil
+}
+
+func hashTexts(hashes []tlog.Hash) []string {
+	texts := make([]string, len(hashes))
+	for i, h := range hashes {
+		texts[i] = h.String()
+	}
+	return texts
+}

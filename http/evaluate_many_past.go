@@ -1,0 +1,125 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"flagledger/events"
+	"flagledger/http/fair"
+	"flagledger/projections/snapshot"
+	"flagledger/queries"
+)
+
+// manyAskedIn reads the query of an evaluation of many flags, which takes no more than a time. Its error is a problem, which names all that is wrong.
+func manyAskedIn(u *url.URL, now time.Time) (at time.Time, past bool, err error) {
+	query, wrong := u.Query(), map[string]string{}
+	refuseOthers(query, wrong, "at", "version", "explain")
+	m, past := momentIn(query, now, wrong)
+	for _, name := range []string{"version", "explain"} {
+		if query.Has(name) {
+			wrong[name] = "goes with an evaluation of one flag alone"
+		}
+	}
+	if len(wrong) > 0 {
+		return at, past, invalid(wrong)
+	}
+	return m.At, past, nil
+}
+
+// evaluateManyAt answers what many flags served at a time, or all that the tenant had then, unless the query is wrong. Nothing is counted.
+func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Time, wrong error) {
+	p, e, err := a.admitEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	defer e.release()
+	var past pastFlags
+	if err = cmp.Or(wrong, p.mayReadFlags()); err == nil {
+		past, err = a.selectPast(r, p, e, at)
+	}
+	if err == nil {
+		err = a.takeWorkSlot(r.Context(), e, p)
+	}
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	evaluatedAt(w, at)
+	sendEvaluations(w, r, e, past.evaluate(r.Context(), a, p, e, maxEvaluating), func(int) {})
+}
+
+// pastFlags are the flags of a time that an evaluation of many is about.
+type pastFlags struct {
+	flags       []queries.PastFlag
+	environment events.EnvironmentRef
+	readSlot    *fair.Slot // left while nothing is read
+}
+
+// selectPast finds the flags and the environment of a time. Its error is a problem, or that of a query.
+func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s pastFlags, err error) {
+	ctx := r.Context()
+	e.leaveWorkSlot()
+	if s.readSlot, err = a.enterQueue(ctx, a.queues.reads, p); err != nil {
+		return s, err
+	}
+	defer s.readSlot.Leave()
+	if s.environment, err = a.pastEnvironment(ctx, p.tenant.ID(), e.environmentOf(r), at); err != nil {
+		return s, err
+	}
+	s.flags, err = a.Queries.FlagsAt(ctx, p.tenant.ID(), e.flagKeys, at)
+	return s, err
+}
+
+// evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends, the flags cannot be read, or all has taken longer than
+// atMost.
+func (s pastFlags) evaluate(ctx context.Context, a *API, p *principal, e *evaluationRequest, atMost time.Duration) iter.Seq2[string, queries.Evaluated] {
+	return func(yield func(string, queries.Evaluated) bool) {
+		for _, f := range s.flags {
+			began := time.Now()
+			var answer queries.Evaluated
+			flag, err := s.compile(ctx, a, p, e, f)
+			if answer.Err = err; err == nil {
+				answer.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
+			}
+			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil || errors.Is(err, queries.ErrUnavailable) {
+				yield(f.Key, queries.Evaluated{Err: queries.ErrTooSlow})
+				return
+			}
+			if !yield(f.Key, answer) {
+				return
+			}
+		}
+	}
+}
+
+// compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one that its facts give. While it reads, it leaves its
+// slot for costly work.
+func (s pastFlags) compile(ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.PastFlag) (*snapshot.Flag, error) {
+	if f.Version == 0 {
+		return nil, queries.ErrNotFound
+	}
+	if live, ok := p.tenant.Flag(f.Key); ok && f.Unchanged && live.Version() == f.Version {
+		return live, nil
+	}
+	e.leaveWorkSlot()
+	if err := s.readSlot.Resume(ctx); err != nil {
+		return nil, err
+	}
+	then, err := a.Queries.FlagAt(ctx, p.tenant.ID(), f.Key, queries.Moment{Version: f.Version})
+	s.readSlot.Leave()
+	if resumed := e.workSlot.Resume(ctx); err != nil || resumed != nil {
+		return nil, cmp.Or(err, resumed)
+	}
+	return snapshot.Compile(then, s.environment.ID)
+}
+
+// evaluatedAt tells the moment that an evaluation was about.
+func evaluatedAt(w http.ResponseWriter, at time.Time) {
+	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(time.RFC3339Nano)}
+}

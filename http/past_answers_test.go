@@ -1,0 +1,326 @@
+package http_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
+	"flagledger/projections"
+	"flagledger/projections/models"
+)
+
+// question is a call that changes nothing, and can be made about the past.
+type question struct {
+	path, environment string
+	context           string // that of an evaluation
+	key               string // of the flag that it is about; empty where it can be asked by time alone
+}
+
+// answered is what a question was answered.
+type answered struct {
+	status int
+	total  string
+	body   string // of 200, but for what people's keepings tell
+}
+
+// ask asks a question about now, or about the moment that a query names.
+func ask(c *nodetest.Client, q question, moment string) answered {
+	c.Service.T.Helper()
+	target := q.path
+	if moment != "" && strings.Contains(target, "?") {
+		target += "&" + moment
+	} else if moment != "" {
+		target += "?" + moment
+	}
+	method, body := "GET", any(nil)
+	if q.context != "" {
+		method, body = "POST", q.context
+	}
+	a := c.Call(method, target, body, "X-Environment", q.environment)
+	got := answered{status: a.Status, total: a.Header.Get("X-Total-Count")}
+	if a.Status != 200 {
+		return got
+	}
+	if got.body = string(a.Body); strings.Contains(q.path, "/users") {
+		members := a.List()
+		for _, m := range members {
+			delete(m, "email")
+			delete(m, "displayName")
+			delete(m, "lastAccessedAt")
+		}
+		got.body = fmt.Sprint(members)
+	}
+	return got
+}
+
+// pastAnswer is a question with the answer that was given, the time, and the version of its flag then; empty where there is none.
+type pastAnswer struct {
+	question
+	answer      answered
+	at, version string
+}
+
+// evolving is a tenant that changes, and what it answered in between.
+type evolving struct {
+	me       *nodetest.Client
+	noted    []pastAnswer
+	members  []string
+	projects []string
+	types    map[string]string // of flags, by key
+}
+
+var (
+	someKeys  = []string{"a", "b", "c.1", "B-2"}
+	someNames = []string{"production", "production", "production", "production", "development", "qa"}
+	someTypes = []string{"boolean", "string", "number", "json"}
+)
+
+// draws makes what is sent, possible or not.
+type draws struct{ *rapid.T }
+
+func (d draws) of(what string, from ...string) string { return rapid.SampledFrom(from).Draw(d.T, what) }
+
+// value draws a value that mostly fits the type of a flag.
+func (d draws) value(kind string) string {
+	fitting := map[string][]string{
+		"boolean": {"true", "false"}, "string": {`"x"`, `"\u00e9"`, `""`}, "number": {"1.50", "9007199254740993", "-0"}, "json": {`{"b": 1, "a": [null]}`, `[ ]`, "null", "1e2"},
+	}
+	if kind == "" || rapid.IntRange(0, 9).Draw(d.T, "fits") == 0 {
+		kind = d.of("another type", someTypes...)
+	}
+	return d.of("value", fitting[kind]...)
+}
+
+func (d draws) weight() string { return d.of("weight", "0", "1", "12.5", "80") }
+
+// serve draws what a rule of a flag serves: one of its variations, a split of them, or a value.
+func (d draws) serve(kind string, variations []string) string {
+	variation := d.of("variation", append(variations, "none")...)
+	switch d.of("serve", "variation", "variation", "variation", "rollout", "rollout", "value") {
+	case "variation":
+		return fmt.Sprintf(`{"variationId":%q}`, variation)
+	case "rollout":
+		other := d.of("other variation", append(variations, variation)...)
+		return fmt.Sprintf(`{"rollout":[{"variationId":%q,"weight":%s},{"variationId":%q,"weight":2}],"bucketBy":%q}`, variation, d.weight(), other, d.of("unit", "targetingKey", "plan"))
+	default:
+		return fmt.Sprintf(`{"value":%s}`, d.value(kind))
+	}
+}
+
+func (d draws) rules(kind string, variations []string) string {
+	var rules []string
+	for range rapid.IntRange(0, 3).Draw(d.T, "rules") {
+		condition := d.of("condition", "", `{"attribute":"plan","op":"in","values":["pro","\u00e9"]}`, `{"attribute":"seats","op":"gt","values":[1.0]}`, `{"attribute":"plan","op":"exists","negate":true}`)
+		rules = append(rules, fmt.Sprintf(`{"name":%q,"conditions":[%s],"serve":%s}`, d.of("rule", "r", "<é>"), condition, d.serve(kind, variations)))
+	}
+	return fmt.Sprintf(`{"rules":[%s]}`, strings.Join(rules, ","))
+}
+
+// changeFlag makes a change of a flag that is drawn, possible or not.
+func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
+	d := draws{rt}
+	key, environment := d.of("key", someKeys...), d.of("environment", someNames...)
+	text := rapid.StringMatching(`[a-cX<é ]{1,4}`).Draw(rt, "text")
+	call := func(method, tail, body string) *nodetest.Answer {
+		if body == "" {
+			return me.Call(method, nodetest.FlagPath(key, tail), nil, "X-Environment", environment)
+		}
+		return me.Lenient().Call(method, nodetest.FlagPath(key, tail), body, "X-Environment", environment)
+	}
+	variations := func() (ids []string) {
+		a := call("GET", "/variations", "")
+		if a.Status != 200 {
+			return nil
+		}
+		for _, id := range nodetest.Column(a.List(), "id") {
+			ids = append(ids, id.(string))
+		}
+		return ids
+	}
+	switch kind := d.of("change of a flag",
+		"create", "create", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
+		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "delete", "revert", "revert"); kind {
+	case "create", "create in project":
+		path := "/api/v1/flags"
+		if kind != "create" {
+			path = nodetest.ProjectFlagsPath(d.of("project", append(e.projects, "none")...))
+		}
+		flagType := d.of("type", someTypes...)
+		a := me.Lenient().Call("POST", path, fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s,"tags":[%q],"flag_variations":[{"name":"1","value":%s,"weight":%s}]}`,
+			key, flagType, d.value(flagType), text, d.value(flagType), d.weight()))
+		if a.Status == 201 {
+			e.types[key] = flagType
+		}
+		return a
+	case "update":
+		return call("PATCH", "", fmt.Sprintf(`{"name":%q,"tags":["t",%q]}`, text+"!", text))
+	case "status":
+		return call("PATCH", "", fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "inactive", "archived")))
+	case "default":
+		return call("PATCH", "", fmt.Sprintf(`{"defaultValue":%s,"description":null}`, d.value(e.types[key])))
+	case "enable", "disable":
+		return call("POST", "/"+kind, "")
+	case "add variation":
+		return call("POST", "/variations", fmt.Sprintf(`{"name":%q,"value":%s,"weight":%s}`, text+"!", d.value(e.types[key]), d.weight()))
+	case "change variation":
+		return call("PATCH", "/variations/"+d.of("variation", append(variations(), "none")...), fmt.Sprintf(`{"value":%s,"weight":%s}`, d.value(e.types[key]), d.weight()))
+	case "remove variation":
+		return call("DELETE", "/variations/"+d.of("variation", append(variations(), "none")...), "")
+	case "rules":
+		return call("PUT", "/rules", d.rules(e.types[key], variations()))
+	case "fallthrough":
+		return call("PUT", "/fallthrough", fmt.Sprintf(`{"serve":%s}`, d.serve(e.types[key], variations())))
+	case "no fallthrough":
+		return call("PUT", "/fallthrough", `{"serve":null}`)
+	case "delete":
+		return call("DELETE", "", "")
+	default:
+		return call("POST", "/revert", fmt.Sprintf(`{"version":%d}`, rapid.IntRange(1, 12).Draw(rt, "version")))
+	}
+}
+
+// changeTenant makes a change of anything else that is drawn, possible or not.
+func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
+	d := draws{rt}
+	tenant := "/api/v1/tenants/" + me.Tenant
+	project, member := d.of("project", append(e.projects, "none")...), d.of("member", append(e.members, "none")...)
+	role, text := d.of("role", "admin", "developer", "viewer"), d.of("text", "a", "b<")
+	environment := d.of("environment to make or delete", "development", "qa", "qa")
+	switch d.of("change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite", "role", "join", "remove") {
+	case "new project":
+		a := me.Call("POST", "/api/v1/projects", map[string]any{"name": text + "!", "description": text})
+		e.projects = append(e.projects, a.Want(201).Object()["id"].(string))
+		return a
+	case "update project":
+		return me.Call("PATCH", "/api/v1/projects/"+project, map[string]any{"name": text + "?", "color": "#0ea5e9"})
+	case "delete project":
+		return me.Call("DELETE", "/api/v1/projects/"+project, nil)
+	case "environment":
+		return me.Call("POST", tenant+"/environments", map[string]any{"environment": environment})
+	case "no environment":
+		return me.Call("DELETE", tenant+"/environments/"+environment, nil)
+	case "invite":
+		a := me.Call("POST", tenant+"/users", map[string]any{"email": nodetest.Address(), "role": role})
+		e.members = append(e.members, a.Want(201).Object()["userId"].(string))
+		return a
+	case "role":
+		return me.Call("PATCH", tenant+"/users/"+member, map[string]any{"role": role})
+	case "join":
+		e.members = append(e.members, me.Join(events.Role(role)).UserID)
+		return me.Call("PATCH", tenant+"/users/"+e.members[len(e.members)-1], map[string]any{"role": role})
+	default:
+		return me.Call("DELETE", tenant+"/users/"+member, nil)
+	}
+}
+
+// change makes a change that is drawn. The read models show it then.
+func (e *evolving) change(rt *rapid.T, me *nodetest.Client) {
+	change := e.changeFlag
+	if rapid.IntRange(0, 2).Draw(rt, "whose") == 0 {
+		change = e.changeTenant
+	}
+	a := change(rt, me)
+	if a.Status >= 500 {
+		rt.Fatalf("%s: %d: %s", a.Call, a.Status, a.Body)
+	}
+	if a.Header.Get("Preference-Applied") != "" { // the lists may not show it yet, but wait for it where they are asked for a time
+		me.Service.Eventually("the lists show the change", func() bool {
+			return me.Call("GET", "/api/v1/projects?"+atNow(), nil).Status == 200 && me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/users?"+atNow(), nil).Status == 200
+		})
+	}
+}
+
+// note asks questions that are drawn.
+func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
+	d := draws{rt}
+	tenant := "/api/v1/tenants/" + e.me.Tenant
+	project, environment, key := d.of("project to list", append(e.projects, "none")...), d.of("environment to ask about", someNames...), d.of("flag to ask about", someKeys...)
+	lists := []string{
+		"/api/v1/flags", "/api/v1/flags?" + d.of("query", "limit=2", "limit=1&offset=1", "enabled=true", "enabled=false&limit=1", "tag=t", "q=B", "status=active", "type=json", "projectId="+project),
+		nodetest.ProjectFlagsPath(project), "/api/v1/projects", "/api/v1/projects?limit=1", "/api/v1/projects/" + project,
+		tenant + "/users", tenant + "/users?limit=2&offset=1", tenant + "/environments",
+	}
+	var asks []question
+	for _, path := range rapid.SliceOfN(rapid.SampledFrom(lists), 1, 2).Draw(rt, "lists") {
+		named := environment
+		if !strings.HasPrefix(path, "/api/v1/flags") {
+			named = "" // the call is about no environment
+		}
+		asks = append(asks, question{path: path, environment: named})
+	}
+	context := d.of("context", `{}`, `{"targetingKey":"u1"}`, `{"targetingKey":"u2","attributes":{"plan":"pro","seats":2}}`, `{"targetingKey":"u3","attributes":{"plan":"é"}}`)
+	asks = append(asks, question{path: manyPath, environment: environment, context: context})
+	for _, tail := range []string{"/evaluate", d.of("of the flag", "", "/variations", "/rules", "/evaluate?explain=true")} {
+		q := question{path: nodetest.FlagPath(key, tail), environment: environment, key: key}
+		if strings.HasPrefix(tail, "/evaluate") {
+			q.context = context
+		}
+		asks = append(asks, q)
+	}
+	var version string
+	if a := me.Call("GET", nodetest.FlagPath(key), nil, "X-Environment", "production"); a.Status == 200 {
+		version = fmt.Sprint("version=", a.Raw("version"))
+	}
+	first := len(e.noted)
+	for _, q := range asks {
+		n := pastAnswer{question: q, answer: ask(me, q, "")}
+		if q.key != "" && environment == "production" { // the others come and go between versions
+			n.version = version
+		}
+		e.noted = append(e.noted, n)
+	}
+	at := atNow()
+	for i := range e.noted[first:] {
+		e.noted[first+i].at = at
+	}
+}
+
+// check asks again for what was noted.
+func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
+	for _, moment := range []string{n.at, n.version} {
+		if moment == "" {
+			continue
+		}
+		if diff := cmp.Diff(n.answer, ask(me, n.question, moment), cmp.AllowUnexported(answered{})); diff != "" {
+			t.Fatalf("%+v: another answer than was given then (-then +asked with %s):\n%s", n.question, moment, diff)
+		}
+	}
+}
+
+// Whatever happens in a tenant, each of its answers can be had later as it was, by time and by the flag's version, also from read models that are rebuilt.
+func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
+	t.Parallel()
+	e := &evolving{types: map[string]string{}, me: nodetest.New(t).SignUp("tester@example.com")}
+	rapid.Check(t, func(rt *rapid.T) {
+		me := *e.me
+		me.Service = e.me.Service.In(nodetest.Drawn{TB: t, Property: rt})
+		for range rapid.IntRange(2, 8).Draw(rt, "changes") {
+			e.change(rt, &me)
+		}
+		e.note(rt, &me)
+		e.check(rt, &me, rapid.SampledFrom(e.noted).Draw(rt, "noted"))
+	})
+	statuses, reasons := map[int]int{}, map[string]int{}
+	for _, n := range e.noted {
+		statuses[n.answer.status]++
+		for _, reason := range []string{"OFF", "RULE_MATCH", "ROLLOUT", "FALLTHROUGH", "DEFAULT"} {
+			if n.context != "" && strings.Contains(n.answer.body, `"`+reason+`"`) {
+				reasons[reason]++
+			}
+		}
+	}
+	if t.Logf("%d answers, by status: %v, evaluations by reason: %v", len(e.noted), statuses, reasons); statuses[200] == 0 || statuses[404] == 0 {
+		t.Error("there are answers of one status alone")
+	}
+	if err := projections.Rebuild(t.Context(), e.me.Service.DatabaseURL, e.me.Service.Store(), models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range e.noted {
+		e.check(t, e.me, n)
+	}
+}

@@ -1,0 +1,106 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"flagledger/commands"
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+type revertBody struct {
+	Version *int64  `json:"version,omitempty" minimum:"1" doc:"A version of the flag" example:"3"`
+	At      *string `json:"at,omitempty" format:"date-time" doc:"A time that is past. One of both must be sent"`
+}
+
+// moment reads what the flag is to be brought back to. Its error is a problem.
+func (b revertBody) moment(now time.Time) (m queries.Moment, err error) {
+	wrong := map[string]string{}
+	switch {
+	case b.Version != nil && b.At != nil:
+		wrong["at"] = "goes without version: send one of them"
+	case b.Version != nil && *b.Version < 1:
+		wrong["version"] = "must be a whole number from 1 on"
+	case b.Version != nil:
+		m.Version = events.Revision(*b.Version)
+	case b.At == nil:
+		wrong["version"] = "is required, or at is"
+	default:
+		m.At, wrong = parseAt(*b.At, now)
+	}
+	if len(wrong) > 0 {
+		return m, invalid(wrong)
+	}
+	return m, nil
+}
+
+func (a *API) addRevert() {
+	revert := operation("POST", "/api/v1/flags/{flagKey}/revert", "revert-flag", "Flags", "Bring a flag back to what it was")
+	revert.Description = "The flag is then as it was at a version or a time: all its fields, its variations, and in each environment whether it is on, its rules and its fallthrough. A unit is served what it was " +
+		"served then. A flag that is deleted, or another than then, begins a new life with the ids of then. In environments that were added since it is off. The history names the version in an entry `reverted`, " +
+		"after what changed. It is 409 if the flag's project of then, or an environment in which it was used, is gone; nothing is done then. " + flagBounds
+	revert.Errors = append(revert.Errors, http.StatusConflict)
+	register(a, changeFlags, showing(revert, map[string]any{"version": 1}, nil), func(ctx context.Context, in *struct {
+		FlagChange
+		Body revertBody
+	}) (*flagOutput, error) {
+		m, err := in.Body.moment(a.Now())
+		if err != nil {
+			return nil, err
+		}
+		leave, err := a.enterChanges(ctx) // a small body brings back what a large one brought
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		cmd := commands.RevertFlag{FlagRef: in.ref(ctx), At: m.At.UTC(), Environments: principalOf(ctx).tenant.Environments()}
+		if err := a.readReversal(ctx, &cmd, m); err != nil {
+			return nil, err
+		}
+		release, err := a.countReverted(ctx, &cmd)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		return a.writeFlag(ctx, cmd)
+	})
+	a.addRevertMany()
+}
+
+// readReversal reads what a command is to bring a flag back to, and the environments of then unless it has them.
+func (a *API) readReversal(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
+	slot, err := a.enterQueue(ctx, a.queues.reads, principalOf(ctx))
+	if err != nil {
+		return err
+	}
+	defer slot.Leave()
+	if cmd.To, err = a.Queries.FlagAt(ctx, cmd.TenantID, cmd.Key, m); err != nil {
+		return err
+	}
+	at := m.At
+	if m.Version > 0 {
+		at = cmd.To.Recorded
+	}
+	if cmd.EnvironmentsThen == nil {
+		if cmd.EnvironmentsThen, err = a.Queries.EnvironmentsAt(ctx, cmd.TenantID, at); err != nil {
+			return err
+		}
+	}
+	if cmd.To.ProjectID != "" {
+		known, err := a.hasProject(ctx, cmd.To.ProjectID)
+		cmd.ProjectMissing = !known
+		return err
+	}
+	return nil
+}
+
+// countReverted counts the flags of the tenant for a command that may add one: see countFlags.
+func (a *API) countReverted(ctx context.Context, cmd *commands.RevertFlag) (release func(), err error) {
+	if _, exists := principalOf(ctx).tenant.Flag(cmd.Key); exists {
+		return func() {}, nil
+	}
+	cmd.Flags, release, err = a.countFlags(ctx)
+	return release, err
+}

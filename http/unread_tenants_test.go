@@ -1,0 +1,18 @@
+package http_test
+
+import (
+	"testing"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// Whoever makes many tenants that nobody pays for has one quota of unread answers, for their machines and for themselves.
+func TestUnpaidTenantsShareOneQuotaOfUnreadAnswers(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	me := nodetest.Shared(t).SignUp(nodetest.Address())
+	second := me.NewTenant("second")
+	for _, tenantID := range []string{me.Tenant, second.Tenant} {
+		nodetest.Same(t, "whose quota is used", me.Service.Node.API.MachineAnswerQuota(tenantID), me.UserID)
+	}
+}

@@ -1,0 +1,197 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+// Difference says how the rows of a table that is read differ from those that the log makes.
+type Difference struct {
+	Table   string
+	Missing int // rows that the log makes, and the table lacks
+	Surplus int // rows of the table that the log does not make
+}
+
+// DifferentError says that a read model does not have the rows that the log makes.
+type DifferentError struct {
+	Projection string
+	Tables     []Difference
+	Parked     int // streams that the read model has parked, and so does not follow
+}
+
+// Error implements error.
+func (e *DifferentError) Error() string {
+	var tables []string
+	for _, d := range e.Tables {
+		tables = append(tables, fmt.Sprintf("%s lacks %d rows and has %d that are wrong", d.Table, d.Missing, d.Surplus))
+	}
+	text := "the tables that are read differ from what the facts make: " + strings.Join(tables, "; ")
+	if e.Parked > 0 {
+		text += fmt.Sprintf(" (%d streams are parked)", e.Parked)
+	}
+	return text
+}
+
+const (
+	// maxHeld is how long a rebuild stops a live projector, and readers, to get to where the live tables stand. Then it lets them go on for restInterval.
+	maxHeld      = 100 * time.Millisecond
+	restInterval = time.Second
+)
+
+// upTo cuts a page where the live tables stand, so that the new ones can be compared with them there.
+func (s *subscriber) upTo(ctx context.Context, page events.Page, reached events.Position) (events.Page, error) {
+	b := s.build
+	if b == nil || !b.comparing {
+		return page, nil
+	}
+	if b.conn == nil && page.Next.Compare(b.live) > 0 {
+		err := s.writers.use(ctx, liveSchema, func(conn *pgx.Conn) error {
+			live, err := s.projection.readCheckpoint(ctx, conn, liveSchema)
+			b.live = live.Position
+			return err
+		})
+		if err != nil {
+			return page, err
+		}
+	}
+	if page.Next.Compare(b.live) <= 0 {
+		return page, nil
+	}
+	for i, e := range page.Events {
+		if e.Position.Compare(b.live) > 0 {
+			page.Events = page.Events[:i]
+			break
+		}
+	}
+	if page.Next = b.live; b.live.Compare(reached) < 0 {
+		page.Next = reached
+	}
+	return page, nil
+}
+
+// compare compares the new rows with the live ones as soon as both tables stand at the same place. done is true where there is nothing more to do then.
+func (s *subscriber) compare(ctx context.Context, p *place) (done bool, err error) {
+	b := s.build
+	if p.reached.Position.Compare(b.live) < 0 {
+		b.giveWay()
+		return false, nil
+	}
+	if p.Position != p.reached.Position {
+		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
+			return false, err
+		}
+	}
+	different, compared, err := s.compareAt(ctx, p.Position)
+	if contended(err) {
+		b.release()
+		return false, pause(ctx, lockInterval)
+	}
+	if err != nil || !compared {
+		return false, err
+	}
+	b.comparing = false
+	if different != nil && (b.options.CompareOnly || !b.options.Force) {
+		err = different
+	} else if different != nil {
+		s.log.Warn("a read model is replaced that differs from what the facts make", "projection", s.projection.Name, "err", different)
+	}
+	if b.options.CompareOnly {
+		return true, errors.Join(err, s.discard(ctx))
+	}
+	return false, err
+}
+
+// compareAt compares rows if the live tables stand at a position too. If they are further by now, it stops the live projector, and compared is false: it is
+// to be called again once the new tables stand there. It goes on as soon as a snapshot of both is taken, from which the rows are read.
+func (s *subscriber) compareAt(ctx context.Context, built events.Position) (different error, compared bool, err error) {
+	b := s.build
+	if b.conn == nil {
+		if !b.mayStop() {
+			return nil, false, pause(ctx, buildInterval)
+		}
+		if err := b.lockLive(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	switch built.Compare(b.live) {
+	case -1:
+		return nil, false, nil
+	case 1:
+		return nil, false, errMoved
+	}
+	conn, err := s.session.connect(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer disconnect(conn)
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return nil, false, err
+	}
+	var both int
+	err = tx.QueryRow(ctx, `select count(*) from (select version, commit, prepare from `+liveSchema+`.checkpoints where projection = $1
+		intersect select version, commit, prepare from `+buildingSchema+`.checkpoints where projection = $1) c`, s.projection.Name).Scan(&both)
+	if err != nil {
+		return nil, false, err
+	}
+	if both != 1 {
+		return nil, false, errMoved
+	}
+	b.letGo()
+	defer s.switching.Unlock()
+	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
+	different, err = s.projection.differences(ctx, tx)
+	return different, err == nil, err
+}
+
+// differences compares the rows of the live tables with those of the new ones.
+func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error, err error) {
+	e := &DifferentError{Projection: p.Name}
+	for _, table := range p.Tables {
+		// The sum of the rows' hashes does not depend on their order.
+		var same bool
+		digest := func(schema string) string {
+			return `(select row(count(*), sum(hashtextextended(whole_row::text, 0))) from ` + schema + `.` + table + ` whole_row)`
+		}
+		if err := tx.QueryRow(ctx, `select `+digest(liveSchema)+` is not distinct from `+digest(buildingSchema)).Scan(&same); err != nil {
+			return nil, err
+		}
+		if same {
+			continue
+		}
+		d := Difference{Table: table}
+		rows := func(schema string) string {
+			return `select whole_row::text from ` + schema + `.` + table + ` whole_row`
+		}
+		err := tx.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from (%[2]s except all %[1]s) missing), (select count(*) from (%[1]s except all %[2]s) surplus)`,
+			rows(liveSchema), rows(buildingSchema))).Scan(&d.Missing, &d.Surplus)
+		if err != nil {
+			return nil, err
+		}
+		e.Tables = append(e.Tables, d)
+	}
+	if len(e.Tables) == 0 {
+		return nil, nil
+	}
+	err = tx.QueryRow(ctx, `select count(*) from keep.parked where projection = $1 and not building`, p.Name).Scan(&e.Parked)
+	return e, err
+}
+
+// discard drops the new tables.
+func (s *subscriber) discard(ctx context.Context) error {
+	return s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `delete from keep.parked where projection = $1 and building`, s.projection.Name); err != nil {
+				return err
+			}
+			return s.projection.drop(ctx, tx, buildingSchema)
+		})
+	})
+}

@@ -1,0 +1,210 @@
+package projections_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"flagledger/events"
+	"flagledger/projections"
+	"flagledger/projections/models"
+)
+
+// flagsModel is the read model of flags.
+func flagsModel(t *testing.T) []projections.Projection {
+	t.Helper()
+	list, err := models.ByName([]string{"flags"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// different ends the test unless a rebuild is refused for these differences.
+func (w *world) different(options projections.RebuildOptions, want ...projections.Difference) {
+	w.t.Helper()
+	err := projections.Rebuild(w.t.Context(), w.url, w.store, flagsModel(w.t), options, w.log)
+	e, ok := errors.AsType[*projections.DifferentError](err)
+	if !ok {
+		w.t.Fatalf("the rebuild ended with %v", err)
+	}
+	if diff := cmp.Diff(want, e.Tables); diff != "" {
+		w.t.Fatalf("the differences are others (-want +got):\n%s", diff)
+	}
+}
+
+func (w *world) leftTables() []string {
+	return column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename <> 'checkpoints'`)
+}
+
+// Tables that differ from what the facts make are not replaced unless that is forced.
+func TestARebuildTellsWhatDiffers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, key := range []string{"a", "b", "c"} {
+		w.append("flag-t."+key, 0, newFlag(key))
+	}
+	w.carryOn()
+	w.settle()
+	right := w.dump()
+	verify, keep := projections.RebuildOptions{CompareOnly: true}, projections.RebuildOptions{}
+	if err := projections.Rebuild(t.Context(), w.url, w.store, models.All(), verify, w.log); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`delete from read.flags where key in ('a', 'b')`)
+	w.exec(`update read.flags set name = 'x' where key = 'c'`)
+	w.exec(`insert into read.flag_environments values ('t', 'a', 'e')`)
+	wrong := w.dump()
+	want := []projections.Difference{{Table: "flags", Missing: 3, Surplus: 1}, {Table: "flag_environments", Surplus: 1}}
+
+	w.different(verify, want...)
+	w.same("verifying", wrong)
+	if left := w.leftTables(); len(left) > 0 {
+		t.Errorf("verifying left tables behind: %v", left)
+	}
+	for range 2 { // the second time it goes on with the tables that it has
+		w.different(keep, want...)
+		w.same("a rebuild that was refused", wrong)
+	}
+	w.append("flag-t.b", 1, events.FlagDeleted{}) // the live projector goes on, and so do the new tables
+	w.append("flag-t.b", 2, newFlag("b"))
+	w.settle()
+	w.different(keep, projections.Difference{Table: "flags", Missing: 2, Surplus: 1}, want[1])
+	w.repair(flagsModel(t)[0])
+	if left := w.leftTables(); len(left) > 0 {
+		t.Errorf("rebuilds left tables behind: %v", left)
+	}
+	w.sameFromScratch()
+	if len(w.dump()["flags"]) != len(right["flags"]) {
+		t.Error("flags are missing")
+	}
+}
+
+// Rows are compared at the same place in the log also while it grows, and where nobody carries the live tables on.
+func TestRowsAreComparedAtOnePlaceInTheLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.carryOn()
+	w.switchFlag("a", 700)
+	w.settle()
+	var written atomic.Int64
+	stopWriting := w.background(func(ctx context.Context) {
+		for i := events.Revision(0); ctx.Err() == nil; i++ {
+			if _, err := w.store.Append(context.Background(), "flag-t.busy", i, []events.Event{event(busy(i))}); err != nil {
+				t.Errorf("append: %v", err)
+				return
+			}
+			written.Add(1)
+			pause(ctx)
+		}
+	})
+	verify := projections.RebuildOptions{CompareOnly: true}
+	for range 3 {
+		before := written.Load()
+		if err := projections.Rebuild(t.Context(), w.url, w.store, flagsModel(t), verify, w.log); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("some more is written", func() bool { return written.Load() > before || t.Failed() })
+	}
+	stop()
+	w.eventually("the live tables are behind", func() bool { return w.statuses()["flags"].Lag > 0 || t.Failed() })
+	stopWriting()
+	if err := projections.Rebuild(t.Context(), w.url, w.store, models.All(), verify, w.log); err != nil {
+		t.Fatal(err)
+	}
+	w.rebuild(models.All()...)
+	w.sameFromScratch()
+}
+
+// busy is a change of a flag that is made, and then switched on and off.
+func busy(i events.Revision) events.Fact {
+	environment := events.EnvironmentRef{ID: "e", Name: "production"}
+	switch {
+	case i == 0:
+		return newFlag("busy")
+	case i%2 == 1:
+		return events.FlagEnabled{Environment: environment}
+	default:
+		return events.FlagDisabled{Environment: environment}
+	}
+}
+
+// switchFlag makes a flag and switches it, with so many events.
+func (w *world) switchFlag(key string, n events.Revision) {
+	w.t.Helper()
+	var facts []events.Fact
+	for i := range n {
+		facts = append(facts, busy(i))
+	}
+	w.append("flag-t."+key, 0, facts...)
+}
+
+// A rebuild that is ended goes on where it was.
+func TestARebuildGoesOnWhereItWasEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.carryOn()
+	w.switchFlag("a", 1300)
+	w.settle()
+	stop()
+	before := w.dump()
+	list, err := models.ByName([]string{"flags", "audit"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(schema string) uint32 {
+		return column[uint32](w, `select to_regclass($1)::oid`, schema+".flags")[0]
+	}
+	for _, afresh := range []bool{false, true} {
+		ended, end := context.WithCancel(t.Context())
+		var begun sync.Map
+		report := func(projection string, reached events.Position, _ int) {
+			if reached.Commit == 0 {
+				return
+			}
+			begun.Store(projection, true)
+			if _, flags := begun.Load("flags"); !flags {
+				return
+			}
+			if _, audit := begun.Load("audit"); audit {
+				end()
+			}
+		}
+		_ = projections.Rebuild(ended, w.url, w.store, list, projections.RebuildOptions{Rate: 1000, Report: report}, w.log)
+		at := column[int64](w, `select commit from read_next.checkpoints where projection = 'flags'`)
+		if len(at) != 1 || at[0] == 0 || at[0] >= 1300 {
+			t.Fatalf("the rebuild was ended at %v", at)
+		}
+		left := table("read_next")
+		if err := projections.Rebuild(t.Context(), w.url, w.store, list, projections.RebuildOptions{Afresh: afresh}, w.log); err != nil {
+			t.Fatal(err)
+		}
+		w.same("a rebuild after one that was ended", before)
+		if wentOn := table("read") == left; wentOn == afresh {
+			t.Errorf("asked to begin afresh: %t; it went on with the tables that were left: %t", afresh, wentOn)
+		}
+	}
+}
+
+func TestARebuildReadsNoFasterThanItMay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.switchFlag("a", 700) // more events than may be read at once
+	began := time.Now()
+	head, err := w.store.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rate = 400
+	if err := projections.Rebuild(t.Context(), w.url, w.store, flagsModel(t), projections.RebuildOptions{Rate: rate}, w.log); err != nil {
+		t.Fatal(err)
+	}
+	if least := time.Duration(head.Commit-rate) * time.Second / rate; time.Since(began) < least {
+		t.Errorf("%d events took %s, want %s at least", head.Commit, time.Since(began), least)
+	}
+}

@@ -1,0 +1,55 @@
+package models
+
+import (
+	"strings"
+
+	"flagledger/events"
+)
+
+func auditUser(e events.Recorded) (auditEntry, error) {
+	fact, ok := e.Fact.(events.UserFact)
+	if !ok {
+		return auditEntry{}, notOfStream(e)
+	}
+	changes := differences{}
+	entry := auditEntry{resourceType: "user", resourceID: strings.TrimPrefix(e.Stream, events.UserStream("")), changes: changes}
+	switch fact := fact.(type) {
+	case events.UserRegistered:
+		changes.add("provider", nil, fact.Provider)
+	case events.SessionEnded:
+		changes.add("sessionId", fact.SessionID, nil)
+	case events.SessionsEnded:
+		changes.add("sessionsEndedBefore", nil, timeOrNull(fact.Before))
+	case events.PlatformRoleChanged:
+		changes.add("role", orNull(string(fact.From)), orNull(string(fact.To)))
+	case events.UserDeactivated:
+		changes.add("active", true, false)
+	case events.UserReactivated:
+		changes.add("active", false, true)
+	case events.UserErased:
+	}
+	return entry, nil
+}
+
+func auditInvitation(e events.Recorded) (auditEntry, error) {
+	fact, ok := e.Fact.(events.InvitationFact)
+	if !ok {
+		return auditEntry{}, notOfStream(e)
+	}
+	changes := differences{}
+	entry := auditEntry{resourceType: "invitation", resourceID: strings.TrimPrefix(e.Stream, events.InvitationStream("")), changes: changes}
+	switch fact := fact.(type) {
+	case events.InvitationCreated:
+		changes.add("role", nil, fact.Role)
+		changes.add("status", nil, "pending")
+		changes.add("expiresAt", nil, timeOrNull(fact.ExpiresAt))
+	case events.InvitationResent:
+		changes.addNew("expiresAt", timeOrNull(fact.ExpiresAt))
+	case events.InvitationRevoked:
+		changes.add("status", "pending", "revoked")
+	case events.InvitationAccepted:
+		changes.add("status", "pending", "accepted")
+		changes.add("userId", nil, fact.UserID)
+	}
+	return entry, nil
+}

@@ -1,0 +1,125 @@
+package models
+
+import (
+	"strings"
+	"time"
+
+	"flagledger/events"
+)
+
+func auditProject(e events.Recorded) (auditEntry, error) {
+	fact, ok := e.Fact.(events.ProjectFact)
+	if !ok {
+		return auditEntry{}, notOfStream(e)
+	}
+	changes := differences{}
+	entry := auditEntry{resourceType: "project", resourceID: strings.TrimPrefix(e.Stream, events.ProjectStream("")), part: whole, changes: changes}
+	switch fact := fact.(type) {
+	case events.ProjectCreated:
+		entry.name = &fact.Name
+		changes.add("name", nil, fact.Name)
+		if fact.Description != "" {
+			changes.add("description", nil, fact.Description)
+		}
+		changes.add("color", nil, fact.Color)
+	case events.ProjectUpdated:
+		entry.name = to(fact.Name)
+		addChange(changes, "name", fact.Name)
+		addChange(changes, "description", fact.Description)
+		addChange(changes, "color", fact.Color)
+	case events.ProjectDeleted:
+	}
+	return entry, nil
+}
+
+func auditTenant(e events.Recorded) (auditEntry, error) {
+	fact, ok := e.Fact.(events.TenantFact)
+	if !ok {
+		return auditEntry{}, notOfStream(e)
+	}
+	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
+	changes := differences{}
+	entry := auditEntry{resourceType: "tenant", resourceID: id, part: whole, changes: changes}
+	about := func(resourceType, resourceID string) {
+		entry.resourceType, entry.resourceID, entry.part = resourceType, resourceID, nil
+	}
+	switch fact := fact.(type) {
+	case events.TenantCreated:
+		entry.name = &fact.Name
+		changes.add("name", nil, fact.Name)
+		changes.add("plan", nil, fact.Plan)
+		changes.add("isSandbox", nil, fact.Sandbox)
+		if !fact.SandboxEndsAt.IsZero() {
+			changes.add("sandboxEndsAt", nil, timeOrNull(fact.SandboxEndsAt))
+		}
+	case events.TenantUpdated:
+		entry.name = to(fact.Name)
+		addChange(changes, "name", fact.Name)
+	case events.TenantDeleted:
+	case events.SubscriptionChanged:
+		entry.resourceType = "subscription" // under the tenant's id: a tenant has one
+		subscriptionChanges(changes, fact.From, fact.To)
+	case events.EnvironmentAdded:
+		about("environment", fact.Environment.ID)
+		entry.name, entry.environment = &fact.Environment.Name, &fact.Environment.Name
+		changes.add("name", nil, fact.Environment.Name)
+	case events.EnvironmentDeleted:
+		about("environment", fact.Environment.ID)
+		entry.name, entry.environment = &fact.Environment.Name, &fact.Environment.Name
+		changes.add("name", fact.Environment.Name, nil)
+	case events.MemberAdded:
+		about("member", fact.UserID)
+		changes.add("role", nil, fact.Role)
+	case events.MemberInvited:
+		about("member", fact.ID)
+		changes.add("role", nil, fact.Role)
+		changes.add("pending", nil, true)
+	case events.MemberJoined:
+		about("member", fact.UserID)
+		changes.add("userId", fact.ID, fact.UserID)
+		changes.add("pending", true, false)
+	case events.MemberRoleChanged:
+		about("member", fact.UserID)
+		changes.add("role", fact.From, fact.To)
+	case events.MemberRemoved:
+		about("member", fact.UserID)
+	case events.OAuthClientCreated:
+		about("oauth_client", fact.ClientID)
+		entry.part, entry.name = &fact.ClientID, &fact.Name
+		changes.add("name", nil, fact.Name)
+		changes.add("scopes", nil, orEmpty(fact.Scopes))
+	case events.OAuthSecretRotated:
+		about("oauth_client", fact.ClientID)
+		entry.part = &fact.ClientID
+		changes.add("previousSecretUntil", nil, timeOrNull(fact.PreviousUntil))
+	case events.OAuthClientDeleted:
+		about("oauth_client", fact.ClientID)
+		entry.part = &fact.ClientID
+	}
+	return entry, nil
+}
+
+func subscriptionChanges(changes differences, from, to events.Subscription) {
+	add := func(field string, from, to any) {
+		if from != to {
+			changes.add(field, from, to)
+		}
+	}
+	add("id", orNull(from.ID), orNull(to.ID))
+	add("customerId", orNull(from.CustomerID), orNull(to.CustomerID))
+	add("plan", from.Plan, to.Plan)
+	add("status", from.Status, to.Status)
+	add("billingCycle", orNull(string(from.BillingCycle)), orNull(string(to.BillingCycle)))
+	add("currentPeriodStart", timeOrNull(from.PeriodStart), timeOrNull(to.PeriodStart))
+	add("currentPeriodEnd", timeOrNull(from.PeriodEnd), timeOrNull(to.PeriodEnd))
+	add("cancelAtPeriodEnd", from.CancelAtPeriodEnd, to.CancelAtPeriodEnd)
+	add("pastDueSince", timeOrNull(from.PastDueSince), timeOrNull(to.PastDueSince))
+}
+
+// timeOrNull is a time as callers see it, null for none.
+func timeOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,225 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+	"flagledger/projections"
+)
+
+// trail adds entries. It keeps where tenants' entries end and what things are called, as far as it has read and written that.
+type trail struct {
+	ends  map[string]*trailEnd    // by tenant
+	names map[string]*streamNames // by stream
+}
+
+// trailEnd is the end of a tenant's entries.
+type trailEnd struct {
+	recorded time.Time // of the last entry
+	tree     tree      // of all entries
+	missing  [][]any   // nodes of it that the table may lack
+}
+
+// streamNames is the rows of audit_names of a stream.
+type streamNames struct {
+	tenantID *string // nil where there are none
+	parts    map[string]string
+}
+
+// Beyond so many, what is kept is forgotten and read again as it is needed.
+const (
+	maxEnds  = 5_000
+	maxNames = 20_000
+)
+
+func newTrail() *trail {
+	return &trail{ends: map[string]*trailEnd{}, names: map[string]*streamNames{}}
+}
+
+// Load implements projections.Model.
+func (t *trail) Load(ctx context.Context, use func(func(*pgx.Conn) error) error, list []events.Recorded) error {
+	if len(t.ends) > maxEnds {
+		clear(t.ends)
+	}
+	if len(t.names) > maxNames {
+		clear(t.names)
+	}
+	var streams []string
+	for _, e := range list {
+		if t.names[e.Stream] != nil || !named(e.Stream) {
+			continue
+		}
+		t.names[e.Stream] = &streamNames{parts: map[string]string{}}
+		if e.Revision > 1 {
+			streams = append(streams, e.Stream)
+		}
+	}
+	if len(streams) > 0 {
+		if err := use(func(conn *pgx.Conn) error { return t.loadNames(ctx, conn, streams) }); err != nil {
+			return err
+		}
+	}
+	var tenants []string
+	for _, e := range list {
+		if tenantID := t.tenantOf(e); tenantID != nil && t.ends[*tenantID] == nil {
+			t.ends[*tenantID] = &trailEnd{}
+			tenants = append(tenants, *tenantID)
+		}
+	}
+	if len(tenants) == 0 {
+		return nil
+	}
+	return use(func(conn *pgx.Conn) error { return t.loadEnds(ctx, conn, tenants) })
+}
+
+// named reports whether audit_names has rows of a stream.
+func named(stream string) bool {
+	return !strings.HasPrefix(stream, events.UserStream("")) && !strings.HasPrefix(stream, events.InvitationStream(""))
+}
+
+// platform stands in place of a tenant's id for facts that belong to none.
+var platform = new(string)
+
+// tenantOf is the tenant that an event is about, empty for the platform; nil where nothing tells.
+func (t *trail) tenantOf(e events.Recorded) *string {
+	if !named(e.Stream) {
+		return platform
+	}
+	if created, ok := e.Fact.(events.ProjectCreated); ok {
+		return &created.TenantID
+	}
+	if tenantID, key := events.ParseFlagStream(e.Stream); key != "" {
+		return &tenantID
+	}
+	if id, ok := strings.CutPrefix(e.Stream, events.TenantStream("")); ok {
+		return &id
+	}
+	return t.names[e.Stream].tenantID
+}
+
+func (t *trail) loadNames(ctx context.Context, conn *pgx.Conn, streams []string) error {
+	rows, err := conn.Query(ctx, `select stream, part, tenant_id, name from audit_names where stream = any($1)`, streams)
+	if err != nil {
+		return err
+	}
+	var stream, part, tenantID, name string
+	_, err = pgx.ForEachRow(rows, []any{&stream, &part, &tenantID, &name}, func() error {
+		names := t.names[stream]
+		names.parts[part] = name
+		if part == "" {
+			names.tenantID = new(tenantID)
+		}
+		return nil
+	})
+	return err
+}
+
+func (t *trail) loadEnds(ctx context.Context, conn *pgx.Conn, tenants []string) error {
+	rows, err := conn.Query(ctx, `select t.id, last.n + 1, last.recorded
+		from unnest($1::text[]) t (id) cross join lateral (select n, recorded from audit where tenant_id = t.id order by n desc limit 1) last`, tenants)
+	if err != nil {
+		return err
+	}
+	var tenantID string
+	var size int64
+	var recorded time.Time
+	sizes := map[string]int64{}
+	_, err = pgx.ForEachRow(rows, []any{&tenantID, &size, &recorded}, func() error {
+		t.ends[tenantID].recorded, sizes[tenantID] = recorded, size
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for tenantID, size := range sizes {
+		end := t.ends[tenantID]
+		end.tree, err = loadTree(ctx, conn, tenantID, size, func(level int, index int64, hash [sha256.Size]byte) {
+			end.missing = append(end.missing, []any{tenantID, level, index, hash[:]})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditTable has the columns in the order in which Apply gives them.
+var auditTable = &projections.Table{Name: "audit", Columns: []string{
+	"tenant_id", "n", "commit", "prepare", "id", "recorded", "time", "action", "resource_type", "resource_id", "resource_name", "environment", "changes",
+	"actor_kind", "actor_id", "request_id", "reason", "version", "leaf",
+}}
+
+// Apply implements projections.Model. An engine whose clock may run back gives times that are not in the order of the log: then an entry has that of the one
+// before it.
+func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
+	describe, known := audited.Of(e.Stream)
+	if !known {
+		return notOfStream(e)
+	}
+	entry, err := describe(e)
+	if err != nil {
+		return err
+	}
+	changes, err := events.Marshal(entry.changes)
+	if err != nil {
+		return err
+	}
+	leaf, err := events.LeafHash(e)
+	if err != nil {
+		return err
+	}
+	tenantID := t.tenantOf(e)
+	if tenantID == nil {
+		return fmt.Errorf("no fact tells the tenant of %s", e.Stream)
+	}
+	end := t.ends[*tenantID]
+	if end.recorded.Before(e.At) {
+		end.recorded = e.At
+	}
+	b.Insert(auditTable, *tenantID, end.tree.size, e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded, e.Time, e.Name, entry.resourceType, entry.resourceID,
+		t.name(b, e.Stream, *tenantID, entry), entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Revision, leaf[:])
+	if deleted, ok := e.Fact.(events.OAuthClientDeleted); ok {
+		t.forget(b, e.Stream, deleted.ClientID)
+	}
+	for _, node := range end.missing {
+		b.Queue(addMissingNode, node...)
+	}
+	end.missing = nil
+	end.tree.add(leaf, func(level int, index int64, hash [sha256.Size]byte) {
+		b.Insert(auditNodesTable, *tenantID, level, index, hash[:])
+	})
+	return nil
+}
+
+// name is what the resource of an entry is called from then on, nil where it has no name.
+func (t *trail) name(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
+	if entry.part == nil {
+		return entry.name
+	}
+	part, names := *entry.part, t.names[stream]
+	if entry.name == nil {
+		if name, known := names.parts[part]; known {
+			return &name
+		}
+		return nil
+	}
+	names.parts[part] = *entry.name
+	if part == "" {
+		names.tenantID = &tenantID
+	}
+	b.QueueLast(stream+"\x00"+part, `insert into audit_names (stream, part, tenant_id, name) values ($1, $2, $3, $4)
+		on conflict (stream, part) do update set name = excluded.name`, stream, part, tenantID, *entry.name)
+	return entry.name
+}
+
+// forget drops the name of a part of a stream that no further fact is about: else a tenant that makes and deletes OAuth clients all day keeps all their names in memory.
+func (t *trail) forget(b *projections.Batch, stream, part string) {
+	delete(t.names[stream].parts, part)
+	b.QueueLast(stream+"\x00"+part, `delete from audit_names where stream = $1 and part = $2`, stream, part)
+}

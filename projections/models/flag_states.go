@@ -1,0 +1,50 @@
+package models
+
+import (
+	"flagledger/events"
+	"flagledger/projections"
+)
+
+// keptEvery is how many versions of a flag lie between two states that are kept of it.
+const keptEvery = 100
+
+const flagStatesSchema = `
+create table flag_states (
+    tenant_id text        not null,
+    key       text collate "C" not null,
+    version   bigint      not null,
+    recorded  timestamptz not null, -- when the store recorded the version
+    state     json        not null, -- of events/state
+    primary key (tenant_id, key, version)
+);`
+
+const flagStatesIndexes = `
+create index if not exists flag_states_recorded on flag_states (tenant_id, key, recorded, version);`
+
+// kept reports whether the state after an event is kept.
+func kept(e events.Recorded) bool { return e.Revision%keptEvery == 0 }
+
+// keepState keeps the state of a flag as its rows have it after an event. It outlives the flag.
+func keepState(b *projections.Batch, tenant, key string, e events.Recorded) {
+	if !kept(e) {
+		return
+	}
+	b.Queue(`insert into flag_states (tenant_id, key, version, recorded, state)
+		select $1, $2, $3, $4, coalesce((select json_build_object(
+			'tenantId', f.tenant_id, 'key', f.key, 'id', f.id, 'name', f.name, 'type', f.type, 'defaultValue', f.default_value, 'description', f.description,
+			'tags', f.tags, 'projectId', coalesce(f.project_id, ''), 'salt', f.salt, 'exists', true, 'status', f.status, 'createdAt', `+jsonTime("f.created_at")+`, 'updatedAt', `+jsonTime("f.updated_at")+`,
+			'version', f.version,
+			'variations', (select json_agg(json_build_object('id', v.id, 'name', v.name, 'value', v.value, 'description', v.description,
+				'weight', trim_scale(v.weight / 1000.0)) order by v.added, v.ordinal) from flag_variations v where v.tenant_id = $1 and v.key = $2),
+			'enabled', coalesce((select json_object_agg(e.environment_id, true order by e.environment_id) from flag_environments e where e.tenant_id = $1 and e.key = $2), '{}'),
+			'rules', coalesce((select json_object_agg(r.environment_id, r.list order by r.environment_id) from (select environment_id, json_agg(rule order by position) as list from flag_rules
+				where tenant_id = $1 and key = $2 group by environment_id) r), '{}'),
+			'fallthrough', coalesce((select json_object_agg(t.environment_id, t.serve order by t.environment_id) from flag_fallthroughs t where t.tenant_id = $1 and t.key = $2), '{}')
+		) from flags f where f.tenant_id = $1 and f.key = $2), json_build_object('version', $3::bigint))`,
+		tenant, key, e.Revision, e.At)
+}
+
+// jsonTime is a time as JSON has it, whatever zone the session has.
+func jsonTime(column string) string {
+	return `to_char(` + column + ` at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+}

@@ -1,0 +1,111 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+// AuditFacts is the facts of a tenant's trail as the event store holds them, in the order of the log, up to the last one when the reading began. They are read piece
+// by piece: between two pieces it holds no connection.
+type AuditFacts struct {
+	LogID    string // of the log that they are of
+	Total    int64
+	q        *Queries
+	tenantID string
+	read     int64 // so many were read
+}
+
+// AuditFacts begins to read the facts of a tenant. It returns ErrUnavailable while the trail leaves out facts that cannot be applied.
+func (q *Queries) AuditFacts(ctx context.Context, tenantID string) (*AuditFacts, error) {
+	tree, err := q.CurrentAuditTree(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	log, err := q.store.Log(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return &AuditFacts{LogID: log.ID, q: q, tenantID: tenantID, Total: tree.Size}, nil
+}
+
+// Read is how many facts were read so far.
+func (f *AuditFacts) Read() int64 { return f.read }
+
+// More reports whether there are further facts.
+func (f *AuditFacts) More() bool { return f.read < f.Total }
+
+// factsOfPiece is how many facts are in memory at a time: each may have events.MaxEventBytes.
+const factsOfPiece = 64
+
+// auditedFact is where the store holds a fact.
+type auditedFact struct {
+	ResourceType, ResourceID string
+	Version                  events.Revision
+}
+
+func (a auditedFact) stream(tenantID string) string {
+	switch a.ResourceType {
+	case "flag":
+		return events.FlagStream(tenantID, a.ResourceID)
+	case "project":
+		return events.ProjectStream(a.ResourceID)
+	default: // of the tenant, its environments, members, clients and subscription
+		return events.TenantStream(tenantID)
+	}
+}
+
+// Next reads the next facts, no more than most; none at the end.
+func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, error) {
+	rows, err := f.q.db.Query(ctx, `select resource_type, resource_id, version from read.audit where tenant_id = $1 and n >= $2 and n < $3 order by n`,
+		f.tenantID, f.read, min(f.read+min(most, factsOfPiece), f.Total))
+	if err != nil {
+		return nil, classify(err)
+	}
+	places, err := pgx.CollectRows(rows, pgx.RowToStructByName[auditedFact])
+	if err != nil {
+		return nil, classify(err)
+	}
+	held := map[string][]events.Recorded{} // by stream
+	facts := make([]events.Recorded, len(places))
+	for i, place := range places {
+		stream := place.stream(f.tenantID)
+		if _, known := held[stream]; !known {
+			count := 0 // the facts of a stream are in the trail one after the other
+			for _, other := range places {
+				if other.stream(f.tenantID) == stream {
+					count++
+				}
+			}
+			if held[stream], err = f.ofStream(ctx, stream, place.Version, count); err != nil {
+				return nil, err
+			}
+		}
+		if len(held[stream]) == 0 || held[stream][0].Revision != place.Version {
+			return nil, fmt.Errorf("the store does not hold %s@%d, which is in the audit trail", stream, place.Version)
+		}
+		facts[i], held[stream] = held[stream][0], held[stream][1:]
+	}
+	f.read += int64(len(facts))
+	return facts, nil
+}
+
+// ofStream reads so many facts of a stream.
+func (f *AuditFacts) ofStream(ctx context.Context, stream string, from events.Revision, count int) (list []events.Recorded, err error) {
+	for e, err := range f.q.store.Read(ctx, stream, from) {
+		if errors.Is(err, events.ErrUnavailable) {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("stream %s: %w", stream, err)
+		}
+		if list = append(list, e); len(list) == count {
+			break
+		}
+	}
+	return list, nil
+}

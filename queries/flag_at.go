@@ -1,0 +1,85 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+	"flagledger/events/state"
+)
+
+// Moment is a moment in the life of a flag: the one at which it got a version, or else a time. An event belongs to a time if the store had recorded it by then.
+type Moment struct {
+	Version events.Revision // 0 where a time is meant
+	At      time.Time
+}
+
+// before reports whether the moment is before an event.
+func (m Moment) before(r events.Recorded) bool {
+	if m.Version > 0 {
+		return r.Revision > m.Version
+	}
+	return r.At.After(m.At)
+}
+
+// FlagAt returns a flag as it was at a moment, added up from the last kept state before it and at most some 200 facts. It returns ErrNotFound where there was no
+// flag of that key then, or never one of that version.
+func (q *Queries) FlagAt(ctx context.Context, tenantID, key string, m Moment) (state.Flag, error) {
+	f, err := q.FlagStateAt(ctx, tenantID, key, m)
+	if err == nil && !f.Exists {
+		err = ErrNotFound
+	}
+	return f, err
+}
+
+// FlagStateAt is FlagAt for a moment at which the flag may have been deleted: Exists is then false.
+func (q *Queries) FlagStateAt(ctx context.Context, tenantID, key string, m Moment) (state.Flag, error) {
+	f, err := q.keptState(ctx, tenantID, key, m)
+	if err != nil {
+		return state.Flag{}, err
+	}
+	from := f.Version + 1
+	if f.Version > 0 && !f.Exists { // of a deletion its version alone is kept
+		from = f.Version
+	}
+	for r, err := range q.store.Read(ctx, events.FlagStream(tenantID, key), from) {
+		if err == nil && m.before(r) {
+			break
+		}
+		if err == nil {
+			err = r.Err
+		}
+		if errors.Is(err, events.ErrUnavailable) {
+			return state.Flag{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if err != nil {
+			return state.Flag{}, fmt.Errorf("stream %s: %w", events.FlagStream(tenantID, key), err)
+		}
+		f.Apply(r)
+	}
+	if f.Version == 0 || m.Version > f.Version {
+		return state.Flag{}, ErrNotFound
+	}
+	return f, nil
+}
+
+// keptState reads the last state that is kept of a flag and not after a moment, or the empty one that all flags begin with.
+func (q *Queries) keptState(ctx context.Context, tenantID, key string, m Moment) (f state.Flag, err error) {
+	kept := `select state, recorded from read.flag_states where tenant_id = $1 and key = $2 and `
+	var row pgx.Row
+	if m.Version > 0 {
+		row = q.db.QueryRow(ctx, kept+`version <= $3 order by version desc limit 1`, tenantID, key, m.Version)
+	} else {
+		row = q.db.QueryRow(ctx, kept+`recorded <= $3 order by recorded desc, version desc limit 1`, tenantID, key, m.At)
+	}
+	var recorded time.Time
+	if err := row.Scan(&f, &recorded); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return f, classify(err)
+	}
+	f.Recorded = recorded.UTC()
+	return f, nil
+}

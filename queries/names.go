@@ -1,0 +1,37 @@
+package queries
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Name is what a person, or an OAuth client, is called today.
+type Name struct {
+	Text   string // a display name, or else an address; empty where there is neither
+	Listed bool   // false for a person who has left the directory: of people, those who were erased
+	Erased bool
+}
+
+// Names finds names by the ids of people, of pending members and of OAuth clients, deleted ones too. An id that is none of these has an empty one.
+func (q *Queries) Names(ctx context.Context, ids []string) (map[string]Name, error) {
+	rows, err := q.db.Query(ctx, `
+		select i.id, coalesce(c.name, nullif(p.display_name, ''), p.email, m.email, '') as text,
+			coalesce(c.id, p.user_id, m.id) is not null as listed, coalesce(u.erased, false) as erased
+		from unnest($1::text[]) i(id)
+		left join keep.people p on p.user_id = i.id
+		left join keep.pending_members m on m.id = i.id
+		left join read.oauth_clients c on c.id = i.id
+		left join read.users u on u.id = i.id`, ids)
+	if err != nil {
+		return nil, classify(err)
+	}
+	names := make(map[string]Name, len(ids))
+	var id string
+	var name Name
+	_, err = pgx.ForEachRow(rows, []any{&id, &name.Text, &name.Listed, &name.Erased}, func() error {
+		names[id] = name
+		return nil
+	})
+	return names, classify(err)
+}
