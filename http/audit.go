@@ -84,7 +84,7 @@ func (in *AuditFilterInput) Resolve(ctx huma.Context) (errs []error) {
 		case len(values) > 1:
 			errs = append(errs, &huma.ErrorDetail{Location: "query." + name, Message: "must be sent once"})
 		case (name == "from" || name == "to") && values[0] != "" && !readable:
-			errs = append(errs, &huma.ErrorDetail{Location: "query." + name, Message: notRFC3339})
+			errs = append(errs, &huma.ErrorDetail{Location: "query." + name, Message: queries.ErrNotTime.Error()})
 		}
 	}
 	return errs

@@ -27,7 +27,7 @@ func (a *API) addEnvironments() {
 		func(ctx context.Context, in *struct {
 			TenantPath
 			PageInput
-			AtInput
+			PastListInput
 		}) (*listOutput[string], error) {
 			list, err := a.Queries.Environments(ctx, in.ID, in.At, in.page())
 			return listed(ctx, in.PageInput, list, err, func(e queries.Environment) string { return e.Name })

@@ -188,9 +188,9 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema) error {
 	if r.URL.RawQuery != "" {
-		asked, err := evaluationAskedIn(r.URL, a.Now())
+		asked, err := readEvaluationQuery(r.URL, a.Now())
 		if err != nil || asked.past || asked.explain {
-			return a.evaluateAsked(w, r, asked, err, read, schema)
+			return a.evaluateQuery(w, r, asked, err, read, schema)
 		}
 	}
 	p, e, err := a.readEvaluation(r, evaluateAccess, read, schema)

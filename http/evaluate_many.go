@@ -15,7 +15,7 @@ const chunk = 32 << 10
 // evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		at, past, err := manyAskedIn(r.URL, a.Now())
+		at, past, err := readEvaluateManyQuery(r.URL, a.Now())
 		if err != nil || past {
 			a.evaluateManyAt(w, r, at, err)
 			return

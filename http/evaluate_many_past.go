@@ -15,11 +15,11 @@ import (
 	"flagledger/queries"
 )
 
-// manyAskedIn reads the query of an evaluation of many flags, which takes no more than a time. Its error is a problem, which names all that is wrong.
-func manyAskedIn(u *url.URL, now time.Time) (at time.Time, past bool, err error) {
+// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes no more than a time. Its error is a problem, which names all that is wrong.
+func readEvaluateManyQuery(u *url.URL, now time.Time) (at time.Time, past bool, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	refuseOthers(query, wrong, "at", "version", "explain")
-	m, past := momentIn(query, now, wrong)
+	m, past := readMomentOf(query, now, wrong)
 	for _, name := range []string{"version", "explain"} {
 		if query.Has(name) {
 			wrong[name] = "goes with an evaluation of one flag alone"
@@ -117,9 +117,4 @@ func (s pastFlags) compile(ctx context.Context, a *API, p *principal, e *evaluat
 		return nil, cmp.Or(err, resumed)
 	}
 	return snapshot.Compile(then, s.environment.ID)
-}
-
-// evaluatedAt tells the moment that an evaluation was about.
-func evaluatedAt(w http.ResponseWriter, at time.Time) {
-	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(time.RFC3339Nano)}
 }

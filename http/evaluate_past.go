@@ -2,16 +2,13 @@ package http
 
 import (
 	"cmp"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -19,140 +16,28 @@ import (
 	"flagledger/queries"
 )
 
-// explanationBody is why a flag served what it did.
-type explanationBody struct {
-	Steps []stepBody        `json:"steps" doc:"In order. The last one decided: nothing after it was asked"`
-	Split orNull[splitBody] `json:"split" doc:"How a split chose the variation; null where none did"`
-}
-
-type stepBody struct {
-	Step       string               `json:"step" enum:"status,environment,rule,fallthrough,weights,default"`
-	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights" example:"matched"`
-	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule alone, as the next two" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
-	RuleName   *string              `json:"ruleName,omitzero" example:"beta testers in the EU"`
-	Conditions []askedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: those after it were not asked"`
-}
-
-type askedConditionBody struct {
-	Attribute string       `json:"attribute" example:"plan"`
-	Op        operatorName `json:"op"`
-	Values    []operand    `json:"values" example:"[\"pro\",\"team\"]"`
-	Negate    bool         `json:"negate" example:"false"`
-	Actual    value        `json:"actual" doc:"The attribute's value, null where it is absent; the beginning of it, as a string, where it is longer than 1,000 bytes, or than fewer where very many conditions show one" example:"\"pro\""`
-	Matched   bool         `json:"matched" doc:"After negate" example:"true"`
-}
-
-type splitBody struct {
-	Unit        string `json:"unit" example:"user-42"`
-	Attribute   string `json:"attribute" doc:"That the unit is the value of" example:"targetingKey"`
-	Salt        string `json:"salt" example:"5f0c8a1e9b7d4c32"`
-	Hash        uint32 `json:"hash" doc:"murmur3_32(salt + \":\" + unit)" example:"2654435769"`
-	Bucket      uint64 `json:"bucket" doc:"(hash * total) >> 32" example:"61803"`
-	Total       uint64 `json:"total" doc:"Of the weights, in thousandths" example:"100000"`
-	VariationID string `json:"variationId" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
-}
-
 // evaluatedAtHeader tells the moment that an evaluation was about.
 const evaluatedAtHeader = "X-Evaluated-At"
 
-const (
-	// maxActual is how much of an attribute's value a condition shows, in bytes of JSON. Where many conditions show one, each shows less: all together
-	// allActual, before they are quoted.
-	maxActual = 1000
-	allActual = 256 << 10
-)
-
-func showExplanation(x snapshot.Explanation) explanationBody {
-	body := explanationBody{Steps: make([]stepBody, len(x.Steps))}
-	conditions := 1
-	for _, s := range x.Steps {
-		conditions += len(s.Conditions)
-	}
-	longest := min(maxActual, allActual/conditions)
-	actual := map[string]value{} // by attribute: many conditions may ask for one
-	for i, s := range x.Steps {
-		step := stepBody{Step: string(s.Kind), Outcome: s.Outcome}
-		if s.Kind == snapshot.RuleStep {
-			step.RuleID, step.RuleName, step.Conditions = s.RuleID, &s.RuleName, make([]askedConditionBody, 0, len(s.Conditions))
-		}
-		for _, c := range s.Conditions {
-			if actual[c.Attribute] == nil {
-				actual[c.Attribute] = showActual(c.Actual, longest)
-			}
-			asked := askedConditionBody{
-				Attribute: c.Attribute, Op: operatorName(c.Op), Values: showOperands(c.Values), Negate: c.Negate, Actual: actual[c.Attribute], Matched: c.Matched,
-			}
-			step.Conditions = append(step.Conditions, asked)
-		}
-		body.Steps[i] = step
-	}
-	if s := x.Split; s != nil {
-		body.Split.value = &splitBody{s.Unit, s.Attribute, s.Salt, s.Hash, s.Bucket, s.Total, s.VariationID}
-	}
-	return body
+// evaluatedAt tells the moment that an evaluation was about.
+func evaluatedAt(w http.ResponseWriter, at time.Time) {
+	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(time.RFC3339Nano)}
 }
 
-// showActual is the JSON of an attribute's value, or a string with so many bytes of it.
-func showActual(attribute any, longest int) value {
-	text := appendAttribute(nil, attribute, longest)
-	if len(text) <= longest {
-		return text
-	}
-	cut, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(string(text[:longest]), ""))
-	return cut
-}
-
-// appendAttribute appends the JSON of an attribute as snapshot.Context holds it. What comes after so many bytes may be left out.
-func appendAttribute(b []byte, attribute any, longest int) []byte {
-	if len(b) > longest {
-		return b
-	}
-	switch attribute := attribute.(type) {
-	case bool:
-		return strconv.AppendBool(b, attribute)
-	case string:
-		b, _ = jsontext.AppendQuote(b, attribute)
-		return b
-	case snapshot.Number:
-		return append(b, attribute.String()...)
-	case []any:
-		b = append(b, '[')
-		for i, element := range attribute {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendAttribute(b, element, longest)
-		}
-		return append(b, ']')
-	case map[string]any:
-		b = append(b, '{')
-		for i, name := range slices.Sorted(maps.Keys(attribute)) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b, _ = jsontext.AppendQuote(b, name)
-			b = appendAttribute(append(b, ':'), attribute[name], longest)
-		}
-		return append(b, '}')
-	default:
-		return append(b, "null"...)
-	}
-}
-
-// evaluationAsked is what the query of an evaluation asks for.
-type evaluationAsked struct {
+// evaluationQuery is what the query of an evaluation asks for.
+type evaluationQuery struct {
 	moment  queries.Moment
 	past    bool
 	explain bool
 }
 
-// evaluationAskedIn reads the query of an evaluation. Its error is a problem, which names all that is wrong.
-func evaluationAskedIn(u *url.URL, now time.Time) (asked evaluationAsked, err error) {
+// readEvaluationQuery reads the query of an evaluation. Its error is a problem, which names all that is wrong.
+func readEvaluationQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	if strings.HasPrefix(u.Path, "/api/v1/") { // the old path ignores them
 		refuseOthers(query, wrong, "at", "version", "explain")
 	}
-	asked.moment, asked.past = momentIn(query, now, wrong)
+	asked.moment, asked.past = readMomentOf(query, now, wrong)
 	switch query.Get("explain") {
 	case "true":
 		asked.explain = true
@@ -186,8 +71,8 @@ func (p *principal) mayReadFlags() error {
 	return scopeRefused(events.FlagsRead)
 }
 
-// evaluateAsked answers what a flag served at a moment, or why it serves what it does, unless the query is wrong. Nothing is counted: nobody is served.
-func (a *API) evaluateAsked(w http.ResponseWriter, r *http.Request, asked evaluationAsked, wrong error, read func(*evaluationRequest) error, schema *huma.Schema) error {
+// evaluateQuery answers what a flag served at a moment, or why it serves what it does, unless the query is wrong. Nothing is counted: nobody is served.
+func (a *API) evaluateQuery(w http.ResponseWriter, r *http.Request, asked evaluationQuery, wrong error, read func(*evaluationRequest) error, schema *huma.Schema) error {
 	p, e, err := a.admitEvaluation(r, evaluateAccess, read, schema)
 	if err != nil {
 		return err
@@ -196,7 +81,7 @@ func (a *API) evaluateAsked(w http.ResponseWriter, r *http.Request, asked evalua
 	if err := cmp.Or(wrong, p.mayReadFlags()); err != nil {
 		return err
 	}
-	flag, environment, err := a.flagAsked(r, p, e, asked)
+	flag, environment, err := a.flagOfQuery(r, p, e, asked)
 	if err != nil {
 		return err
 	}
@@ -208,11 +93,7 @@ func (a *API) evaluateAsked(w http.ResponseWriter, r *http.Request, asked evalua
 		return err
 	}
 	if asked.past {
-		at := asked.moment.At
-		if asked.moment.Version > 0 {
-			at = flag.Recorded
-		}
-		evaluatedAt(w, at)
+		evaluatedAt(w, asked.moment.Time(flag))
 	}
 	out := newOutput(w)
 	defer out.release()
@@ -227,8 +108,8 @@ func (a *API) evaluateAsked(w http.ResponseWriter, r *http.Request, asked evalua
 	return nil
 }
 
-// flagAsked reads the state of a flag that an evaluation asks for, and finds the environment. Without a moment it is the state that this node serves.
-func (a *API) flagAsked(r *http.Request, p *principal, e *evaluationRequest, asked evaluationAsked) (f state.Flag, in events.EnvironmentRef, err error) {
+// flagOfQuery reads the state of a flag that an evaluation asks for, and finds the environment. Without a moment it is the state that this node serves.
+func (a *API) flagOfQuery(r *http.Request, p *principal, e *evaluationRequest, asked evaluationQuery) (f state.Flag, in events.EnvironmentRef, err error) {
 	key, m := pathKey(r, "flagKey"), asked.moment
 	if !asked.past {
 		if err := p.selectEnvironment(e.environmentOf(r)); err != nil {

@@ -250,7 +250,7 @@ func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 type FlagFilter struct {
 	EnvironmentInput
 	PageInput
-	AtInput
+	PastListInput
 	Type    string `query:"type" enum:"boolean,string,number,json"`
 	Status  string `query:"status" enum:"active,inactive,archived"`
 	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`

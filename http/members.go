@@ -72,7 +72,7 @@ func (a *API) addMembers() {
 		func(ctx context.Context, in *struct {
 			TenantPath
 			PageInput
-			AtInput
+			PastListInput
 		}) (*listOutput[memberBody], error) {
 			list, err := a.Queries.Members(ctx, in.ID, in.At, in.page())
 			return listed(ctx, in.PageInput, list, err, showMember)

@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"flagledger/events"
-	"flagledger/events/rules"
 	"flagledger/events/state"
 	"flagledger/queries"
 )
 
-// MomentInput shows the parameters that ask for a moment of the past, of a flag. momentOf reads them.
-type MomentInput struct {
+// PastFlagInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times. readMoment reads them.
+type PastFlagInput struct {
 	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past: the answer is the one that the service would have given then. It goes by the time at which the store recorded changes"`
 	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the answer is the one that the service would have given once the flag had it"`
 }
@@ -26,21 +27,41 @@ type MomentInput struct {
 const pastRead = "With `at` or `version` the answer is today's of then: that of a flag or an environment that is gone since, too, and without `ETag`. " +
 	"It is 404 where there was no such flag or environment then."
 
-// momentOf reads the moment of the past that a call asks for; past is false where it asks for none. Its error is a problem.
-func momentOf(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
+// PastListInput asks what a list was at a time. Without it, it is what it is now.
+type PastListInput struct {
+	At time.Time `query:"at" doc:"Answer as it was at this time, by the times at which changes were recorded. People's names, addresses and lastAccessedAt are today's"`
+}
+
+// Resolve implements huma.Resolver.
+func (in *PastListInput) Resolve(ctx huma.Context) []error {
+	if asked := ctx.URL(); !asked.Query().Has("at") {
+		return nil
+	}
+	at, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.Now())
+	if len(wrong) > 0 {
+		return []error{&huma.ErrorDetail{Location: "query.at", Message: wrong["at"]}}
+	}
+	if in.At = at; at.IsZero() { // the year 1, which is not the same as no time
+		in.At = at.Add(time.Microsecond)
+	}
+	return nil
+}
+
+// readMoment reads the moment of the past that a call asks for; past is false where it asks for none. Its error is a problem.
+func readMoment(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
 	if u.RawQuery == "" {
 		return m, false, nil
 	}
 	wrong := map[string]string{}
-	m, past = momentIn(u.Query(), now, wrong)
+	m, past = readMomentOf(u.Query(), now, wrong)
 	if len(wrong) > 0 {
 		return queries.Moment{}, true, invalid(wrong)
 	}
 	return m, past, nil
 }
 
-// momentIn reads the moment of the past that a query asks for, and notes what is wrong with it.
-func momentIn(query url.Values, now time.Time, wrong map[string]string) (m queries.Moment, past bool) {
+// readMomentOf reads the moment of the past that a query asks for, and notes what is wrong with it.
+func readMomentOf(query url.Values, now time.Time, wrong map[string]string) (m queries.Moment, past bool) {
 	byTime, byVersion := query.Has("at"), query.Has("version")
 	if byTime {
 		var unreadable map[string]string
@@ -59,17 +80,11 @@ func momentIn(query url.Values, now time.Time, wrong map[string]string) (m queri
 	return m, byTime || byVersion
 }
 
-// notRFC3339 says what a text is not.
-const notRFC3339 = "must be a time of RFC 3339, such as 2026-03-14T15:09:26.535Z"
-
 // parseAt reads a time that is past. wrong is empty, or says what is wrong with it.
 func parseAt(text string, now time.Time) (at time.Time, wrong map[string]string) {
-	at, readable := rules.ParseTime(text)
-	switch {
-	case !readable:
-		return at, map[string]string{"at": notRFC3339}
-	case at.After(now):
-		return at, map[string]string{"at": "must not be in the future"}
+	at, err := queries.ParseTime(text, now)
+	if err != nil {
+		return at, map[string]string{"at": err.Error()}
 	}
 	return at, map[string]string{}
 }
@@ -88,11 +103,7 @@ func (a *API) pastFlag(ctx context.Context, tenantID, key, environment string, m
 	if f, err = a.Queries.FlagAt(ctx, tenantID, key, m); err != nil {
 		return f, in, err
 	}
-	at := m.At
-	if m.Version > 0 {
-		at = f.Recorded
-	}
-	in, err = a.pastEnvironment(ctx, tenantID, environment, at)
+	in, err = a.pastEnvironment(ctx, tenantID, environment, m.Time(f))
 	return f, in, err
 }
 
@@ -105,15 +116,25 @@ func (a *API) pastEnvironment(ctx context.Context, tenantID, name string, at tim
 	return in, err
 }
 
+// environmentThen is the id of the environment that bore a call's name of it at a time, or that bears it now.
+func (a *API) environmentThen(ctx context.Context, name string, at time.Time) (id string, err error) {
+	p := principalOf(ctx)
+	if at.IsZero() {
+		return p.environment.ID, nil
+	}
+	environment, err := a.pastEnvironment(ctx, p.tenant.ID(), name, at)
+	return environment.ID, err
+}
+
 // FlagRead names a flag, the environment that it is seen in, and the moment.
 type FlagRead struct {
 	FlagPath
-	MomentInput
+	PastFlagInput
 }
 
 // past reads the flag as it was at the moment that the call asks for; asked is false where it asks for none.
 func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
-	m, asked, err := momentOf(requestOf(ctx).url, a.Now())
+	m, asked, err := readMoment(requestOf(ctx).url, a.Now())
 	if err != nil || !asked {
 		return f, environment, asked, err
 	}

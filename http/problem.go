@@ -247,7 +247,7 @@ func fieldsOf(errs []error) map[string]string {
 			}
 		}
 		if strings.HasPrefix(text, "invalid date/time for format ") { // Go's layout means nothing to callers
-			text = notRFC3339
+			text = queries.ErrNotTime.Error()
 		}
 		for _, place := range []string{"body.", "query.", "path.", "header."} {
 			name = strings.TrimPrefix(name, place)

@@ -62,7 +62,7 @@ func (a *API) addProjects() {
 		func(ctx context.Context, in *struct {
 			TenantInput
 			PageInput
-			AtInput
+			PastListInput
 		}) (*listOutput[projectBody], error) {
 			list, err := a.Queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.At, in.page())
 			return listed(ctx, in.PageInput, list, err, showProject)
@@ -94,7 +94,7 @@ func (a *API) addProjects() {
 	register(a, reading, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),
 		func(ctx context.Context, in *struct {
 			ProjectPath
-			AtInput
+			PastListInput
 		}) (*projectOutput, error) {
 			project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID, in.At)
 			return &projectOutput{Body: showProject(project)}, err

@@ -56,7 +56,7 @@ func (a *API) addRevert() {
 		}
 		defer leave()
 		cmd := commands.RevertFlag{FlagRef: in.ref(ctx), At: m.At.UTC(), Environments: principalOf(ctx).tenant.Environments()}
-		if err := a.readReversal(ctx, &cmd, m); err != nil {
+		if err := a.readRevertTarget(ctx, &cmd, m); err != nil {
 			return nil, err
 		}
 		release, err := a.countReverted(ctx, &cmd)
@@ -69,8 +69,8 @@ func (a *API) addRevert() {
 	a.addRevertMany()
 }
 
-// readReversal reads what a command is to bring a flag back to, and the environments of then unless it has them.
-func (a *API) readReversal(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
+// readRevertTarget reads what a command is to bring a flag back to, and the environments of then unless it has them.
+func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
 	slot, err := a.enterQueue(ctx, a.queues.reads, principalOf(ctx))
 	if err != nil {
 		return err
@@ -79,12 +79,8 @@ func (a *API) readReversal(ctx context.Context, cmd *commands.RevertFlag, m quer
 	if cmd.To, err = a.Queries.FlagAt(ctx, cmd.TenantID, cmd.Key, m); err != nil {
 		return err
 	}
-	at := m.At
-	if m.Version > 0 {
-		at = cmd.To.Recorded
-	}
 	if cmd.EnvironmentsThen == nil {
-		if cmd.EnvironmentsThen, err = a.Queries.EnvironmentsAt(ctx, cmd.TenantID, at); err != nil {
+		if cmd.EnvironmentsThen, err = a.Queries.EnvironmentsAt(ctx, cmd.TenantID, m.Time(cmd.To)); err != nil {
 			return err
 		}
 	}

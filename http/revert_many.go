@@ -20,9 +20,9 @@ import (
 // these takes a slot of the node, a large one among the costly changes. The answer has a cursor with which the next call goes on.
 
 const (
-	revertsOfCall   = 500             // the most flags that a call deals with
-	revertsAtOnce   = 4               // of the 16 commands that a tenant may have under way
-	revertingAtMost = 5 * time.Second // then a call begins no further flags
+	maxRevertsPerCall = 500             // flags that a call deals with
+	revertsAtOnce     = 4               // of the 16 commands that a tenant may have under way
+	maxRevertTime     = 5 * time.Second // then a call begins no further flags
 )
 
 type revertFlagsBody struct {
@@ -71,7 +71,7 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 	if err := requestOf(ctx).replayOnly; err != nil {
 		return nil, err
 	}
-	r, err := a.readReversals(ctx, &in.Body)
+	r, err := a.newRevertRun(ctx, &in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 	}
 	began := time.Now()
 	rest := changed
-	for len(rest) > 0 && err == nil && (len(rest) == len(changed) || time.Since(began) < revertingAtMost) {
+	for len(rest) > 0 && err == nil && (len(rest) == len(changed) || time.Since(began) < maxRevertTime) {
 		piece := rest[:min(len(rest), revertsAtOnce)]
 		var done int
 		done, err = r.revert(ctx, piece)
@@ -96,8 +96,8 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 	return r.answer(ctx, changed[:len(changed)-len(rest)], more || len(rest) > 0)
 }
 
-// reversals are a call that brings many flags back.
-type reversals struct {
+// revertRun is a call that brings many flags back.
+type revertRun struct {
 	api   *API
 	since queries.FlagsSince
 	// template is the command but for the flag.
@@ -109,11 +109,11 @@ type reversals struct {
 	out   revertedFlagsBody
 }
 
-// readReversals reads what a call asks for. Its error is a problem, or that of a query.
-func (a *API) readReversals(ctx context.Context, body *revertFlagsBody) (*reversals, error) {
+// newRevertRun reads what a call asks for. Its error is a problem, or that of a query.
+func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertRun, error) {
 	p := principalOf(ctx)
 	at, wrong := parseAt(body.At, a.Now())
-	r := &reversals{
+	r := &revertRun{
 		api: a, since: queries.FlagsSince{TenantID: p.tenant.ID(), At: at}, dryRun: body.DryRun,
 		out: revertedFlagsBody{Reverted: []string{}, CreatedSince: []string{}, Failed: []failedRevertBody{}},
 	}
@@ -174,18 +174,18 @@ func onlyEnvironment(then, now []events.EnvironmentRef, name string) (*events.En
 }
 
 // changed reads the flags that the call deals with. more reports whether there are further ones.
-func (r *reversals) changed(ctx context.Context) (list []queries.ChangedFlag, more bool, err error) {
+func (r *revertRun) changed(ctx context.Context) (list []queries.ChangedFlag, more bool, err error) {
 	slot, err := r.api.enterQueue(ctx, r.api.queues.reads, principalOf(ctx))
 	if err != nil {
 		return nil, false, err
 	}
 	defer slot.Leave()
-	return r.api.Queries.FlagsChangedSince(ctx, r.since, revertsOfCall)
+	return r.api.Queries.FlagsChangedSince(ctx, r.since, maxRevertsPerCall)
 }
 
 // revert brings some flags back at once, and returns how many of them, from the first on, are done. After an error that is not about a flag alone,
 // further ones may be done as well.
-func (r *reversals) revert(ctx context.Context, flags []queries.ChangedFlag) (done int, err error) {
+func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (done int, err error) {
 	if !r.dryRun {
 		if err := r.api.limitWritten(r.since.TenantID); err != nil {
 			return 0, err
@@ -228,7 +228,7 @@ type reverted struct {
 	err            error
 }
 
-func (r *reversals) revertOne(ctx context.Context, key string) reverted {
+func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 	slot, err := r.api.enterQueue(ctx, r.api.queues.reversals, principalOf(ctx))
 	if err != nil {
 		return reverted{err: err}
@@ -236,7 +236,7 @@ func (r *reversals) revertOne(ctx context.Context, key string) reverted {
 	defer slot.Leave()
 	cmd := r.template
 	cmd.FlagRef = commands.FlagRef{TenantID: r.since.TenantID, Key: key}
-	if err := r.api.readReversal(ctx, &cmd, queries.Moment{At: r.since.At}); err != nil {
+	if err := r.api.readRevertTarget(ctx, &cmd, queries.Moment{At: r.since.At}); err != nil {
 		return reverted{err: err}
 	}
 	release, err := r.api.countReverted(ctx, &cmd)
@@ -261,7 +261,7 @@ func (r *reversals) revertOne(ctx context.Context, key string) reverted {
 }
 
 // whyLeft tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it was brought back.
-func (r *reversals) whyLeft(ctx context.Context, key string, err error) (detail string, left bool) {
+func (r *revertRun) whyLeft(ctx context.Context, key string, err error) (detail string, left bool) {
 	refusal, refused := errors.AsType[*commands.Error](err)
 	_, noSlot := errors.AsType[*problem](err)
 	switch {
@@ -278,7 +278,7 @@ func (r *reversals) whyLeft(ctx context.Context, key string, err error) (detail 
 }
 
 // answer ends the call after some flags.
-func (r *reversals) answer(ctx context.Context, flags []queries.ChangedFlag, more bool) (*revertedFlagsOutput, error) {
+func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, more bool) (*revertedFlagsOutput, error) {
 	last := ""
 	if more {
 		last = flags[len(flags)-1].Key
@@ -296,16 +296,16 @@ func (r *reversals) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 
 // A cursor is good for one tenant and one body: with another, flags would be left out unnoticed.
 
-func (r *reversals) cursorScope() []string {
+func (r *revertRun) cursorScope() []string {
 	return []string{r.since.TenantID, r.since.At.UTC().Format(time.RFC3339Nano), r.since.ProjectID, r.environment, strconv.FormatBool(r.dryRun)}
 }
 
-func (r *reversals) writeCursor(last string) string {
+func (r *revertRun) writeCursor(last string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(append(r.cursorScope(), r.out.CorrelationID, last), "\x00")))
 }
 
 // readCursor reads where the call begins, and under which correlation id it makes facts.
-func (r *reversals) readCursor(ctx context.Context, cursor *string) error {
+func (r *revertRun) readCursor(ctx context.Context, cursor *string) error {
 	req := requestOf(ctx)
 	defer func() { r.out.CorrelationID = req.correlation }()
 	if cursor == nil {

@@ -12,20 +12,6 @@ import (
 	"flagledger/events/state"
 )
 
-// Moment is a moment in the life of a flag: the one at which it got a version, or else a time. An event belongs to a time if the store had recorded it by then.
-type Moment struct {
-	Version events.Revision // 0 where a time is meant
-	At      time.Time
-}
-
-// before reports whether the moment is before an event.
-func (m Moment) before(r events.Recorded) bool {
-	if m.Version > 0 {
-		return r.Revision > m.Version
-	}
-	return r.At.After(m.At)
-}
-
 // FlagAt returns a flag as it was at a moment, added up from the last kept state before it and at most some 200 facts. It returns ErrNotFound where there was no
 // flag of that key then, or never one of that version.
 func (q *Queries) FlagAt(ctx context.Context, tenantID, key string, m Moment) (state.Flag, error) {
@@ -47,7 +33,7 @@ func (q *Queries) FlagStateAt(ctx context.Context, tenantID, key string, m Momen
 		from = f.Version
 	}
 	for r, err := range q.store.Read(ctx, events.FlagStream(tenantID, key), from) {
-		if err == nil && m.before(r) {
+		if err == nil && m.Before(r) {
 			break
 		}
 		if err == nil {

@@ -1,0 +1,129 @@
+package http
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"flagledger/projections/snapshot"
+)
+
+// explanationBody is why a flag served what it did.
+type explanationBody struct {
+	Steps []stepBody        `json:"steps" doc:"In order. The last one decided: nothing after it was asked"`
+	Split orNull[splitBody] `json:"split" doc:"How a split chose the variation; null where none did"`
+}
+
+type stepBody struct {
+	Step       string               `json:"step" enum:"status,environment,rule,fallthrough,weights,default"`
+	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights" example:"matched"`
+	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule alone, as the next two" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	RuleName   *string              `json:"ruleName,omitzero" example:"beta testers in the EU"`
+	Conditions []askedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: those after it were not asked"`
+}
+
+type askedConditionBody struct {
+	Attribute string       `json:"attribute" example:"plan"`
+	Op        operatorName `json:"op"`
+	Values    []operand    `json:"values" example:"[\"pro\",\"team\"]"`
+	Negate    bool         `json:"negate" example:"false"`
+	Actual    value        `json:"actual" doc:"The attribute's value, null where it is absent; the beginning of it, as a string, where it is longer than 1,000 bytes, or than fewer where very many conditions show one" example:"\"pro\""`
+	Matched   bool         `json:"matched" doc:"After negate" example:"true"`
+}
+
+type splitBody struct {
+	Unit        string `json:"unit" example:"user-42"`
+	Attribute   string `json:"attribute" doc:"That the unit is the value of" example:"targetingKey"`
+	Salt        string `json:"salt" example:"5f0c8a1e9b7d4c32"`
+	Hash        uint32 `json:"hash" doc:"murmur3_32(salt + \":\" + unit)" example:"2654435769"`
+	Bucket      uint64 `json:"bucket" doc:"(hash * total) >> 32" example:"61803"`
+	Total       uint64 `json:"total" doc:"Of the weights, in thousandths" example:"100000"`
+	VariationID string `json:"variationId" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+}
+
+const (
+	// maxActual is how much of an attribute's value a condition shows, in bytes of JSON. Where many conditions show one, each shows less: all together
+	// allActual, before they are quoted.
+	maxActual = 1000
+	allActual = 256 << 10
+)
+
+func showExplanation(x snapshot.Explanation) explanationBody {
+	body := explanationBody{Steps: make([]stepBody, len(x.Steps))}
+	conditions := 1
+	for _, s := range x.Steps {
+		conditions += len(s.Conditions)
+	}
+	longest := min(maxActual, allActual/conditions)
+	actual := map[string]value{} // by attribute: many conditions may ask for one
+	for i, s := range x.Steps {
+		step := stepBody{Step: string(s.Kind), Outcome: s.Outcome}
+		if s.Kind == snapshot.RuleStep {
+			step.RuleID, step.RuleName, step.Conditions = s.RuleID, &s.RuleName, make([]askedConditionBody, 0, len(s.Conditions))
+		}
+		for _, c := range s.Conditions {
+			if actual[c.Attribute] == nil {
+				actual[c.Attribute] = showActual(c.Actual, longest)
+			}
+			asked := askedConditionBody{
+				Attribute: c.Attribute, Op: operatorName(c.Op), Values: showOperands(c.Values), Negate: c.Negate, Actual: actual[c.Attribute], Matched: c.Matched,
+			}
+			step.Conditions = append(step.Conditions, asked)
+		}
+		body.Steps[i] = step
+	}
+	if s := x.Split; s != nil {
+		body.Split.value = &splitBody{s.Unit, s.Attribute, s.Salt, s.Hash, s.Bucket, s.Total, s.VariationID}
+	}
+	return body
+}
+
+// showActual is the JSON of an attribute's value, or a string with so many bytes of it.
+func showActual(attribute any, longest int) value {
+	text := appendAttribute(nil, attribute, longest)
+	if len(text) <= longest {
+		return text
+	}
+	cut, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(string(text[:longest]), ""))
+	return cut
+}
+
+// appendAttribute appends the JSON of an attribute as snapshot.Context holds it. What comes after so many bytes may be left out.
+func appendAttribute(b []byte, attribute any, longest int) []byte {
+	if len(b) > longest {
+		return b
+	}
+	switch attribute := attribute.(type) {
+	case bool:
+		return strconv.AppendBool(b, attribute)
+	case string:
+		b, _ = jsontext.AppendQuote(b, attribute)
+		return b
+	case snapshot.Number:
+		return append(b, attribute.String()...)
+	case []any:
+		b = append(b, '[')
+		for i, element := range attribute {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendAttribute(b, element, longest)
+		}
+		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for i, name := range slices.Sorted(maps.Keys(attribute)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b, _ = jsontext.AppendQuote(b, name)
+			b = appendAttribute(append(b, ':'), attribute[name], longest)
+		}
+		return append(b, '}')
+	default:
+		return append(b, "null"...)
+	}
+}

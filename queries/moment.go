@@ -1,0 +1,63 @@
+package queries
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"flagledger/events"
+	"flagledger/events/rules"
+	"flagledger/events/state"
+)
+
+// Moment is a moment in the life of a flag: the one at which it got a version, or else a time. An event belongs to a time if the store had recorded it by then.
+type Moment struct {
+	Version events.Revision // 0 where a time is meant
+	At      time.Time
+}
+
+// Before reports whether the moment is before an event.
+func (m Moment) Before(r events.Recorded) bool {
+	if m.Version > 0 {
+		return r.Revision > m.Version
+	}
+	return r.At.After(m.At)
+}
+
+// Time is the time of the moment at which a flag was as it is given.
+func (m Moment) Time(f state.Flag) time.Time {
+	if m.Version > 0 {
+		return f.Recorded
+	}
+	return m.At
+}
+
+// What ParseTime and ParseMoment refuse texts with.
+var (
+	ErrNotTime   = errors.New("must be a time of RFC 3339, such as 2026-03-14T15:09:26.535Z")
+	ErrNotMoment = errors.New("must be a version, or a time of RFC 3339, such as 2026-03-14T15:09:26.535Z")
+	ErrFuture    = errors.New("must not be in the future")
+)
+
+// ParseTime reads a time that is past.
+func ParseTime(text string, now time.Time) (at time.Time, err error) {
+	at, readable := rules.ParseTime(text)
+	switch {
+	case !readable:
+		err = ErrNotTime
+	case at.After(now):
+		err = ErrFuture
+	}
+	return at, err
+}
+
+// ParseMoment reads a version of a flag, or a time that is past.
+func ParseMoment(text string, now time.Time) (m Moment, err error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
+		return Moment{Version: events.Revision(n)}, nil
+	}
+	if m.At, err = ParseTime(text, now); errors.Is(err, ErrNotTime) {
+		err = ErrNotMoment
+	}
+	return m, err
+}
