@@ -155,7 +155,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	run(i, nil, "replay", "--tenant=t", "--json", "--text").refused("--json", "--text")
 	run(i, nil, "replay", "--tenant=t", "--flag=").refused("replay: --flag is empty")
 	run(i, nil, "replay", "--tenant=t", "--at=3").refused("--at must be a time for a tenant")
-	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=0").refused("--at must be a time of RFC 3339", `"0"`)
+	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=0").refused("--at must be a version, or a time of RFC 3339", `"0"`)
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=2999-01-01T00:00:00Z").refused("--at must not be in the future")
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=3", "--follow").refused("--follow")
 	if processes := i.Processes(); len(processes) > 0 {

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"log/slog"
 	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/term"
@@ -79,18 +78,12 @@ func (cmd replayCommand) moment(now time.Time) (m queries.Moment, err error) {
 	if cmd.Diff || cmd.Follow {
 		return m, errors.New("replay: --at prints no facts: it goes without --diff and --follow")
 	}
-	if version, err := strconv.ParseUint(*cmd.At, 10, 63); err == nil && version > 0 {
-		if cmd.stream() == "" {
-			return m, errors.New("replay: --at must be a time for a tenant, which has no versions")
-		}
-		return queries.Moment{Version: events.Revision(version)}, nil
-	}
-	m.At, err = time.Parse(time.RFC3339, *cmd.At)
+	m, err = queries.ParseMoment(*cmd.At, now)
 	switch {
 	case err != nil:
-		return m, fmt.Errorf("replay: --at must be a time of RFC 3339, such as 2026-03-14T15:09:26.535Z, or a version; it is %q", *cmd.At)
-	case m.At.After(now):
-		return m, errors.New("replay: --at must not be in the future")
+		return m, fmt.Errorf("replay: --at %w; it is %q", err, *cmd.At)
+	case m.Version > 0 && cmd.stream() == "":
+		return m, errors.New("replay: --at must be a time for a tenant, which has no versions")
 	}
 	return m, nil
 }

@@ -46,7 +46,7 @@ func (r *replay) until(ctx context.Context, m queries.Moment, apply func(events.
 			break // another tenant's
 		}
 		began = true
-		if m.Version > 0 && e.Revision > m.Version || m.Version == 0 && e.At.After(m.At) {
+		if m.Before(e) {
 			break
 		}
 		if last = e; !apply(e) {
