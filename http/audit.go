@@ -6,12 +6,8 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/events"
-	"flagledger/events/rules"
 	"flagledger/queries"
 )
 
@@ -65,29 +61,13 @@ func showAuditEntry(e queries.AuditEntry) AuditEntryBody {
 
 // AuditFilterInput is what narrows an audit trail.
 type AuditFilterInput struct {
-	Action            string    `query:"action" doc:"The stored name of the fact, such as flag.enabled"`
-	UserID            string    `query:"userId" doc:"Of a person or a client"`
-	ResourceType      string    `query:"resourceType" enum:"flag,project,tenant,environment,member,oauth_client,subscription,user,invitation"`
-	ResourceID        string    `query:"resourceId" doc:"A flag's key, a subscription's tenant, or else an id"`
-	EnvironmentFilter string    `query:"environment" doc:"The name of an environment then"`
-	From              time.Time `query:"from" doc:"Facts that were recorded at this time and later"`
-	To                time.Time `query:"to" doc:"Facts that were recorded before this time"`
-	Search            string    `query:"q" maxLength:"200" doc:"Part of the resource's id or name as the entry has them, of the reason or of the userId, in either case"`
-}
-
-// Resolve implements huma.Resolver. It refuses times that are not quite of RFC 3339, and parameters of which all but the first would be ignored.
-func (in *AuditFilterInput) Resolve(ctx huma.Context) (errs []error) {
-	u := ctx.URL()
-	for name, values := range u.Query() {
-		_, readable := rules.ParseTime(values[0])
-		switch {
-		case len(values) > 1:
-			errs = append(errs, &huma.ErrorDetail{Location: "query." + name, Message: "must be sent once"})
-		case (name == "from" || name == "to") && values[0] != "" && !readable:
-			errs = append(errs, &huma.ErrorDetail{Location: "query." + name, Message: queries.ErrNotTime.Error()})
-		}
-	}
-	return errs
+	PeriodInput
+	Action            string `query:"action" doc:"The stored name of the fact, such as flag.enabled"`
+	UserID            string `query:"userId" doc:"Of a person or a client"`
+	ResourceType      string `query:"resourceType" enum:"flag,project,tenant,environment,member,oauth_client,subscription,user,invitation"`
+	ResourceID        string `query:"resourceId" doc:"A flag's key, a subscription's tenant, or else an id"`
+	EnvironmentFilter string `query:"environment" doc:"The name of an environment then"`
+	Search            string `query:"q" maxLength:"200" doc:"Part of the resource's id or name as the entry has them, of the reason or of the userId, in either case"`
 }
 
 func (in AuditFilterInput) filter() queries.AuditFilter {

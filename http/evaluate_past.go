@@ -58,7 +58,7 @@ func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
 		case !slices.Contains(taken, name):
 			wrong[name] = "unknown query parameter"
 		case len(values) > 1:
-			wrong[name] = "must be sent once"
+			wrong[name] = sentTwice
 		}
 	}
 }

@@ -3,7 +3,6 @@ package http
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"flagledger/queries"
 )
@@ -43,17 +42,16 @@ func nameOf(name, id string, known bool) string {
 type historyInput struct {
 	TenantInput
 	PageInput
-	Key               string    `path:"flagKey" example:"new-checkout"`
-	Action            string    `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
-	UserID            string    `query:"userId"`
-	From              time.Time `query:"from" doc:"Entries of this time and later"`
-	To                time.Time `query:"to" doc:"Entries before this time"`
-	EnvironmentFilter string    `query:"environment" doc:"Changes in this environment alone"`
-	Environment       string    `header:"X-Environment" doc:"Must be one of the tenant's; the history is of all environments"`
+	PeriodInput
+	Key               string `path:"flagKey" example:"new-checkout"`
+	Action            string `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
+	UserID            string `query:"userId"`
+	EnvironmentFilter string `query:"environment" doc:"Changes in this environment alone"`
+	Environment       string `header:"X-Environment" doc:"Nothing depends on it: the history is of all environments"`
 }
 
 func (a *API) addHistory() {
-	register(a, readFlags,
+	register(a, readAllEnvironments,
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{Action: in.Action, UserID: in.UserID, Environment: in.EnvironmentFilter, From: in.From, To: in.To}

@@ -158,7 +158,7 @@ func TestHistory(t *testing.T) {
 					t.Errorf("from %v does not find the entry of that time", entry["timestamp"])
 				}
 			}
-			for query, field := range map[string]string{"?from=yesterday": "from", "?to=1": "to", "?user=x": "user", "?action=enable": "action"} {
+			for query, field := range map[string]string{"?from=yesterday": "from", "?to=1": "to", "?from=2026-01-02T03:04:51,5Z": "from", "?user=x": "user", "?action=enable": "action"} {
 				me.Call("GET", nodetest.FlagPath("k", "/history", query), nil).Refused(422, field)
 			}
 			me.Call("GET", nodetest.FlagPath("k", "/history?from=x&to=y&limit=0"), nil).Refused(422, "from", "to", "limit")

@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -232,7 +233,9 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 		}
 		return p.identified(ctx.Context())
 	}
-	return invalid(fieldsOf(errs)).identified(ctx.Context())
+	wrong := fieldsOf(errs)
+	maps.Copy(wrong, requestOf(ctx.Context()).wrong)
+	return invalid(wrong).identified(ctx.Context())
 }
 
 // fieldsOf tells what huma finds wrong by field.

@@ -181,8 +181,28 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
+	noteRepeated(r)
 	next(ctx)
 }
+
+// noteRepeated notes query parameters of a read of which all but the first would be ignored. The old paths ignore them.
+func noteRepeated(r *http.Request) {
+	if r.URL.RawQuery == "" || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.HasPrefix(r.URL.Path, "/api/v1/") {
+		return
+	}
+	req := requestOf(r.Context())
+	for name, values := range r.URL.Query() {
+		if len(values) > 1 {
+			if req.wrong == nil {
+				req.wrong = map[string]string{}
+			}
+			req.wrong[name] = sentTwice
+		}
+	}
+}
+
+// sentTwice is what is wrong with a query parameter that is sent more than once.
+const sentTwice = "must be sent once"
 
 // security tells the document who may call an operation.
 func (need access) security() []map[string][]string {

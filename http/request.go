@@ -52,7 +52,7 @@ type request struct {
 	readSlot   *fair.Slot        // of a read; nil for others
 	changeSlot *fair.Slot        // of a change with a large body or costly rules; nil for others
 	once       *commands.Once    // nil without an Idempotency-Key
-	wrong      map[string]string // what of the body does not fit its schema, by field
+	wrong      map[string]string // what of the body does not fit its schema, by field, and the query parameters that are sent twice
 }
 
 type requestKey struct{}
