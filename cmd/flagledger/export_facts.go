@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
@@ -106,26 +105,4 @@ func positionOf(ctx context.Context, store events.Store, exported events.Recorde
 		break
 	}
 	return events.Position{}, fmt.Errorf("its last fact, %s@%d, is not in the store", exported.Stream, exported.Revision)
-}
-
-// tenantStreams tells the facts of a tenant from others, in the order of the log; all facts where there is no tenant.
-type tenantStreams struct {
-	tenantID string
-	projects map[string]bool // its streams of projects, also of those that are deleted
-}
-
-// has reports whether a fact is the tenant's. The error is for a project of which this program cannot read whose it is.
-func (t tenantStreams) has(e events.Recorded) (bool, error) {
-	if t.tenantID == "" || e.Stream == events.TenantStream(t.tenantID) || strings.HasPrefix(e.Stream, events.FlagStream(t.tenantID, "")) {
-		return true, nil
-	}
-	if strings.HasPrefix(e.Stream, events.ProjectStream("")) && e.Revision == 1 {
-		if e.Err != nil {
-			return false, fmt.Errorf("the tenant of %s is not known: %w", e.Stream, e.Err)
-		}
-		if created, ok := e.Fact.(events.ProjectCreated); ok && created.TenantID == t.tenantID {
-			t.projects[e.Stream] = true
-		}
-	}
-	return t.projects[e.Stream], nil
 }

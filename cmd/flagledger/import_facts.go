@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"os"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
@@ -174,17 +173,4 @@ func firstDifference(ctx context.Context, path string, store events.Store, strea
 		}
 		return fmt.Errorf("the stream %s differs from that of the store", stream)
 	})
-}
-
-func readFacts(path string, read func(*export.Reader) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	r, err := export.NewReader(file)
-	if err != nil {
-		return err
-	}
-	return read(r)
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"flagledger/events"
@@ -99,153 +97,6 @@ func (r *replay) tell(e events.Recorded) (f toldFact) {
 	return f
 }
 
-// noteNames notes what the variations and the rules of a flag are called, before the fact is printed. Those of many flags are too many.
-func (r *replay) noteNames(e events.Recorded) {
-	if r.Flag == nil {
-		return
-	}
-	switch fact := e.Fact.(type) {
-	case events.FlagCreated:
-		clear(r.variations)
-		clear(r.rules)
-		for _, v := range fact.Variations {
-			r.variations[v.ID] = v.Name
-		}
-	case events.VariationAdded:
-		r.variations[fact.Variation.ID] = fact.Variation.Name
-	case events.VariationUpdated:
-		if fact.Name != nil {
-			r.variations[fact.ID] = fact.Name.To
-		}
-	case events.RulesChanged:
-		for _, rule := range fact.Added {
-			r.rules[rule.ID] = rule.Name
-		}
-		for _, change := range fact.Changed {
-			r.rules[change.To.ID] = change.To.Name
-		}
-	}
-}
-
-// dropNames forgets what is gone after a fact.
-func (r *replay) dropNames(e events.Recorded) {
-	switch fact := e.Fact.(type) {
-	case events.VariationRemoved:
-		delete(r.variations, fact.Variation.ID)
-	case events.RulesChanged:
-		for _, rule := range fact.Removed {
-			delete(r.rules, rule.ID)
-		}
-	}
-}
-
-// namesOf finds the names of the people and clients in facts, as they are today. Where they cannot be read, it tells so once.
-func (r *replay) namesOf(ctx context.Context, list []toldFact) map[string]queries.Name {
-	var ids []string
-	for _, f := range list {
-		if f.Actor.Kind != events.SystemActor {
-			ids = append(ids, f.Actor.ID)
-		}
-		if f.ResourceType == "member" {
-			ids = append(ids, f.ResourceID)
-		}
-	}
-	return r.findNames(ctx, ids)
-}
-
-func (r *replay) findNames(ctx context.Context, ids []string) map[string]queries.Name {
-	slices.Sort(ids)
-	names, err := r.names.Names(ctx, slices.Compact(ids))
-	if err != nil && ctx.Err() == nil && !r.nameless {
-		r.nameless = true
-		r.log.Warn("names of people and clients cannot be read: ids stand in their place", "err", err)
-	}
-	return names
-}
-
-const erasedUser = "erased user"
-
-// actorName is what an actor is called; known is false for somebody who was erased.
-func actorName(by events.Actor, names map[string]queries.Name) (name string, known bool) {
-	found, read := names[by.ID]
-	switch {
-	case by.Kind == events.SystemActor:
-		return by.ID + " (system)", true
-	case by.Kind == events.ClientActor:
-		return cmp.Or(found.Text, by.ID) + " (client)", true
-	case read && (!found.Listed || found.Erased):
-		return erasedUser, false
-	}
-	return cmp.Or(found.Text, by.ID), true
-}
-
-// replayedFact is a fact in JSON.
-type replayedFact struct {
-	Version   events.Revision `json:"version"`
-	Stream    string          `json:"stream"`
-	Recorded  string          `json:"recorded"`
-	Fact      string          `json:"fact"`
-	ID        string          `json:"id"`
-	Data      any             `json:"data"`
-	Metadata  any             `json:"metadata"`
-	ActorName string          `json:"actorName,omitempty"`
-	Changes   json.RawMessage `json:"changes,omitempty"`
-	Unknown   string          `json:"unknown,omitempty"` // why this program does not know the fact
-}
-
-func (r *replay) printJSON(list []toldFact, names map[string]queries.Name) error {
-	for _, f := range list {
-		line := replayedFact{
-			Version: f.Revision, Stream: f.Stream, Recorded: f.At.UTC().Format(events.RecordedFormat), Fact: f.Name, ID: f.ID.String(),
-			Data: stored(withoutSecrets(f.Stored.Data)), Metadata: stored(f.Stored.Metadata),
-		}
-		if f.Fact != nil {
-			data, err := events.Marshal(f.Fact)
-			if err != nil {
-				return err
-			}
-			line.Data, line.Metadata = json.RawMessage(withoutSecrets(data)), f.Metadata
-		}
-		line.ActorName, _ = actorName(f.Actor, names)
-		if f.unknown != nil {
-			line.Unknown = f.unknown.Error()
-		} else if r.Diff {
-			line.Changes = f.Changes
-		}
-		if err := r.putJSON(line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *replay) putJSON(v any) error {
-	text, err := events.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = r.screen.Write(append(printableJSON(text), '\n'))
-	return err
-}
-
-// withoutSecrets leaves out what an object has of secrets, which is their hashes.
-func withoutSecrets(data []byte) []byte {
-	var members map[string]json.RawMessage
-	if !bytes.Contains(bytes.ToLower(data), []byte("secret")) || json.Unmarshal(data, &members) != nil {
-		return data
-	}
-	for name := range members {
-		if strings.Contains(strings.ToLower(name), "secret") {
-			delete(members, name)
-		}
-	}
-	clean, err := events.Marshal(members)
-	if err != nil {
-		return nil
-	}
-	return clean
-}
-
 // maxColumn is how wide a column grows. What is wider pushes the rest of its line.
 const maxColumn = 40
 
@@ -317,28 +168,6 @@ func actionStyle(name string) style {
 		}
 	}
 	return yellow
-}
-
-// resourceName is what a fact is about, with the version that it gave a flag or a project.
-func resourceName(f toldFact, names map[string]queries.Name) string {
-	switch f.ResourceType {
-	case "": // unknown
-		return f.Stream
-	case "tenant", "subscription":
-		return f.ResourceType
-	case "flag":
-		return fmt.Sprintf("flag %s v%d", f.ResourceID, f.Revision)
-	case "project":
-		return fmt.Sprintf("project %s v%d", cmp.Or(f.name, f.ResourceID), f.Revision)
-	case "oauth_client":
-		return "client " + cmp.Or(f.name, f.ResourceID)
-	case "member":
-		if names[f.ResourceID].Erased {
-			return "member " + erasedUser
-		}
-		return "member " + cmp.Or(names[f.ResourceID].Text, f.ResourceID)
-	}
-	return f.ResourceType + " " + cmp.Or(f.name, f.ResourceID)
 }
 
 // details are the end of a fact's line.
