@@ -2,13 +2,6 @@ package commands
 
 import "flagledger/events"
 
-// applyChange sets a field to what a fact changed it to; nil leaves it alone.
-func applyChange[T any](field *T, c *events.Change[T]) {
-	if c != nil {
-		*field = c.To
-	}
-}
-
 // changed is the change of a field to what a request sends for it; nil where nothing is sent, or nothing would change.
 func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {
 	if to == nil || same(from, *to) {

@@ -21,9 +21,9 @@ func (p *Project) evolve(r events.Recorded) {
 	case events.ProjectCreated:
 		*p = Project{ProjectCreated: fact, Exists: true, CreatedAt: r.Time, UpdatedAt: r.Time}
 	case events.ProjectUpdated:
-		applyChange(&p.Name, fact.Name)
-		applyChange(&p.Description, fact.Description)
-		applyChange(&p.Color, fact.Color)
+		fact.Name.Apply(&p.Name)
+		fact.Description.Apply(&p.Description)
+		fact.Color.Apply(&p.Color)
 	case events.ProjectDeleted:
 		p.Exists = false
 	}

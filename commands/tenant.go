@@ -57,7 +57,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.Time, taken: true, left: t.left,
 		}
 	case events.TenantUpdated:
-		applyChange(&t.Name, fact.Name)
+		fact.Name.Apply(&t.Name)
 	case events.TenantDeleted:
 		t.Exists = false
 	case events.EnvironmentAdded:

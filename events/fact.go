@@ -12,6 +12,13 @@ type Change[T any] struct {
 	To   T `json:"to"`
 }
 
+// Apply sets a field to what it was changed to, if it was.
+func (c *Change[T]) Apply(field *T) {
+	if c != nil {
+		*field = c.To
+	}
+}
+
 // DefaultEnvironment is the environment that every tenant has. Calls that name no environment use it.
 const DefaultEnvironment = "production"
 

@@ -169,7 +169,7 @@ func (r *replay) flagFields(f state.Flag) {
 	r.field("description", f.Description)
 	r.field("type", string(f.Type))
 	r.field("status", string(f.Status))
-	r.field("default", jsonOf(f.DefaultValue))
+	r.field("default", jsonText(f.DefaultValue))
 	r.field("project", f.ProjectID)
 	r.field("tags", strings.Join(f.Tags, ", "))
 	r.field("id", f.ID)
@@ -183,14 +183,14 @@ func (r *replay) flagFields(f state.Flag) {
 	names, weights := 0, 0
 	for _, v := range f.Variations {
 		r.variations[v.ID] = v.Name
-		names, weights = max(names, columns(v.Name)), max(weights, columns(jsonOf(v.Weight)))
+		names, weights = max(names, columns(v.Name)), max(weights, columns(jsonText(v.Weight)))
 	}
 	for _, v := range f.Variations {
 		r.screen.put(span{plain, "    "})
 		r.screen.padded(min(names, maxColumn), span{cyan, v.Name})
 		r.screen.put(span{dim, "  weight "})
-		r.screen.padded(weights, span{plain, jsonOf(v.Weight)})
-		r.screen.line(span{plain, "  " + jsonOf(v.Value)})
+		r.screen.padded(weights, span{plain, jsonText(v.Weight)})
+		r.screen.line(span{plain, "  " + jsonText(v.Value)})
 	}
 }
 
@@ -233,75 +233,11 @@ func (r *replay) otherwise(f state.Flag, environmentID string) string {
 func conditionText(c events.Condition) string {
 	values := make([]string, len(c.Values))
 	for i, v := range c.Values {
-		values[i] = jsonOf(v)
+		values[i] = jsonText(v)
 	}
 	words := c.Attribute + " "
 	if c.Negate {
 		words += "not "
 	}
 	return strings.TrimSpace(words + string(c.Op) + " " + strings.Join(values, ", "))
-}
-
-// jsonOf is a value in JSON.
-func jsonOf(v any) string {
-	text, err := events.Marshal(v)
-	if err != nil {
-		return "?"
-	}
-	return string(text)
-}
-
-// projectThen is a project as it was.
-type projectThen struct {
-	ID          string `json:"id"`
-	TenantID    string `json:"tenantId"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Color       string `json:"color"`
-}
-
-func (r *replay) printProject(ctx context.Context, m queries.Moment) error {
-	var p *projectThen
-	last, err := r.until(ctx, m, func(e events.Recorded) bool {
-		switch fact := e.Fact.(type) {
-		case events.ProjectCreated:
-			p = &projectThen{fact.ID, fact.TenantID, fact.Name, fact.Description, fact.Color}
-		case events.ProjectUpdated:
-			if p != nil {
-				set(&p.Name, fact.Name)
-				set(&p.Description, fact.Description)
-				set(&p.Color, fact.Color)
-			}
-		case events.ProjectDeleted:
-			p = nil
-		default:
-			return false
-		}
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	if r.form.json {
-		return r.putJSON(struct {
-			Version  events.Revision `json:"version"`
-			Recorded string          `json:"recorded"`
-			Project  *projectThen    `json:"project"`
-		}{last.Revision, last.At.UTC().Format(events.RecordedFormat), p})
-	}
-	r.stateHeader("Project "+*r.Project, p != nil, last, m.At)
-	if p != nil {
-		r.field("name", p.Name)
-		r.field("description", p.Description)
-		r.field("color", p.Color)
-		r.field("tenant", p.TenantID)
-	}
-	return nil
-}
-
-// set sets a field to what it was changed to.
-func set[T any](field *T, c *events.Change[T]) {
-	if c != nil {
-		*field = c.To
-	}
 }

@@ -14,16 +14,16 @@ import (
 
 // tenantThen is a tenant as it was. It has a few fields of each flag, so that it is small beside the tenant's facts.
 type tenantThen struct {
-	ID           string        `json:"id"`
-	Name         string        `json:"name"`
-	Sandbox      bool          `json:"sandbox"`
-	Plan         events.Plan   `json:"plan"`
-	Status       string        `json:"subscription"`
-	Environments []string      `json:"environments"`
-	Members      []memberThen  `json:"members"`
-	Clients      []clientThen  `json:"oauthClients"`
-	Projects     []projectThen `json:"projects"`
-	Flags        []flagThen    `json:"flags"`
+	ID           string         `json:"id"`
+	Name         string         `json:"name"`
+	Sandbox      bool           `json:"sandbox"`
+	Plan         events.Plan    `json:"plan"`
+	Status       string         `json:"subscription"`
+	Environments []string       `json:"environments"`
+	Members      []memberThen   `json:"members"`
+	Clients      []clientThen   `json:"oauthClients"`
+	Projects     []*projectThen `json:"projects"`
+	Flags        []flagThen     `json:"flags"`
 }
 
 type memberThen struct {
@@ -54,7 +54,7 @@ type tenantFold struct {
 	environments []events.EnvironmentRef
 	members      map[string]memberThen
 	clients      map[string]clientThen
-	projects     map[string]projectThen // by stream, as are flags
+	projects     map[string]*projectThen // by stream, as are flags
 	flags        map[string]*flagThen
 }
 
@@ -64,20 +64,11 @@ func (t *tenantFold) apply(e events.Recorded) bool {
 	case events.TenantFact:
 		t.applyTenant(fact)
 	case events.ProjectFact:
-		p := t.projects[e.Stream]
-		switch fact := fact.(type) {
-		case events.ProjectCreated:
-			p = projectThen{fact.ID, fact.TenantID, fact.Name, fact.Description, fact.Color}
-		case events.ProjectUpdated:
-			set(&p.Name, fact.Name)
-			set(&p.Description, fact.Description)
-			set(&p.Color, fact.Color)
-		case events.ProjectDeleted:
+		if p := t.projects[e.Stream].after(e.Stream, fact); p != nil {
+			t.projects[e.Stream] = p
+		} else {
 			delete(t.projects, e.Stream)
-			return true
 		}
-		p.ID = strings.TrimPrefix(e.Stream, events.ProjectStream("")) // its creation may be unknown
-		t.projects[e.Stream] = p
 	case events.FlagFact:
 		t.applyFlag(e.Stream, fact)
 	default:
@@ -93,7 +84,7 @@ func (t *tenantFold) applyTenant(fact events.TenantFact) {
 		t.tenant = &tenantThen{ID: fact.ID, Name: fact.Name, Sandbox: fact.Sandbox, Plan: fact.Plan, Status: string(fact.FirstSubscription().Status)}
 	case events.TenantUpdated:
 		if t.tenant != nil {
-			set(&t.tenant.Name, fact.Name)
+			fact.Name.Apply(&t.tenant.Name)
 		}
 	case events.TenantDeleted:
 		t.tenant = nil
@@ -134,7 +125,7 @@ func (t *tenantFold) applyFlag(stream string, fact events.FlagFact) {
 	case events.FlagCreated:
 		*f = flagThen{Key: fact.Key, Name: fact.Name, Type: fact.Type, Status: events.ActiveFlag, in: map[string]bool{}}
 	case events.FlagUpdated:
-		set(&f.Name, fact.Name)
+		fact.Name.Apply(&f.Name)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:
@@ -151,7 +142,7 @@ func (t *tenantFold) applyFlag(stream string, fact events.FlagFact) {
 
 // printTenant prints the tenant as it was at a time.
 func (r *replay) printTenant(ctx context.Context, at time.Time) error {
-	fold := tenantFold{members: map[string]memberThen{}, clients: map[string]clientThen{}, projects: map[string]projectThen{}, flags: map[string]*flagThen{}}
+	fold := tenantFold{members: map[string]memberThen{}, clients: map[string]clientThen{}, projects: map[string]*projectThen{}, flags: map[string]*flagThen{}}
 	var omitted omittedFacts
 	facts := 0
 reading:
@@ -208,7 +199,7 @@ func (r *replay) fill(ctx context.Context, fold *tenantFold) {
 		fold.members[id] = m
 	}
 	t.Members = sorted(fold.members, func(m memberThen) string { return m.Name + " " + m.ID })
-	t.Projects = sorted(fold.projects, func(p projectThen) string { return p.Name + " " + p.ID })
+	t.Projects = sorted(fold.projects, func(p *projectThen) string { return p.Name + " " + p.ID })
 	t.Flags = make([]flagThen, 0, len(fold.flags))
 	for _, f := range fold.flags {
 		f.Enabled = []string{}

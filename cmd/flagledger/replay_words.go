@@ -190,10 +190,4 @@ func fields(changes ...fieldChange) string {
 }
 
 // brief is the beginning of a value in JSON.
-func brief(v any) string {
-	text, err := events.Marshal(v)
-	if err != nil {
-		return "?"
-	}
-	return shortened(string(text), maxValue)
-}
+func brief(v any) string { return shortened(jsonText(v), maxValue) }

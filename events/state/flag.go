@@ -38,11 +38,11 @@ func (f *Flag) Apply(r events.Recorded) {
 		}
 		f.Variations = slices.Clone(fact.Variations)
 	case events.FlagUpdated:
-		applyChange(&f.Name, fact.Name)
-		applyChange(&f.DefaultValue, fact.DefaultValue)
-		applyChange(&f.Description, fact.Description)
-		applyChange(&f.Tags, fact.Tags)
-		applyChange(&f.ProjectID, fact.ProjectID)
+		fact.Name.Apply(&f.Name)
+		fact.DefaultValue.Apply(&f.DefaultValue)
+		fact.Description.Apply(&f.Description)
+		fact.Tags.Apply(&f.Tags)
+		fact.ProjectID.Apply(&f.ProjectID)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:
@@ -53,10 +53,10 @@ func (f *Flag) Apply(r events.Recorded) {
 		f.Variations = append(f.Variations, fact.Variation)
 	case events.VariationUpdated:
 		if v := f.Variation(fact.ID); v != nil {
-			applyChange(&v.Name, fact.Name)
-			applyChange(&v.Value, fact.Value)
-			applyChange(&v.Description, fact.Description)
-			applyChange(&v.Weight, fact.Weight)
+			fact.Name.Apply(&v.Name)
+			fact.Value.Apply(&v.Value)
+			fact.Description.Apply(&v.Description)
+			fact.Weight.Apply(&v.Weight)
 		}
 	case events.VariationRemoved:
 		f.Variations = slices.DeleteFunc(f.Variations, func(v events.Variation) bool { return v.ID == fact.Variation.ID })
@@ -110,11 +110,4 @@ func (f *Flag) FallthroughIn(environmentID string) *events.Serve {
 // applyRules returns the list of rules after a change.
 func applyRules(before []events.Rule, change events.RulesChanged) []events.Rule {
 	return events.ApplyRules(before, change, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
-}
-
-// applyChange sets a field to what a fact changed it to; nil leaves it alone.
-func applyChange[T any](field *T, c *events.Change[T]) {
-	if c != nil {
-		*field = c.To
-	}
 }

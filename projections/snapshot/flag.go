@@ -160,9 +160,9 @@ func (f *Flag) update(fact events.VariationUpdated) {
 		return
 	}
 	before, after := f.variations[i], *f.variations[i]
-	set(&after.name, fact.Name)
-	set(&after.value, fact.Value)
-	set(&after.weight, fact.Weight)
+	fact.Name.Apply(&after.name)
+	fact.Value.Apply(&after.value)
+	fact.Weight.Apply(&after.weight)
 	after.value = shared(after.value)
 	f.variations = slices.Clone(f.variations)
 	f.variations[i] = &after
@@ -171,12 +171,6 @@ func (f *Flag) update(fact events.VariationUpdated) {
 		f.environments[j].targeting = f.environments[j].targeting.replace(before, &after)
 	}
 	f.weigh()
-}
-
-func set[T any](field *T, c *events.Change[T]) {
-	if c != nil {
-		*field = c.To
-	}
 }
 
 // weigh rebuilds the flag's own split.

@@ -255,7 +255,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.MemberAdded:
 		s.addMember(t, fact.UserID, fact.Role)
 	case events.TenantUpdated:
-		set(&next.name, fact.Name)
+		fact.Name.Apply(&next.name)
 	case events.TenantDeleted:
 		s.created.remove(next.creator, t)
 		next = tenantState{}
