@@ -44,12 +44,12 @@ func New(t testing.TB) *Service {
 // migrated are the URLs of databases that are known to be at the newest schema: looking at each takes a node four connections.
 var migrated sync.Map
 
-// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. With another event store than
-// Postgres it is empty, since read models belong to the store that they follow.
+// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. It is empty where tests share an event store:
+// read models belong to the log that they follow, and only those of logs without events are alike.
 func Database(t testing.TB) (url string) {
 	t.Helper()
 	defer func() { migrated.Store(url, true) }()
-	if os.Getenv("FLAGLEDGER_TEST_ENGINE") == "eventstore" {
+	if sharedEngineURL() != "" {
 		return pgtest.Migrated(t)
 	}
 	return pgtest.Filled(t, "node", func(ctx context.Context, url string) error {
@@ -57,12 +57,13 @@ func Database(t testing.TB) (url string) {
 		if err := node.Migrate(ctx, url, log); err != nil {
 			return err
 		}
-		n, err := node.Start(ctx, node.Config{PublicURL: "http://localhost", Environment: "development", Secret: Secret, Now: time.Now}, url, log)
+		c := node.Config{EventStoreURL: EngineURL(t), PublicURL: "http://localhost", Environment: "development", Secret: Secret, Now: time.Now}
+		n, err := node.Start(ctx, c, url, log)
 		if err != nil {
 			return err
 		}
 		defer n.Stop()
-		return whenBuilt(ctx, node.Config{}, url, log)
+		return whenBuilt(ctx, c, url, log)
 	})
 }
 
@@ -107,13 +108,17 @@ func WithLog(t testing.TB, databaseURL string, log *slog.Logger) *Service {
 // EngineURL is empty for the Postgres engine. With FLAGLEDGER_TEST_ENGINE=eventstore it is the connection string of the event store that
 // FLAGLEDGER_TEST_EVENTSTORE_URL names, which all services of the run share, or else of one of the test's own.
 func EngineURL(t testing.TB) string {
+	if url := sharedEngineURL(); url != "" {
+		return url
+	}
+	return OwnEngineURL(t)
+}
+
+func sharedEngineURL() string {
 	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {
 		return ""
 	}
-	if url := os.Getenv("FLAGLEDGER_TEST_EVENTSTORE_URL"); url != "" {
-		return url
-	}
-	return esdbtest.New(t).URL()
+	return os.Getenv("FLAGLEDGER_TEST_EVENTSTORE_URL")
 }
 
 // RunOnce skips a test in the run on the second engine: one that no event store has a part in, or that starts its own. What is stored, read back,
