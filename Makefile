@@ -30,31 +30,47 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 
 # Programs without debug symbols link sooner, `make lint` vets, the race detector would have each program sleep for a second at its end, and garbage is
 # collected less often while there is memory.
-RACETEST          := env GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m
+RACE              := -race -ldflags='-s -w'
+RACEBIN           := $(TOOLS)/race
+RACERUN           := env GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 FLAGLEDGER_TEST_PROGRAM=$(RACEBIN)/flagledger
+RACETEST          := -test.paniconexit0 -test.parallel=4 -test.timeout=30m
 
 # Properties of the API are checked on 40 examples in place of 100, since each makes dozens of calls.
 PROPERTIES        := -rapid.checks=40
 
 # The parts go on at once and share a Postgres, since many tests wait for servers. The API's tests take longest: the others take what they leave of the cores.
 .PHONY: test
-test: ## Run all tests with the race detector, against a real Postgres
-	$(PGRUN) -memory $(MAKE) -j3 --no-print-directory test-http test-others test-eventstore
+test: race-programs ## Run all tests with the race detector, against a real Postgres
+	$(PGRUN) -memory $(MAKE) -j4 --no-print-directory test-http test-node test-others test-eventstore
 	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
+
+# What several parts run is linked once: the tests that are run on each event store, and the program that tests start.
+.PHONY: race-programs
+race-programs:
+	@mkdir -p $(RACEBIN)
+	$(GO) test -c -vet=off $(RACE) -o $(RACEBIN)/ ./http ./cmd/flagledger/node
+	$(GO) build $(RACE) -o $(RACEBIN)/flagledger ./cmd/flagledger
 
 .PHONY: test-http
 test-http:
-	$(RACETEST) ./http $(PROPERTIES)
+	cd http && $(RACERUN) $(RACEBIN)/http.test $(RACETEST) $(PROPERTIES)
+
+.PHONY: test-node
+test-node:
+	cd cmd/flagledger/node && nice -n 5 $(RACERUN) $(RACEBIN)/node.test $(RACETEST)
 
 # The race detector has unpacking a whole Postgres take ten seconds, so that this one test runs without it.
 .PHONY: test-others
 test-others:
-	nice -n 5 $(RACETEST) -p 4 ./cmd/flagledger/node $$($(GO) list ./... | grep -v '/http$$')
+	nice -n 5 $(RACERUN) $(GO) test -vet=off $(RACE) -parallel 4 -timeout 30m -p 3 $$($(GO) list ./... | grep -v -e '/http$$' -e '/node$$')
 	nice -n 5 $(GO) test -vet=off -ldflags='-s -w' -run '^TestDownloadForReal$$' ./migrations/embedded
 
 # The tests of nodes and of the API once more, on the other event store, but for those that call nodetest.RunOnce.
 .PHONY: test-eventstore
+test-eventstore: export FLAGLEDGER_TEST_ENGINE = eventstore
 test-eventstore:
-	FLAGLEDGER_TEST_ENGINE=eventstore nice -n 5 $(RACETEST) -p 1 ./http ./cmd/flagledger/node $(PROPERTIES)
+	cd http && nice -n 5 $(RACERUN) $(RACEBIN)/http.test $(RACETEST) $(PROPERTIES)
+	cd cmd/flagledger/node && nice -n 5 $(RACERUN) $(RACEBIN)/node.test $(RACETEST) $(PROPERTIES)
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (half an hour)
