@@ -12,15 +12,24 @@ import (
 
 // Batch gathers what one transaction does to take in events. The zero value does nothing.
 type Batch struct {
-	statements []*statement
-	last       []*statement
-	rows       []*row
+	stream  string // of the event that is being taken in
+	first   []call
+	changes []*change
+	last    []*change
+	rows    []*row
 }
 
-type statement struct {
-	key  string
+// call is SQL that is run by itself.
+type call struct {
 	sql  string
 	args []any
+}
+
+// change is a statement with its arguments of one event. Those with the same key depend on each other.
+type change struct {
+	key       string
+	statement *Statement
+	args      []any
 }
 
 // Table is a table that rows are added to, with the columns that they have values for.
@@ -34,30 +43,33 @@ type row struct {
 	values []any
 }
 
-// Queue adds a statement. Statements run in their order.
-func (b *Batch) Queue(sql string, args ...any) {
-	b.statements = append(b.statements, &statement{sql: sql, args: args})
+// exec adds SQL that runs before all statements.
+func (b *Batch) exec(sql string, args ...any) { b.first = append(b.first, call{sql, args}) }
+
+// Queue adds a statement. Those of a stream run in their order; one that several streams have runs for all of them at once.
+func (b *Batch) Queue(s *Statement, args ...any) {
+	b.changes = append(b.changes, &change{b.stream, s, args})
 }
 
 // QueueLast adds a statement that runs after those of Queue. Of several with the same key the last one alone runs.
-func (b *Batch) QueueLast(key, sql string, args ...any) {
-	b.last = append(b.last, &statement{key, sql, args})
+func (b *Batch) QueueLast(key string, s *Statement, args ...any) {
+	b.last = append(b.last, &change{key, s, args})
 }
 
 // Insert adds a row to a table. It is there after all statements have run.
 func (b *Batch) Insert(t *Table, values ...any) { b.rows = append(b.rows, &row{t, values}) }
 
 // mark is how far a batch was filled.
-type mark struct{ statements, last, rows int }
+type mark struct{ changes, last, rows int }
 
-func (b *Batch) mark() mark { return mark{len(b.statements), len(b.last), len(b.rows)} }
+func (b *Batch) mark() mark { return mark{len(b.changes), len(b.last), len(b.rows)} }
 
 // truncate takes back what was added after a mark.
 func (b *Batch) truncate(m mark) {
-	b.statements, b.last, b.rows = b.statements[:m.statements], b.last[:m.last], b.rows[:m.rows]
+	b.changes, b.last, b.rows = b.changes[:m.changes], b.last[:m.last], b.rows[:m.rows]
 }
 
-func (b *Batch) empty() bool { return b.mark() == mark{} }
+func (b *Batch) empty() bool { return len(b.first) == 0 && b.mark() == mark{} }
 
 // minCopied is from how many rows on they are copied to a table: that takes two more round trips, and a fraction of the time for each row.
 const minCopied = 32
@@ -68,16 +80,14 @@ func (b *Batch) Run(ctx context.Context, tx pgx.Tx) error { return b.run(ctx, tx
 // run is Run for a batch whose first statement, if first is not nil, may end the transaction: first is told what it did.
 func (b *Batch) run(ctx context.Context, tx pgx.Tx, first func(pgconn.CommandTag) error) error {
 	batch := &pgx.Batch{}
-	for _, s := range b.statements {
-		batch.Queue(s.sql, s.args...)
+	for _, c := range b.first {
+		batch.Queue(c.sql, c.args...)
 	}
-	later := map[string]int{}
-	for i, s := range b.last {
-		later[s.key] = i
-	}
-	for i, s := range b.last {
-		if later[s.key] == i {
-			batch.Queue(s.sql, s.args...)
+	for _, together := range [][]*group{grouped(b.changes), grouped(lastOfEach(b.last))} {
+		for _, g := range together {
+			if err := g.queue(batch); err != nil {
+				return err
+			}
 		}
 	}
 	byTable := map[*Table][][]any{}

@@ -155,12 +155,8 @@ func (s *subscriber) compareAt(ctx context.Context, built events.Position) (diff
 func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error, err error) {
 	e := &DifferentError{Projection: p.Name}
 	for _, table := range p.Tables {
-		// The sum of the rows' hashes does not depend on their order.
-		var same bool
-		digest := func(schema string) string {
-			return `(select row(count(*), sum(hashtextextended(whole_row::text, 0))) from ` + schema + `.` + table + ` whole_row)`
-		}
-		if err := tx.QueryRow(ctx, `select `+digest(liveSchema)+` is not distinct from `+digest(buildingSchema)).Scan(&same); err != nil {
+		same, err := sameRows(ctx, tx, table)
+		if err != nil {
 			return nil, err
 		}
 		if same {
@@ -170,7 +166,7 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 		rows := func(schema string) string {
 			return `select whole_row::text from ` + schema + `.` + table + ` whole_row`
 		}
-		err := tx.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from (%[2]s except all %[1]s) missing), (select count(*) from (%[1]s except all %[2]s) surplus)`,
+		err = tx.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from (%[2]s except all %[1]s) missing), (select count(*) from (%[1]s except all %[2]s) surplus)`,
 			rows(liveSchema), rows(buildingSchema))).Scan(&d.Missing, &d.Surplus)
 		if err != nil {
 			return nil, err
@@ -182,6 +178,21 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 	}
 	err = tx.QueryRow(ctx, `select count(*) from keep.parked where projection = $1 and not building`, p.Name).Scan(&e.Parked)
 	return e, err
+}
+
+// sameRows reports whether the two tables have the same number of rows, and the same sum of their hashes, which does not depend on their order.
+func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err error) {
+	var columns string
+	err = tx.QueryRow(ctx, `select string_agg(quote_ident(attname) || case when atttypid = 'json'::regtype then '::text' else '' end, ', ')
+		from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped`, liveSchema+"."+table).Scan(&columns)
+	if err != nil {
+		return false, err
+	}
+	digest := func(schema string) string {
+		return `(select row(count(*), sum(hash_record_extended(row(` + columns + `), 0))) from ` + schema + `.` + table + `)`
+	}
+	err = tx.QueryRow(ctx, `select `+digest(liveSchema)+` is not distinct from `+digest(buildingSchema)).Scan(&same)
+	return same, err
 }
 
 // discard drops the new tables.

@@ -29,7 +29,9 @@ func openWriters(url string, size int32) (*writers, error) {
 	EndSilent(params)
 	params["lock_timeout"] = "5s" // a lock on a table of one read model must not keep the connections from the others
 	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
-	params["enable_seqscan"] = "off"
+	for _, plan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material"} {
+		params[plan] = "off"
+	}
 	params["plan_cache_mode"] = "force_generic_plan"
 	config.AfterConnect = compressFast
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)

@@ -88,8 +88,9 @@ func TestASlowReadModelHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	slow, quick := tally(1, "event"), tally(1, "event")
 	quick.Name, quick.Tables, quick.Schema = "quick", []string{"quick"}, `create table quick (event text not null)`
+	table := &projections.Table{Name: "quick", Columns: []string{"event"}}
 	quick.Apply = func(b *projections.Batch, e events.Recorded) error {
-		b.Queue(`insert into quick (event) values ($1)`, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
+		b.Insert(table, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
 		return nil
 	}
 	var held atomic.Bool

@@ -36,7 +36,7 @@ func (s *subscriber) park(ctx context.Context, e events.Recorded, p *place, caus
 	batch := &Batch{}
 	next := p.After([]events.Recorded{e}, e.Position)
 	s.moveCheckpoint(batch, next, p)
-	batch.Queue(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
+	batch.exec(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
 		s.projection.Name, s.schema == buildingSchema, e.Stream, e.Revision, e.Position.Commit, e.Position.Prepare, cause.Error())
 	if err := s.flush(ctx, batch, next, p); err != nil {
 		return err

@@ -252,11 +252,12 @@ func TestARebuildSwitchesToItsOwnTablesAlone(t *testing.T) {
 
 // tally is a read model that has a row for each event, as often as it was applied.
 func tally(version int, column string) projections.Projection {
+	table := &projections.Table{Name: "tally", Columns: []string{column}}
 	return projections.Projection{
 		Name: "tally", Version: version, Tables: []string{"tally"}, FactPrefixes: []string{""},
 		Schema: `create table tally (n bigint generated always as identity, ` + column + ` text not null)`,
 		Apply: func(b *projections.Batch, e events.Recorded) error {
-			b.Queue(`insert into tally (`+column+`) values ($1)`, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
+			b.Insert(table, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
 			return nil
 		},
 	}
@@ -314,13 +315,13 @@ func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 	}
 	p := tally(1, "event")
 	p.Indexes = `create index if not exists tally_event on tally (event)`
-	large := randomText(20_000)
+	large, table := randomText(20_000), &projections.Table{Name: "tally", Columns: []string{"event"}}
 	p.Apply = func(b *projections.Batch, e events.Recorded) error {
 		text := e.Stream
 		if e.Stream == "flag-t.large" {
 			text = large
 		}
-		b.Queue(`insert into tally (event) values ($1)`, text)
+		b.Insert(table, text)
 		return nil
 	}
 	w.rebuild(p)
@@ -346,7 +347,7 @@ func TestABatchRunsWhatComesLastOnce(t *testing.T) {
 		w.exec(`truncate read.lines restart identity`)
 		var b projections.Batch
 		var want []string
-		const line = `insert into lines (line) values ($1)`
+		line := projections.NewStatement("line text", `insert into lines (line) select line from given`)
 		b.QueueLast("x", line, "x, first")
 		b.QueueLast("y", line, "y")
 		b.QueueLast("x", line, "x, last")

@@ -115,5 +115,6 @@ func take(apply func(*Batch, events.Recorded) error, b *Batch, e events.Recorded
 	if e.Err != nil {
 		return e.Err
 	}
+	b.stream = e.Stream
 	return apply(b, e)
 }

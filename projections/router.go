@@ -87,14 +87,24 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	return err
 }
 
-// handle applies the event of a message. An attempt that fails leaves nothing in the batch.
+// handle applies the events of a message, or goes on with the one that failed. An attempt that fails leaves nothing in the batch.
 func (p *process) handle(m *message.Message) error {
 	w := m.Context().Value(workKey{}).(*work)
-	if len(w.event.Stored.Data) >= largeEvent {
+	for len(w.events) > 0 {
+		start := w.batch.mark()
+		if w.err = p.takeOne(w); w.err != nil {
+			w.batch.truncate(start)
+			return w.err
+		}
+		w.events = w.events[1:]
+	}
+	return nil
+}
+
+func (p *process) takeOne(w *work) error {
+	if len(w.events[0].Stored.Data) >= largeEvent {
 		p.large.Lock()
 		defer p.large.Unlock()
 	}
-	w.batch.truncate(w.start)
-	w.err = take(w.apply, w.batch, w.event)
-	return w.err
+	return take(w.apply, w.batch, w.events[0])
 }

@@ -29,8 +29,8 @@ type process struct {
 // largeEvent is the size from which an event is large, in bytes of its JSON.
 const largeEvent = 32 << 10
 
-// subscriber is a Watermill subscriber over the feed, for one projection: it sends a message for each event and waits for its Ack before the next.
-// What the handler queued for the events of a page is committed with the checkpoint in one transaction.
+// subscriber is a Watermill subscriber over the feed, for one projection: it sends a message for the events of a page and waits for its Ack.
+// What the handler queued for them is committed with the checkpoint in one transaction.
 type subscriber struct {
 	*process
 	projection Projection
@@ -65,13 +65,12 @@ var (
 	errNewer = errors.New("the read model is of a newer version: a newer release carries it on")
 )
 
-// work is what a message carries in its context: the event and the batch that the handler queues its statements in.
+// work is what a message carries in its context: events, and the batch that the handler queues their statements in.
 type work struct {
-	event events.Recorded
-	batch *Batch
-	start mark // where the batch was before this event
-	apply func(*Batch, events.Recorded) error
-	err   error
+	events []events.Recorded // those that are still to be applied
+	batch  *Batch
+	apply  func(*Batch, events.Recorded) error
+	err    error
 }
 
 type workKey struct{}
@@ -342,8 +341,8 @@ func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Messag
 	}
 	batch := &Batch{}
 	s.moveCheckpoint(batch, next, p)
-	for _, e := range list {
-		if err := deliver(ctx, messages, &work{event: e, batch: batch, start: batch.mark(), apply: apply}); err != nil {
+	if len(list) > 0 {
+		if err := deliver(ctx, messages, &work{events: list, batch: batch, apply: apply}); err != nil {
 			return err
 		}
 	}
@@ -353,13 +352,13 @@ func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Messag
 // moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
 // it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked. And streams that were parked may be retried.
 func (s *subscriber) moveCheckpoint(batch *Batch, next events.Checkpoint, p *place) {
-	batch.Queue(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
+	batch.exec(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8
 			and (select count(*) from keep.parked where projection = $1 and building = $11) = $12`,
 		s.projection.Name, next.Position.Commit, next.Position.Prepare, p.version, p.Position.Commit, p.Position.Prepare, s.schema+"."+s.projection.Tables[0], p.table, next.LogID, next.Last,
 		s.schema == buildingSchema, len(p.parked))
 	if s.schema == liveSchema {
-		batch.Queue(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next.LogID, next.Position))
+		batch.exec(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next.LogID, next.Position))
 	}
 }
 
@@ -383,9 +382,9 @@ func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.Checkp
 	return nil
 }
 
-// deliver sends a message for an event and waits for its Ack.
+// deliver sends a message for some events and waits for its Ack.
 func deliver(ctx context.Context, messages chan<- *message.Message, w *work) error {
-	m := message.NewMessageWithContext(context.WithValue(ctx, workKey{}, w), w.event.ID.String(), nil)
+	m := message.NewMessageWithContext(context.WithValue(ctx, workKey{}, w), w.events[0].ID.String(), nil)
 	select {
 	case messages <- m:
 	case <-ctx.Done():

@@ -23,7 +23,8 @@ create table audit_nodes (
 );`
 
 // addMissingNode is for nodes of which some may be there.
-const addMissingNode = `insert into audit_nodes (tenant_id, level, index, hash) values ($1, $2, $3, $4) on conflict do nothing`
+var addMissingNode = projections.NewStatement("tenant_id text, level int, index bigint, hash bytea",
+	`insert into audit_nodes (tenant_id, level, index, hash) select tenant_id, level, index, hash from given on conflict do nothing`)
 
 var auditNodesTable = &projections.Table{Name: "audit_nodes", Columns: []string{"tenant_id", "level", "index", "hash"}}
 

@@ -197,6 +197,13 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	return nil
 }
 
+var (
+	addAuditName = projections.NewStatement("stream text, part text, tenant_id text, name text",
+		`insert into audit_names (stream, part, tenant_id, name) select stream, part, tenant_id, name from given
+		on conflict (stream, part) do update set name = excluded.name`)
+	removeAuditName = projections.NewStatement("stream text, part text", `delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
+)
+
 // name is what the resource of an entry is called from then on, nil where it has no name.
 func (t *trail) name(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
 	if entry.part == nil {
@@ -213,13 +220,12 @@ func (t *trail) name(b *projections.Batch, stream, tenantID string, entry auditE
 	if part == "" {
 		names.tenantID = &tenantID
 	}
-	b.QueueLast(stream+"\x00"+part, `insert into audit_names (stream, part, tenant_id, name) values ($1, $2, $3, $4)
-		on conflict (stream, part) do update set name = excluded.name`, stream, part, tenantID, *entry.name)
+	b.QueueLast(stream+"\x00"+part, addAuditName, stream, part, tenantID, *entry.name)
 	return entry.name
 }
 
 // forget drops the name of a part of a stream that no further fact is about: else a tenant that makes and deletes OAuth clients all day keeps all their names in memory.
 func (t *trail) forget(b *projections.Batch, stream, part string) {
 	delete(t.names[stream].parts, part)
-	b.QueueLast(stream+"\x00"+part, `delete from audit_names where stream = $1 and part = $2`, stream, part)
+	b.QueueLast(stream+"\x00"+part, removeAuditName, stream, part)
 }

@@ -46,26 +46,33 @@ create index if not exists flag_versions_switches on flag_versions (tenant_id, k
 
 var flagVersionsTable = &projections.Table{Name: "flag_versions", Columns: []string{"tenant_id", "key", "version", "recorded", "updated_at", "environment_id", "enabled"}}
 
-const (
+var (
 	// createFlag makes the row of a flag, and begins its span.
-	createFlag = `with f as (insert into flags
+	createFlag = projections.NewStatement("tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], project_id text, salt text, "+
+		"version bigint, time timestamptz, recorded timestamptz",
+		`, f as (insert into flags
 				(tenant_id, key, id, name, type, default_value, description, tags, project_id, status, salt, version, created_at, updated_at)
-				values ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), 'active', $10, $11, $12, $12) returning *)
+				select tenant_id, key, id, name, type, default_value, description, tags, nullif(project_id, ''), 'active', salt, version, time, time from given)
 		insert into flag_spans (version, tenant_id, created_version, key, default_version, id, name, type, default_value, description, tags, project_id, status, created_at, since)
-		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, project_id, status, created_at, $13 from f`
+		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, nullif(project_id, ''), 'active', time, recorded from given`)
 	// updateFlag changes the row of a flag, and ends one span and begins the next.
-	updateFlag = `with f as (update flags set name = coalesce($3, name), default_value = coalesce($4, default_value), description = coalesce($5, description),
-				tags = coalesce($6, tags), project_id = nullif(coalesce($7, project_id), ''), status = coalesce($8, status) where tenant_id = $1 and key = $2 returning *),
-			last as (update flag_spans set until = $10 where tenant_id = $1 and key = $2
-				and version = (select version from flag_spans where tenant_id = $1 and key = $2 order by version desc limit 1)
-				returning created_version, default_version)
+	updateFlag = projections.NewStatement("tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, status text, "+
+		"version bigint, recorded timestamptz",
+		`, f as (update flags f set name = coalesce(g.name, f.name), default_value = coalesce(g.default_value, f.default_value), description = coalesce(g.description, f.description),
+				tags = coalesce(g.tags, f.tags), project_id = nullif(coalesce(g.project_id, f.project_id), ''), status = coalesce(g.status, f.status)
+				from given g where f.tenant_id = g.tenant_id and f.key = g.key),
+			next as (update flag_spans s set until = g.recorded from `+lastSpan+`
+				returning g.tenant_id, g.key, g.version, s.created_version, case when g.default_value is null then s.default_version else g.version end as default_version,
+					s.id, coalesce(g.name, s.name) as name, s.type, g.default_value, coalesce(g.description, s.description) as description, coalesce(g.tags, s.tags) as tags,
+					nullif(coalesce(g.project_id, s.project_id), '') as project_id, coalesce(g.status, s.status) as status, s.created_at, g.recorded)
 		insert into flag_spans (tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, status, created_at, since)
-		select f.tenant_id, f.key, $9::bigint, last.created_version, case when $4 is null then last.default_version else $9 end, f.id, f.name, f.type,
-			case when $4 is not null then f.default_value end, f.description, f.tags, f.project_id, f.status, f.created_at, $10
-		from f, last`
-	endFlagSpans = `update flag_spans set until = $3 where tenant_id = $1 and key = $2
-		and version = (select max(version) from flag_spans where tenant_id = $1 and key = $2)`
+		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, status, created_at, recorded from next`)
+	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz", `update flag_spans s set until = g.recorded from `+lastSpan)
 )
+
+// lastSpan joins the last span of each given flag.
+const lastSpan = `given g cross join lateral (select version from flag_spans where tenant_id = g.tenant_id and key = g.key order by version desc limit 1) last
+	where s.tenant_id = g.tenant_id and s.key = g.key and s.version = last.version`
 
 // keepFlagVersion queues the row of flag_versions of an event.
 func keepFlagVersion(b *projections.Batch, tenant, key string, e events.Recorded, fact events.FlagFact) {

@@ -9,12 +9,10 @@ import (
 	"flagledger/projections"
 )
 
-var flagTables = []string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}
-
 var flags = projections.Projection{
 	Name:    "flags",
 	Version: 6, // old states are kept
-	Tables:  slices.Concat(flagTables, flagSpanTables, []string{"flag_states"}),
+	Tables:  slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}, flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
     tenant_id     text        not null,
@@ -103,17 +101,15 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 	case events.FlagStatusChanged:
 		b.Queue(updateFlag, tenant, key, nil, nil, nil, nil, nil, fact.To, e.Revision, e.At)
 	case events.FlagEnabled:
-		b.Queue(`insert into flag_environments (tenant_id, key, environment_id) values ($1, $2, $3) on conflict do nothing`, tenant, key, fact.Environment.ID)
+		b.Queue(enableFlag, tenant, key, fact.Environment.ID)
 	case events.FlagDisabled:
-		b.Queue(`delete from flag_environments where tenant_id = $1 and key = $2 and environment_id = $3`, tenant, key, fact.Environment.ID)
+		b.Queue(disableFlag, tenant, key, fact.Environment.ID)
 	case events.VariationAdded:
 		addVariation(b, tenant, key, e.Revision, 0, fact.Variation)
 	case events.VariationUpdated:
-		b.Queue(`update flag_variations set name = coalesce($4, name), value = coalesce($5, value), description = coalesce($6, description),
-				weight = coalesce($7, weight) where tenant_id = $1 and key = $2 and id = $3`,
-			tenant, key, fact.ID, to(fact.Name), toJSON(fact.Value), to(fact.Description), to(fact.Weight))
+		b.Queue(updateVariation, tenant, key, fact.ID, to(fact.Name), toJSON(fact.Value), to(fact.Description), to(fact.Weight))
 	case events.VariationRemoved:
-		b.Queue(`delete from flag_variations where tenant_id = $1 and key = $2 and id = $3`, tenant, key, fact.Variation.ID)
+		b.Queue(removeVariation, tenant, key, fact.Variation.ID)
 	case events.RulesChanged:
 		if err := changeRules(b, tenant, key, fact); err != nil {
 			return err
@@ -124,22 +120,18 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 		}
 	case events.FlagReverted:
 		if order := fact.Variations; order != nil {
-			b.Queue(`update flag_variations v set added = $3, ordinal = o.ordinal from unnest($4::text[]) with ordinality o (id, ordinal)
-					where v.tenant_id = $1 and v.key = $2 and v.id = o.id`, tenant, key, e.Revision, order.To)
+			b.Queue(orderVariations, tenant, key, e.Revision, order.To)
 		}
 	case events.FlagDeleted:
 		b.Queue(endFlagSpans, tenant, key, e.At)
-		for _, table := range flagTables {
-			b.Queue(`delete from `+table+` where tenant_id = $1 and key = $2`, tenant, key)
-		}
+		b.Queue(deleteFlag, tenant, key)
 		return nil
 	}
 	// It may run after the flag has been deleted and created once more.
-	const touch = `update flags set version = $3, updated_at = $4 where tenant_id = $1 and key = $2 and version < $3`
 	if kept(e) {
-		b.Queue(touch, tenant, key, e.Revision, e.Time)
+		b.Queue(touchFlag, tenant, key, e.Revision, e.Time)
 	}
-	b.QueueLast(e.Stream, touch, tenant, key, e.Revision, e.Time)
+	b.QueueLast(e.Stream, touchFlag, tenant, key, e.Revision, e.Time)
 	return nil
 }
 
@@ -147,49 +139,41 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 func changeRules(b *projections.Batch, tenant, key string, change events.RulesChanged) error {
 	environment := change.Environment.ID
 	if change.Order != nil {
-		b.Queue(`delete from flag_rules where tenant_id = $1 and key = $2 and environment_id = $3 and id <> all($4)`,
-			tenant, key, environment, orEmpty(change.Order.To))
+		b.Queue(keepRules, tenant, key, environment, orEmpty(change.Order.To))
 		for _, rule := range change.Added {
 			text, err := events.Marshal(rule)
 			if err != nil {
 				return err
 			}
-			b.Queue(`insert into flag_rules (tenant_id, key, environment_id, id, position, rule) values ($1, $2, $3, $4, 0, $5)
-					on conflict (tenant_id, key, environment_id, id) do update set rule = excluded.rule`, tenant, key, environment, rule.ID, text)
+			b.Queue(addRule, tenant, key, environment, rule.ID, text)
 		}
-		b.Queue(`update flag_rules r set position = o.position from unnest($4::text[]) with ordinality o (id, position)
-				where r.tenant_id = $1 and r.key = $2 and r.environment_id = $3 and r.id = o.id and r.position <> o.position`,
-			tenant, key, environment, orEmpty(change.Order.To))
+		b.Queue(orderRules, tenant, key, environment, orEmpty(change.Order.To))
 	}
 	for _, changed := range change.Changed {
 		text, err := events.Marshal(changed.To)
 		if err != nil {
 			return err
 		}
-		b.Queue(`update flag_rules set rule = $5 where tenant_id = $1 and key = $2 and environment_id = $3 and id = $4`,
-			tenant, key, environment, changed.To.ID, text)
+		b.Queue(changeRule, tenant, key, environment, changed.To.ID, text)
 	}
 	return nil
 }
 
 func setFallthrough(b *projections.Batch, tenant, key string, change events.FallthroughChanged) error {
 	if change.To == nil {
-		b.Queue(`delete from flag_fallthroughs where tenant_id = $1 and key = $2 and environment_id = $3`, tenant, key, change.Environment.ID)
+		b.Queue(removeFallthrough, tenant, key, change.Environment.ID)
 		return nil
 	}
 	text, err := events.Marshal(change.To)
 	if err != nil {
 		return err
 	}
-	b.Queue(`insert into flag_fallthroughs (tenant_id, key, environment_id, serve) values ($1, $2, $3, $4)
-			on conflict (tenant_id, key, environment_id) do update set serve = excluded.serve`, tenant, key, change.Environment.ID, text)
+	b.Queue(addFallthrough, tenant, key, change.Environment.ID, text)
 	return nil
 }
 
 func addVariation(b *projections.Batch, tenant, key string, added events.Revision, ordinal int, v events.Variation) {
-	b.Queue(`insert into flag_variations (tenant_id, key, id, added, ordinal, name, value, description, weight)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		tenant, key, v.ID, added, ordinal, v.Name, v.Value, v.Description, int64(v.Weight))
+	b.Queue(insertVariation, tenant, key, v.ID, added, ordinal, v.Name, v.Value, v.Description, int64(v.Weight))
 }
 
 // to is the new value of a field that changed, null for one that did not.

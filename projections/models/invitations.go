@@ -25,6 +25,13 @@ create table invitations (
 	Apply:        applyInvitation,
 }
 
+var (
+	addInvitation = projections.NewStatement("id text, role text, invited_by text, time timestamptz, expires_at timestamptz",
+		`insert into invitations (id, role, status, invited_by, created_at, expires_at) select id, role, 'pending', invited_by, time, expires_at from given`)
+	extendInvitation = projections.NewStatement("id text, expires_at timestamptz", `update invitations i set expires_at = g.expires_at from given g where i.id = g.id`)
+	endInvitation    = projections.NewStatement("id text, status text", `update invitations i set status = g.status from given g where i.id = g.id`)
+)
+
 func applyInvitation(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.InvitationFact)
 	if !ok {
@@ -33,14 +40,13 @@ func applyInvitation(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 	switch fact := fact.(type) {
 	case events.InvitationCreated:
-		b.Queue(`insert into invitations (id, role, status, invited_by, created_at, expires_at) values ($1, $2, 'pending', $3, $4, $5)`,
-			id, fact.Role, e.Actor.ID, e.Time, fact.ExpiresAt)
+		b.Queue(addInvitation, id, fact.Role, e.Actor.ID, e.Time, fact.ExpiresAt)
 	case events.InvitationResent:
-		b.Queue(`update invitations set expires_at = $2 where id = $1`, id, fact.ExpiresAt)
+		b.Queue(extendInvitation, id, fact.ExpiresAt)
 	case events.InvitationRevoked:
-		b.Queue(`update invitations set status = 'revoked' where id = $1`, id)
+		b.Queue(endInvitation, id, "revoked")
 	case events.InvitationAccepted:
-		b.Queue(`update invitations set status = 'accepted' where id = $1`, id)
+		b.Queue(endInvitation, id, "accepted")
 	}
 	return nil
 }

@@ -26,16 +26,21 @@ create index on oauth_clients (tenant_id, created_at);`,
 	Apply:        applyOAuthClient,
 }
 
+var (
+	addOAuthClient = projections.NewStatement("id text, tenant_id text, name text, scopes text[], time timestamptz",
+		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) select id, tenant_id, name, scopes, false, time from given`)
+	deleteOAuthClient = projections.NewStatement("id text", `update oauth_clients c set deleted = true from given g where c.id = g.id`)
+)
+
 func applyOAuthClient(b *projections.Batch, e events.Recorded) error {
 	fact, _ := e.Fact.(events.OAuthFact)
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		tenant := strings.TrimPrefix(e.Stream, events.TenantStream(""))
-		b.Queue(`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) values ($1, $2, $3, $4, false, $5)`,
-			fact.ClientID, tenant, fact.Name, fact.Scopes, e.Time)
+		b.Queue(addOAuthClient, fact.ClientID, tenant, fact.Name, fact.Scopes, e.Time)
 	case events.OAuthSecretRotated:
 	case events.OAuthClientDeleted:
-		b.Queue(`update oauth_clients set deleted = true where id = $1`, fact.ClientID)
+		b.Queue(deleteOAuthClient, fact.ClientID)
 	default:
 		return fmt.Errorf("%s in stream %s is no fact of an OAuth client", e.Name, e.Stream)
 	}

@@ -41,6 +41,22 @@ create index on project_spans (tenant_id, created_at);`,
 	Apply:        applyProject,
 }
 
+var (
+	addProject = projections.NewStatement("id text, tenant_id text, name text, description text, color text, time timestamptz",
+		`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) select id, tenant_id, name, description, color, time, time from given`)
+	updateProject = projections.NewStatement("id text, name text, description text, color text, time timestamptz",
+		`update projects p set name = coalesce(g.name, p.name), description = coalesce(g.description, p.description), color = coalesce(g.color, p.color), updated_at = g.time
+			from given g where p.id = g.id`)
+	deleteProject = projections.NewStatement("id text", `delete from projects p using given g where p.id = g.id`)
+	// beginProjectSpan begins another span with what is left of the project.
+	beginProjectSpan = projections.NewStatement("id text, version bigint, recorded timestamptz",
+		`, ended as (update project_spans s set until = g.recorded
+			from given g cross join lateral (select version from project_spans where id = g.id order by version desc limit 1) last
+			where s.id = g.id and s.version = last.version)
+		insert into project_spans (id, version, tenant_id, name, description, color, created_at, updated_at, since)
+		select p.id, g.version, p.tenant_id, p.name, p.description, p.color, p.created_at, p.updated_at, g.recorded from given g join projects p on p.id = g.id`)
+)
+
 func applyProject(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.ProjectFact)
 	if !ok {
@@ -49,17 +65,12 @@ func applyProject(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
-		b.Queue(`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $6)`,
-			id, fact.TenantID, fact.Name, fact.Description, fact.Color, e.Time)
+		b.Queue(addProject, id, fact.TenantID, fact.Name, fact.Description, fact.Color, e.Time)
 	case events.ProjectUpdated:
-		b.Queue(`update projects set name = coalesce($2, name), description = coalesce($3, description), color = coalesce($4, color), updated_at = $5 where id = $1`,
-			id, to(fact.Name), to(fact.Description), to(fact.Color), e.Time)
+		b.Queue(updateProject, id, to(fact.Name), to(fact.Description), to(fact.Color), e.Time)
 	case events.ProjectDeleted:
-		b.Queue(`delete from projects where id = $1`, id)
+		b.Queue(deleteProject, id)
 	}
-	// What is left of the project begins another span.
-	b.Queue(`with ended as (update project_spans set until = $3 where id = $1 and version = (select max(version) from project_spans where id = $1))
-			insert into project_spans (id, version, tenant_id, name, description, color, created_at, updated_at, since)
-			select id, $2, tenant_id, name, description, color, created_at, updated_at, $3 from projects where id = $1`, id, e.Revision, e.At)
+	b.Queue(beginProjectSpan, id, e.Revision, e.At)
 	return nil
 }

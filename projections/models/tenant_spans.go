@@ -1,5 +1,7 @@
 package models
 
+import "flagledger/projections"
+
 // tenantSpans are tables of what a tenant's lists held at any time. A row holds from the recorded time since up to, but not at, until.
 const tenantSpans = `
 create table environment_spans (
@@ -25,31 +27,40 @@ create table member_spans (
     primary key (tenant_id, user_id, version)
 );`
 
-const (
-	addEnvironment = `with added as (
-			insert into environments (id, tenant_id, name, position, created_at) values ($1, $2, $3, $4, $5) returning *)
-		insert into environment_spans (tenant_id, id, name, position, since) select tenant_id, id, name, position, $6 from added`
-	removeEnvironment = `with removed as (delete from environments where id = $1 returning *)
-		update environment_spans s set until = $2 from removed r where s.tenant_id = r.tenant_id and s.position = r.position`
-	endEnvironments = `with removed as (delete from environments where tenant_id = $1)
-		update environment_spans set until = $2 where tenant_id = $1 and until = 'infinity'`
+var (
+	addEnvironment = projections.NewStatement("id text, tenant_id text, name text, position bigint, time timestamptz, recorded timestamptz",
+		`, added as (insert into environments (id, tenant_id, name, position, created_at) select id, tenant_id, name, position, time from given)
+		insert into environment_spans (tenant_id, id, name, position, since) select tenant_id, id, name, position, recorded from given`)
+	removeEnvironment = projections.NewStatement("id text, recorded timestamptz",
+		`, removed as (delete from environments e using given g where e.id = g.id returning e.tenant_id, e.position, g.recorded)
+		update environment_spans s set until = r.recorded from removed r where s.tenant_id = r.tenant_id and s.position = r.position`)
+	endEnvironments = projections.NewStatement("tenant_id text, recorded timestamptz",
+		`, removed as (delete from environments e using given g where e.tenant_id = g.tenant_id)
+		update environment_spans s set until = g.recorded from given g where s.tenant_id = g.tenant_id and s.until = 'infinity'`)
 
 	// addMember does nothing for one who is a member.
-	addMember = `with added as (
-			insert into members (tenant_id, user_id, role, pending, created_at, position) values ($1, $2, $3, $4, $5, $6)
-			on conflict (user_id, tenant_id) do nothing returning *)
+	addMember = projections.NewStatement("tenant_id text, user_id text, role text, pending boolean, time timestamptz, position bigint, recorded timestamptz",
+		`, new as (select * from given g where not exists (select from members m where m.tenant_id = g.tenant_id and m.user_id = g.user_id)),
+			added as (insert into members (tenant_id, user_id, role, pending, created_at, position) select tenant_id, user_id, role, pending, time, position from new)
 		insert into member_spans (tenant_id, user_id, role, pending, position, created_at, version, since)
-		select tenant_id, user_id, role, pending, position, created_at, position, $7 from added`
-	changeMember = `with changed as (update members set role = $3 where tenant_id = $1 and user_id = $2 returning *),
-			ended as (update member_spans set until = $5 where tenant_id = $1 and user_id = $2 and until = 'infinity'
-				and version = (select max(version) from member_spans where tenant_id = $1 and user_id = $2))
+		select tenant_id, user_id, role, pending, position, time, position, recorded from new`)
+	changeMember = projections.NewStatement("tenant_id text, user_id text, role text, version bigint, recorded timestamptz",
+		`, changed as (update members m set role = g.role from given g where m.tenant_id = g.tenant_id and m.user_id = g.user_id returning m.*, g.version, g.recorded),
+			ended as (update member_spans s set until = g.recorded from `+lastOfMember+` and s.until = 'infinity')
 		insert into member_spans (tenant_id, user_id, role, pending, created_at, position, version, since)
-		select tenant_id, user_id, role, pending, created_at, position, $4, $5 from changed`
-	removeMember = `with removed as (delete from members where tenant_id = $1 and user_id = $2)
-		update member_spans set until = $3 where tenant_id = $1 and user_id = $2 and until = 'infinity'
-			and version = (select max(version) from member_spans where tenant_id = $1 and user_id = $2)`
-	removeJoined = `with removed as (delete from members where tenant_id = $1 and user_id = $2)
-		update member_spans set joined_as = $3, until = least(until, $4) where tenant_id = $1 and user_id = $2`
-	endMembers = `with removed as (delete from members where tenant_id = $1)
-		update member_spans set until = $2 where tenant_id = $1 and until = 'infinity'`
+		select tenant_id, user_id, role, pending, created_at, position, version, recorded from changed`)
+	removeMember = projections.NewStatement("tenant_id text, user_id text, recorded timestamptz",
+		`, removed as (delete from members m using given g where m.tenant_id = g.tenant_id and m.user_id = g.user_id)
+		update member_spans s set until = g.recorded from `+lastOfMember+` and s.until = 'infinity'`)
+	removeJoined = projections.NewStatement("tenant_id text, user_id text, joined_as text, recorded timestamptz",
+		`, removed as (delete from members m using given g where m.tenant_id = g.tenant_id and m.user_id = g.user_id)
+		update member_spans s set joined_as = g.joined_as, until = least(s.until, g.recorded) from given g where s.tenant_id = g.tenant_id and s.user_id = g.user_id`)
+	endMembers = projections.NewStatement("tenant_id text, recorded timestamptz",
+		`, removed as (delete from members m using given g where m.tenant_id = g.tenant_id)
+		update member_spans s set until = g.recorded from given g where s.tenant_id = g.tenant_id and s.until = 'infinity'`)
 )
+
+// lastOfMember joins the last span of each given member.
+const lastOfMember = `given g cross join lateral
+		(select version from member_spans where tenant_id = g.tenant_id and user_id = g.user_id order by version desc limit 1) last
+	where s.tenant_id = g.tenant_id and s.user_id = g.user_id and s.version = last.version`

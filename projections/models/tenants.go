@@ -46,6 +46,14 @@ create index on members (tenant_id);` + tenantSpans,
 	Apply:        applyTenant,
 }
 
+var (
+	addTenant = projections.NewStatement("id text, name text, is_sandbox boolean, subscription json, created_by text, time timestamptz",
+		`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at) select id, name, is_sandbox, subscription, created_by, time from given`)
+	setSubscription = projections.NewStatement("id text, subscription json", `update tenants t set subscription = g.subscription from given g where t.id = g.id`)
+	renameTenant    = projections.NewStatement("id text, name text", `update tenants t set name = coalesce(g.name, t.name) from given g where t.id = g.id`)
+	deleteTenant    = projections.NewStatement("id text, time timestamptz", `update tenants t set deleted_at = g.time from given g where t.id = g.id`)
+)
+
 func applyTenant(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.TenantFact)
 	if !ok {
@@ -54,18 +62,17 @@ func applyTenant(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		b.Queue(`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at) values ($1, $2, $3, $4, $5, $6)`,
-			id, fact.Name, fact.Sandbox, fact.FirstSubscription(), e.Actor.ID, e.Time)
+		b.Queue(addTenant, id, fact.Name, fact.Sandbox, fact.FirstSubscription(), e.Actor.ID, e.Time)
 	case events.SubscriptionChanged:
-		b.Queue(`update tenants set subscription = $2 where id = $1`, id, fact.To)
+		b.Queue(setSubscription, id, fact.To)
 	case events.EnvironmentAdded:
 		b.Queue(addEnvironment, fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time, e.At)
 	case events.MemberAdded:
 		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision, e.At)
 	case events.TenantUpdated:
-		b.Queue(`update tenants set name = coalesce($2, name) where id = $1`, id, to(fact.Name))
+		b.Queue(renameTenant, id, to(fact.Name))
 	case events.TenantDeleted:
-		b.Queue(`update tenants set deleted_at = $2 where id = $1`, id, e.Time)
+		b.Queue(deleteTenant, id, e.Time)
 		b.Queue(endEnvironments, id, e.At)
 		b.Queue(endMembers, id, e.At)
 	case events.EnvironmentDeleted:

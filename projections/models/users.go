@@ -25,6 +25,14 @@ create index on users (created_at, id);`,
 	Apply:        applyUser,
 }
 
+var (
+	addUser = projections.NewStatement("id text, time timestamptz", `insert into users (id, platform_role, active, erased, created_at)
+		select id, '', true, false, time from given`)
+	setPlatformRole = projections.NewStatement("id text, role text", `update users u set platform_role = g.role from given g where u.id = g.id`)
+	setActive       = projections.NewStatement("id text, active boolean", `update users u set active = g.active from given g where u.id = g.id`)
+	eraseUser       = projections.NewStatement("id text", `update users u set active = false, erased = true, platform_role = '' from given g where u.id = g.id`)
+)
+
 func applyUser(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.UserFact)
 	if !ok {
@@ -33,16 +41,16 @@ func applyUser(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	switch fact := fact.(type) {
 	case events.UserRegistered:
-		b.Queue(`insert into users (id, platform_role, active, erased, created_at) values ($1, '', true, false, $2)`, id, e.Time)
+		b.Queue(addUser, id, e.Time)
 	case events.SessionEnded, events.SessionsEnded:
 	case events.PlatformRoleChanged:
-		b.Queue(`update users set platform_role = $2 where id = $1`, id, fact.To)
+		b.Queue(setPlatformRole, id, fact.To)
 	case events.UserDeactivated:
-		b.Queue(`update users set active = false where id = $1`, id)
+		b.Queue(setActive, id, false)
 	case events.UserReactivated:
-		b.Queue(`update users set active = true where id = $1`, id)
+		b.Queue(setActive, id, true)
 	case events.UserErased:
-		b.Queue(`update users set active = false, erased = true, platform_role = '' where id = $1`, id)
+		b.Queue(eraseUser, id)
 	}
 	return nil
 }
