@@ -14,6 +14,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
 	"flagledger/events"
+	"flagledger/http/limit"
 )
 
 type notificationBody struct {
@@ -150,7 +151,7 @@ func (a *API) addNotifications() {
 			return &clearedOutput{clearedBody{true, n}}, err
 		})
 	send := operation("POST", path+"/send", "send-notification", tag, "Notify a person, and push it to their devices")
-	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox has 1,000 notifications at most, and 200 of one tenant: the oldest that have been read go first. Each is kept for 90 days. Of one tenant's, 50 within 24 hours are pushed."
+	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox has 1,000 notifications at most, and 200 of one tenant: the oldest that have been read go first. Each is kept for 90 days. Of one tenant's, 50 within 24 hours are pushed; a person is sent 200 of it in 24 hours at most."
 	send.DefaultStatus = http.StatusCreated
 	send.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, send, a.sendNotification)
@@ -220,9 +221,32 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 	if err := withBodyErrors(ctx, commands.MergeFieldErrors(wrong, commands.CheckNotification(n))); err != nil {
 		return nil, err
 	}
+	if err := a.limitNotifications(p, n); err != nil {
+		return nil, err
+	}
 	n, err := a.Notifications.Send(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	return &sentOutput{"/api/v1/notifications/" + url.PathEscape(n.ID), showNotification(n)}, nil
+}
+
+// limitNotifications refuses a further notification of a person where too many were sent on the same account. One of a tenant for somebody else than a member
+// does not count: it will be refused. Its error is a problem.
+func (a *API) limitNotifications(p *principal, n commands.Notification) error {
+	quota := p.claims.UserID
+	if n.TenantID != "" {
+		tenant, ok := a.Live.Tenant(n.TenantID)
+		if !ok {
+			return nil
+		}
+		if _, member := tenant.Role(n.UserID); !member {
+			return nil
+		}
+		quota = a.tenantQuota(tenant)
+	}
+	if left := a.limiter.CountNotification(quota, n.UserID); left.Exceeded {
+		return tooManyRequests(left, fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications))
+	}
+	return nil
 }

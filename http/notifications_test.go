@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/http/limit"
 )
 
 const inboxPath = "/api/v1/notifications"
@@ -151,6 +153,29 @@ func TestNotifications(t *testing.T) {
 			me.Call("GET", "/api/notifications/device-tokens", nil).Want(200)
 		},
 	}.Run(t)
+}
+
+func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
+	nodetest.RunOnce(t)
+	t.Parallel()
+	s := nodetest.New(t)
+	me := s.SignUp("me@example.com")
+	first, second := me.Join("developer"), me.Join("developer")
+	body := func(c *nodetest.Client, to *nodetest.Client) map[string]any {
+		return map[string]any{"userId": to.UserID, "tenantId": c.Tenant, "title": "x", "type": "x"}
+	}
+	for range limit.MaxNotifications - 1 {
+		send(me, first.UserID, "x")
+	}
+	other := me.NewTenant("Of the same creator")
+	other.Call("POST", inboxPath+"/send", body(other, first)).Want(404) // no member, which does not count
+	send(me, first.UserID, "the last")
+	first.Call("DELETE", inboxPath+"/clear", nil).Want(200)
+	refused := me.Call("POST", inboxPath+"/send", body(me, first)).Want(429)
+	if seconds, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || seconds < 80_000 || seconds > 24*60*60 {
+		t.Errorf("they may come again in %q s", refused.Header.Get("Retry-After"))
+	}
+	send(me, second.UserID, "x")
 }
 
 func TestPagesOfNotifications(t *testing.T) {

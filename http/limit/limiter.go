@@ -23,8 +23,11 @@ const (
 	// ones wait in rounds.
 	attemptWindow = 15 * 60
 	// maxPaymentPages is how many pages of the payment provider a tenant, or a creator of unpaid ones, opens in a paymentWindow.
-	maxPaymentPages    = 20
-	paymentWindow      = 60 * 60
+	maxPaymentPages = 20
+	paymentWindow   = 60 * 60
+	// MaxNotifications is how many notifications a person is sent by one tenant, by a creator of unpaid ones or by a person of the platform, in a notificationWindow.
+	MaxNotifications   = 200
+	notificationWindow = 24 * 60 * 60
 	maxAttempts        = 20
 	maxAccountAttempts = 200
 	// ownNetworkFor is how long a network that somebody has signed in from counts as theirs, in seconds.
@@ -46,6 +49,7 @@ type Limiter struct {
 	markRate           rate // 1: a network is noted as the account's own
 	switchRate         rate
 	paymentRate        rate // pages of the payment provider
+	notificationRate   rate
 
 	proxies []netip.Prefix
 	began   time.Time
@@ -59,6 +63,8 @@ type Limiter struct {
 	creators  *windows[string] // of tenants that pay nothing
 	switches  *windows[string]
 	payments  *windows[string] // by tenant, or creator of tenants that pay nothing
+	// notifications are counted by who sends them and who gets them.
+	notifications *windows[[2]string]
 
 	attemptCounts *windows[[sha256.Size]byte] // by account and network, and by account
 	// ownNetworks holds the networks that an account was signed in from: by account and network.
@@ -78,10 +84,10 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	}
 	return &Limiter{
 		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), mailRate: newRate(mailMinutes * limits.Auth),
-		networkAttemptRate: newRate(maxAttempts), accountAttemptRate: newRate(maxAccountAttempts), roundRate: newRate(roundDrawn), markRate: newRate(1), switchRate: newRate(SwitchesPerMinute), paymentRate: newRate(maxPaymentPages),
+		networkAttemptRate: newRate(maxAttempts), accountAttemptRate: newRate(maxAccountAttempts), roundRate: newRate(roundDrawn), markRate: newRate(1), switchRate: newRate(SwitchesPerMinute), paymentRate: newRate(maxPaymentPages), notificationRate: newRate(MaxNotifications),
 		proxies: proxies, began: now(), now: now,
 		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailRequestWindow),
-		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), switches: newWindows[string](requestWindow), payments: newWindows[string](paymentWindow), attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
+		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), switches: newWindows[string](requestWindow), payments: newWindows[string](paymentWindow), notifications: newWindows[[2]string](notificationWindow), attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
 		ownNetworks: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
 	}
 }
@@ -187,6 +193,11 @@ func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, giveBack func(
 // CountPaymentPage counts a page of the payment provider for whose quota it is.
 func (l *Limiter) CountPaymentPage(quota string) Budget {
 	return l.payments.take(quota, l.paymentRate, l.second())
+}
+
+// CountNotification counts a notification of a person for whose quota it is.
+func (l *Limiter) CountNotification(quota, userID string) Budget {
+	return l.notifications.take([2]string{quota, userID}, l.notificationRate, l.second())
 }
 
 // Peek is the budget of a request's client address. It does not count the request.
