@@ -3,11 +3,14 @@ package commands
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // gate lets a limited number of holders of a key in at once; the others wait in the order in which they came. It remembers only keys in use.
 type gate struct {
 	limit int
+	// rest is for how many times as long as a holder was in its place stays empty, for maxGateRest at most, if others wait for the key.
+	rest int
 
 	mu   sync.Mutex
 	keys map[string]*slots
@@ -18,7 +21,17 @@ type slots struct {
 	users int // who hold one or wait
 }
 
+// maxGateRest is the longest that a place stays empty while others wait.
+const maxGateRest = 20 * time.Millisecond
+
 func newGate(limit int) *gate { return &gate{limit: limit, keys: map[string]*slots{}} }
+
+// newRestingGate is a gate for one holder of a key at once, whose place then rests.
+func newRestingGate(rest int) *gate {
+	g := newGate(1)
+	g.rest = rest
+	return g
+}
 
 // enter waits for a slot. Its error is that of ctx, which ended before.
 func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) {
@@ -42,13 +55,25 @@ func (g *gate) enterAside(ctx context.Context, key string, pause func() (resume 
 			delete(g.keys, key)
 		}
 	}
+	var began time.Time
 	leave = func() {
-		<-s.taken
-		forget()
+		free := func() {
+			<-s.taken
+			forget()
+		}
+		g.mu.Lock()
+		wanted := s.users > 1
+		g.mu.Unlock()
+		if rest := min(time.Duration(g.rest)*time.Since(began), maxGateRest); wanted && rest > 0 {
+			time.AfterFunc(rest, free)
+			return
+		}
+		free()
 	}
 	resume := func(context.Context) error { return nil }
 	select {
 	case s.taken <- struct{}{}:
+		began = time.Now()
 		return leave, nil
 	default:
 		if pause != nil {
@@ -57,6 +82,7 @@ func (g *gate) enterAside(ctx context.Context, key string, pause func() (resume 
 	}
 	select {
 	case s.taken <- struct{}{}:
+		began = time.Now()
 	case <-ctx.Done():
 		forget()
 		return nil, ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestGate(t *testing.T) {
@@ -54,6 +55,44 @@ func TestGate(t *testing.T) {
 		if len(g.keys) > 0 {
 			t.Errorf("it remembers %d keys", len(g.keys))
 		}
+	})
+	t.Run("a rest where others wait, and none else", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g := newRestingGate(3)
+			enter := func() (leave func(), waited time.Duration) {
+				began := time.Now()
+				leave, err := g.enter(t.Context(), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return leave, time.Since(began)
+			}
+			for range 2 {
+				leave, waited := enter()
+				if waited > 0 {
+					t.Errorf("one who is alone waited for %v", waited)
+				}
+				time.Sleep(2 * time.Millisecond)
+				leave()
+			}
+			for took, want := range map[time.Duration]time.Duration{2 * time.Millisecond: 8 * time.Millisecond, time.Second: time.Second + maxGateRest} {
+				first, _ := enter()
+				done := make(chan time.Duration)
+				go func() {
+					leave, waited := enter()
+					leave()
+					done <- waited
+				}()
+				time.Sleep(took)
+				first()
+				if waited := <-done; waited != want {
+					t.Errorf("after one who took %v the next waited for %v", took, waited)
+				}
+			}
+			if len(g.keys) > 0 {
+				t.Errorf("it remembers %d keys", len(g.keys))
+			}
+		})
 	})
 	t.Run("in the order of their coming", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

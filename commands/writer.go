@@ -76,10 +76,14 @@ const tenantCommands = 16
 // its read models.
 const holdStream = 50 * time.Millisecond
 
+// streamRest is for how many times as long as a command took its stream rests if others wait for it: so many writers of one flag do not keep the store, the read
+// models and the processors busy without a break, for which every change of others would wait.
+const streamRest = 3
+
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	return &Writer{
-		store: store, await: await, now: now, states: newStates(maxStates), streams: newGate(1), tenants: newGate(tenantCommands), folds: newGate(1), counts: newGate(1), admitted: admitted{things: map[string]*growing{}},
+		store: store, await: await, now: now, states: newStates(maxStates), streams: newRestingGate(streamRest), tenants: newGate(tenantCommands), folds: newGate(1), counts: newGate(1), admitted: admitted{things: map[string]*growing{}},
 		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
 		UnpaidCreator:   func(string) string { return "" },
 		UnpaidFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },

@@ -166,10 +166,16 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 		}
 		time.Sleep(holdStream)
 		synctest.Wait()
+		if made() != 2 {
+			t.Errorf("%d changes are made while the stream rests", made())
+		}
+		time.Sleep(maxGateRest)
+		synctest.Wait()
 		if made() != 3 {
 			t.Errorf("%d changes are made after the time that one may hold the stream", made())
 		}
 		close(shown)
+		time.Sleep(maxGateRest)
 		synctest.Wait()
 		if made() != 4 {
 			t.Errorf("%d changes are made in the end", made())
