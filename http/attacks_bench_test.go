@@ -41,6 +41,7 @@ type attack struct {
 	path    string
 	body    string
 	unread  bool // the clients do not read their answers
+	past    bool // by the tenant of armedWithPast, whose two times take the place of TIME by turns
 }
 
 const costlyRules = `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`
@@ -55,17 +56,20 @@ func attacks() []attack {
 	rule := `{"conditions":[{"attribute":"a","op":"in","values":[` + strings.Join(values, ",") + `]}],"serve":{"value":false}}`
 	manyValues := `{"rules":[` + strings.Join([]string{rule, rule, rule}, ",") + `]}`
 	return []attack{
-		{"20-evaluations-unread", 20, "POST", manyPath, `{}`, true},
-		{"20-ofrep-unread", 20, "POST", ofrepPath, `{"context":{}}`, true},
-		{"15-lists-unread", 15, "GET", "/api/v1/flags", "", true},
-		{"15-lists", 15, "GET", "/api/v1/flags", "", false},
-		{"history-unread", 1, "GET", nodetest.FlagPath("storied", "/history"), "", true},
-		{"5-histories", 5, "GET", nodetest.FlagPath("storied", "/history"), "", false},
-		{"20-rules-of-270KB", 20, "PUT", nodetest.FlagPath("ruled-N", "/rules"), manyValues, false},
-		{"60-creations-of-1MB", 60, "POST", "/api/v1/flags", `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 1_000_000) + `"}`, false},
-		{"60-creations-of-60KB", 60, "POST", "/api/v1/flags", `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 60_000) + `"}`, false},
-		{"40-costly-evaluations", 40, "POST", manyPath, `{"attributes":{"a":"` + longText + `"}}`, false},
-		{"40-costly-single", 40, "POST", nodetest.FlagPath("costly-0", "/evaluate"), `{"attributes":{"a":"` + longText + `"}}`, false},
+		{name: "20-evaluations-unread", clients: 20, method: "POST", path: manyPath, body: `{}`, unread: true},
+		{name: "20-ofrep-unread", clients: 20, method: "POST", path: ofrepPath, body: `{"context":{}}`, unread: true},
+		{name: "15-lists-unread", clients: 15, method: "GET", path: "/api/v1/flags", unread: true},
+		{name: "15-lists", clients: 15, method: "GET", path: "/api/v1/flags"},
+		{name: "history-unread", clients: 1, method: "GET", path: nodetest.FlagPath("storied", "/history"), unread: true},
+		{name: "5-histories", clients: 5, method: "GET", path: nodetest.FlagPath("storied", "/history")},
+		{name: "20-rules-of-270KB", clients: 20, method: "PUT", path: nodetest.FlagPath("ruled-N", "/rules"), body: manyValues},
+		{name: "60-creations-of-1MB", clients: 60, method: "POST", path: "/api/v1/flags", body: `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 1_000_000) + `"}`},
+		{name: "60-creations-of-60KB", clients: 60, method: "POST", path: "/api/v1/flags", body: `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 60_000) + `"}`},
+		{name: "40-costly-evaluations", clients: 40, method: "POST", path: manyPath, body: `{"attributes":{"a":"` + longText + `"}}`},
+		{name: "40-costly-single", clients: 40, method: "POST", path: nodetest.FlagPath("costly-0", "/evaluate"), body: `{"attributes":{"a":"` + longText + `"}}`},
+		{name: "10-evaluations-of-the-past", clients: 10, method: "POST", path: manyPath + "?at=TIME", body: `{}`, past: true},
+		{name: "10-reads-of-the-past", clients: 10, method: "GET", path: nodetest.FlagPath("fat-N", "/rules?at=TIME"), past: true},
+		{name: "4-reverts-of-all", clients: 4, method: "POST", path: "/api/v1/flags/revert", body: `{"at":"TIME"}`, past: true},
 	}
 }
 
@@ -91,8 +95,41 @@ func armed(s *nodetest.Service) *nodetest.Client {
 	return c
 }
 
+// armedWithPast is a tenant with 20 flags of 350 KB and 300 small ones, all of which have changed since each of two times.
+func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
+	c = s.SignUp(nodetest.Address())
+	rules := func(round int) string {
+		var list []string
+		for i := range 4 {
+			values := make([]string, 900)
+			for j := range values {
+				values[j] = fmt.Sprintf("%q", fmt.Sprintf("%d %093d", round, i*len(values)+j))
+			}
+			list = append(list, `{"conditions":[{"attribute":"a","op":"in","values":[`+strings.Join(values, ",")+`]}],"serve":{"value":false}}`)
+		}
+		return `{"rules":[` + strings.Join(list, ",") + `]}`
+	}
+	for i := range 20 {
+		c.CreateEnabledFlag(fmt.Sprintf("fat-%d", i), nil)
+	}
+	for i := range 300 {
+		c.CreateFlag(fmt.Sprintf("small-%d", i), nil)
+	}
+	for round := range 3 {
+		changed := rules(round)
+		for i := range 20 {
+			c.SetRules(fmt.Sprintf("fat-%d", i), changed).Want(200)
+		}
+		for i := range 300 {
+			c.Call("PATCH", nodetest.FlagPath(fmt.Sprintf("small-%d", i)), map[string]any{"name": fmt.Sprint("Changed ", round)}).Want(200)
+		}
+		times = append(times, time.Now().UTC().Format(time.RFC3339Nano))
+	}
+	return c, times[:2]
+}
+
 // run attacks until stop is called, which tells how often which status was answered.
-func (a attack) run(b *testing.B, c *nodetest.Client) (stop func() string) {
+func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func() string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	var all sync.WaitGroup
@@ -100,10 +137,18 @@ func (a attack) run(b *testing.B, c *nodetest.Client) (stop func() string) {
 	answers := map[string]int{}
 	before, after, keyed := strings.Cut(a.body, `"KEY"`)
 	start, end := []byte(before), []byte(after) // copied for no call: attackers have machines of their own
+	if len(times) == 0 {
+		times = []string{""}
+	}
 	for i := range a.clients {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				path := strings.Replace(a.path, "-N/", fmt.Sprintf("-%d/", i), 1)
+				at := times[n%len(times)]
+				path := strings.NewReplacer("-N/", fmt.Sprintf("-%d/", i), "TIME", at).Replace(a.path)
+				start := start
+				if a.past {
+					start = []byte(strings.ReplaceAll(before, "TIME", at))
+				}
 				var key []byte
 				if keyed {
 					key = fmt.Appendf(nil, `"made-%d-%d-%d"`, time.Now().UnixNano(), i, n)
@@ -202,6 +247,7 @@ func BenchmarkAttacks(b *testing.B) {
 	program := nodetest.Build(b)
 	node := program.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_LOG=json", "FLAGLEDGER_FLAG_MIB=free=64") // or most changes are refused
 	attacker, other := armed(program.Service()), program.Service().SignUp(nodetest.Address())
+	historian, pastTimes := armedWithPast(program.Service())
 	benchFlag(other)
 	other.CreateFlag("toggled", nil)
 	(&bystander{}).call(other, time.Second)
@@ -211,9 +257,13 @@ func BenchmarkAttacks(b *testing.B) {
 			var quiet, beside bystander
 			var answers []string
 			before, most := memory(b, node.Process.Pid), 0
+			attacker, times := attacker, []string(nil)
+			if a.past {
+				attacker, times = historian, pastTimes
+			}
 			for range 2 { // longer than -benchtime asks for, so that it is run once
 				quiet.call(other, d)
-				stop := a.run(b, attacker)
+				stop := a.run(b, attacker, times)
 				beside.call(other, d)
 				most = max(most, memory(b, node.Process.Pid))
 				answers = append(answers, stop())

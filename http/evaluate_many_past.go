@@ -58,17 +58,17 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 type pastFlags struct {
 	flags       []queries.PastFlag
 	environment events.EnvironmentRef
-	readSlot    *fair.Slot // left while nothing is read
+	pastSlot    *fair.Slot // left while nothing is added up
 }
 
 // selectPast finds the flags and the environment of a time. Its error is a problem, or that of a query.
 func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s pastFlags, err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()
-	if s.readSlot, err = a.enterQueue(ctx, a.queues.reads, p); err != nil {
+	if s.pastSlot, err = a.enterQueue(ctx, a.queues.past, p); err != nil {
 		return s, err
 	}
-	defer s.readSlot.Leave()
+	defer s.pastSlot.Leave()
 	if s.environment, err = a.pastEnvironment(ctx, p.tenant.ID(), e.environmentOf(r), at); err != nil {
 		return s, err
 	}
@@ -108,11 +108,11 @@ func (s pastFlags) compile(ctx context.Context, a *API, p *principal, e *evaluat
 		return live, nil
 	}
 	e.leaveWorkSlot()
-	if err := s.readSlot.Resume(ctx); err != nil {
+	if err := s.pastSlot.Resume(ctx); err != nil {
 		return nil, err
 	}
 	then, err := a.Queries.FlagAt(ctx, p.tenant.ID(), f.Key, queries.Moment{Version: f.Version})
-	s.readSlot.Leave()
+	s.pastSlot.Leave()
 	if resumed := e.workSlot.Resume(ctx); err != nil || resumed != nil {
 		return nil, cmp.Or(err, resumed)
 	}

@@ -122,7 +122,7 @@ func (a *API) flagOfQuery(r *http.Request, p *principal, e *evaluationRequest, a
 		m.Version = live.Version()
 	}
 	e.leaveWorkSlot()
-	slot, err := a.enterQueue(r.Context(), a.queues.reads, p)
+	slot, err := a.enterQueue(r.Context(), a.queues.past, p)
 	if err != nil {
 		return f, in, err
 	}

@@ -138,6 +138,11 @@ func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment 
 	if err != nil || !asked {
 		return f, environment, asked, err
 	}
+	slot, err := a.enterPast(ctx)
+	if err != nil {
+		return f, environment, true, err
+	}
+	defer slot.Leave()
 	f, environment, err = a.pastFlag(ctx, principalOf(ctx).tenant.ID(), in.Key, in.Environment, m)
 	if err == nil && in.ProjectID != "" && f.ProjectID != in.ProjectID {
 		err = queries.ErrNotFound

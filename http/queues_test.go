@@ -78,6 +78,34 @@ func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
 	}
 }
 
+func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
+	one := fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond}
+	a := &API{queues: queues{reads: fair.New(one), past: fair.New(one)}}
+	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
+	req := &request{}
+	ctx := context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, p)
+	var err error
+	if req.readSlot, err = a.enterQueue(ctx, a.queues.reads, p); err != nil {
+		t.Fatal(err)
+	}
+	slot, err := a.enterPast(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.enterPast(ctx); err == nil {
+		t.Error("two add up what flags were at once")
+	}
+	if read, err := a.enterQueue(ctx, a.queues.reads, p); err != nil {
+		t.Errorf("another read waits for it: %v", err)
+	} else {
+		read.Leave()
+	}
+	slot.Leave()
+	if _, err := a.enterPast(ctx); err != nil {
+		t.Errorf("the slot is not given back: %v", err)
+	}
+}
+
 // Whoever has an IPv6 /48 has 65,536 networks, and as many accounts as mail addresses that nobody asks for.
 func TestASiteHasOneShare(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,7 @@ func (a *API) addRevert() {
 
 // readRevertTarget reads what a command is to bring a flag back to, and the environments of then unless it has them.
 func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
-	slot, err := a.enterQueue(ctx, a.queues.reads, principalOf(ctx))
+	slot, err := a.enterPast(ctx)
 	if err != nil {
 		return err
 	}
