@@ -41,10 +41,10 @@ func (a *API) exportFacts(ctx context.Context, in *auditFactsInput) (*exportOutp
 	if err != nil {
 		return nil, err
 	}
-	have := in.After + 1
-	if have > facts.Total {
+	if in.After >= facts.Total {
 		return nil, invalid(map[string]string{"after": "is that of no fact yet"})
 	}
+	have := in.After + 1
 	p := newPieces(ctx)
 	w, err := export.NewWriter(&p.text, export.NewHeader(facts.LogID, tenantID, key))
 	if err != nil {

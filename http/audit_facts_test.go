@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -83,6 +84,7 @@ func TestFactsOfATenant(t *testing.T) {
 				}
 			}
 			me.Call("GET", fmt.Sprintf("%s?after=%d", factsPath, facts), nil).Refused(422, "after")
+			me.Call("GET", fmt.Sprintf("%s?after=%d", factsPath, math.MaxInt64), nil).Refused(422, "after")
 		},
 		"only admins have it": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("GET", factsPath+"?after=-2", nil).Refused(422, "after")

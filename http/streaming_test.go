@@ -190,7 +190,7 @@ func TestReadersWhoStallHoldLittle(t *testing.T) {
 }
 
 // Whoever leaves many answers unread gets no more of them, and nobody else notices. The answers to it that are in memory are those that hold most: an entry of
-// a history that replaced all rules by others, and a flag of 500 KB.
+// a history that replaced all rules by others, a flag of 500 KB, and a file of such facts.
 func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 	nodetest.RunOnce(t)
 	s := nodetest.New(t)
@@ -205,12 +205,12 @@ func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 	for i := range values {
 		values[i] = fmt.Sprintf(`"%095d"`, i)
 	}
-	for _, salt := range []string{"a", "b"} {
+	for _, salt := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		rule := `{"conditions":[{"attribute":"` + salt + `","op":"in","values":[` + strings.Join(values, ",") + `]}],"serve":{"value":false}}`
 		me.SetRules("ruled", `{"rules":[`+rule+","+rule+","+rule+`]}`).Want(200)
 	}
 	other.CreateEnabledFlag("k", nil)
-	for _, path := range []string{"/api/v1/flags/ruled/history", "/api/v1/flags/large", "/api/v1/flags/ruled/rules"} {
+	for _, path := range []string{"/api/v1/flags/ruled/history", "/api/v1/flags/large", "/api/v1/flags/ruled/rules", factsPath} {
 		before := heap()
 		release := stalled(me, 100, [3]string{"GET", path})
 		if held := heap() - before; held > 90<<20 {

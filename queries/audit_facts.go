@@ -39,7 +39,7 @@ func (f *AuditFacts) Read() int64 { return f.read }
 // More reports whether there are further facts.
 func (f *AuditFacts) More() bool { return f.read < f.Total }
 
-// factsOfPiece is how many facts are in memory at a time: each may have events.MaxEventBytes.
+// factsOfPiece is how many facts are read at a time, unless fewer have pieceBytes: then these, and at least one.
 const factsOfPiece = 64
 
 // auditedFact is where the store holds a fact.
@@ -59,7 +59,7 @@ func (a auditedFact) stream(tenantID string) string {
 	}
 }
 
-// Next reads the next facts, no more than most; none at the end.
+// Next reads the next facts, no more than most and than are in memory at a time; none at the end.
 func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, error) {
 	rows, err := f.q.db.Query(ctx, `select resource_type, resource_id, version from read.audit where tenant_id = $1 and n >= $2 and n < $3 order by n`,
 		f.tenantID, f.read, min(f.read+min(most, factsOfPiece), f.Total))
@@ -71,31 +71,36 @@ func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, e
 		return nil, classify(err)
 	}
 	held := map[string][]events.Recorded{} // by stream
-	facts := make([]events.Recorded, len(places))
-	for i, place := range places {
+	facts := make([]events.Recorded, 0, len(places))
+	left := pieceBytes
+	for _, place := range places {
 		stream := place.stream(f.tenantID)
-		if _, known := held[stream]; !known {
+		list, known := held[stream]
+		if len(list) == 0 && left <= 0 { // what is missing comes with the next piece
+			break
+		}
+		if !known {
 			count := 0 // the facts of a stream are in the trail one after the other
 			for _, other := range places {
 				if other.stream(f.tenantID) == stream {
 					count++
 				}
 			}
-			if held[stream], err = f.ofStream(ctx, stream, place.Version, count); err != nil {
+			if list, err = f.ofStream(ctx, stream, place.Version, count, &left); err != nil {
 				return nil, err
 			}
 		}
-		if len(held[stream]) == 0 || held[stream][0].Revision != place.Version {
+		if len(list) == 0 || list[0].Revision != place.Version {
 			return nil, fmt.Errorf("the store does not hold %s@%d, which is in the audit trail", stream, place.Version)
 		}
-		facts[i], held[stream] = held[stream][0], held[stream][1:]
+		facts, held[stream] = append(facts, list[0]), list[1:]
 	}
 	f.read += int64(len(facts))
 	return facts, nil
 }
 
-// ofStream reads so many facts of a stream.
-func (f *AuditFacts) ofStream(ctx context.Context, stream string, from events.Revision, count int) (list []events.Recorded, err error) {
+// ofStream reads so many facts of a stream, or the first of them, by which no bytes are left.
+func (f *AuditFacts) ofStream(ctx context.Context, stream string, from events.Revision, count int, left *int) (list []events.Recorded, err error) {
 	for e, err := range f.q.store.Read(ctx, stream, from) {
 		if errors.Is(err, events.ErrUnavailable) {
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -103,7 +108,8 @@ func (f *AuditFacts) ofStream(ctx context.Context, stream string, from events.Re
 		if err != nil {
 			return nil, fmt.Errorf("stream %s: %w", stream, err)
 		}
-		if list = append(list, e); len(list) == count {
+		*left -= len(e.Stored.Data) + len(e.Stored.Metadata)
+		if list = append(list, e); len(list) == count || *left <= 0 {
 			break
 		}
 	}

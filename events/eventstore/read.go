@@ -15,7 +15,7 @@ import (
 )
 
 // readAhead is how many events are read before the caller takes them.
-const readAhead = 64
+const readAhead = 8
 
 // Read implements events.Store. A stream that was deleted for good is an error.
 func (s *Store) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {

@@ -159,15 +159,16 @@ func head(ctx context.Context, q querier) (position uint64, err error) {
 }
 
 const (
-	firstPiece = 128 // events: many callers need no more of a stream
-	nextPiece  = 500
+	firstPiece   = 4 // events; each piece has twice as many as the one before
+	largestPiece = 512
 )
 
-// Read implements events.Store. It fetches a stream piece by piece: a caller who stops early does not wait for the rest.
+// Read implements events.Store. It fetches a stream piece by piece: a caller who stops early waits for no more than twice what they took, as the rest of a piece is
+// received all the same.
 func (s *Store) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		next := from
-		for size := firstPiece; ; size = nextPiece {
+		for size := firstPiece; ; size = min(2*size, largestPiece) {
 			n := 0
 			for recorded, err := range s.readPiece(ctx, stream, next, size) {
 				if !yield(recorded, err) || err != nil {
