@@ -43,6 +43,14 @@ func (q *Queries) PlatformUser(ctx context.Context, id string) (PlatformUser, er
 	return one[PlatformUser](ctx, q.db, `select `+platformUserColumns+` `+platformUserFrom+` where u.id = $1`, id)
 }
 
+// GivenPlatformRoles counts the people to whom a role on the platform was given, and the pending invitations to one. Super users are left out: those alone are ones
+// whose addresses the settings name.
+func (q *Queries) GivenPlatformRoles(ctx context.Context) (people, invitations int, err error) {
+	err = q.db.QueryRow(ctx, `select (select count(*) from read.users where platform_role not in ('', 'super_user')),
+		(select count(*) from read.invitations i where `+invitationStatus+` = 'pending')`).Scan(&people, &invitations)
+	return people, invitations, classify(err)
+}
+
 // Invitation is an invitation to a role on the platform.
 type Invitation struct {
 	ID        string

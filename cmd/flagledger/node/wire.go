@@ -230,6 +230,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 		}),
 		p.runIdentity,
 		p.onceMigrated(p.reactions.Run),
+		p.onceMigrated(p.warnOfPlatformRoles),
 		p.signing.Run,
 		p.monitor.run,
 	}

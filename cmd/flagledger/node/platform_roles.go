@@ -1,0 +1,33 @@
+package node
+
+import (
+	"context"
+	"time"
+)
+
+// warnOfPlatformRoles logs once how many people run the platform that no setting names: a service of the same data in development, where nobody proves an address,
+// may have let them. It waits until the read models can be asked.
+func (p *parts) warnOfPlatformRoles(ctx context.Context) {
+	if p.Environment != "production" {
+		return
+	}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		people, invitations, err := p.queries.GivenPlatformRoles(ctx)
+		switch {
+		case err == nil && people+invitations > 0:
+			p.log.Warn("people have roles on the platform, or pending invitations to one: those that were given in development count too. "+
+				"GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET /api/v1/admin/audit?action=user.platform_role_changed who gave which and when",
+				"people", people, "invitations", invitations)
+			return
+		case err == nil:
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
