@@ -90,6 +90,9 @@ func Load() (Config, error) {
 	if err := CheckURL("FLAGLEDGER_PUBLIC_URL", c.PublicURL, "http", "https"); err != nil {
 		return c, err
 	}
+	if u, err := url.Parse(c.PublicURL); err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return c, errors.New("FLAGLEDGER_PUBLIC_URL must have no user, query or fragment: mailed links begin with it")
+	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	if c.Environment != "development" && c.Environment != "production" {
 		return c, fmt.Errorf("FLAGLEDGER_ENVIRONMENT must be development or production; it is %q", c.Environment)
