@@ -178,6 +178,7 @@ func TestForgedEventsAreRefused(t *testing.T) {
 // Where events are not configured, calls of the webhook are limited as well, and leave no line in the log.
 func TestEventsThatNobodyCanSign(t *testing.T) {
 	t.Parallel()
+	nodetest.RunOnce(t)
 	for name, settings := range map[string]node.PaymentSettings{
 		"no Stripe":         {},
 		"no webhook secret": {SecretKey: paymenttest.SecretKey, Base: paymenttest.New(t, time.Now).URL(), PlanPrices: "standard=price_1"},

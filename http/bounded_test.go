@@ -10,8 +10,8 @@ import (
 
 func TestAProblemIsSmallerThanWhatItIsAbout(t *testing.T) {
 	fields := map[string]string{}
-	for i := range 25_000 {
-		fields[fmt.Sprintf("field%05d%s", i, strings.Repeat("é", 5000))] = strings.Repeat("w", 5000)
+	for i := range 1_000 {
+		fields[fmt.Sprintf("field%04d%s", i, strings.Repeat("é", 5000))] = strings.Repeat("w", 5000)
 	}
 	p := invalid(fields)
 	p.bound()

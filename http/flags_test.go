@@ -50,6 +50,7 @@ func kindOf(value string) string {
 }
 
 func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
+	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"of a flag": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
