@@ -50,6 +50,7 @@ var server struct {
 	url    string
 	err    error
 	stop   func() error
+	admin  *pgxpool.Pool // on which databases are made and dropped; nil until the first
 }
 
 // templates are the databases that this test process copies, by the name of what fills them.
@@ -78,11 +79,15 @@ func Main(m *testing.M, ends ...func()) {
 		code = max(code, 1)
 	}
 
-	server.Lock()
-	defer server.Unlock()
 	if server.stop == nil { // the server goes on without this process
 		dropTemplates(os.Getenv(EnvURL))
-	} else {
+	}
+	server.Lock()
+	defer server.Unlock()
+	if server.admin != nil {
+		server.admin.Close()
+	}
+	if server.stop != nil {
 		if err := server.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "pgtest:", err)
 			code = max(code, 1)
@@ -132,7 +137,7 @@ func create(t testing.TB, base, source string) (name string) {
 	if source != "" {
 		statement += " TEMPLATE " + source
 	}
-	if err := exec(t.Context(), base, statement); err != nil {
+	if err := administer(t.Context(), base, statement); err != nil {
 		t.Fatalf("pgtest: creating a database: %v", err)
 	}
 	t.Cleanup(func() { drops.Go(func() { drop(base, name) }) })
@@ -152,7 +157,7 @@ func drop(base, name string) {
 	defer drops.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := exec(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+	if err := administer(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 		drops.err = errors.Join(drops.err, fmt.Errorf("dropping a database: %w", err))
 	}
 }
@@ -169,19 +174,19 @@ func newTemplate(base string, fill func(ctx context.Context, url string) error) 
 	}
 	name = newName()
 	u.Path = "/" + name
-	if err := exec(ctx, base, "CREATE DATABASE "+name); err != nil {
+	if err := administer(ctx, base, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}
 	if err := fill(ctx, u.String()); err != nil {
 		return "", err
 	}
-	return name, exec(ctx, base, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
+	return name, administer(ctx, base, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
 }
 
 func dropTemplates(base string) {
 	templates.Range(func(_, held any) bool {
 		if name := held.(*template).database; name != "" {
-			if err := exec(context.Background(), base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			if err := administer(context.Background(), base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 				fmt.Fprintln(os.Stderr, "pgtest:", err)
 			}
 		}
@@ -228,6 +233,23 @@ func serverURL(t testing.TB) string {
 		t.Fatalf("pgtest: %v", server.err)
 	}
 	return server.url
+}
+
+// administer carries out a statement on the server. Its connections are kept: a new one takes a server longer than to copy a database.
+func administer(ctx context.Context, base, sql string) error {
+	server.Lock()
+	if server.admin == nil {
+		admin, err := pgxpool.New(context.Background(), base)
+		if err != nil {
+			server.Unlock()
+			return err
+		}
+		server.admin = admin
+	}
+	admin := server.admin
+	server.Unlock()
+	_, err := admin.Exec(ctx, sql)
+	return err
 }
 
 func exec(ctx context.Context, url, sql string) error {

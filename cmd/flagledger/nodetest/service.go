@@ -33,6 +33,15 @@ type Service struct {
 	DatabaseURL string
 	Config      node.Config
 	Node        *node.Node
+
+	opened *openedStore // of Store; nil for a server of the program
+}
+
+// openedStore is an event store that is opened when it is first asked for, and closed with its service: each opening takes new connections.
+type openedStore struct {
+	sync.Mutex
+	t     testing.TB
+	store events.Store
 }
 
 // New starts a service over a new database. It ends with the test.
@@ -182,7 +191,7 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		server.Close()
 		n.Stop()
 	})
-	s := &Service{T: t, URL: url, DatabaseURL: databaseURL, Config: c, Node: n}
+	s := &Service{T: t, URL: url, DatabaseURL: databaseURL, Config: c, Node: n, opened: &openedStore{t: t}}
 	s.Eventually("the service is healthy", func() bool {
 		return strings.Contains(string(s.Anonymous().Call("GET", "/health", nil).Body), `"status":"ok"`)
 	})
@@ -275,13 +284,22 @@ func (s *Service) Written(store events.Store, after events.Position, mine func(e
 	return names
 }
 
-// Store opens the event store of the service once more.
+// Store is the event store of the service, opened once more.
 func (s *Service) Store() events.Store {
 	s.T.Helper()
-	store, closeStore, err := node.OpenStore(s.T.Context(), s.Config, s.DatabaseURL, Log(s.T))
-	if err != nil {
-		s.T.Fatal(err)
+	opened := s.opened
+	if opened == nil {
+		opened = &openedStore{t: s.T}
 	}
-	s.T.Cleanup(closeStore)
-	return store
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.store == nil {
+		store, closeStore, err := node.OpenStore(opened.t.Context(), s.Config, s.DatabaseURL, Log(opened.t))
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		opened.t.Cleanup(closeStore)
+		opened.store = store
+	}
+	return opened.store
 }
