@@ -35,7 +35,7 @@ RACEBIN           := $(TOOLS)/race
 RACERUN           := env GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 FLAGLEDGER_TEST_PROGRAM=$(RACEBIN)/flagledger
 RACETEST          := -test.paniconexit0 -test.parallel=4 -test.timeout=30m
 
-# Properties of the API are checked on 40 examples in place of 100, since each makes dozens of calls, and on 20 once more on the other event store.
+# Properties of the API and of nodes are checked on 40 examples in place of 100, since each makes dozens of calls, and on 20 once more on the other event store.
 PROPERTIES        := -rapid.checks=40
 FEWER             := -rapid.checks=20
 
@@ -58,7 +58,7 @@ test-http:
 
 .PHONY: test-node
 test-node:
-	cd cmd/flagledger/node && nice -n 5 $(RACERUN) $(RACEBIN)/node.test $(RACETEST)
+	cd cmd/flagledger/node && nice -n 5 $(RACERUN) $(RACEBIN)/node.test $(RACETEST) $(PROPERTIES)
 
 # The race detector has unpacking a whole Postgres take ten seconds, so that this one test runs without it.
 .PHONY: test-others

@@ -68,7 +68,7 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 			case <-end:
 				result <- most
 				return
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(25 * time.Millisecond): // connections stay in their pools for much longer
 			}
 		}
 	}()

@@ -22,13 +22,16 @@ func killCount(usual int) int {
 	return usual
 }
 
-// betweenCalls is how long a caller of these tests waits after an answer: without it, callers alone would take a core.
-const betweenCalls = 25 * time.Millisecond
+// How long a caller of these tests waits after an answer: without it, callers alone would take a core.
+const (
+	betweenWrites = 25 * time.Millisecond
+	betweenReads  = 50 * time.Millisecond
+)
 
 // pause waits for as long as a caller waits between calls, or until ctx ends.
-func pause(ctx context.Context) {
+func pause(ctx context.Context, between time.Duration) {
 	select {
-	case <-time.After(betweenCalls):
+	case <-time.After(between):
 	case <-ctx.Done():
 	}
 }
@@ -41,7 +44,7 @@ func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (s
 	var callers sync.WaitGroup
 	for key, value := range want {
 		callers.Go(func() {
-			for ; ctx.Err() == nil; pause(ctx) {
+			for ; ctx.Err() == nil; pause(ctx, betweenReads) {
 				r := c.Attempt("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u1"}`)
 				took.Add(r.Took)
 				if r.Status != 200 || !strings.Contains(r.Body, value) {
@@ -98,7 +101,7 @@ func startLoad(c *nodetest.Client, writers int) *load {
 				default:
 					c.Service.T.Errorf("write %d of writer %d: %v", n, w, r)
 				}
-				pause(ctx)
+				pause(ctx, betweenWrites)
 			}
 		})
 	}

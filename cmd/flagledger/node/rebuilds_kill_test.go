@@ -20,7 +20,7 @@ func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 	var callers sync.WaitGroup
 	for _, path := range []string{"/api/v1/flags?q=own-&limit=100", nodetest.FlagPath(ownFlag(0), "/history"), "/api/v1/audit", "/api/v1/tenants/" + c.Tenant + "/users"} {
 		callers.Go(func() {
-			for ; ctx.Err() == nil; pause(ctx) {
+			for ; ctx.Err() == nil; pause(ctx, betweenReads) {
 				r := c.Attempt("GET", path, "")
 				took.Add(r.Took)
 				if r.Status != 200 || path == "/api/v1/flags?q=own-&limit=100" && r.Header.Get("X-Total-Count") != fmt.Sprint(writers) {
