@@ -103,11 +103,13 @@ func TestTenantChanges(t *testing.T) {
 	given := []events.Fact{events.TenantCreated{ID: "t", Name: "Acme"}, events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: staging}}
 	gone := append(given[:len(given):len(given)], events.TenantDeleted{})
 	t.Run("update", func(t *testing.T) {
-		when(t, given, UpdateTenant{ref, new("Acme Inc.")}).then(events.TenantUpdated{Name: &events.Change[string]{From: "Acme", To: "Acme Inc."}})
-		when(t, given, UpdateTenant{ref, new("Acme")}).then()
-		when(t, given, UpdateTenant{ref, nil}).then()
-		when(t, given, UpdateTenant{ref, new("")}).refused(Invalid, "name")
-		when(t, gone, UpdateTenant{ref, new("x")}).refused(NotFound)
+		when(t, given, UpdateTenant{TenantRef: ref, Name: new("Acme Inc.")}).then(events.TenantUpdated{Name: &events.Change[string]{From: "Acme", To: "Acme Inc."}})
+		when(t, given, UpdateTenant{TenantRef: ref, Name: new("Acme")}).then()
+		when(t, given, UpdateTenant{TenantRef: ref}).then()
+		contact := []events.ContactField{events.ContactName}
+		when(t, given, UpdateTenant{TenantRef: ref, Contact: contact}).then(events.TenantUpdated{Contact: contact})
+		when(t, given, UpdateTenant{TenantRef: ref, Name: new("")}).refused(Invalid, "name")
+		when(t, gone, UpdateTenant{TenantRef: ref, Name: new("x")}).refused(NotFound)
 	})
 	t.Run("delete", func(t *testing.T) {
 		when(t, given, DeleteTenant{ref}).then(events.TenantDeleted{})

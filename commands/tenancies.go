@@ -1,6 +1,10 @@
 package commands
 
-import "context"
+import (
+	"context"
+
+	"flagledger/events"
+)
 
 // Contact is whom to write to about a tenant: what was sent of it. nil leaves a part as it is, and empty clears it.
 type Contact struct{ Email, Name *string }
@@ -8,6 +12,7 @@ type Contact struct{ Email, Name *string }
 // Tenancies creates, changes and deletes tenants together with whom to write to about them, which is no fact: it stands in the directory.
 type Tenancies struct {
 	Directory interface {
+		ContactChanges(ctx context.Context, tenantID string, email, name *string) ([]events.ContactField, error)
 		SetContact(ctx context.Context, tenantID string, email, name *string) error
 	}
 	// Keepings are all that hold something personal of tenants. The directory is the first: the others take nothing for people who are not in it.
@@ -33,8 +38,13 @@ func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTe
 }
 
 // Update changes a tenant, and then its contact. Where the contact cannot be noted, the fact stays, and the same request made again notes it.
-func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTenant, c Contact) (Tenant, Done, error) {
-	tenant, done, err := do(ctx, update)
+func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTenant, c Contact) (tenant Tenant, done Done, err error) {
+	if c != (Contact{}) {
+		if update.Contact, err = t.Directory.ContactChanges(ctx, update.TenantID, c.Email, c.Name); err != nil {
+			return tenant, done, err
+		}
+	}
+	tenant, done, err = do(ctx, update)
 	if err != nil || c == (Contact{}) {
 		return tenant, done, err
 	}

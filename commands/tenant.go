@@ -200,7 +200,8 @@ func (r TenantRef) admit(t Tenant) error {
 // UpdateTenant changes what is sent of a tenant's fields; nil leaves a field alone.
 type UpdateTenant struct {
 	TenantRef
-	Name *string
+	Name    *string
+	Contact []events.ContactField // that change in the directory
 }
 
 func (c UpdateTenant) decide(t Tenant) ([]events.Fact, error) {
@@ -215,10 +216,10 @@ func (c UpdateTenant) decide(t Tenant) ([]events.Fact, error) {
 		return nil, err
 	}
 	name := changed(t.Name, c.Name, equal)
-	if name == nil {
+	if name == nil && len(c.Contact) == 0 {
 		return nil, nil
 	}
-	return []events.Fact{events.TenantUpdated{Name: name}}, nil
+	return []events.Fact{events.TenantUpdated{Name: name, Contact: c.Contact}}, nil
 }
 
 // DeleteTenant ends a tenant and all that is in it.

@@ -47,7 +47,7 @@ var kinds = map[string]kind{
 	"tenant.created":              {3, decode[TenantCreated], upcasters{1: tenantCreatedV1, 2: tenantCreatedV2}},
 	"tenant.environment_added":    {1, decode[EnvironmentAdded], nil},
 	"tenant.environment_deleted":  {1, decode[EnvironmentDeleted], nil},
-	"tenant.updated":              {1, decode[TenantUpdated], nil},
+	"tenant.updated":              {2, decode[TenantUpdated], upcasters{1: tenantUpdatedV1}},
 	"tenant.deleted":              {1, decode[TenantDeleted], nil},
 	"tenant.member_added":         {1, decode[MemberAdded], nil},
 	"tenant.member_invited":       {1, decode[MemberInvited], nil},
@@ -181,3 +181,6 @@ func tenantCreatedV1(data []byte) ([]byte, error) {
 
 // tenantCreatedV2 changes nothing: sandboxes of version 2 have no end.
 func tenantCreatedV2(data []byte) ([]byte, error) { return data, nil }
+
+// tenantUpdatedV1 changes nothing: facts of version 1 tell nothing of the contact.
+func tenantUpdatedV1(data []byte) ([]byte, error) { return data, nil }

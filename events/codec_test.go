@@ -65,7 +65,7 @@ var examples = []Fact{
 	EnvironmentAdded{EnvironmentRef{ID: "e1", Name: "production"}},
 	MemberAdded{UserID: "u1", Role: AdminRole},
 	EnvironmentDeleted{EnvironmentRef{ID: "e1", Name: "staging"}},
-	TenantUpdated{Name: &Change[string]{"Acme", "Acme Inc."}},
+	TenantUpdated{Name: &Change[string]{"Acme", "Acme Inc."}, Contact: []ContactField{PrimaryEmail, ContactName}},
 	TenantDeleted{},
 	MemberInvited{ID: "m1", Role: ViewerRole},
 	MemberJoined{ID: "m1", UserID: "u1", Role: ViewerRole},

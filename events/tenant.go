@@ -45,10 +45,20 @@ type EnvironmentDeleted struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
-// TenantUpdated changes fields of a tenant.
+// TenantUpdated changes fields of a tenant. Contact names those of its contact that change, whose values the directory alone holds; version 1 did not tell.
 type TenantUpdated struct {
-	Name *Change[string] `json:"name,omitempty"`
+	Name    *Change[string] `json:"name,omitempty"`
+	Contact []ContactField  `json:"contact,omitempty"`
 }
+
+// ContactField is a field of whom to write to about a tenant.
+type ContactField string
+
+// The fields of a contact.
+const (
+	PrimaryEmail ContactField = "primaryEmail"
+	ContactName  ContactField = "contactName"
+)
 
 // TenantDeleted deletes a tenant and everything in it.
 type TenantDeleted struct{}

@@ -26,7 +26,7 @@ type AuditEntryBody struct {
 	Action      string            `json:"action" doc:"The stored name of the fact" example:"flag.enabled"`
 	Resource    AuditResourceBody `json:"resource"`
 	Environment *string           `json:"environment" nullable:"true" doc:"Its name then; null where it is about none alone" example:"production"`
-	Changes     value             `json:"changes" doc:"Each changed field with from and to, as in the history of a flag; from is missing where the fact does not tell it" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
+	Changes     value             `json:"changes" doc:"Each changed field with from and to, as in the history of a flag; from is missing where the fact does not tell it, and both for what the directory alone knows" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
 	UserID      string            `json:"userId" doc:"Of a person or a client" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	UserName    string            `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
 	ActorType   string            `json:"actorType" enum:"user,client,system"`

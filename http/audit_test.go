@@ -77,6 +77,10 @@ func TestAuditTrail(t *testing.T) {
 			}
 			me.Call("PATCH", tenant, `{"name":"Acme"}`).Want(200)
 			want = append(want, entry{"tenant.updated", "tenant", me.Tenant, "Acme", nil, map[string]any{"name": change(want[0].name, "Acme")}})
+			for range 2 { // the second changes nothing
+				me.Call("PATCH", tenant, map[string]string{"primaryEmail": "ops@example.org", "contactName": "Olive"}).Want(200)
+			}
+			want = append(want, entry{"tenant.updated", "tenant", me.Tenant, "Acme", nil, map[string]any{"primaryEmail": map[string]any{}, "contactName": map[string]any{}}})
 
 			project, path := me.CreateProject("Shop")
 			me.Call("PATCH", path, `{"name":"Web shop","color":"#112233"}`).Want(200)
@@ -84,7 +88,7 @@ func TestAuditTrail(t *testing.T) {
 			want = append(want,
 				entry{"project.created", "project", project, "Shop", nil, map[string]any{"name": change(nil, "Shop"), "color": change(nil, "#6b7280")}},
 				entry{"project.updated", "project", project, "Web shop", nil, map[string]any{"name": change("Shop", "Web shop"), "color": change("#6b7280", "#112233")}},
-				entry{"project.deleted", "project", project, "Web shop", nil, map[string]any{}})
+				entry{"project.deleted", "project", project, "Web shop", nil, map[string]any{"name": change("Web shop", nil)}})
 
 			me.CreateFlag("k", map[string]any{"name": "Checkout"})
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "development").Want(200)
@@ -94,7 +98,7 @@ func TestAuditTrail(t *testing.T) {
 				entry{"flag.created", "flag", "k", "Checkout", nil, map[string]any{"name": change(nil, "Checkout"), "type": change(nil, "boolean"), "defaultValue": change(nil, false)}},
 				entry{"flag.enabled", "flag", "k", "Checkout", "development", map[string]any{"enabled": change(false, true)}},
 				entry{"flag.updated", "flag", "k", "Till", nil, map[string]any{"name": change("Checkout", "Till")}},
-				entry{"flag.deleted", "flag", "k", "Till", nil, map[string]any{}})
+				entry{"flag.deleted", "flag", "k", "Till", nil, map[string]any{"name": change("Till", nil)}})
 
 			me.Call("POST", tenant+"/environments", `{"environment":"staging"}`).Want(201)
 			me.Call("DELETE", tenant+"/environments/staging", nil).Want(204)
@@ -112,7 +116,7 @@ func TestAuditTrail(t *testing.T) {
 				entry{"tenant.member_invited", "member", pending, email, nil, map[string]any{"role": change(nil, "viewer"), "pending": change(nil, true)}},
 				entry{"tenant.member_joined", "member", member.UserID, email, nil, map[string]any{"userId": change(pending, member.UserID), "pending": change(true, false)}},
 				entry{"tenant.member_role_changed", "member", member.UserID, email, nil, map[string]any{"role": change("viewer", "developer")}},
-				entry{"tenant.member_removed", "member", member.UserID, email, nil, map[string]any{}})
+				entry{"tenant.member_removed", "member", member.UserID, email, nil, map[string]any{"role": change("developer", nil)}})
 
 			client, _ := me.OAuthClient("CI", "flags:read")
 			me.Call("POST", "/api/v1/oauth/clients/"+client+"/rotate", nil).Want(200)
@@ -120,7 +124,7 @@ func TestAuditTrail(t *testing.T) {
 			want = append(want,
 				entry{"tenant.oauth_client_created", "oauth_client", client, "CI", nil, map[string]any{"name": change(nil, "CI"), "scopes": change(nil, []string{"flags:read"})}},
 				entry{"tenant.oauth_secret_rotated", "oauth_client", client, "CI", nil, nil},
-				entry{"tenant.oauth_client_deleted", "oauth_client", client, "CI", nil, map[string]any{}})
+				entry{"tenant.oauth_client_deleted", "oauth_client", client, "CI", nil, map[string]any{"name": change("CI", nil)}})
 
 			ends := time.Date(2999, 1, 2, 3, 4, 5, 0, time.UTC)
 			me.Subscribe(events.Subscription{ID: "sub_" + me.Tenant, Plan: events.StandardPlan, Status: events.Active, PeriodEnd: ends})

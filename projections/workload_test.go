@@ -187,7 +187,7 @@ func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 		l.environments = l.environments[1:]
 		return events.TenantStream(l.tenant), []events.Fact{events.EnvironmentDeleted{Environment: gone}}
 	default:
-		return events.TenantStream(l.tenant), []events.Fact{events.TenantUpdated{Name: maybe(l, l.text())}}
+		return events.TenantStream(l.tenant), []events.Fact{events.TenantUpdated{Name: maybe(l, l.text()), Contact: []events.ContactField{events.PrimaryEmail}}}
 	}
 }
 

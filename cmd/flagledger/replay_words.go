@@ -107,7 +107,7 @@ func tenantSummary(fact events.TenantFact) string {
 	case events.TenantCreated:
 		return joined(brief(fact.Name), "plan "+string(fact.Plan))
 	case events.TenantUpdated:
-		return fields(changed("name", fact.Name))
+		return joined(fields(changed("name", fact.Name)), contactSummary(fact.Contact))
 	case events.TenantDeleted, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved:
 	case events.MemberAdded:
 		return "as " + string(fact.Role)
@@ -131,6 +131,14 @@ func tenantSummary(fact events.TenantFact) string {
 		return joined(different("plan", from.Plan, to.Plan).text(), different("status", from.Status, to.Status).text(), different("cycle", from.BillingCycle, to.BillingCycle).text())
 	}
 	return ""
+}
+
+func contactSummary(changed []events.ContactField) string {
+	names := make([]string, len(changed))
+	for i, field := range changed {
+		names[i] = string(field)
+	}
+	return joined(names...)
 }
 
 // joined joins words that are not empty.

@@ -11,7 +11,7 @@ import (
 // audit is the trail of all facts: an entry for each, with what it changed.
 var audit = projections.Projection{
 	Name:    "audit",
-	Version: 4, // the nodes of the tree stand as soon as they are complete, and names of deleted clients go
+	Version: 5, // what removes something tells its name, or role
 	Tables:  []string{"audit", "audit_names", "audit_nodes"},
 	Ordered: true, // by n
 	Schema: `
@@ -41,7 +41,7 @@ create table audit_names (
     stream    text collate "C" not null,
     part      text collate "C" not null, -- of what the stream is of; empty for the whole
     tenant_id text             not null,
-    name      text             not null, -- as the facts so far have it
+    name      text             not null, -- as the facts so far have it; of a member the role
     primary key (stream, part)
 );` + auditNodesSchema,
 	Indexes: `
@@ -71,12 +71,14 @@ type auditEntry struct {
 	resourceID   string
 	part         *string // of the stream's subject, which audit_names has the name of; nil where it has none
 	name         *string // of the resource, where the fact tells it
+	isRole       bool    // name is the role of a member instead: people's names are in the directory alone
+	gone         string  // the field that was the name, where the fact removes the part
 	environment  *string
 	changes      differences
 }
 
 // whole is the part that stands for all of a stream's subject.
-var whole = new(string)
+var whole = new("")
 
 // audited describes the facts of each kind of stream. The errors are for facts of another kind.
 var audited = events.EachStream(auditFlag, auditProject, auditTenant, auditUser, auditInvitation)
@@ -102,6 +104,9 @@ func (d differences) addNew(field string, to any) {
 		To any `json:"to"`
 	}{to}
 }
+
+// addUntold is for a field whose values no fact tells, since the directory holds them.
+func (d differences) addUntold(field string) { d[field] = struct{}{} }
 
 func addChange[T any](d differences, field string, c *events.Change[T]) {
 	if c != nil {

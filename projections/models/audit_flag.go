@@ -80,6 +80,7 @@ func auditFlag(e events.Recorded) (auditEntry, error) {
 		entry.environment = &fact.Environment.Name
 		changes.add("fallthrough", shownServe(fact.From), shownServe(fact.To))
 	case events.FlagDeleted:
+		entry.gone = "name"
 	case events.FlagReverted:
 		if fact.Environment != nil {
 			entry.environment = &fact.Environment.Name

@@ -28,9 +28,13 @@ func auditProject(e events.Recorded) (auditEntry, error) {
 		addChange(changes, "description", fact.Description)
 		addChange(changes, "color", fact.Color)
 	case events.ProjectDeleted:
+		entry.gone = "name"
 	}
 	return entry, nil
 }
+
+// memberPart is the part of a tenant's stream that has the role of a member.
+func memberPart(id string) string { return "member " + id }
 
 func auditTenant(e events.Recorded) (auditEntry, error) {
 	fact, ok := e.Fact.(events.TenantFact)
@@ -42,6 +46,10 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 	entry := auditEntry{resourceType: "tenant", resourceID: id, part: whole, changes: changes}
 	about := func(resourceType, resourceID string) {
 		entry.resourceType, entry.resourceID, entry.part = resourceType, resourceID, nil
+	}
+	member := func(id string, role *events.Role) {
+		about("member", id)
+		entry.part, entry.name, entry.isRole = new(memberPart(id)), (*string)(role), true
 	}
 	switch fact := fact.(type) {
 	case events.TenantCreated:
@@ -55,7 +63,11 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 	case events.TenantUpdated:
 		entry.name = to(fact.Name)
 		addChange(changes, "name", fact.Name)
+		for _, field := range fact.Contact {
+			changes.addUntold(string(field))
+		}
 	case events.TenantDeleted:
+		entry.gone = "name"
 	case events.SubscriptionChanged:
 		entry.resourceType = "subscription" // under the tenant's id: a tenant has one
 		subscriptionChanges(changes, fact.From, fact.To)
@@ -68,21 +80,22 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 		entry.name, entry.environment = &fact.Environment.Name, &fact.Environment.Name
 		changes.add("name", fact.Environment.Name, nil)
 	case events.MemberAdded:
-		about("member", fact.UserID)
+		member(fact.UserID, &fact.Role)
 		changes.add("role", nil, fact.Role)
 	case events.MemberInvited:
-		about("member", fact.ID)
+		member(fact.ID, &fact.Role)
 		changes.add("role", nil, fact.Role)
 		changes.add("pending", nil, true)
 	case events.MemberJoined:
-		about("member", fact.UserID)
+		member(fact.UserID, &fact.Role)
 		changes.add("userId", fact.ID, fact.UserID)
 		changes.add("pending", true, false)
 	case events.MemberRoleChanged:
-		about("member", fact.UserID)
+		member(fact.UserID, &fact.To)
 		changes.add("role", fact.From, fact.To)
 	case events.MemberRemoved:
-		about("member", fact.UserID)
+		member(fact.UserID, nil)
+		entry.gone = "role"
 	case events.OAuthClientCreated:
 		about("oauth_client", fact.ClientID)
 		entry.part, entry.name = &fact.ClientID, &fact.Name
@@ -94,7 +107,7 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 		changes.add("previousSecretUntil", nil, timeOrNull(fact.PreviousUntil))
 	case events.OAuthClientDeleted:
 		about("oauth_client", fact.ClientID)
-		entry.part = &fact.ClientID
+		entry.part, entry.gone = &fact.ClientID, "name"
 	}
 	return entry, nil
 }

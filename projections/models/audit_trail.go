@@ -84,7 +84,7 @@ func named(stream string) bool {
 }
 
 // platform stands in place of a tenant's id for facts that belong to none.
-var platform = new(string)
+var platform = new("")
 
 // tenantOf is the tenant that an event is about, empty for the platform; nil where nothing tells.
 func (t *trail) tenantOf(e events.Recorded) *string {
@@ -166,6 +166,7 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if err != nil {
 		return err
 	}
+	t.tellFormer(e, &entry)
 	changes, err := events.Marshal(entry.changes)
 	if err != nil {
 		return err
@@ -182,10 +183,19 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if end.recorded.Before(e.At) {
 		end.recorded = e.At
 	}
+	name := t.name(b, e.Stream, *tenantID, entry)
+	if entry.isRole {
+		name = nil
+	}
 	b.Insert(auditTable, *tenantID, end.tree.size, e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded, e.Time, e.Name, entry.resourceType, entry.resourceID,
-		t.name(b, e.Stream, *tenantID, entry), entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Revision, leaf[:])
-	if deleted, ok := e.Fact.(events.OAuthClientDeleted); ok {
-		t.forget(b, e.Stream, deleted.ClientID)
+		name, entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Revision, leaf[:])
+	switch fact := e.Fact.(type) {
+	case events.OAuthClientDeleted:
+		t.forget(b, e.Stream, fact.ClientID)
+	case events.MemberJoined:
+		t.forget(b, e.Stream, memberPart(fact.ID))
+	case events.MemberRemoved:
+		t.forget(b, e.Stream, memberPart(fact.UserID))
 	}
 	for _, node := range end.missing {
 		b.Queue(addMissingNode, node...)
@@ -203,6 +213,23 @@ var (
 		on conflict (stream, part) do update set name = excluded.name`)
 	removeAuditName = projections.NewStatement("stream text, part text", `delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
 )
+
+// tellFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who goes.
+func (t *trail) tellFormer(e events.Recorded, entry *auditEntry) {
+	if entry.part == nil {
+		return
+	}
+	former, known := t.names[e.Stream].parts[*entry.part]
+	if !known {
+		return
+	}
+	if entry.gone != "" {
+		entry.changes.add(entry.gone, former, nil)
+	}
+	if _, joined := e.Fact.(events.MemberJoined); joined { // as a member, who keeps the role
+		entry.name = nil
+	}
+}
 
 // name is what the resource of an entry is called from then on, nil where it has no name.
 func (t *trail) name(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
@@ -224,7 +251,7 @@ func (t *trail) name(b *projections.Batch, stream, tenantID string, entry auditE
 	return entry.name
 }
 
-// forget drops the name of a part of a stream that no further fact is about: else a tenant that makes and deletes OAuth clients all day keeps all their names in memory.
+// forget drops the name of a part of a stream that is gone: else a tenant that makes and deletes OAuth clients all day keeps all their names in memory.
 func (t *trail) forget(b *projections.Batch, stream, part string) {
 	delete(t.names[stream].parts, part)
 	b.QueueLast(stream+"\x00"+part, removeAuditName, stream, part)

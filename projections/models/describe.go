@@ -29,7 +29,7 @@ func Describe(e events.Recorded) (Description, error) {
 		return Description{}, err
 	}
 	d := Description{ResourceType: entry.resourceType, ResourceID: entry.resourceID}
-	if entry.name != nil {
+	if entry.name != nil && !entry.isRole {
 		d.ResourceName = *entry.name
 	}
 	if entry.environment != nil {

@@ -13,6 +13,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
+	"flagledger/events"
 )
 
 // Directory is the directory in a database. Its errors are *commands.Error, of the kind Unavailable while the database cannot be reached.
@@ -31,6 +32,22 @@ func New(db *pgxpool.Pool, now func() time.Time) *Directory {
 
 func databaseError(err error) error {
 	return keep.DatabaseError("the directory cannot be reached", err)
+}
+
+// ContactChanges tells which fields SetContact would change.
+func (d *Directory) ContactChanges(ctx context.Context, tenantID string, email, name *string) (fields []events.ContactField, err error) {
+	var emailNow, nameNow string
+	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).Scan(&emailNow, &nameNow)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, databaseError(err)
+	}
+	if email != nil && *email != emailNow {
+		fields = append(fields, events.PrimaryEmail)
+	}
+	if name != nil && *name != nameNow {
+		fields = append(fields, events.ContactName)
+	}
+	return fields, nil
 }
 
 // SetContact notes whom to write to about a tenant: nil changes nothing, and an empty text clears. Without an email, that of the tenant's creator is
