@@ -8,28 +8,31 @@ import (
 
 // Name is what a person, or an OAuth client, is called today.
 type Name struct {
-	Text   string // a display name, or else an address; empty where there is neither
-	Listed bool   // false for a person who has left the directory: of people, those who were erased
-	Erased bool
+	Text      string // a display name, or else an address; empty where there is neither
+	Listed    bool   // false for a person who has left the directory: of people, those who were erased, or whose invitation was withdrawn
+	Erased    bool
+	Withdrawn bool // a pending member whose invitation was withdrawn
 }
 
-// Names finds names by the ids of people, of pending members and of OAuth clients, deleted ones too. An id that is none of these has an empty one.
-func (q *Queries) Names(ctx context.Context, ids []string) (map[string]Name, error) {
+// Names finds names by the ids of people, of a tenant's pending members and of OAuth clients, deleted ones too. A pending member who has joined since is called what the
+// person is. An id that is none of these has an empty name.
+func (q *Queries) Names(ctx context.Context, tenantID string, ids []string) (map[string]Name, error) {
 	rows, err := q.db.Query(ctx, `
 		select i.id, coalesce(c.name, nullif(p.display_name, ''), p.email, m.email, '') as text,
-			coalesce(c.id, p.user_id, m.id) is not null as listed, coalesce(u.erased, false) as erased
+			coalesce(c.id, p.user_id, m.id) is not null as listed, coalesce(u.erased, false) as erased, coalesce(s.withdrawn, false) as withdrawn
 		from unnest($1::text[]) i(id)
-		left join keep.people p on p.user_id = i.id
+		left join lateral (select m.joined_as, `+withdrawn+` as withdrawn from read.member_spans m where m.tenant_id = $2 and m.user_id = i.id and m.pending limit 1) s on true
+		left join keep.people p on p.user_id = coalesce(s.joined_as, i.id)
 		left join keep.pending_members m on m.id = i.id
 		left join read.oauth_clients c on c.id = i.id
-		left join read.users u on u.id = i.id`, ids)
+		left join read.users u on u.id = coalesce(s.joined_as, i.id)`, ids, tenantID)
 	if err != nil {
 		return nil, classify(err)
 	}
 	names := make(map[string]Name, len(ids))
 	var id string
 	var name Name
-	_, err = pgx.ForEachRow(rows, []any{&id, &name.Text, &name.Listed, &name.Erased}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &name.Text, &name.Listed, &name.Erased, &name.Withdrawn}, func() error {
 		names[id] = name
 		return nil
 	})

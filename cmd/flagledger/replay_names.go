@@ -66,7 +66,7 @@ func (r *replay) namesOf(ctx context.Context, list []toldFact) map[string]querie
 
 func (r *replay) findNames(ctx context.Context, ids []string) map[string]queries.Name {
 	slices.Sort(ids)
-	names, err := r.names.Names(ctx, slices.Compact(ids))
+	names, err := r.names.Names(ctx, r.Tenant, slices.Compact(ids))
 	if err != nil && ctx.Err() == nil && !r.nameless {
 		r.nameless = true
 		r.log.Warn("names of people and clients cannot be read: ids stand in their place", "err", err)
@@ -74,7 +74,10 @@ func (r *replay) findNames(ctx context.Context, ids []string) map[string]queries
 	return names
 }
 
-const erasedUser = "erased user"
+const (
+	erasedUser          = "erased user"
+	withdrawnInvitation = "withdrawn invitation"
+)
 
 // actorName is what an actor is called; known is false for somebody who was erased.
 func actorName(by events.Actor, names map[string]queries.Name) (name string, known bool) {
@@ -88,6 +91,18 @@ func actorName(by events.Actor, names map[string]queries.Name) (name string, kno
 		return erasedUser, false
 	}
 	return cmp.Or(found.Text, by.ID), true
+}
+
+// memberName is what a member is called, as in lists.
+func memberName(id string, names map[string]queries.Name) string {
+	switch name := names[id]; {
+	case name.Withdrawn:
+		return withdrawnInvitation
+	case name.Erased:
+		return erasedUser
+	default:
+		return cmp.Or(name.Text, id)
+	}
 }
 
 // resourceName is what a fact is about, with the version that it gave a flag or a project.
@@ -104,10 +119,7 @@ func resourceName(f toldFact, names map[string]queries.Name) string {
 	case "oauth_client":
 		return "client " + cmp.Or(f.name, f.ResourceID)
 	case "member":
-		if names[f.ResourceID].Erased {
-			return "member " + erasedUser
-		}
-		return "member " + cmp.Or(names[f.ResourceID].Text, f.ResourceID)
+		return "member " + memberName(f.ResourceID, names)
 	}
 	return f.ResourceType + " " + cmp.Or(f.name, f.ResourceID)
 }

@@ -193,9 +193,7 @@ func (r *replay) fill(ctx context.Context, fold *tenantFold) {
 	}
 	names := r.findNames(ctx, slices.Collect(maps.Keys(fold.members)))
 	for id, m := range fold.members {
-		if m.Name = cmp.Or(names[id].Text, id); names[id].Erased {
-			m.Name = erasedUser
-		}
+		m.Name = memberName(id, names)
 		fold.members[id] = m
 	}
 	t.Members = sorted(fold.members, func(m memberThen) string { return m.Name + " " + m.ID })

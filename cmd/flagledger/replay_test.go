@@ -28,7 +28,7 @@ func noNames(t *testing.T) *queries.Queries {
 	if err := node.Migrate(t.Context(), url, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
-	trail, err := node.OpenTrail(t.Context(), url)
+	trail, err := node.OpenTrailReader(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,6 +397,13 @@ func TestReplaysBesideAServer(t *testing.T) {
 	me.CreateFlag("k", nil)
 	gone.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 	me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", map[string]any{"name": "qa"})
+	invite := func(email string) (id string) {
+		return me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": email, "role": "viewer"}).Want(201).Object()["userId"].(string)
+	}
+	joined := nodetest.Address()
+	pending, withdrawn := invite(joined), invite(nodetest.Address())
+	me.Service.SignUp(joined)
+	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/users/"+withdrawn, nil).Want(204)
 	client, secret := me.OAuthClient("CI", "flags:read", "flags:write")
 	p, settings := nodetest.Build(t), []string{"FLAGLEDGER_DATABASE_URL=" + me.Service.DatabaseURL}
 	run(p, settings, "erase-user", gone.UserID).succeeded()
@@ -406,6 +413,10 @@ func TestReplaysBesideAServer(t *testing.T) {
 		return run(p, settings, append([]string{"replay", "--tenant", me.Tenant}, arguments...)...).succeeded().stdout
 	}
 	me.Service.Eventually("they are erased for the read models", func() bool { return strings.Contains(replay("--text"), "member erased user") })
+	invitations := replay("--text")
+	if strings.Contains(invitations, pending) || strings.Contains(invitations, withdrawn) || strings.Count(invitations, "member "+joined) != 2 || strings.Count(invitations, "member withdrawn invitation") != 2 {
+		t.Errorf("of invitations it prints\n%s", invitations)
+	}
 	flag := strings.Split(replay("--flag=k", "--text"), "\n")
 	if len(flag) != 5 || !strings.Contains(flag[2], "  "+me.Email+"  created  ") || !strings.Contains(flag[3], "  erased user") || strings.Contains(flag[3], gone.Email) {
 		t.Errorf("the flag is\n%s", strings.Join(flag, "\n"))
