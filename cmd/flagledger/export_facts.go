@@ -27,7 +27,7 @@ func (exportFactsCommand) Help() string {
 // Run writes the file.
 func (cmd exportFactsCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
-		trail, err := node.OpenTrail(ctx, databaseURL)
+		trail, err := node.OpenTrailReader(ctx, databaseURL)
 		if err != nil {
 			return err
 		}

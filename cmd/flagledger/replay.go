@@ -44,7 +44,7 @@ func (cmd replayCommand) Run(ctx context.Context) error {
 	terminal := term.IsTerminal(int(os.Stdout.Fd()))
 	form := replayForm{json: cmd.JSON || !terminal && !cmd.Text, colour: terminal && coloured(os.Getenv)}
 	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
-		trail, err := node.OpenTrail(ctx, databaseURL)
+		trail, err := node.OpenTrailReader(ctx, databaseURL)
 		if err != nil {
 			return err
 		}

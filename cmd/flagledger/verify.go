@@ -99,16 +99,17 @@ func (v *verification) add(e hashedFact) error {
 	return nil
 }
 
-// end checks that no checkpoint is of more facts than there are.
+// end checks that there are facts, and no fewer than checkpoints are of, and tells what was found.
 func (v *verification) end() error {
 	if len(v.checkpoints) > 0 {
-		return fmt.Errorf("a checkpoint is of %d facts, and there are %d: entry %d and those after it are missing", v.checkpoints[0].Size, v.tree.Size(), v.tree.Size())
+		size := v.checkpoints[0].Size
+		return fmt.Errorf("a checkpoint is of %d facts, and there are %d: of the entries %d to %d, %d are missing", size, v.tree.Size(), v.confirmed, size-1, size-v.tree.Size())
 	}
-	return nil
-}
-
-func (v *verification) print() {
+	if v.tree.Size() == 0 {
+		return fmt.Errorf("there are no facts of a tenant %s", v.streams.tenantID)
+	}
 	fmt.Printf("%d facts, root %v\ncheckpoints that hold: %d, the last of %d facts\n", v.tree.Size(), v.tree.Root(), v.reached, v.confirmed)
+	return nil
 }
 
 // openCheckpoints reads the checkpoints that were given, and verifies that they are of the tenant.
@@ -161,10 +162,6 @@ func (cmd verifyTrailCommand) verifyFile() error {
 		if err := v.end(); err != nil {
 			return err
 		}
-		if v.tree.Size() == 0 {
-			return fmt.Errorf("there are no facts of a tenant %s", tenantID)
-		}
-		v.print()
 		if len(given) > 0 && cmd.Key == "" {
 			fmt.Println("the key is the file's own: only a key that was kept elsewhere, given with --key, shows whose checkpoints these are")
 		}
@@ -176,7 +173,7 @@ func (cmd verifyTrailCommand) verifyFile() error {
 }
 
 func (cmd verifyTrailCommand) verifyStore(ctx context.Context, databaseURL string, store events.Store, log *slog.Logger) error {
-	trail, err := node.OpenTrail(ctx, databaseURL)
+	trail, err := node.OpenTrailReader(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
@@ -209,10 +206,6 @@ func (cmd verifyTrailCommand) verifyStore(ctx context.Context, databaseURL strin
 	if err := v.end(); err != nil {
 		return err
 	}
-	if v.tree.Size() == 0 {
-		return fmt.Errorf("there are no facts of a tenant %s", cmd.Tenant)
-	}
-	v.print()
 	if notBuilt {
 		fmt.Println("the audit trail is not built yet, so the facts were compared with checkpoints alone; a server builds it when it starts")
 	}

@@ -138,7 +138,7 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 			list[at], list[other] = list[other], list[at]
 			return list
 		}, "entr"},
-		"a fact less, the last of its stream": {func(list []events.Recorded) []events.Recorded { return slices.Delete(list, last, last+1) }, fmt.Sprintf("entry %d and those after it are missing", len(facts)-1)},
+		"a fact less, the last of its stream": {func(list []events.Recorded) []events.Recorded { return slices.Delete(list, last, last+1) }, fmt.Sprintf("of the entries 40 to %d, 1 are missing", len(facts)-1)},
 		"a fact less, amid its stream":        {func(list []events.Recorded) []events.Recorded { return slices.Delete(list, 0, 1) }, "entry 0"},
 		"a fact more": {func(list []events.Recorded) []events.Recorded {
 			e := list[at]
@@ -191,7 +191,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	}
 	stream := events.FlagStream(me.Tenant, "k3")
 	later := events.FlagStream(me.Tenant, "later")
-	trail, err := node.OpenTrail(t.Context(), s.DatabaseURL)
+	trail, err := node.OpenTrailReader(t.Context(), s.DatabaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}

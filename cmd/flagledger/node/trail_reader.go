@@ -9,21 +9,21 @@ import (
 	"flagledger/queries"
 )
 
-// Trail is the audit trails in a database, and what is kept of their checkpoints.
-type Trail struct {
+// TrailReader reads the audit trails in a database, and what is kept of their checkpoints.
+type TrailReader struct {
 	Key         string // verifies checkpoints; empty where none was signed yet
 	Checkpoints checkpoints.Kept
 	Queries     *queries.Queries
 	pool        *pgxpool.Pool
 }
 
-// OpenTrail opens the trails in a database. Its owner must call Close.
-func OpenTrail(ctx context.Context, databaseURL string) (*Trail, error) {
+// OpenTrailReader opens the trails in a database. Its owner must call Close.
+func OpenTrailReader(ctx context.Context, databaseURL string) (*TrailReader, error) {
 	pool, err := OpenPool(ctx, databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trail{Checkpoints: checkpoints.Read(pool), Queries: queries.New(pool, nil, nil), pool: pool}
+	t := &TrailReader{Checkpoints: checkpoints.Read(pool), Queries: queries.New(pool, nil, nil), pool: pool}
 	if t.Key, err = t.Checkpoints.StoredKey(ctx); err != nil {
 		t.Close()
 		return nil, err
@@ -32,4 +32,4 @@ func OpenTrail(ctx context.Context, databaseURL string) (*Trail, error) {
 }
 
 // Close disconnects.
-func (t *Trail) Close() { t.pool.Close() }
+func (t *TrailReader) Close() { t.pool.Close() }
