@@ -99,7 +99,7 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 // revertRun is a call that brings many flags back.
 type revertRun struct {
 	api   *API
-	since queries.FlagsSince
+	since queries.SinceFilter
 	// template is the command but for the flag.
 	template    commands.RevertFlag
 	environment string // to which the call is limited; empty for all
@@ -114,7 +114,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 	p := principalOf(ctx)
 	at, wrong := parseAt(body.At, a.Now())
 	r := &revertRun{
-		api: a, since: queries.FlagsSince{TenantID: p.tenant.ID(), At: at}, dryRun: body.DryRun,
+		api: a, since: queries.SinceFilter{TenantID: p.tenant.ID(), At: at}, dryRun: body.DryRun,
 		out: revertedFlagsBody{Reverted: []string{}, CreatedSince: []string{}, Failed: []failedRevertBody{}},
 	}
 	r.template = commands.RevertFlag{At: at.UTC(), Environments: p.tenant.Environments()}

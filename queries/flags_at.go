@@ -20,7 +20,7 @@ type PastFlag struct {
 
 // FlagsAt lists the flags that there were at a time by key: those that are named, each once, or all of the tenant where keys is nil.
 func (q *Queries) FlagsAt(ctx context.Context, tenantID string, keys []string, at time.Time) ([]PastFlag, error) {
-	if err := q.current(ctx, "flag."); err != nil {
+	if err := q.waitUntilCurrent(ctx, "flag."); err != nil {
 		return nil, err
 	}
 	named := keys != nil
