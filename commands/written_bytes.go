@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // written counts the bytes that each tenant has written on a day, in UTC.
@@ -73,16 +74,13 @@ func encodedBytes(batch []events.Event) (n int) {
 	return n
 }
 
-// flagStateEvery is how many versions of a flag lie between two states that the read models keep of it.
-const flagStateEvery = 100
-
 // pastBytes is about how many bytes the read models keep of the past because of facts, beside what the facts hold: what lists show of a flag or project once more
 // for each fact that changes it, and of a flag a whole state now and then.
-func pastBytes(state any, facts []events.Fact) (n int) {
+func pastBytes(of any, facts []events.Fact) (n int) {
 	for _, fact := range facts {
-		switch s := state.(type) {
+		switch s := of.(type) {
 		case *Flag:
-			n += s.Bytes / flagStateEvery
+			n += s.Bytes / state.KeptEvery
 			switch fact.(type) {
 			case events.FlagUpdated, events.FlagStatusChanged:
 				n += len(s.Name) + len(s.Description)

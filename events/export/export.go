@@ -31,6 +31,18 @@ type Header struct {
 	Key     string `json:"key,omitempty"`    // verifies the checkpoints that the service signs; empty where none was signed yet
 }
 
+// String says what the facts are of.
+func (h Header) String() string {
+	of := "all facts"
+	if h.Tenant != "" {
+		of = "the facts of the tenant " + h.Tenant
+	}
+	if h.Key == "" {
+		return fmt.Sprintf("%s in the log %s, without an audit key", of, h.Log)
+	}
+	return fmt.Sprintf("%s in the log %s, with the audit key %s", of, h.Log, h.Key)
+}
+
 const (
 	format  = "flagledger facts"
 	version = 1
@@ -95,7 +107,7 @@ func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, erro
 		return nil, err
 	}
 	if r.Header != h {
-		return nil, fmt.Errorf("it was begun with the header %+v, and would now have %+v", r.Header, h)
+		return nil, fmt.Errorf("it was begun as %v, and would go on as %v: name another file", r.Header, h)
 	}
 	for {
 		e, err := r.Next()

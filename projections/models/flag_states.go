@@ -2,11 +2,9 @@ package models
 
 import (
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/projections"
 )
-
-// keptEvery is how many versions of a flag lie between two states that are kept of it.
-const keptEvery = 100
 
 const flagStatesSchema = `
 create table flag_states (
@@ -22,7 +20,7 @@ const flagStatesIndexes = `
 create index if not exists flag_states_recorded on flag_states (tenant_id, key, recorded, version);`
 
 // kept reports whether the state after an event is kept.
-func kept(e events.Recorded) bool { return e.Revision%keptEvery == 0 }
+func kept(e events.Recorded) bool { return e.Revision%state.KeptEvery == 0 }
 
 // keepState keeps the state of a flag as its rows have it after an event. It outlives the flag.
 func keepState(b *projections.Batch, tenant, key string, e events.Recorded) {
