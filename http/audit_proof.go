@@ -9,7 +9,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"flagledger/commands/keep/checkpoints"
-	"flagledger/events/proof"
 	"flagledger/queries"
 )
 
@@ -104,27 +103,14 @@ could alter the trail: it shows later that nothing was altered. The service keep
 }
 
 func (a *API) auditCheckpoint(ctx context.Context, _ *TenantInput) (*textOutput, error) {
-	latest, err := a.Checkpoints.Latest(ctx, principalOf(ctx).tenant.ID())
-	if err != nil {
-		return nil, err
-	}
-	tree, err := a.Queries.CurrentAuditTree(ctx, latest.TenantID) // read after Latest, so that it is not the smaller of the two
-	if err != nil {
-		return nil, err
-	}
-	if latest.Size > tree.Size {
-		return nil, checkpoints.ErrAltered
-	}
-	if root, err := tree.Root(ctx, latest.Size); err != nil {
-		return nil, err
-	} else if root != latest.Root {
-		return nil, checkpoints.ErrAltered
-	}
-	root, err := tree.Root(ctx, tree.Size)
-	if err != nil {
-		return nil, err
-	}
-	signed, err := a.Checkpoints.Sign(ctx, proof.Checkpoint{TenantID: tree.TenantID, Size: tree.Size, Root: root})
+	tenantID := principalOf(ctx).tenant.ID()
+	signed, err := a.Checkpoints.SignCurrent(ctx, tenantID, func() (checkpoints.Tree, int64, error) {
+		tree, err := a.Queries.CurrentAuditTree(ctx, tenantID)
+		if err != nil {
+			return nil, 0, err
+		}
+		return tree, tree.Size, nil
+	})
 	return newText(signed), err
 }
 

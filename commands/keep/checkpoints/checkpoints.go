@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
@@ -87,6 +88,37 @@ func (c *Checkpoints) key(ctx context.Context) (verifier string, signer note.Sig
 
 func (c *Checkpoints) encrypt(verifier, private string) []byte {
 	return c.box.Encrypt([]byte(private), []byte(verifier))
+}
+
+// Tree is the Merkle tree of a tenant's trail, as it is now and was at each smaller size.
+type Tree interface {
+	Root(ctx context.Context, size int64) (tlog.Hash, error)
+}
+
+// SignCurrent signs a checkpoint of a tenant's trail as it is when current reads the tree and its size. The error is ErrAltered where the trail does not begin with
+// that of the largest checkpoint before.
+func (c *Checkpoints) SignCurrent(ctx context.Context, tenantID string, current func() (tree Tree, size int64, err error)) ([]byte, error) {
+	latest, err := c.Latest(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	tree, size, err := current() // after Latest, so that it is not the smaller of the two
+	if err != nil {
+		return nil, err
+	}
+	if latest.Size > size {
+		return nil, ErrAltered
+	}
+	if root, err := tree.Root(ctx, latest.Size); err != nil {
+		return nil, err
+	} else if root != latest.Root {
+		return nil, ErrAltered
+	}
+	root, err := tree.Root(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	return c.Sign(ctx, proof.Checkpoint{TenantID: tenantID, Size: size, Root: root})
 }
 
 // Sign signs a checkpoint and keeps what it says. The error is Conflict where another root was signed for the same size.
