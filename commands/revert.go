@@ -9,10 +9,10 @@ import (
 	"flagledger/events/state"
 )
 
-// RevertFlag brings a flag back to a state that it had, or that an earlier flag of its key had, which then begins another life with its ids and salts. All is
-// done in one append; a flag that is like that already stays as it is.
+// RevertFlag brings a flag back to what it was, in one append. A flag that is like that already stays as it is. One that was deleted since, or whose key another
+// flag has now, begins a new life of the key with the ids and salts of then.
 //
-// In environments that were added since it is off and has no rules, as it is in a new one.
+// Environments that were added since are as in a new flag: it is off there, without rules.
 type RevertFlag struct {
 	FlagRef
 	To state.Flag
@@ -32,8 +32,9 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 		return nil, err
 	}
 	if f.Version == c.To.Version {
-		return nil, nil // whatever of it is gone since
+		return nil, nil // it is like that, also where its project or an environment is gone since
 	}
+	// other says that the flag of then is not the one of now: it begins a new life.
 	other := !f.Exists || f.ID != c.To.ID || f.Salt != c.To.Salt || f.Type != c.To.Type
 	r := reversal{to: &c.To, flag: f.clone()}
 	var err error
@@ -126,8 +127,8 @@ func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
 	return nil
 }
 
-// reversal collects the facts that make a flag what it was. They are in an order in which whoever follows them one by one never meets a rule that serves what is not
-// there, and serves the flag's old rules in no environment that is about to be off.
+// reversal collects the facts that make a flag what it was. Their order is safe for whoever evaluates between two of them: the flag goes off before its rules
+// change, variations come before the rules that serve them and go after these, and the flag goes on last.
 type reversal struct {
 	to    *state.Flag
 	flag  Flag // with the facts so far
