@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/go-chi/chi/v5"
 
 	"flagledger/commands"
@@ -249,7 +250,7 @@ func fieldsOf(errs []error) map[string]string {
 				name, text = before, after // strictjson names the field itself
 			}
 		}
-		if strings.HasPrefix(text, "invalid date/time for format ") { // Go's layout means nothing to callers
+		if strings.HasPrefix(text, "invalid date/time for format ") || text == validation.MsgExpectedRFC3339DateTime { // Go's layout means nothing to callers
 			text = queries.ErrNotTime.Error()
 		}
 		for _, place := range []string{"body.", "query.", "path.", "header."} {
