@@ -54,7 +54,7 @@ func TestHistory(t *testing.T) {
 				environment any
 				changes     map[string]any
 			}{
-				{"deleted", nil, map[string]any{}},
+				{"deleted", nil, map[string]any{"name": change("N", nil)}},
 				{"disabled", "development", map[string]any{"enabled": change(true, false)}},
 				{"enabled", "development", map[string]any{"enabled": change(false, true)}},
 				{"status_changed", nil, map[string]any{"status": change("active", "inactive")}},
