@@ -41,6 +41,7 @@ create table flag_versions ( -- a row for each event
 `
 
 const flagSpansIndexes = `
+create index if not exists flag_spans_times on flag_spans (tenant_id, key, since, until); -- what held at a time is found without the rows of other times
 create index if not exists flag_spans_project on flag_spans (project_id) where project_id is not null;
 create index if not exists flag_versions_switches on flag_versions (tenant_id, key, environment_id, recorded, version) where environment_id is not null;`
 

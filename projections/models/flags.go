@@ -11,7 +11,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 6, // old states are kept
+	Version: 7, // with an index of what held at a time
 	Tables:  slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}, flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
