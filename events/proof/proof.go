@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -69,13 +68,20 @@ type Tree struct {
 }
 
 // Add adds a leaf, given its hash.
-func (t *Tree) Add(leaf tlog.Hash) {
-	for range bits.TrailingZeros64(^uint64(t.size)) { // two trees of one size become one
-		leaf = tlog.NodeHash(t.parts[len(t.parts)-1], leaf)
+func (t *Tree) Add(leaf tlog.Hash) { t.AddFull(0, leaf, func(int, int64, tlog.Hash) {}) }
+
+// AddFull adds a full tree of a level, which is one of two to the power of level leaves: the size must be a multiple of that. It tells each full tree of a higher level that
+// comes about: its level, its index from the left among those of the level, and its root.
+func (t *Tree) AddFull(level int, root tlog.Hash, completed func(level int, index int64, root tlog.Hash)) {
+	index := t.size >> level
+	t.size += 1 << level
+	for ; index&1 == 1; index >>= 1 { // two trees of one size become one
+		root = tlog.NodeHash(t.parts[len(t.parts)-1], root)
 		t.parts = t.parts[:len(t.parts)-1]
+		level++
+		completed(level, index>>1, root)
 	}
-	t.parts = append(t.parts, leaf)
-	t.size++
+	t.parts = append(t.parts, root)
 }
 
 // Size returns the number of leaves.

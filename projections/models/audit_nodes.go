@@ -2,12 +2,13 @@ package models
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/mod/sumdb/tlog"
 
+	"flagledger/events/proof"
 	"flagledger/projections"
 )
 
@@ -28,40 +29,19 @@ var addMissingNode = projections.NewStatement("tenant_id text, level int, index 
 
 var auditNodesTable = &projections.Table{Name: "audit_nodes", Columns: []string{"tenant_id", "level", "index", "hash"}}
 
-// tree is what has to be kept of a Merkle tree to add leaves to it: the roots of the largest complete subtrees from the left, one for each bit of its size.
-type tree struct {
-	size  int64 // the number of leaves
-	roots [][sha256.Size]byte
-}
-
-// add adds a leaf, and tells the nodes that it completes of the levels that are stored.
-func (t *tree) add(leaf [sha256.Size]byte, completed func(level int, index int64, hash [sha256.Size]byte)) {
-	t.push(0, leaf, completed)
-}
-
-// push adds a complete subtree of a level, where the size is a multiple of its.
-func (t *tree) push(level int, hash [sha256.Size]byte, completed func(level int, index int64, hash [sha256.Size]byte)) {
-	index := t.size >> level
-	t.size += 1 << level
-	for ; index&1 == 1; index >>= 1 {
-		left := t.roots[len(t.roots)-1]
-		t.roots = t.roots[:len(t.roots)-1]
-		hash = nodeHash(left, hash)
-		if level++; level == 8 || level == 16 {
-			completed(level, index>>1, hash)
+// stored tells of the full trees that come about those whose roots the table has.
+func stored(completed func(level int, index int64, hash tlog.Hash)) func(int, int64, tlog.Hash) {
+	return func(level int, index int64, hash tlog.Hash) {
+		if level == 8 || level == 16 {
+			completed(level, index, hash)
 		}
 	}
-	t.roots = append(t.roots, hash)
-}
-
-func nodeHash(left, right [sha256.Size]byte) [sha256.Size]byte {
-	return sha256.Sum256(append(append([]byte{1}, left[:]...), right[:]...))
 }
 
 // loadTree makes the tree of a tenant's first entries, whose number is size. It reads the fewest hashes that can be stored; where nodes are missing it reads all leaves, and
 // tells all nodes of the levels that are stored.
-func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, missing func(level int, index int64, hash [sha256.Size]byte)) (tree, error) {
-	t, err := readTree(ctx, conn, func(int, int64, [sha256.Size]byte) {}, `
+func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, missing func(level int, index int64, hash tlog.Hash)) (proof.Tree, error) {
+	t, err := readTree(ctx, conn, func(int, int64, tlog.Hash) {}, `
 		select level, hash from (
 			select level, index, hash from audit_nodes where tenant_id = $1 and level = 16
 			union all
@@ -69,17 +49,17 @@ func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, 
 			union all
 			select 0, n, leaf from audit where tenant_id = $1 and n >= $3
 		) stored order by level desc, index`, tenantID, size>>16<<8, size>>8<<8)
-	if err == nil && t.size != size {
+	if err == nil && t.Size() != size {
 		t, err = readTree(ctx, conn, missing, `select 0, leaf from audit where tenant_id = $1 order by n`, tenantID)
 	}
-	if err == nil && t.size != size {
-		err = fmt.Errorf("the audit trail of tenant %s has %d entries and not %d", tenantID, t.size, size)
+	if err == nil && t.Size() != size {
+		err = fmt.Errorf("the audit trail of tenant %s has %d entries and not %d", tenantID, t.Size(), size)
 	}
 	return t, err
 }
 
 // readTree makes a tree of the levels and hashes of subtrees.
-func readTree(ctx context.Context, conn *pgx.Conn, completed func(level int, index int64, hash [sha256.Size]byte), query string, args ...any) (t tree, err error) {
+func readTree(ctx context.Context, conn *pgx.Conn, completed func(level int, index int64, hash tlog.Hash), query string, args ...any) (t proof.Tree, err error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return t, err
@@ -87,10 +67,10 @@ func readTree(ctx context.Context, conn *pgx.Conn, completed func(level int, ind
 	var level int
 	var hash []byte
 	_, err = pgx.ForEachRow(rows, []any{&level, &hash}, func() error {
-		if len(hash) != sha256.Size {
+		if len(hash) != tlog.HashSize {
 			return errors.New("a hash of the audit trail has another length")
 		}
-		t.push(level, [sha256.Size]byte(hash), completed)
+		t.AddFull(level, tlog.Hash(hash), stored(completed))
 		return nil
 	})
 	return t, err

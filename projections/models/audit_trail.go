@@ -2,14 +2,15 @@ package models
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"flagledger/events"
+	"flagledger/events/proof"
 	"flagledger/projections"
 )
 
@@ -21,9 +22,9 @@ type trail struct {
 
 // trailEnd is the end of a tenant's entries.
 type trailEnd struct {
-	recorded time.Time // of the last entry
-	tree     tree      // of all entries
-	missing  [][]any   // nodes of it that the table may lack
+	recorded time.Time  // of the last entry
+	tree     proof.Tree // of all entries
+	missing  [][]any    // nodes of it that the table may lack
 }
 
 // streamNames is the rows of audit_names of a stream.
@@ -139,7 +140,7 @@ func (t *trail) loadEnds(ctx context.Context, conn *pgx.Conn, tenants []string) 
 	}
 	for tenantID, size := range sizes {
 		end := t.ends[tenantID]
-		end.tree, err = loadTree(ctx, conn, tenantID, size, func(level int, index int64, hash [sha256.Size]byte) {
+		end.tree, err = loadTree(ctx, conn, tenantID, size, func(level int, index int64, hash tlog.Hash) {
 			end.missing = append(end.missing, []any{tenantID, level, index, hash[:]})
 		})
 		if err != nil {
@@ -187,7 +188,7 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if entry.isRole {
 		name = nil
 	}
-	b.Insert(auditTable, *tenantID, end.tree.size, e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded, e.Time, e.Name, entry.resourceType, entry.resourceID,
+	b.Insert(auditTable, *tenantID, end.tree.Size(), e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded, e.Time, e.Name, entry.resourceType, entry.resourceID,
 		name, entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Revision, leaf[:])
 	switch fact := e.Fact.(type) {
 	case events.OAuthClientDeleted:
@@ -201,9 +202,9 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 		b.Queue(addMissingNode, node...)
 	}
 	end.missing = nil
-	end.tree.add(leaf, func(level int, index int64, hash [sha256.Size]byte) {
+	end.tree.AddFull(0, leaf, stored(func(level int, index int64, hash tlog.Hash) {
 		b.Insert(auditNodesTable, *tenantID, level, index, hash[:])
-	})
+	}))
 	return nil
 }
 
