@@ -104,6 +104,7 @@ func (c chosen) rebuild(ctx context.Context, command, done string, options proje
 	if err != nil {
 		return fmt.Errorf("projections %s: %w", command, err)
 	}
+	collectSeldom()
 	return withStore(ctx, func(_ node.Config, url string, store events.Store, log *slog.Logger) error {
 		head, err := store.Head(ctx)
 		if err != nil {
