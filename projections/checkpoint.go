@@ -161,11 +161,12 @@ func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine s
 	})
 }
 
-// index makes the indexes that create leaves out, and gathers statistics: it ends with an error that says so where a row does not fit into one of them.
-func (p Projection) index(ctx context.Context, conn *pgx.Conn) error {
+// index makes the indexes that create leaves out, with so many processors beside the first, and gathers statistics, for which a small sample will do: it ends with an
+// error that says so where a row does not fit into one of them.
+func (p Projection) index(ctx context.Context, conn *pgx.Conn, workers int) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		// One processor is left to those who read and write meanwhile, and a small sample will do.
-		_, err := tx.Exec(ctx, `set local max_parallel_maintenance_workers = 0; set local default_statistics_target = 10;`+p.Indexes+`;analyze `+strings.Join(p.Tables, ", "))
+		_, err := tx.Exec(ctx, fmt.Sprintf(`set local max_parallel_maintenance_workers = %d; set local default_statistics_target = 10;`, workers)+
+			p.Indexes+`;analyze `+strings.Join(p.Tables, ", "))
 		return err
 	})
 }

@@ -23,7 +23,7 @@ type RebuildOptions struct {
 	// Report, if not nil, is told how far the new tables of a read model are, and how many events it has read since the last time: after each page, from several
 	// goroutines.
 	Report func(projection string, reached events.Position, read int)
-	// Rate is how many events a second are read at most; 0 for as many as can be.
+	// Rate is how many events a second are read at most; 0 for as many as can be, with all processors.
 	Rate int
 	// Force switches to new tables also if they differ from the live ones.
 	Force bool
@@ -51,6 +51,9 @@ func Rebuild(ctx context.Context, url string, store events.Store, list []Project
 		b := s.builder(p.feed.follow())
 		b.follower.expect()
 		b.build.options, b.build.comparing = options, true
+		if options.Rate == 0 {
+			b.build.workers = 1
+		}
 		if options.Report != nil {
 			b.build.report = func(reached events.Position, read int) { options.Report(projection.Name, reached, read) }
 		}
@@ -125,7 +128,7 @@ func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		b.indexed = true
-		return s.projection.index(ctx, conn)
+		return s.projection.index(ctx, conn, b.workers)
 	}
 	s.log.Info("going on with what a rebuild has left", "projection", s.projection.Name, "position", left.Position)
 	return nil
@@ -141,6 +144,7 @@ type build struct {
 	comparing  bool          // the rows are still to be compared with the live ones
 	indexed    bool          // the new tables have all indexes
 	indexFirst bool          // they are to have them from the beginning
+	workers    int           // that make an index with the first: none where processors are left to those who read and write
 	conn       *pgxpool.Conn // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
 	locked     time.Time       // when that was
@@ -165,7 +169,7 @@ func (s *subscriber) index(ctx context.Context) error {
 	}
 	defer s.switching.Unlock()
 	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
-	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn) })
+	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.workers) })
 	if inapplicable(err) {
 		s.log.Warn("new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not fit", "projection", s.projection.Name, "err", err)
 		return fmt.Errorf("%w: %w", errNotIndexed, err)
