@@ -35,9 +35,8 @@ RACEBIN           := $(TOOLS)/race
 RACERUN           := env GOGC=1000 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 FLAGLEDGER_TEST_PROGRAM=$(RACEBIN)/flagledger
 RACETEST          := -test.paniconexit0 -test.parallel=4 -test.timeout=30m
 
-# Properties of the API and of nodes are checked on 40 examples in place of 100, since each makes dozens of calls, and on 20 once more on the other event store.
+# Properties of the API and of nodes are checked on 40 examples in place of 100, since each makes dozens of calls.
 PROPERTIES        := -rapid.checks=40
-FEWER             := -rapid.checks=20
 
 # The parts go on at once and share a Postgres, since many tests wait for servers. The API's tests take longest: the others take what they leave of the cores.
 .PHONY: test
@@ -70,8 +69,8 @@ test-others:
 .PHONY: test-eventstore
 test-eventstore: export FLAGLEDGER_TEST_ENGINE = eventstore
 test-eventstore:
-	cd http && nice -n 5 $(RACERUN) $(RACEBIN)/http.test $(RACETEST) $(FEWER)
-	cd cmd/flagledger/node && nice -n 5 $(RACERUN) $(RACEBIN)/node.test $(RACETEST) $(FEWER)
+	cd http && nice -n 5 $(RACERUN) $(RACEBIN)/http.test $(RACETEST) $(PROPERTIES)
+	cd cmd/flagledger/node && nice -n 5 $(RACERUN) $(RACEBIN)/node.test $(RACETEST) $(PROPERTIES)
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (half an hour)
