@@ -98,7 +98,7 @@ func (s pastFlags) evaluate(ctx context.Context, a *API, p *principal, e *evalua
 	}
 }
 
-// compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one that its facts give. While it reads, it leaves its
+// compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one that its facts give. Meanwhile it leaves its
 // slot for costly work.
 func (s pastFlags) compile(ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.PastFlag) (*snapshot.Flag, error) {
 	if f.Version == 0 {
@@ -112,9 +112,10 @@ func (s pastFlags) compile(ctx context.Context, a *API, p *principal, e *evaluat
 		return nil, err
 	}
 	then, err := a.Queries.FlagAt(ctx, p.tenant.ID(), f.Key, queries.Moment{Version: f.Version})
-	s.pastSlot.Leave()
-	if resumed := e.workSlot.Resume(ctx); err != nil || resumed != nil {
-		return nil, cmp.Or(err, resumed)
+	var flag *snapshot.Flag
+	if err == nil {
+		flag, err = snapshot.Compile(then, s.environment.ID)
 	}
-	return snapshot.Compile(then, s.environment.ID)
+	s.pastSlot.Leave()
+	return flag, cmp.Or(err, e.workSlot.Resume(ctx))
 }

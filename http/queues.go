@@ -15,7 +15,7 @@ import (
 type queues struct {
 	evaluations *fair.Queue // evaluations of many flags and costly ones, and reading large bodies of evaluations
 	reads       *fair.Queue // reads of the database, and of what an Idempotency-Key was used for
-	past        *fair.Queue // adding up what flags were, each flag by itself
+	past        *fair.Queue // adding up what flags were, each flag by itself, with what is compiled or decided from that
 	people      *fair.Queue // changes about no tenant, refreshes of sessions, and cleanups of sandboxes
 	payments    *fair.Queue // calls of the payment provider that requests make
 	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from when these have come to the answer, but for waiting for the stream
@@ -42,7 +42,7 @@ func newQueues(reads int) queues {
 	return queues{
 		evaluations: fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 1}),
 		reads:       fair.New(fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
-		past:        fair.New(fair.Limits{Slots: min(cores, half(reads)), FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 2}),
+		past:        fair.New(fair.Limits{Slots: min(cores, half(reads)), FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
 		people:      fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
 		payments:    fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
 		changes:     fair.New(fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),

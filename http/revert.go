@@ -56,7 +56,13 @@ func (a *API) addRevert() {
 		}
 		defer leave()
 		cmd := commands.RevertFlag{FlagRef: in.ref(ctx), At: m.At.UTC(), Environments: principalOf(ctx).tenant.Environments()}
-		if err := a.readRevertTarget(ctx, &cmd, m); err != nil {
+		slot, err := a.enterPast(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = a.readRevertTarget(ctx, &cmd, m)
+		slot.Leave()
+		if err != nil {
 			return nil, err
 		}
 		release, err := a.countReverted(ctx, &cmd)
@@ -70,12 +76,7 @@ func (a *API) addRevert() {
 }
 
 // readRevertTarget reads what a command is to bring a flag back to, and the environments of then unless it has them.
-func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
-	slot, err := a.enterPast(ctx)
-	if err != nil {
-		return err
-	}
-	defer slot.Leave()
+func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) (err error) {
 	if cmd.To, err = a.Queries.FlagAt(ctx, cmd.TenantID, cmd.Key, m); err != nil {
 		return err
 	}

@@ -236,6 +236,11 @@ func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 	defer slot.Leave()
 	cmd := r.template
 	cmd.FlagRef = commands.FlagRef{TenantID: r.since.TenantID, Key: key}
+	past, err := r.api.enterPast(ctx)
+	if err != nil {
+		return reverted{err: err}
+	}
+	defer past.Leave()
 	if err := r.api.readRevertTarget(ctx, &cmd, queries.Moment{At: r.since.At}); err != nil {
 		return reverted{err: err}
 	}
@@ -248,6 +253,7 @@ func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 	if err != nil || r.dryRun {
 		return reverted{changed: err == nil && cmd.Changes(flag), err: err}
 	}
+	past.Leave()
 	if cmd.Bytes(flag) > largeBody {
 		slot.Leave()
 		large, err := r.api.enterQueue(ctx, r.api.queues.changes, principalOf(ctx))
