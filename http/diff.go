@@ -35,7 +35,7 @@ type patchBody struct {
 }
 
 func (a *API) addDiff() {
-	register(a, readAllEnvironments, operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags", "What changed of a flag between two versions or times"),
+	register(a, readFlags, operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags", "What changed of a flag between two versions or times"),
 		func(ctx context.Context, in *struct {
 			VersionsPath
 			From string `query:"from" required:"true" doc:"A version, or a time of RFC 3339 that is past" example:"3"`

@@ -125,11 +125,9 @@ type updateFlagBody struct {
 
 // Who may read flags and all that belongs to them, and who may change it.
 var (
-	readFlags = access{who: viewer, scope: events.FlagsRead, environment: true}
-	// readAllEnvironments is for reads that show the past of all environments: X-Environment may name one that is gone.
-	readAllEnvironments = access{who: viewer, scope: events.FlagsRead}
-	readFlagsAt         = access{who: viewer, scope: events.FlagsRead, environment: true, past: true}
-	changeFlags         = access{who: developer, scope: events.FlagsWrite, environment: true}
+	readFlags   = access{who: viewer, scope: events.FlagsRead, environment: true}
+	readFlagsAt = access{who: viewer, scope: events.FlagsRead, environment: true, past: true}
+	changeFlags = access{who: developer, scope: events.FlagsWrite, environment: true}
 )
 
 // flagBounds describes the operations by which a flag can grow.

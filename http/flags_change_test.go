@@ -158,12 +158,14 @@ func TestSwitchingFlags(t *testing.T) {
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`, "X-Environment", "development").Want(200).Shows(map[string]any{"enabled": false})
 			shownAs(me, t, me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"m"}`).Want(200).Shows(map[string]any{"enabled": true}))
 		},
-		"an environment that the tenant does not have is 404 on every flag call about one environment": func(t *testing.T, me *nodetest.Client) {
+		"an environment that the tenant does not have is 404 on every flag call": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			id := me.AddVariation("k", `{"name":"v","value":true}`).Object()["id"].(string)
 			calls := []struct{ method, path, body string }{
 				{"GET", "/api/v1/flags", ""}, {"POST", "/api/v1/flags", `{"key":"n","type":"boolean"}`}, {"GET", nodetest.FlagPath("k"), ""}, {"PATCH", nodetest.FlagPath("k"), `{"name":"n"}`},
 				{"POST", nodetest.FlagPath("k", "/enable"), ""}, {"POST", nodetest.FlagPath("k", "/disable"), ""}, {"POST", nodetest.FlagPath("k", "/evaluate"), `{}`},
+				{"GET", nodetest.FlagPath("k", "/history"), ""}, {"GET", nodetest.FlagPath("k", "/versions"), ""}, {"GET", nodetest.FlagPath("k", "/versions/1"), ""},
+				{"GET", nodetest.FlagPath("k", "/diff?from=1&to=2"), ""},
 				{"GET", nodetest.FlagPath("k", "/variations"), ""}, {"POST", nodetest.FlagPath("k", "/variations"), `{"name":"w","value":true}`},
 				{"PATCH", nodetest.FlagPath("k", "/variations/", id), `{"name":"w"}`}, {"DELETE", nodetest.FlagPath("k", "/variations/", id), ""}, {"DELETE", nodetest.FlagPath("k"), ""},
 			}

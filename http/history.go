@@ -47,11 +47,11 @@ type historyInput struct {
 	Action            string `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
 	UserID            string `query:"userId"`
 	EnvironmentFilter string `query:"environment" doc:"Changes in this environment alone"`
-	Environment       string `header:"X-Environment" doc:"Nothing depends on it: the history is of all environments"`
+	Environment       string `header:"X-Environment" doc:"Must be one of the tenant's; the history is of all environments"`
 }
 
 func (a *API) addHistory() {
-	register(a, readAllEnvironments,
+	register(a, readFlags,
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{Action: in.Action, UserID: in.UserID, Environment: in.EnvironmentFilter, From: in.From, To: in.To}

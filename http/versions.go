@@ -105,13 +105,13 @@ func FlagVersion(f state.Flag, environments []events.EnvironmentRef) []byte {
 // VersionsPath names a flag in all environments.
 type VersionsPath struct {
 	TenantInput
-	Environment string `header:"X-Environment" doc:"Nothing depends on it: the answer is of all environments"`
+	Environment string `header:"X-Environment" doc:"Must be one of the tenant's; the answer is of all environments"`
 	Key         string `path:"flagKey" example:"new-checkout"`
 }
 
 func (a *API) addVersions() {
 	const tag, path = "Flags", "/api/v1/flags/{flagKey}"
-	register(a, readAllEnvironments, operation("GET", path+"/versions", "list-flag-versions", tag, "The versions of a flag's key, newest first"),
+	register(a, readFlags, operation("GET", path+"/versions", "list-flag-versions", tag, "The versions of a flag's key, newest first"),
 		func(ctx context.Context, in *struct {
 			VersionsPath
 			PageInput
@@ -119,7 +119,7 @@ func (a *API) addVersions() {
 			list, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, queries.HistoryFilter{}, in.page())
 			return listed(ctx, in.PageInput, list, err, showVersionEntry)
 		})
-	register(a, readAllEnvironments, operation("GET", path+"/versions/{version}", "get-flag-version", tag, "A flag as it was at a version, in all environments"),
+	register(a, readFlags, operation("GET", path+"/versions/{version}", "get-flag-version", tag, "A flag as it was at a version, in all environments"),
 		func(ctx context.Context, in *struct {
 			VersionsPath
 			Version int64 `path:"version" minimum:"1" example:"7"`

@@ -43,12 +43,6 @@ func TestVersions(t *testing.T) {
 			me.Call("GET", nodetest.FlagPath("k", "/versions/5"), nil).Refused(404)
 			me.Call("GET", nodetest.FlagPath("k", "/versions/0"), nil).Refused(422, "version")
 		},
-		"the past of all environments is shown whatever environment is named": func(_ *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", nil)
-			for _, tail := range []string{"/versions", "/versions/1", "/diff?from=1&to=1", "/history"} {
-				me.Call("GET", nodetest.FlagPath("k", tail), nil, "X-Environment", "gone").Want(200)
-			}
-		},
 		"a time that is shown of a version, sent as at, includes the version": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
 			for i := range 3 {
