@@ -51,7 +51,7 @@ create index on members (tenant_id);` + tenantSpans,
 var (
 	addTenant = projections.NewStatement("id text, name text, is_sandbox boolean, subscription json, created_by text, time timestamptz",
 		`insert into tenants (id, name, is_sandbox, subscription, created_by, counts_for, created_at)
-			select id, name, is_sandbox, subscription, created_by, created_by, time from given`)
+			select id, name, is_sandbox, subscription, created_by, created_by as counts_for, time from given`)
 	setSubscription = projections.NewStatement("id text, subscription json", `update tenants t set subscription = g.subscription from given g where t.id = g.id`)
 	renameTenant    = projections.NewStatement("id text, name text", `update tenants t set name = coalesce(g.name, t.name) from given g where t.id = g.id`)
 	takeOverTenant  = projections.NewStatement("id text, ousted text, taker text", `update tenants t set counts_for = g.taker from given g where t.id = g.id and t.counts_for = g.ousted`)
