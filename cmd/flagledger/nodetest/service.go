@@ -151,9 +151,13 @@ func OwnEngineURL(t testing.TB) string {
 var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
 // Start starts a service over a database and an event store that may have been used before, and returns when it is healthy and has built its read
-// models. Limits that are not set are Generous, and so are the bounds of invitations then.
+// models. Limits that are not set are Generous, and so are the bounds of invitations then. A service that follows no other event store than Postgres has its
+// test RunOnce.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
+	if c.EventStoreURL == "" {
+		RunOnce(t)
+	}
 	if _, done := migrated.Load(databaseURL); !done {
 		if err := node.Migrate(t.Context(), databaseURL, log); err != nil {
 			t.Fatal(err)
@@ -254,7 +258,7 @@ func (s *Service) Eventually(what string, holds func() bool) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			s.T.Fatalf("waited in vain until %s", what)
+			s.T.Fatalf("waited in vain until %s; its health is %s", what, s.Anonymous().Call("GET", "/health", nil).Body)
 		}
 	}
 }
