@@ -41,6 +41,11 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{g.serve})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := func() (*O, error) {
+			if op.Method == http.MethodGet { // a parameter that is sent twice
+				if err := wrongFields(requestOf(ctx).wrong); err != nil {
+					return nil, err
+				}
+			}
 			p := principalOf(ctx)
 			queue := a.queueOf(p, need, op.Method)
 			if queue == nil {

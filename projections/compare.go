@@ -180,7 +180,8 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 	return e, err
 }
 
-// sameRows reports whether the two tables have the same number of rows, and the same sum of their hashes, which does not depend on their order.
+// sameRows reports whether the two tables have the same number of rows, and the same sum of their hashes, which does not depend on their order. A row's
+// hash is hashed once more: it is a sum over the columns, so that two rows that exchange a value would leave the sum of all as it is.
 func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err error) {
 	var columns string
 	err = tx.QueryRow(ctx, `select string_agg(quote_ident(attname) || case when atttypid = 'json'::regtype then '::text' else '' end, ', ')
@@ -189,7 +190,7 @@ func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err erro
 		return false, err
 	}
 	digest := func(schema string) string {
-		return `(select row(count(*), sum(hash_record_extended(row(` + columns + `), 0))) from ` + schema + `.` + table + `)`
+		return `(select row(count(*), sum(hashtextextended(hash_record_extended(row(` + columns + `), 0)::text, 0))) from ` + schema + `.` + table + `)`
 	}
 	err = tx.QueryRow(ctx, `select `+digest(liveSchema)+` is not distinct from `+digest(buildingSchema)).Scan(&same)
 	return same, err

@@ -90,7 +90,7 @@ func Load() (Config, error) {
 	if err := CheckURL("FLAGLEDGER_PUBLIC_URL", c.PublicURL, "http", "https"); err != nil {
 		return c, err
 	}
-	if u, err := url.Parse(c.PublicURL); err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+	if u, err := url.Parse(c.PublicURL); err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(c.PublicURL, "#") {
 		return c, errors.New("FLAGLEDGER_PUBLIC_URL must have no user, query or fragment: mailed links begin with it")
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
