@@ -12,17 +12,17 @@ const MaxCreated = 100
 // MaxCreatedPerDay is how many tenants one may create on a day in UTC, those included that are deleted since.
 const MaxCreatedPerDay = 200
 
-// CreatedBefore is how many tenants a person has created or taken over, by CountCreated.
+// CreatedBefore is how many tenants a person has created, by CountCreated.
 type CreatedBefore struct {
-	Tenants int       // that count for them, deleted ones aside
-	Today   int       // that they created on the day of At, in UTC, deleted ones included
+	Tenants int       // deleted ones aside
+	Today   int       // on the day of At, in UTC, deleted ones included
 	At      time.Time // when they were counted
 }
 
 // check refuses one more: Conflict where there are too many, TooMany on a day with too many.
 func (c CreatedBefore) check() error {
 	if c.Tenants >= MaxCreated {
-		return refuse(Conflict, "%d tenants count as created by the caller: whoever has %d may create no more", c.Tenants, MaxCreated)
+		return refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Tenants, MaxCreated)
 	}
 	if c.Today >= MaxCreatedPerDay {
 		return TooManyToday(MaxCreatedPerDay, c.At, fmt.Sprintf("the caller has created %d tenants today, as many as a day may have", c.Today))
@@ -32,7 +32,7 @@ func (c CreatedBefore) check() error {
 
 // CreatedTenants counts tenants by who created them.
 type CreatedTenants interface {
-	// CountCreated counts the tenants that are not deleted and count for a person, and all that they created since a time. It may miss one that was created just now.
+	// CountCreated counts the tenants that a person has created: those that are not deleted, and all since a time. It may miss one that was created just now.
 	CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error)
 }
 

@@ -94,23 +94,6 @@ type MemberRemoved struct {
 	UserID string `json:"userId"`
 }
 
-// Ousted tells of an event by which somebody removes another from a tenant, or leaves them no admin. Where the tenant counted for that person, it counts for
-// whoever did so from then on. Both are empty for any other event.
-func Ousted(e Event) (userID, by string) {
-	switch fact := e.Fact.(type) {
-	case MemberRemoved:
-		userID = fact.UserID
-	case MemberRoleChanged:
-		if fact.To != AdminRole {
-			userID = fact.UserID
-		}
-	}
-	if userID == "" || e.Actor.Kind != UserActor || e.Actor.ID == userID {
-		return "", ""
-	}
-	return userID, e.Actor.ID
-}
-
 func (TenantCreated) StoredName() string      { return "tenant.created" }
 func (EnvironmentAdded) StoredName() string   { return "tenant.environment_added" }
 func (EnvironmentDeleted) StoredName() string { return "tenant.environment_deleted" }

@@ -85,7 +85,7 @@ func (a *API) addMembers() {
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember)
 	change := operation("PATCH", path+"/{userId}", "change-member-role", tag, "Give a member another role")
-	change.Description = "The last admin stays one, and the demo people of a sandbox cannot become one. An admin who takes the role of an admin from whoever the tenant counts for takes it over, as one does who removes them."
+	change.Description = "The last admin stays one, and the demo people of a sandbox cannot become one."
 	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, change, func(ctx context.Context, in *struct {
 		MemberPath
@@ -96,7 +96,7 @@ func (a *API) addMembers() {
 		})
 	})
 	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member, or leave the tenant")
-	remove.Description = "For admins, and for every member themselves. The last admin stays. An admin who removes whoever the tenant counts for, at first its creator, takes it over: it counts as created by the admin from then on."
+	remove.Description = "For admins, and for every member themselves. The last admin stays."
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: viewer, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {

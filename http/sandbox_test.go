@@ -370,8 +370,8 @@ func TestSubscribing(t *testing.T) {
 	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422); !strings.Contains(page, "The password is not that of the account") {
 		t.Errorf("the page says %s", page)
 	}
-	sql(s, `insert into read.tenants (id, name, is_sandbox, subscription, created_by, counts_for, created_at, deleted_at)
-		select gen_random_uuid(), 'gone', false, '{}', $1, $1, now(), now() from generate_series(1, 199)`, known.UserID)
+	sql(s, `insert into read.tenants (id, name, is_sandbox, subscription, created_by, created_at, deleted_at)
+		select gen_random_uuid(), 'gone', false, '{}', $1, now(), now() from generate_series(1, 199)`, known.UserID)
 	if page := postForm(s, link, url.Values{"newPassword": {nodetest.Password}}, 429); !strings.Contains(page, "200 tenants today") || !strings.Contains(page, "the next day begins at") {
 		t.Errorf("the page says %s", page)
 	}

@@ -42,10 +42,10 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 	return ids, classify(err)
 }
 
-// CountCreated counts the tenants that are not deleted and count for a person, and all that they created since a time. It may miss one that was created just now.
+// CountCreated counts the tenants that a person created: those that are not deleted, and all since a time. It may miss one that was created just now.
 func (q *Queries) CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error) {
-	err = q.db.QueryRow(ctx, `select count(*) filter (where counts_for = $1 and deleted_at is null), count(*) filter (where created_by = $1 and created_at >= $2)
-		from read.tenants where created_by = $1 or counts_for = $1`, userID, since).Scan(&tenants, &recent)
+	err = q.db.QueryRow(ctx, `select count(*) filter (where deleted_at is null), count(*) filter (where created_at >= $2) from read.tenants where created_by = $1`,
+		userID, since).Scan(&tenants, &recent)
 	return tenants, recent, classify(err)
 }
 

@@ -10,7 +10,7 @@ import (
 
 var tenants = projections.Projection{
 	Name:    "tenants",
-	Version: 7, // with whom a tenant counts for
+	Version: 8, // 7 had another shape
 	Tables:  []string{"tenants", "environments", "members", "environment_spans", "member_spans"},
 	Schema: `
 create table tenants (
@@ -19,13 +19,11 @@ create table tenants (
     is_sandbox boolean     not null,
     subscription json      not null,
     created_by text        not null,
-    counts_for text        not null, -- whoever created it, or ousted that person since
     created_at timestamptz not null,
     deleted_at timestamptz
 );
 create index on tenants (created_at, id);
 create index on tenants (created_by);
-create index on tenants (counts_for);
 create table environments (
     id         text        primary key,
     tenant_id  text        not null,
@@ -50,11 +48,9 @@ create index on members (tenant_id);` + tenantSpans,
 
 var (
 	addTenant = projections.NewStatement("id text, name text, is_sandbox boolean, subscription json, created_by text, time timestamptz",
-		`insert into tenants (id, name, is_sandbox, subscription, created_by, counts_for, created_at)
-			select id, name, is_sandbox, subscription, created_by, created_by as counts_for, time from given`)
+		`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at) select id, name, is_sandbox, subscription, created_by, time from given`)
 	setSubscription = projections.NewStatement("id text, subscription json", `update tenants t set subscription = g.subscription from given g where t.id = g.id`)
 	renameTenant    = projections.NewStatement("id text, name text", `update tenants t set name = coalesce(g.name, t.name) from given g where t.id = g.id`)
-	takeOverTenant  = projections.NewStatement("id text, ousted text, taker text", `update tenants t set counts_for = g.taker from given g where t.id = g.id and t.counts_for = g.ousted`)
 	deleteTenant    = projections.NewStatement("id text, time timestamptz", `update tenants t set deleted_at = g.time from given g where t.id = g.id`)
 )
 
@@ -88,18 +84,9 @@ func applyTenant(b *projections.Batch, e events.Recorded) error {
 		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision, e.At)
 	case events.MemberRoleChanged:
 		b.Queue(changeMember, id, fact.UserID, fact.To, e.Revision, e.At)
-		takeOver(b, id, e)
 	case events.MemberRemoved:
 		b.Queue(removeMember, id, fact.UserID, e.At)
-		takeOver(b, id, e)
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil
-}
-
-// takeOver has a tenant count for whoever ousts the person that it counted for.
-func takeOver(b *projections.Batch, id string, e events.Recorded) {
-	if userID, by := events.Ousted(e.Event); by != "" {
-		b.Queue(takeOverTenant, id, userID, by)
-	}
 }

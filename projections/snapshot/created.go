@@ -4,11 +4,9 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"flagledger/events"
 )
 
-// createdTenants are the tenants that there are, by the id of the person that they count for, as Tenant.Creator. It has no entry for somebody without tenants.
+// createdTenants are the tenants that there are, by the id of the person who created them. It has no entry for somebody without tenants.
 type createdTenants struct {
 	mu sync.RWMutex
 	by map[string][]*Tenant
@@ -26,15 +24,6 @@ func (c *createdTenants) remove(creator string, t *Tenant) {
 	rest := slices.DeleteFunc(c.by[creator], func(other *Tenant) bool { return other == t })
 	if c.by[creator] = rest; len(rest) == 0 {
 		delete(c.by, creator)
-	}
-}
-
-// takeOver has a tenant count for whoever ousts the person that it counted for.
-func (s *Snapshot) takeOver(t *Tenant, next *tenantState, e events.Recorded) {
-	if userID, by := events.Ousted(e.Event); by != "" && userID == next.creator {
-		s.created.remove(userID, t)
-		s.created.add(by, t)
-		next.creator = by
 	}
 }
 

@@ -283,10 +283,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		if _, member := t.members.Load(fact.UserID); member { // not a pending one
 			t.members.Store(fact.UserID, fact.To)
 		}
-		s.takeOver(t, &next, e)
 	case events.MemberRemoved:
 		s.removeMember(t, fact.UserID, e.Time)
-		s.takeOver(t, &next, e)
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		s.applyClient(t, e)
 	}

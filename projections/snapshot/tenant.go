@@ -80,7 +80,7 @@ func (t *Tenant) ID() string { return t.id }
 // Name is the tenant's name.
 func (t *Tenant) Name() string { return t.state.Load().name }
 
-// Creator is the id of the person that the tenant counts for: who created it, or an admin who ousted that person since.
+// Creator is the id of the person who created the tenant.
 func (t *Tenant) Creator() string { return t.state.Load().creator }
 
 // Plan is the plan that the tenant is on at a time.
