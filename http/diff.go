@@ -53,6 +53,11 @@ func (a *API) addDiff() {
 			if len(wrong) > 0 {
 				return nil, invalid(wrong)
 			}
+			slot, err := a.enterPastOnceCurrent(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer slot.Leave()
 			_, before, err := a.wholeFlagAt(ctx, in.Key, from)
 			if err != nil {
 				return nil, err

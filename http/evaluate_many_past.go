@@ -65,6 +65,9 @@ type pastFlags struct {
 func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s pastFlags, err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()
+	if err := a.Queries.WaitUntilCurrent(ctx, "tenant.", "flag."); err != nil {
+		return s, err
+	}
 	if s.pastSlot, err = a.enterQueue(ctx, a.queues.past, p); err != nil {
 		return s, err
 	}

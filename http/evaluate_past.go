@@ -122,6 +122,11 @@ func (a *API) flagOfQuery(r *http.Request, p *principal, e *evaluationRequest, a
 		m.Version = live.Version()
 	}
 	e.leaveWorkSlot()
+	if asked.past {
+		if err := a.Queries.WaitUntilCurrent(r.Context(), "tenant."); err != nil {
+			return f, in, err
+		}
+	}
 	slot, err := a.enterQueue(r.Context(), a.queues.past, p)
 	if err != nil {
 		return f, in, err

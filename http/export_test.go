@@ -14,6 +14,9 @@ func (a *API) OccupyTokens(flow string) (free func()) { return occupy(a.queues.t
 // OccupyChanges is OccupyTokens for costly changes of flags.
 func (a *API) OccupyChanges(flow string) (free func()) { return occupy(a.queues.changes, flow) }
 
+// OccupyPast is OccupyTokens for adding up what flags were.
+func (a *API) OccupyPast(flow string) (free func()) { return occupy(a.queues.past, flow) }
+
 // OccupyPeople is OccupyTokens for changes about no tenant.
 func (a *API) OccupyPeople(flow string) (free func()) { return occupy(a.queues.people, flow) }
 

@@ -72,7 +72,13 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 		req := &request{answer: http.Header{}}
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(make([]byte, 40_000)))
 		g := &guard{api: a, need: need, body: &huma.Schema{}}
-		_, err := g.readLargeBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, req)), &principal{credential: &credential{claims: commands.Claims{UserID: who}}})
+		p := &principal{credential: &credential{claims: commands.Claims{UserID: who}}}
+		ctx := context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, p)
+		leave, err := g.readLargeBody(r.WithContext(ctx), p)
+		if err == nil {
+			t.Cleanup(leave)
+			_, err = g.enterLargeChange(ctx)
+		}
 		return req, err
 	}
 	mine, err := admit("me", changeFlags)

@@ -98,7 +98,7 @@ func asksForPast(u *url.URL) bool {
 	return query.Has("at") || query.Has("version")
 }
 
-// pastFlag reads a flag as it was at a moment, and finds the environment that bore a name then.
+// pastFlag reads a flag as it was at a moment, and finds the environment that bore a name then. What waits until environments are current comes before it.
 func (a *API) pastFlag(ctx context.Context, tenantID, key, environment string, m queries.Moment) (f state.Flag, in events.EnvironmentRef, err error) {
 	if f, err = a.Queries.FlagAt(ctx, tenantID, key, m); err != nil {
 		return f, in, err
@@ -107,7 +107,7 @@ func (a *API) pastFlag(ctx context.Context, tenantID, key, environment string, m
 	return f, in, err
 }
 
-// pastEnvironment finds the environment of a tenant that bore a name at a time; an empty name stands for production.
+// pastEnvironment finds the environment of a tenant that bore a name at a time, as pastFlag does; an empty name stands for production.
 func (a *API) pastEnvironment(ctx context.Context, tenantID, name string, at time.Time) (events.EnvironmentRef, error) {
 	in, err := a.Queries.EnvironmentAt(ctx, tenantID, cmp.Or(name, events.DefaultEnvironment), at)
 	if errors.Is(err, queries.ErrNotFound) {
@@ -121,6 +121,9 @@ func (a *API) environmentThen(ctx context.Context, name string, at time.Time) (i
 	p := principalOf(ctx)
 	if at.IsZero() {
 		return p.environment.ID, nil
+	}
+	if err := a.Queries.WaitUntilCurrent(ctx, "tenant."); err != nil {
+		return "", err
 	}
 	environment, err := a.pastEnvironment(ctx, p.tenant.ID(), name, at)
 	return environment.ID, err
@@ -138,7 +141,7 @@ func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment 
 	if err != nil || !asked {
 		return f, environment, asked, err
 	}
-	slot, err := a.enterPast(ctx)
+	slot, err := a.enterPastOnceCurrent(ctx)
 	if err != nil {
 		return f, environment, true, err
 	}

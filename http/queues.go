@@ -11,7 +11,8 @@ import (
 	"flagledger/http/limit"
 )
 
-// queues are the queues that costly work waits in. Evaluations of one flag wait in none, unless comparing takes long.
+// queues are the queues that costly work waits in. Nothing holds a slot of one while it waits in another, but for that of bodies: what is in memory stays there.
+// Evaluations of one flag wait in none, unless comparing takes long.
 type queues struct {
 	evaluations *fair.Queue // evaluations of many flags and costly ones, and reading large bodies of evaluations
 	reads       *fair.Queue // reads of the database, and of what an Idempotency-Key was used for
@@ -19,9 +20,9 @@ type queues struct {
 	people      *fair.Queue // changes about no tenant, refreshes of sessions, and cleanups of sandboxes
 	payments    *fair.Queue // calls of the payment provider that requests make
 	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from when these have come to the answer, but for waiting for the stream
-	reversals   *fair.Queue // reverts of the flags of a tenant, each flag by itself, but for large ones
+	reversals   *fair.Queue // reverts of the flags of a tenant, each flag by itself once its past is added up, but for large ones
 	tokens      *fair.Queue // signing of machines' tokens
-	bodies      *fair.Queue // large bodies in memory, from when more than largeBody of one has come to the answer
+	bodies      *fair.Queue // large bodies in memory, from when more than largeBody of one has come to the answer, and flags of the past that are brought back
 }
 
 const (
@@ -46,7 +47,7 @@ func newQueues(reads int) queues {
 		people:      fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
 		payments:    fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
 		changes:     fair.New(fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
-		reversals:   fair.New(fair.Limits{Slots: revertsAtOnce, FlowSlots: revertsAtOnce, FlowWaiting: 10 * revertsAtOnce, Waiting: nodeWaiting, Patience: patience}),
+		reversals:   fair.New(fair.Limits{Slots: revertsAtOnce, FlowSlots: revertsAtOnce / 2, FlowWaiting: 10 * revertsAtOnce, Waiting: nodeWaiting, Patience: patience}),
 		tokens:      fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: tokensWaiting, Waiting: nodeWaiting, Patience: patience}),
 		bodies:      fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
 	}
@@ -91,12 +92,38 @@ func (a *API) enterChanges(ctx context.Context) (leave func(), err error) {
 	return req.changeSlot.Leave, nil
 }
 
+// enterRevert gives back the slot that a revert has among the changes because its body is large, as it is to wait in other queues first, and waits for one to hold
+// the flag of then in memory, unless its body has that. Its error is a problem.
+func (a *API) enterRevert(ctx context.Context) (leave func(), err error) {
+	req := requestOf(ctx)
+	if req.changeSlot != nil {
+		req.changeSlot.Leave()
+		req.changeSlot = nil
+	}
+	if req.largeBody {
+		return func() {}, nil
+	}
+	slot, err := a.enterQueue(ctx, a.queues.bodies, principalOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return slot.Leave, nil
+}
+
 // enterPast waits for a slot to add up what a flag was, in place of one for reads: that takes a processor rather than the database. Its error is a problem.
 func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
 	if slot := requestOf(ctx).readSlot; slot != nil {
 		slot.Leave()
 	}
 	return a.enterQueue(ctx, a.queues.past, principalOf(ctx))
+}
+
+// enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits until they are current. Its error is a problem, or that of a query.
+func (a *API) enterPastOnceCurrent(ctx context.Context) (*fair.Slot, error) {
+	if err := a.Queries.WaitUntilCurrent(ctx, "tenant."); err != nil {
+		return nil, err
+	}
+	return a.enterPast(ctx)
 }
 
 // noSlot refuses what got no slot, because as much of the caller's is under way as may be at once.

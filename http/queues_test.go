@@ -78,6 +78,20 @@ func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
 	}
 }
 
+func TestATenantsRevertsLeaveSlotsToOthers(t *testing.T) {
+	q := newQueues(8).reversals
+	for i := range q.FlowSlots() {
+		if _, err := q.Enter(t.Context(), "me"); err != nil {
+			t.Fatalf("revert %d: %v", i, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := q.Enter(ended, "other"); err != nil {
+		t.Errorf("another tenant's waits: %v", err)
+	}
+}
+
 func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
 	one := fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond}
 	a := &API{queues: queues{reads: fair.New(one), past: fair.New(one)}}

@@ -133,8 +133,7 @@ func (g *guard) limitWritten(p *principal, bearsKey bool) error {
 	}
 }
 
-// readLargeBody reads a body that may be large. If the operation takes none, it must be small; a large one for flags waits for a slot, since its facts are large
-// too. Its error is a problem.
+// readLargeBody reads a body that may be large. If the operation takes none, it must be small. Its error is a problem.
 func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err error) {
 	leave = func() {}
 	switch {
@@ -152,22 +151,19 @@ func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err 
 		return nil, err
 	}
 	r.Body = holdBody(body.Bytes())
-	switch {
-	case bodySlot == nil:
+	if bodySlot == nil {
 		return leave, nil
-	case g.need.scope != events.FlagsWrite:
-		return bodySlot.Leave, nil
 	}
-	changeSlot, err := g.api.enterQueue(r.Context(), g.api.queues.changes, p)
-	if err != nil {
-		bodySlot.Leave()
-		return nil, err
+	requestOf(r.Context()).largeBody = true
+	return bodySlot.Leave, nil
+}
+
+// enterLargeChange waits for a slot for a change of flags with a large body, since its facts are large too. Its error is a problem.
+func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) {
+	if g.need.scope != events.FlagsWrite || !requestOf(ctx).largeBody {
+		return func() {}, nil
 	}
-	requestOf(r.Context()).changeSlot = changeSlot
-	return func() {
-		changeSlot.Leave()
-		bodySlot.Leave()
-	}, nil
+	return g.api.enterChanges(ctx)
 }
 
 // checkBodyAndCall refuses a change where too much was written today, notes what of the body does not fit its schema, and calls the operation.
@@ -179,6 +175,12 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
+	leave, err := g.enterLargeChange(ctx.Context())
+	if err != nil {
+		writeProblem(w, r, problemOf(r.Context(), err))
+		return
+	}
+	defer leave()
 	r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
 	if g.body != nil {
 		if err := g.api.fitBody(r, g.body); err != nil {

@@ -50,6 +50,7 @@ type request struct {
 
 	unsigned   bool              // a call of the webhook that is not known to be the payment provider's
 	readSlot   *fair.Slot        // of a read; nil for others
+	largeBody  bool              // the body has a slot for large ones
 	changeSlot *fair.Slot        // of a change with a large body or costly rules; nil for others
 	once       *commands.Once    // nil without an Idempotency-Key
 	wrong      map[string]string // what of the body does not fit its schema, by field, and the query parameters that are sent twice

@@ -50,19 +50,13 @@ func (a *API) addRevert() {
 		if err != nil {
 			return nil, err
 		}
-		leave, err := a.enterChanges(ctx) // a small body brings back what a large one brought
+		forget, err := a.enterRevert(ctx)
 		if err != nil {
 			return nil, err
 		}
-		defer leave()
+		defer forget()
 		cmd := commands.RevertFlag{FlagRef: in.ref(ctx), At: m.At.UTC(), Environments: principalOf(ctx).tenant.Environments()}
-		slot, err := a.enterPast(ctx)
-		if err != nil {
-			return nil, err
-		}
-		err = a.readRevertTarget(ctx, &cmd, m)
-		slot.Leave()
-		if err != nil {
+		if err := a.readRevertTarget(ctx, &cmd, m); err != nil {
 			return nil, err
 		}
 		release, err := a.countReverted(ctx, &cmd)
@@ -70,13 +64,27 @@ func (a *API) addRevert() {
 			return nil, err
 		}
 		defer release()
+		leave, err := a.enterChanges(ctx) // a small body brings back what a large one brought
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 		return a.writeFlag(ctx, cmd)
 	})
 	a.addRevertMany()
 }
 
 // readRevertTarget reads what a command is to bring a flag back to, and the environments of then unless it has them.
-func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) (err error) {
+func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
+	enter := a.enterPast
+	if cmd.EnvironmentsThen == nil {
+		enter = a.enterPastOnceCurrent
+	}
+	slot, err := enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer slot.Leave()
 	if cmd.To, err = a.Queries.FlagAt(ctx, cmd.TenantID, cmd.Key, m); err != nil {
 		return err
 	}
@@ -85,6 +93,7 @@ func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m 
 			return err
 		}
 	}
+	slot.Leave()
 	if cmd.To.ProjectID != "" {
 		known, err := a.hasProject(ctx, cmd.To.ProjectID)
 		cmd.ProjectMissing = !known

@@ -17,7 +17,7 @@ import (
 )
 
 // A tenant's flags are brought back in many calls, each of a bounded number of flags and of a few seconds. A call goes through the flags by key, some at a time. Each of
-// these takes a slot of the node, a large one among the costly changes. The answer has a cursor with which the next call goes on.
+// these is added up in a slot for that, and then takes one of the node's, a large one among the costly changes. The answer has a cursor with which the next call goes on.
 
 const (
 	maxRevertsPerCall = 500             // flags that a call deals with
@@ -71,6 +71,11 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 	if err := requestOf(ctx).replayOnly; err != nil {
 		return nil, err
 	}
+	forget, err := a.enterRevert(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer forget()
 	r, err := a.newRevertRun(ctx, &in.Body)
 	if err != nil {
 		return nil, err
@@ -134,6 +139,9 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 	if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
 		return nil, err
 	}
+	if err := a.Queries.WaitUntilCurrent(ctx, "tenant."); err != nil {
+		return nil, err
+	}
 	slot, err := a.enterQueue(ctx, a.queues.reads, p)
 	if err != nil {
 		return nil, err
@@ -184,7 +192,7 @@ func (r *revertRun) changed(ctx context.Context) (list []queries.ChangedFlag, mo
 }
 
 // revert brings some flags back at once, and returns how many of them, from the first on, are done. After an error that is not about a flag alone,
-// further ones may be done as well.
+// further ones may be done as well, and are not noted: the next call names them, as unchanged where they were brought back.
 func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (done int, err error) {
 	if !r.dryRun {
 		if err := r.api.limitWritten(r.since.TenantID); err != nil {
@@ -199,7 +207,9 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 		}
 	}
 	all.Wait()
-	done = len(flags)
+	for _, o := range outcomes {
+		r.async = r.async || o.async
+	}
 	for i, flag := range flags {
 		o := outcomes[i]
 		detail, left := r.whyLeft(ctx, flag.Key, o.err)
@@ -209,17 +219,14 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 		case left:
 			r.out.Failed = append(r.out.Failed, failedRevertBody{flag.Key, detail})
 		case o.err != nil:
-			if err == nil {
-				done, err = i, o.err
-			}
+			return i, o.err
 		case o.changed:
 			r.out.Reverted = append(r.out.Reverted, flag.Key)
 		default:
 			r.out.Unchanged++
 		}
-		r.async = r.async || o.async
 	}
-	return done, err
+	return len(flags), nil
 }
 
 // reverted is what became of one flag.
@@ -229,18 +236,8 @@ type reverted struct {
 }
 
 func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
-	slot, err := r.api.enterQueue(ctx, r.api.queues.reversals, principalOf(ctx))
-	if err != nil {
-		return reverted{err: err}
-	}
-	defer slot.Leave()
 	cmd := r.template
 	cmd.FlagRef = commands.FlagRef{TenantID: r.since.TenantID, Key: key}
-	past, err := r.api.enterPast(ctx)
-	if err != nil {
-		return reverted{err: err}
-	}
-	defer past.Leave()
 	if err := r.api.readRevertTarget(ctx, &cmd, queries.Moment{At: r.since.At}); err != nil {
 		return reverted{err: err}
 	}
@@ -249,11 +246,15 @@ func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 		return reverted{err: err}
 	}
 	defer release()
+	slot, err := r.api.enterQueue(ctx, r.api.queues.reversals, principalOf(ctx))
+	if err != nil {
+		return reverted{err: err}
+	}
+	defer slot.Leave()
 	flag, err := commands.Check(ctx, r.api.Writer, by(ctx), cmd)
 	if err != nil || r.dryRun {
 		return reverted{changed: err == nil && cmd.Changes(flag), err: err}
 	}
-	past.Leave()
 	if cmd.Bytes(flag) > largeBody {
 		slot.Leave()
 		large, err := r.api.enterQueue(ctx, r.api.queues.changes, principalOf(ctx))
@@ -269,9 +270,9 @@ func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 // whyLeft tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it was brought back.
 func (r *revertRun) whyLeft(ctx context.Context, key string, err error) (detail string, left bool) {
 	refusal, refused := errors.AsType[*commands.Error](err)
-	_, noSlot := errors.AsType[*problem](err)
+	_, gotNoSlot := errors.AsType[*problem](err)
 	switch {
-	case err == nil, noSlot, ctx.Err() != nil, errors.Is(err, queries.ErrUnavailable):
+	case err == nil, gotNoSlot, ctx.Err() != nil, errors.Is(err, queries.ErrUnavailable):
 		return "", false
 	case !refused:
 		requestOf(ctx).log().Error("a flag cannot be brought back", "tenant", r.since.TenantID, "flag", key, "err", err)

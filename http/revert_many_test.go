@@ -195,12 +195,13 @@ func TestRevertMany(t *testing.T) {
 			at := now()
 			me.Call("PATCH", nodetest.FlagPath("a"), `{"name":"N"}`).Want(200)
 			me.Call("PATCH", nodetest.FlagPath("b"), `{"name":"N"}`).Want(200)
+			me.CreateFlag("c", nil)
 			free := me.Service.Node.API.OccupyChanges(me.UserID)
 			answer := me.Call("POST", revertPath, fmt.Sprintf(`{"at":%q}`, at)).Want(200).Object()
 			free()
 			nodetest.Same(t, "the answer", outcome(answer), []any{[]string{"a"}, 0.0, []string(nil), []string{}})
 			answer = revert(me, fmt.Sprintf(`{"at":%q,"cursor":%q}`, at, answer["cursor"]))
-			nodetest.Same(t, "the answer to the next call", outcome(answer), []any{[]string{"b"}, 0.0, []string(nil), []string{}})
+			nodetest.Same(t, "the answer to the next call", outcome(answer), []any{[]string{"b"}, 0.0, []string{"c"}, []string{}})
 		},
 		"who may, and what must be sent": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)

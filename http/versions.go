@@ -124,6 +124,11 @@ func (a *API) addVersions() {
 			VersionsPath
 			Version int64 `path:"version" minimum:"1" example:"7"`
 		}) (*struct{ Body versionBody }, error) {
+			slot, err := a.enterPastOnceCurrent(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer slot.Leave()
 			f, whole, err := a.wholeFlagAt(ctx, in.Key, queries.Moment{Version: events.Revision(in.Version)})
 			if err != nil {
 				return nil, err

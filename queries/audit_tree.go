@@ -23,7 +23,7 @@ var ErrNotBuilt = fmt.Errorf("%w: the audit trail is not built yet", ErrUnavaila
 
 // CurrentAuditTree is AuditTree once the trail holds all that has been recorded. It returns ErrUnavailable also where that takes too long.
 func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
-	if err := q.waitUntilCurrent(ctx, "flag.", "project.", "tenant."); err != nil {
+	if err := q.WaitUntilCurrent(ctx, "flag.", "project.", "tenant."); err != nil {
 		return nil, err
 	}
 	return q.AuditTree(ctx, tenantID)

@@ -62,7 +62,7 @@ func flagColumns(enabled string) string {
 func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, at time.Time, filter FlagFilter, page Page) (*List[Flag], error) {
 	from, enabled, args := `from read.flags f where f.tenant_id = $1 and $2 <> ''`, flagEnabled, []any{tenantID, environmentID}
 	if !at.IsZero() {
-		if err := q.waitUntilCurrent(ctx, "flag."); err != nil {
+		if err := q.WaitUntilCurrent(ctx, "flag."); err != nil {
 			return nil, err
 		}
 		from, enabled, args = `from `+flagsAt+` f where $2 <> ''`, `f.enabled`, append(args, at)

@@ -18,11 +18,9 @@ type PastFlag struct {
 	Unchanged bool            // it is at that version still
 }
 
-// FlagsAt lists the flags that there were at a time by key: those that are named, each once, or all of the tenant where keys is nil.
+// FlagsAt lists the flags that there were at a time by key: those that are named, each once, or all of the tenant where keys is nil,
+// once WaitUntilCurrent has waited for "flag.".
 func (q *Queries) FlagsAt(ctx context.Context, tenantID string, keys []string, at time.Time) ([]PastFlag, error) {
-	if err := q.waitUntilCurrent(ctx, "flag."); err != nil {
-		return nil, err
-	}
 	named := keys != nil
 	rows, err := q.db.Query(ctx, `select s.key, (select v.version from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $2
 				order by v.recorded desc, v.version desc limit 1) as version,

@@ -10,8 +10,8 @@ import (
 	"flagledger/events"
 )
 
-// waitUntilCurrent waits until the read models of facts of the given names hold all that has been recorded. It returns ErrUnavailable where that takes too long.
-func (q *Queries) waitUntilCurrent(ctx context.Context, names ...string) error {
+// WaitUntilCurrent waits until the read models of facts of the given names hold all that has been recorded. It returns ErrUnavailable where that takes too long.
+func (q *Queries) WaitUntilCurrent(ctx context.Context, names ...string) error {
 	head, err := q.store.Head(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -22,20 +22,14 @@ func (q *Queries) waitUntilCurrent(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// EnvironmentAt finds the environment that bore a name at a time. It returns ErrNotFound where none did.
+// EnvironmentAt finds the environment that bore a name at a time, once WaitUntilCurrent has waited for "tenant.". It returns ErrNotFound where none did.
 func (q *Queries) EnvironmentAt(ctx context.Context, tenantID, name string, at time.Time) (events.EnvironmentRef, error) {
-	if err := q.waitUntilCurrent(ctx, "tenant."); err != nil {
-		return events.EnvironmentRef{}, err
-	}
 	return one[events.EnvironmentRef](ctx, q.db, `select id, name from read.environment_spans where tenant_id = $1 and name = $2 and since <= $3 and until > $3`,
 		tenantID, name, at)
 }
 
-// EnvironmentsAt lists the environments that a tenant had at a time, in the order of their creation.
+// EnvironmentsAt lists the environments that a tenant had at a time, in the order of their creation, once WaitUntilCurrent has waited for "tenant.".
 func (q *Queries) EnvironmentsAt(ctx context.Context, tenantID string, at time.Time) ([]events.EnvironmentRef, error) {
-	if err := q.waitUntilCurrent(ctx, "tenant."); err != nil {
-		return nil, err
-	}
 	rows, err := q.db.Query(ctx, `select id, name from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2 order by position`, tenantID, at)
 	if err != nil {
 		return nil, classify(err)
