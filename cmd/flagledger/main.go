@@ -52,14 +52,19 @@ func main() {
 	}
 }
 
-// fail ends the process with an error in one line. Errors of a database driver have several, some of them twice.
+// fail ends the process with an error.
 func fail(err error) {
+	fmt.Fprintf(os.Stderr, "flagledger: %s\n", oneLine(err))
+	os.Exit(1)
+}
+
+// oneLine is an error as it is printed. Errors of a database driver have several lines, some of them twice; others quote what a foreign file has.
+func oneLine(err error) string {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {
 		if line = strings.TrimSpace(line); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
-	fmt.Fprintf(os.Stderr, "flagledger: %s\n", strings.Join(lines, " "))
-	os.Exit(1)
+	return printable(strings.Join(lines, " "))
 }

@@ -43,7 +43,7 @@ func (parkedListCommand) Run(ctx context.Context) error {
 				return err
 			}
 			for _, s := range parked {
-				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Name, s.Stream, s.Revision, s.At.UTC().Format(time.RFC3339), s.Error)
+				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Name, printable(s.Stream), s.Revision, s.At.UTC().Format(time.RFC3339), printable(s.Error))
 			}
 		}
 		return table.Flush()
@@ -84,7 +84,7 @@ func (s parkedShowCommand) Run(ctx context.Context) error {
 		if i < 0 {
 			return fmt.Errorf("%s: %w: %s", p.Name, projections.ErrNotParked, s.Stream)
 		}
-		fmt.Printf("%s has parked %s at version %d since %s: %s\n", p.Name, s.Stream, parked[i].Revision, parked[i].At.UTC().Format(time.RFC3339), parked[i].Error)
+		fmt.Printf("%s has parked %s at version %d since %s: %s\n", p.Name, printable(s.Stream), parked[i].Revision, parked[i].At.UTC().Format(time.RFC3339), printable(parked[i].Error))
 		for e, err := range store.Read(ctx, s.Stream, parked[i].Revision) {
 			if err != nil {
 				return err
@@ -129,7 +129,7 @@ func (r parkedRetryCommand) Run(ctx context.Context) error {
 		for _, stream := range streams {
 			failed := projections.Retry(ctx, url, store, p, stream)
 			if failed == nil {
-				fmt.Printf("%s follows %s again\n", p.Name, stream)
+				fmt.Printf("%s follows %s again\n", p.Name, printable(stream))
 				continue
 			}
 			err = errors.Join(err, fmt.Errorf("%s, stream %s: %w", p.Name, stream, failed))

@@ -53,7 +53,7 @@ func (statusCommand) Run(ctx context.Context) error {
 		}
 		for _, s := range statuses {
 			for _, p := range s.Parked {
-				fmt.Printf("%s has parked %s at version %d since %s: %s\n", s.Name, p.Stream, p.Revision, p.At.UTC().Format(time.RFC3339), p.Error)
+				fmt.Printf("%s has parked %s at version %d since %s: %s\n", s.Name, printable(p.Stream), p.Revision, p.At.UTC().Format(time.RFC3339), printable(p.Error))
 			}
 		}
 		return nil
