@@ -113,7 +113,7 @@ func (s *subscriber) compare(ctx context.Context, p *place) (done bool, err erro
 func (s *subscriber) compareAt(ctx context.Context, built events.Position) (different error, compared bool, err error) {
 	b := s.build
 	if b.conn == nil {
-		if !b.mayStop() {
+		if !b.tryLockSwitching() {
 			return nil, false, pause(ctx, buildInterval)
 		}
 		if err := b.lockLive(ctx); err != nil {

@@ -231,7 +231,7 @@ func errorCode(err error) string {
 
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
 	if b.conn == nil {
-		if !b.mayStop() {
+		if !b.tryLockSwitching() {
 			return false, nil
 		}
 		if err := b.lockLive(ctx); err != nil {
@@ -256,8 +256,9 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	return true, nil
 }
 
-// mayStop reports whether the live projector may be stopped now. It then has locked switching, since that is done for one read model after the other.
-func (b *build) mayStop() bool { return time.Now().After(b.rest) && b.switching.TryLock() }
+// tryLockSwitching locks switching, unless the build rests or another read model has it: the live projector is stopped for one after the other. lockLive is to follow,
+// and release unlocks it.
+func (b *build) tryLockSwitching() bool { return time.Now().After(b.rest) && b.switching.TryLock() }
 
 // giveWay lets the live projector go on, and for some time, where it has been stopped for too long already.
 func (b *build) giveWay() {
