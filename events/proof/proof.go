@@ -1,4 +1,4 @@
-// Package proof makes and checks proofs that no fact of a tenant was changed: a Merkle tree over its facts (RFC 6962), whose root stands in signed checkpoints.
+// Package proof signs and opens checkpoints, and computes the root of a tenant's Merkle tree (RFC 6962), whose leaves are its facts. queries.AuditTree makes the proofs.
 package proof
 
 import (
