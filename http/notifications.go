@@ -221,10 +221,14 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 	if err := withBodyErrors(ctx, commands.MergeFieldErrors(wrong, commands.CheckNotification(n))); err != nil {
 		return nil, err
 	}
-	if err := a.limitNotifications(p, n); err != nil {
+	giveBack, err := a.limitNotifications(p, n)
+	if err != nil {
 		return nil, err
 	}
-	n, err := a.Notifications.Send(ctx, n)
+	n, err = a.Notifications.Send(ctx, n)
+	if isRefusal(err) {
+		giveBack()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -232,21 +236,22 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 }
 
 // limitNotifications refuses a further notification of a person where too many were sent on the same account. One of a tenant for somebody else than a member
-// does not count: it will be refused. Its error is a problem.
-func (a *API) limitNotifications(p *principal, n commands.Notification) error {
+// does not count: it will be refused. giveBack undoes the count, where none is sent. Its error is a problem.
+func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBack func(), err error) {
 	quota := p.claims.UserID
 	if n.TenantID != "" {
 		tenant, ok := a.Live.Tenant(n.TenantID)
 		if !ok {
-			return nil
+			return func() {}, nil
 		}
 		if _, member := tenant.Role(n.UserID); !member {
-			return nil
+			return func() {}, nil
 		}
 		quota = a.tenantQuota(tenant)
 	}
-	if left := a.limiter.CountNotification(quota, n.UserID); left.Exceeded {
-		return tooManyRequests(left, fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications))
+	left, giveBack := a.limiter.CountNotification(quota, n.UserID)
+	if left.Exceeded {
+		return nil, tooManyRequests(left, fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications))
 	}
-	return nil
+	return giveBack, nil
 }

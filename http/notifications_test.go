@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/http/limit"
 )
@@ -176,6 +177,16 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 		t.Errorf("they may come again in %q s", refused.Header.Get("Retry-After"))
 	}
 	send(me, second.UserID, "x")
+}
+
+func TestARefusedNotificationDoesNotCount(t *testing.T) {
+	nodetest.RunOnce(t)
+	t.Parallel()
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	root := s.SignUp("root@example.com")
+	for range limit.MaxNotifications + 1 {
+		root.Call("POST", inboxPath+"/send", map[string]any{"userId": "nobody", "title": "x", "type": "x"}).Want(404)
+	}
 }
 
 func TestPagesOfNotifications(t *testing.T) {

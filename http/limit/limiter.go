@@ -195,9 +195,10 @@ func (l *Limiter) CountPaymentPage(quota string) Budget {
 	return l.payments.take(quota, l.paymentRate, l.second())
 }
 
-// CountNotification counts a notification of a person for whose quota it is.
-func (l *Limiter) CountNotification(quota, userID string) Budget {
-	return l.notifications.take([2]string{quota, userID}, l.notificationRate, l.second())
+// CountNotification counts a notification of a person for whose quota it is. giveBack undoes it, where none is sent.
+func (l *Limiter) CountNotification(quota, userID string) (left Budget, giveBack func()) {
+	pair := [2]string{quota, userID}
+	return l.notifications.take(pair, l.notificationRate, l.second()), func() { l.notifications.giveBack(pair) }
 }
 
 // Peek is the budget of a request's client address. It does not count the request.
