@@ -20,6 +20,8 @@ const progressChannel = "flagledger_projections"
 // Progress knows how far the read models are, whichever node carries them on, and the snapshot of this node, so that a command can be
 // answered once those that it concerns show it.
 type Progress struct {
+	Patience time.Duration // the longest that Wait waits; it is set before the first wait
+
 	mu       sync.Mutex
 	models   map[string]*model
 	logID    string          // of the log that the snapshot holds; empty until it has an event
@@ -38,7 +40,7 @@ type model struct {
 
 // NewProgress returns a Progress for the given read models and one snapshot, at the beginning of the log.
 func NewProgress(list []Projection) *Progress {
-	p := &Progress{models: map[string]*model{}, changed: make(chan struct{})}
+	p := &Progress{Patience: waitTimeout, models: map[string]*model{}, changed: make(chan struct{})}
 	for _, projection := range list {
 		p.models[projection.Name] = &model{prefixes: projection.FactPrefixes}
 	}
@@ -75,13 +77,13 @@ func (p *Progress) SnapshotBegan(c events.Checkpoint) {
 	p.wake()
 }
 
-// waitTimeout is the longest that a command waits until it can be read.
+// waitTimeout is the longest that a command waits until it can be read, where nothing else is set.
 const waitTimeout = 2 * time.Second
 
-// Wait returns true once all that show facts of the given names hold a position, and false when that takes over 2 s or ctx ends before. A name
+// Wait returns true once all that show facts of the given names hold a position, and false when that takes longer than Patience or ctx ends before. A name
 // may be the beginning of several, such as "flag.".
 func (p *Progress) Wait(ctx context.Context, position events.Position, names []string) bool {
-	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Patience)
 	defer cancel()
 	for {
 		p.mu.Lock()

@@ -2,6 +2,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -160,6 +161,7 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 // wire makes the parts that work over what is open.
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
+	p.progress.Patience = cmp.Or(p.WaitUntilRead, p.progress.Patience)
 	p.snapshot.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
 	if p.Data != "" {
 		p.snapshot.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/migrations/pgtest"
 )
 
@@ -29,7 +31,9 @@ func Shared(t testing.TB) *Service {
 	}
 	shared.Do(func() {
 		atEnd.TB = t
-		shared.service = New(&atEnd)
+		// So much goes on in it at once that its read models may lag on a busy machine.
+		c := node.Config{EventStoreURL: EngineURL(&atEnd), Environment: "development", WaitUntilRead: time.Minute}
+		shared.service = Start(&atEnd, Database(&atEnd), c, Log(&atEnd))
 	})
 	if shared.service == nil {
 		t.Fatal("the shared service has not started; the first test that asked for it says why")
