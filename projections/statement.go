@@ -3,6 +3,7 @@ package projections
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -72,6 +73,8 @@ func lastOfEach(list []*change) (last []*change) {
 }
 
 func (g *group) queue(batch *pgx.Batch) error {
+	types := arrayTypes.Get().(*pgtype.Map)
+	defer arrayTypes.Put(types)
 	columns := make([]any, len(g.statement.lists))
 	for i, list := range g.statement.lists {
 		column := make([]any, len(g.rows))
@@ -80,7 +83,7 @@ func (g *group) queue(batch *pgx.Batch) error {
 			if !list {
 				continue
 			}
-			text, err := arrayTypes.Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, row[i], nil)
+			text, err := types.Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, row[i], nil)
 			if err != nil {
 				return err
 			}
@@ -94,4 +97,5 @@ func (g *group) queue(batch *pgx.Batch) error {
 	return nil
 }
 
-var arrayTypes = pgtype.NewMap()
+// arrayTypes has maps by which arrays are written: one may be used by one goroutine at a time.
+var arrayTypes = sync.Pool{New: func() any { return pgtype.NewMap() }}

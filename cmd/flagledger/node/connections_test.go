@@ -58,7 +58,7 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 	go func() {
 		most := map[string]int{}
 		for {
-			rows, _ := console.Query(t.Context(), `select usename, count(*) from pg_stat_activity where datname = current_database() group by usename`)
+			rows, _ := console.Query(t.Context(), `select usename, count(*) from pg_stat_activity where datname = current_database() and usename is not null group by usename`)
 			var user string
 			var n int
 			if _, err := pgx.ForEachRow(rows, []any{&user, &n}, func() error { most[user] = max(most[user], n); return nil }); err != nil {
