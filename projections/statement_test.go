@@ -3,7 +3,10 @@ package projections
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Statements of a stream keep their order, and those that several streams have run together.
@@ -26,4 +29,21 @@ func TestStatementsOfManyStreamsRunTogether(t *testing.T) {
 	if want := []string{"add[[a] [c]]", "remove[[a] [b]]", "add[[b] [c] [a]]"}; !slices.Equal(got, want) {
 		t.Errorf("statements run as %v, want %v", got, want)
 	}
+}
+
+// Read models take in pages beside each other; the race detector shows what they share.
+func TestStatementsAreQueuedByMany(t *testing.T) {
+	t.Parallel()
+	type list []string // no encoding of it is known beforehand
+	s := NewStatement("id text, names text[]", "insert into names select id, names from given")
+	var queueing sync.WaitGroup
+	for range 8 {
+		queueing.Go(func() {
+			g := &group{statement: s, rows: [][]any{{"a", list{"x", "y"}}, {"b", []string{}}}}
+			if err := g.queue(&pgx.Batch{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	queueing.Wait()
 }
