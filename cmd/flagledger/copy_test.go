@@ -72,12 +72,15 @@ func fill(t *testing.T, store events.Store) {
 	}
 }
 
+// betweenEngines are the ways that facts are taken from one engine to the other.
+var betweenEngines = map[string][2]func(*testing.T) events.Store{
+	"from Postgres to EventStoreDB": {emptyPostgres, emptyEventStore},
+	"from EventStoreDB to Postgres": {emptyEventStore, emptyPostgres},
+}
+
 func TestCopyMovesHouse(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string][2]func(*testing.T) events.Store{
-		"from Postgres to EventStoreDB": {emptyPostgres, emptyEventStore},
-		"from EventStoreDB to Postgres": {emptyEventStore, emptyPostgres},
-	} {
+	for name, open := range betweenEngines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			from, to := open[0](t), open[1](t)

@@ -42,10 +42,7 @@ func length(t *testing.T, store events.Store) (n int) {
 
 func TestFactsAreExportedAndImported(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string][2]func(*testing.T) events.Store{
-		"from Postgres to EventStoreDB": {emptyPostgres, emptyEventStore},
-		"from EventStoreDB to Postgres": {emptyEventStore, emptyPostgres},
-	} {
+	for name, open := range betweenEngines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			from, to := open[0](t), open[1](t)
