@@ -39,7 +39,7 @@ func (n *lagging) create(ctx context.Context, key string) error {
 		return err
 	}
 	defer release()
-	_, _, err = Do(ctx, n.Writer, By{}, CreateFlag{TenantID: "t", Key: key, Type: events.BooleanFlag, Flags: flags})
+	_, _, err = Do(ctx, n.Writer, By{}, CreateFlag{TenantID: "t", Key: key, Type: events.BooleanFlag, FlagCount: flags})
 	return err
 }
 

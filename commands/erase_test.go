@@ -49,8 +49,8 @@ func (w *world) known(t *testing.T) person {
 	_, err = w.directory.LastTenant(t.Context(), p.id) // writes the use down
 	err = errors.Join(err,
 		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
-		w.directory.SetContact(t.Context(), uuid.NewString(), &shouted, nil),
-		w.directory.SetContact(t.Context(), p.tenant, nil, &p.email),
+		w.directory.SetContact(t.Context(), uuid.NewString(), 3, &shouted, nil),
+		w.directory.SetContact(t.Context(), p.tenant, 3, nil, &p.email),
 		w.identity.ForgotPassword(t.Context(), shouted),
 		w.links.QueueSandboxLink(t.Context(), shouted, "Ada", time.Now()),
 	)

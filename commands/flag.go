@@ -76,8 +76,9 @@ type CreateFlag struct {
 	ProjectID    string
 	// ProjectMissing says that the tenant has no such project. A project that is deleted at the same moment may still count as there.
 	ProjectMissing bool
-	// Flags is how many flags the tenant has, by Writer.Count with MaxFlags.
-	Flags      int
+	Permanent      bool
+	// FlagCount is how many flags the tenant has, by Writer.Count with MaxFlags.
+	FlagCount  int
 	Salt       string // new
 	Variations []NewVariation
 }
@@ -111,7 +112,7 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	wrong.check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
 	created := events.FlagCreated{
 		TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: name, Type: c.Type, DefaultValue: compact(value), Description: c.Description,
-		Tags: tagSet(c.Tags), ProjectID: c.ProjectID, Salt: c.Salt,
+		Tags: tagSet(c.Tags), ProjectID: c.ProjectID, Permanent: c.Permanent, Salt: c.Salt,
 	}
 	draft := Flag{Flag: state.Flag{FlagCreated: created}}
 	for i, v := range c.Variations[:min(len(c.Variations), maxVariations)] {
@@ -124,8 +125,8 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	if f.Exists {
 		return nil, refuse(Conflict, "a flag with the key %q exists already", c.Key)
 	}
-	if c.Flags >= MaxFlags {
-		return nil, refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.Flags)
+	if c.FlagCount >= MaxFlags {
+		return nil, refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.FlagCount)
 	}
 	created.Variations = draft.Variations
 	return f.checkSizes(created)
@@ -169,6 +170,7 @@ type UpdateFlag struct {
 	DefaultValue json.RawMessage `json:",omitempty"`
 	Tags         *[]string
 	Status       *events.FlagStatus
+	Permanent    *bool
 	EnabledSent  bool // which is refused: SwitchFlag changes it
 }
 
@@ -206,6 +208,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 		Description:  changed(f.Description, c.Description, equal),
 		DefaultValue: changedValue(f.DefaultValue, c.DefaultValue),
 		Tags:         changed(f.Tags, c.Tags, sameTags),
+		Permanent:    changed(f.Permanent, c.Permanent, equal),
 	}
 	if updated != (events.FlagUpdated{}) {
 		facts = append(facts, updated)

@@ -38,10 +38,12 @@ func TestCreateFlag(t *testing.T) {
 	t.Run("with all fields", func(t *testing.T) {
 		when(t, nil, creating(func(c *CreateFlag) {
 			c.Name, c.Description, c.Tags, c.ProjectID = new("Checkout"), "why", []string{"a", "b", "a"}, "p"
+			c.Permanent = true
 			c.DefaultValue = raw(" 1.50 ")
 			c.Variations = []NewVariation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		})).then(created(func(f *events.FlagCreated) {
 			f.Name, f.Description, f.Tags, f.ProjectID, f.DefaultValue = "Checkout", "why", []string{"a", "b"}, "p", raw("1.50")
+			f.Permanent = true
 			f.Variations = []events.Variation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		}))
 	})
@@ -52,8 +54,8 @@ func TestCreateFlag(t *testing.T) {
 		when(t, []events.Fact{created()}, creating(unchanged)).refused(Conflict)
 	})
 	t.Run("of a tenant that has many", func(t *testing.T) {
-		when(t, nil, creating(func(c *CreateFlag) { c.Flags = 19_999 })).then(created())
-		when(t, nil, creating(func(c *CreateFlag) { c.Flags = 20_000 })).refused(Conflict)
+		when(t, nil, creating(func(c *CreateFlag) { c.FlagCount = 19_999 })).then(created())
+		when(t, nil, creating(func(c *CreateFlag) { c.FlagCount = 20_000 })).refused(Conflict)
 	})
 	for name, c := range map[string]struct {
 		change func(*CreateFlag)
@@ -117,17 +119,19 @@ func TestUpdateFlag(t *testing.T) {
 	t.Run("what changes is told with what was", func(t *testing.T) {
 		when(t, given, UpdateFlag{
 			FlagRef: theFlag, Name: new("n"), Description: new("d"), DefaultValue: raw(" 7 "), Tags: &[]string{"b", "b"}, Status: new(events.ArchivedFlag),
+			Permanent: new(true),
 		}).then(
 			events.FlagUpdated{
 				Name: &events.Change[string]{From: "k", To: "n"}, Description: &events.Change[string]{To: "d"},
 				DefaultValue: &events.Change[json.RawMessage]{From: raw("0"), To: raw("7")}, Tags: &events.Change[[]string]{From: []string{"a"}, To: []string{"b"}},
+				Permanent: &events.Change[bool]{From: false, To: true},
 			},
 			events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
 		)
 	})
 	t.Run("what is so already is no change", func(t *testing.T) {
 		when(t, given, UpdateFlag{
-			FlagRef: theFlag, Name: new("k"), Description: new(""), DefaultValue: raw("0"), Tags: &[]string{"a"}, Status: new(events.ActiveFlag),
+			FlagRef: theFlag, Name: new("k"), Description: new(""), DefaultValue: raw("0"), Tags: &[]string{"a"}, Status: new(events.ActiveFlag), Permanent: new(false),
 		}).then()
 	})
 	t.Run("any status follows any", func(t *testing.T) {

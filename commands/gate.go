@@ -6,27 +6,28 @@ import (
 	"time"
 )
 
-// gate lets a limited number of holders of a key in at once; the others wait in the order in which they came. It remembers only keys in use.
+// gate is a semaphore for each key: a key has so many slots, and who finds none free waits, in the order of arrival. It remembers only keys in use.
 type gate struct {
-	limit int
-	// rest is for how many times as long as a holder was in its place stays empty, for maxGateRest at most, if others wait for the key.
+	limit int // of slots of a key
+	// rest keeps a slot free for so many times as long as it was held, though for no longer than maxGateRest, if others wait for the key.
 	rest int
 
 	mu   sync.Mutex
-	keys map[string]*slots
+	keys map[string]*keyState
 }
 
-type slots struct {
-	taken chan struct{}
-	users int // who hold one or wait
+// keyState is a key that is in use.
+type keyState struct {
+	taken chan struct{} // has an element for each slot that is held
+	users int           // who hold a slot or wait
 }
 
-// maxGateRest is the longest that a place stays empty while others wait.
+// maxGateRest is the longest that a slot stays free while others wait.
 const maxGateRest = 20 * time.Millisecond
 
-func newGate(limit int) *gate { return &gate{limit: limit, keys: map[string]*slots{}} }
+func newGate(limit int) *gate { return &gate{limit: limit, keys: map[string]*keyState{}} }
 
-// newRestingGate is a gate for one holder of a key at once, whose place then rests.
+// newRestingGate is a gate with one slot for a key, which then rests.
 func newRestingGate(rest int) *gate {
 	g := newGate(1)
 	g.rest = rest
@@ -35,15 +36,15 @@ func newRestingGate(rest int) *gate {
 
 // enter waits for a slot. Its error is that of ctx, which ended before.
 func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) {
-	return g.enterAside(ctx, key, nil)
+	return g.enterPausing(ctx, key, nil)
 }
 
-// enterAside is enter, which calls pause, unless that is nil, before it waits, and resume once it has the slot. The error may be that of resume.
-func (g *gate) enterAside(ctx context.Context, key string, pause func() (resume func(context.Context) error)) (leave func(), err error) {
+// enterPausing is enter with what is to be paused meanwhile: it calls pause, unless that is nil, before it waits, and resume once it has the slot. The error may be that of resume.
+func (g *gate) enterPausing(ctx context.Context, key string, pause func() (resume func(context.Context) error)) (leave func(), err error) {
 	g.mu.Lock()
 	s := g.keys[key]
 	if s == nil {
-		s = &slots{taken: make(chan struct{}, g.limit)}
+		s = &keyState{taken: make(chan struct{}, g.limit)}
 		g.keys[key] = s
 	}
 	s.users++

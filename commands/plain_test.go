@@ -25,14 +25,14 @@ func oneOfEach() []any {
 	rollout := &NewServe{Rollout: []events.Share{{VariationID: "v", Weight: 1}}, BucketBy: new("company.id")}
 	fallthroughs := SetFallthrough{FlagRef: ref, Environment: production, Serve: rollout}
 	return []any{
-		CreateFlag{TenantID: "t", Key: "k", Name: new(""), Flags: 7, Variations: []NewVariation{{ID: "v", Value: raw("null"), Weight: 1}}},
+		CreateFlag{TenantID: "t", Key: "k", Name: new(""), FlagCount: 7, Variations: []NewVariation{{ID: "v", Value: raw("null"), Weight: 1}}},
 		CreateFlag{TenantID: "t", Key: "k", DefaultValue: raw("null"), ProjectMissing: true},
-		UpdateFlag{FlagRef: ref, DefaultValue: raw("null"), Tags: &[]string{}, Status: new(events.ArchivedFlag), EnabledSent: true},
+		UpdateFlag{FlagRef: ref, DefaultValue: raw("null"), Tags: &[]string{}, Status: new(events.ArchivedFlag), Permanent: new(false), EnabledSent: true},
 		UpdateFlag{FlagRef: FlagRef{TenantID: "t", Key: "k"}},
 		SwitchFlag{FlagRef: ref, Environment: production, On: true},
 		DeleteFlag{FlagRef: ref},
 		RevertFlag{
-			FlagRef: ref, At: now, Environments: []events.EnvironmentRef{production}, Only: &production, ProjectMissing: true, Flags: 7, To: state.Flag{
+			FlagRef: ref, At: now, Environments: []events.EnvironmentRef{production}, Only: &production, ProjectMissing: true, FlagCount: 7, To: state.Flag{
 				FlagCreated: events.FlagCreated{Key: "k", DefaultValue: raw("null"), Variations: []events.Variation{{ID: "v", Value: raw("1.50"), Weight: 1500}}}, Exists: true,
 				Enabled: map[string]bool{"e": true}, Rules: map[string][]events.Rule{"e": {{ID: "r", Serve: events.Serve{Value: raw("null")}}}}, UpdatedAt: now, Version: 7,
 			},

@@ -23,8 +23,8 @@ type RevertFlag struct {
 	Only *events.EnvironmentRef
 	// ProjectMissing says that the tenant has no project such as the flag was in.
 	ProjectMissing bool
-	// Flags is how many flags the tenant has, by Writer.Count with MaxFlags. It matters for a flag that is deleted.
-	Flags int
+	// FlagCount is how many flags the tenant has, by Writer.Count with MaxFlags. It matters for a flag that is deleted.
+	FlagCount int
 }
 
 func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
@@ -54,11 +54,11 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 		r.environments(c.Environments)
 	default:
 		r.fields()
-		r.switches(c.Environments, false)
+		r.turnOff(c.Environments)
 		r.addVariations()
 		r.rules(c.Environments)
 		r.removeVariations()
-		r.switches(c.Environments, true)
+		r.turnOn(c.Environments)
 	}
 	reverted := events.FlagReverted{Version: c.To.Version, At: c.At, Environment: c.Only}
 	if from, to := variationIDs(r.flag.Variations), variationIDs(c.To.Variations); c.Only == nil && !slices.Equal(from, to) {
@@ -99,8 +99,8 @@ func (c RevertFlag) checkPlaces(f *Flag) error {
 		return refuse(Conflict, "the environment %s, in which the flag was on or had rules, is gone", gone[0])
 	case len(gone) > 1:
 		return refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone", strings.Join(gone, " and "))
-	case !f.Exists && c.Flags >= MaxFlags:
-		return refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.Flags)
+	case !f.Exists && c.FlagCount >= MaxFlags:
+		return refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.FlagCount)
 	}
 	return nil
 }
@@ -162,6 +162,7 @@ func (r *reversal) fields() {
 		DefaultValue: changedValue(r.flag.DefaultValue, r.to.DefaultValue),
 		Tags:         changed(r.flag.Tags, &r.to.Tags, slices.Equal),
 		ProjectID:    changed(r.flag.ProjectID, &r.to.ProjectID, equal),
+		Permanent:    changed(r.flag.Permanent, &r.to.Permanent, equal),
 	}
 	if updated != (events.FlagUpdated{}) {
 		r.add(updated)
@@ -171,20 +172,25 @@ func (r *reversal) fields() {
 
 // environments brings back environments of a flag that has all variations.
 func (r *reversal) environments(list []events.EnvironmentRef) {
-	r.switches(list, false)
+	r.turnOff(list)
 	r.rules(list)
-	r.switches(list, true)
+	r.turnOn(list)
 }
 
-// switches turns the flag on, or off, where it was.
-func (r *reversal) switches(list []events.EnvironmentRef, on bool) {
+// turnOff turns the flag off where it was off.
+func (r *reversal) turnOff(list []events.EnvironmentRef) {
 	for _, e := range list {
-		switch {
-		case r.flag.Enabled[e.ID] == r.to.Enabled[e.ID] || r.to.Enabled[e.ID] != on:
-		case on:
-			r.add(events.FlagEnabled{Environment: e})
-		default:
+		if r.flag.Enabled[e.ID] && !r.to.Enabled[e.ID] {
 			r.add(events.FlagDisabled{Environment: e})
+		}
+	}
+}
+
+// turnOn turns the flag on where it was on.
+func (r *reversal) turnOn(list []events.EnvironmentRef) {
+	for _, e := range list {
+		if !r.flag.Enabled[e.ID] && r.to.Enabled[e.ID] {
+			r.add(events.FlagEnabled{Environment: e})
 		}
 	}
 }

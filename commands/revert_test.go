@@ -22,15 +22,15 @@ func TestRevertFlag(t *testing.T) {
 	facts := []events.Fact{
 		created, // 1
 		events.FlagEnabled{Environment: production}, // 2
-		events.RulesChanged{Environment: production, Added: []events.Rule{rule}, Order: &events.Change[[]string]{To: []string{"r1"}}},              // 3
-		events.FallthroughChanged{Environment: staging, To: &events.Serve{Value: raw(`"x"`)}},                                                      // 4
-		events.FlagUpdated{Name: &events.Change[string]{From: "K", To: "N"}, Tags: &events.Change[[]string]{From: []string{"b", "a"}, To: nil}},    // 5
-		events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},                                                                 // 6
-		events.RulesChanged{Environment: production, Removed: []events.Rule{rule}, Order: &events.Change[[]string]{From: []string{"r1"}, To: nil}}, // 7
-		events.VariationRemoved{Variation: created.Variations[1]},                                                                                  // 8
-		events.VariationUpdated{ID: "v1", Weight: &events.Change[events.Weight]{From: 1000, To: 5000}},                                             // 9
-		events.VariationAdded{Variation: events.Variation{ID: "v3", Name: "three", Value: raw(`"3"`)}},                                             // 10
-		events.FlagDisabled{Environment: production},                                                                                               // 11
+		events.RulesChanged{Environment: production, Added: []events.Rule{rule}, Order: &events.Change[[]string]{To: []string{"r1"}}},                                                                   // 3
+		events.FallthroughChanged{Environment: staging, To: &events.Serve{Value: raw(`"x"`)}},                                                                                                           // 4
+		events.FlagUpdated{Name: &events.Change[string]{From: "K", To: "N"}, Tags: &events.Change[[]string]{From: []string{"b", "a"}, To: nil}, Permanent: &events.Change[bool]{From: false, To: true}}, // 5
+		events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},                                                                                                                      // 6
+		events.RulesChanged{Environment: production, Removed: []events.Rule{rule}, Order: &events.Change[[]string]{From: []string{"r1"}, To: nil}},                                                      // 7
+		events.VariationRemoved{Variation: created.Variations[1]},                                                                                                                                       // 8
+		events.VariationUpdated{ID: "v1", Weight: &events.Change[events.Weight]{From: 1000, To: 5000}},                                                                                                  // 9
+		events.VariationAdded{Variation: events.Variation{ID: "v3", Name: "three", Value: raw(`"3"`)}},                                                                                                  // 10
+		events.FlagDisabled{Environment: production},                                                                                                                                                    // 11
 	}
 	ref := FlagRef{TenantID: "t", Key: "k"}
 	to := func(version int) RevertFlag {
@@ -38,7 +38,7 @@ func TestRevertFlag(t *testing.T) {
 	}
 	t.Run("all that differs is as it was, in an order that serves nothing that is not there", func(t *testing.T) {
 		when(t, facts, to(4)).then(
-			events.FlagUpdated{Name: &events.Change[string]{From: "N", To: "K"}, Tags: &events.Change[[]string]{From: nil, To: []string{"b", "a"}}},
+			events.FlagUpdated{Name: &events.Change[string]{From: "N", To: "K"}, Tags: &events.Change[[]string]{From: nil, To: []string{"b", "a"}}, Permanent: &events.Change[bool]{From: true, To: false}},
 			events.FlagStatusChanged{From: events.ArchivedFlag, To: events.ActiveFlag},
 			events.VariationUpdated{ID: "v1", Weight: &events.Change[events.Weight]{From: 5000, To: 1000}},
 			events.VariationAdded{Variation: created.Variations[1]},
@@ -69,7 +69,7 @@ func TestRevertFlag(t *testing.T) {
 			events.FlagReverted{Version: 4},
 		)
 		full := to(4)
-		full.Flags = MaxFlags
+		full.FlagCount = MaxFlags
 		when(t, deleted, full).refused(Conflict)
 	})
 	t.Run("another flag of the key makes way for the one of then", func(t *testing.T) {

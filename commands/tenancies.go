@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 
 	"flagledger/events"
 )
@@ -13,7 +14,7 @@ type Contact struct{ Email, Name *string }
 type Tenancies struct {
 	Directory interface {
 		ContactChanges(ctx context.Context, tenantID string, email, name *string) ([]events.ContactField, error)
-		SetContact(ctx context.Context, tenantID string, email, name *string) error
+		SetContact(ctx context.Context, tenantID string, version events.Revision, email, name *string) error
 	}
 	// Keepings are all that hold something personal of tenants. The directory is the first: the others take nothing for people who are not in it.
 	Keepings []TenantData
@@ -30,14 +31,26 @@ type TenantData interface {
 func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
 	if sent && create.Created.check() == nil {
-		if err := t.Directory.SetContact(ctx, create.ID, c.Email, c.Name); err != nil {
+		if err := t.Directory.SetContact(ctx, create.ID, 0, c.Email, c.Name); err != nil {
 			return Tenant{}, Done{}, err
 		}
 	}
 	return do(ctx, create)
 }
 
-// Update changes a tenant, and then its contact. Where the contact cannot be noted, the fact stays, and the same request made again notes it.
+// only is what is sent of some fields.
+func (c Contact) only(fields []events.ContactField) (part Contact) {
+	if slices.Contains(fields, events.PrimaryEmail) {
+		part.Email = c.Email
+	}
+	if slices.Contains(fields, events.ContactName) {
+		part.Name = c.Name
+	}
+	return part
+}
+
+// Update changes a tenant, and then what its fact tells of its contact: changes that are made at once take effect in the order of their facts. Where the contact cannot be
+// noted, the fact stays, and the same request made again notes it, unless it was changed since.
 func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTenant, c Contact) (tenant Tenant, done Done, err error) {
 	if c != (Contact{}) {
 		if update.Contact, err = t.Directory.ContactChanges(ctx, update.TenantID, c.Email, c.Name); err != nil {
@@ -45,10 +58,11 @@ func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTe
 		}
 	}
 	tenant, done, err = do(ctx, update)
-	if err != nil || c == (Contact{}) {
+	if err != nil || len(update.Contact) == 0 {
 		return tenant, done, err
 	}
-	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, c.Email, c.Name)
+	c = c.only(update.Contact)
+	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, done.Revision, c.Email, c.Name)
 }
 
 // Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it.

@@ -16,11 +16,11 @@ import (
 	"flagledger/events"
 )
 
-func (d steppingDirectory) SetContact(ctx context.Context, tenantID string, email, name *string) error {
+func (d steppingDirectory) SetContact(ctx context.Context, tenantID string, version events.Revision, email, name *string) error {
 	if err := d.take("note contact"); err != nil {
 		return err
 	}
-	return d.Directory.SetContact(ctx, tenantID, email, name)
+	return d.Directory.SetContact(ctx, tenantID, version, email, name)
 }
 
 func (d steppingDirectory) ForgetTenant(ctx context.Context, tenantID string) error {
@@ -128,5 +128,89 @@ func TestNoContactWithoutATenant(t *testing.T) {
 	_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), create, commands.Contact{Email: &email})
 	if commands.KindOf(err) != commands.Conflict || len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)
+	}
+}
+
+// interruptedDirectory has something happen between what a change of a contact asks and what it writes.
+type interruptedDirectory struct {
+	steppingDirectory
+	interrupt func()
+}
+
+func (d interruptedDirectory) ContactChanges(ctx context.Context, tenantID string, email, name *string) ([]events.ContactField, error) {
+	changes, err := d.steppingDirectory.ContactChanges(ctx, tenantID, email, name)
+	d.interrupt()
+	return changes, err
+}
+
+// contact is what is kept of a tenant's contact, and how many facts tell that it changed.
+func (w *world) contact(t *testing.T, tenantID string) (email, name string, facts int) {
+	t.Helper()
+	err := w.pool.QueryRow(t.Context(), `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).Scan(&email, &name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, err := range w.store.Read(t.Context(), events.TenantStream(tenantID), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if updated, ok := r.Fact.(events.TenantUpdated); ok && len(updated.Contact) > 0 {
+			facts++
+		}
+	}
+	return email, name, facts
+}
+
+func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenancies := w.tenancies()
+	for _, c := range []struct {
+		what        string
+		first, then commands.Contact
+		// interrupted is true where the second change is made while the first one is under way, and not between two attempts at the first, of which one fails.
+		interrupted bool
+		email, name string
+		facts       int
+	}{
+		{"one that is made again", commands.Contact{Email: new("a@example.com")}, commands.Contact{Email: new("b@example.com")}, false, "b@example.com", "Ada", 2},
+		{"one that is made again, of another part", commands.Contact{Email: new("a@example.com")}, commands.Contact{Name: new("Grace")}, false, "a@example.com", "Grace", 2},
+		{"one that changes nothing, beside one that does", commands.Contact{Email: new("old@example.com")}, commands.Contact{Email: new("b@example.com")}, true, "b@example.com", "Ada", 1},
+		{"one that sends a part as it is, beside one that changes it", commands.Contact{Email: new("a@example.com"), Name: new("Ada")}, commands.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
+		{"two that change something", commands.Contact{Email: new("a@example.com")}, commands.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
+	} {
+		id := uuid.NewString()
+		_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
+			commands.Contact{Email: new("old@example.com"), Name: new("Ada")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		update := func(tenancies *commands.Tenancies, key byte, contact commands.Contact) error {
+			by := commands.By{Once: commands.NewOnce([]byte{key}, time.UnixMilli(1))}
+			_, _, err := tenancies.Update(t.Context(), doing[commands.Tenant](w, by), commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}}, contact)
+			return err
+		}
+		then := func() {
+			if err := update(tenancies, 2, c.then); err != nil {
+				t.Errorf("%s: %v", c.what, err)
+			}
+		}
+		if c.interrupted {
+			err = update(&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}}, 1, c.first)
+		} else {
+			*w.steps = steps{failing: 2} // the fact is appended, and the contact is not noted
+			if err := update(tenancies, 1, c.first); !errors.Is(err, errStep) {
+				t.Errorf("%s: %v", c.what, err)
+			}
+			*w.steps = steps{}
+			then()
+			err = update(tenancies, 1, c.first)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		if email, name, facts := w.contact(t, id); email != c.email || name != c.name || facts != c.facts {
+			t.Errorf("%s: the contact is %s, %s, with %d facts that tell of it; want %s, %s, %d", c.what, email, name, facts, c.email, c.name, c.facts)
+		}
 	}
 }

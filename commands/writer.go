@@ -119,6 +119,7 @@ func ByService() By { return BySystem("flagledger") }
 // Done tells what became of a command.
 type Done struct {
 	Position events.Position // of its last event; zero where there was nothing to do
+	Revision events.Revision // likewise
 	Async    bool            // the read models do not show it yet
 	Repeated bool            // the request had done it already when it was made before
 }
@@ -154,7 +155,7 @@ func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	}
 	done := Done{Async: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
 	if did.changed || did.repeated {
-		done.Position = did.last.position
+		done.Position, done.Revision = did.last.position, did.last.revision
 	}
 	return s, done, err
 }
@@ -253,7 +254,7 @@ func notAppended(err error) error {
 
 // enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to another.
 func (w *Writer) enterStream(ctx context.Context, by By, stream string) (leave func(), err error) {
-	leave, err = w.streams.enterAside(ctx, stream, by.Pause)
+	leave, err = w.streams.enterPausing(ctx, stream, by.Pause)
 	if err != nil {
 		return nil, waitedInVain(1, "other changes of the same resource are under way")
 	}
@@ -345,7 +346,7 @@ func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}
-	return s, Done{Position: last.position, Async: !w.await(ctx, last.position, last.factPrefixes()), Repeated: true}, true, nil
+	return s, Done{Position: last.position, Revision: last.revision, Async: !w.await(ctx, last.position, last.factPrefixes()), Repeated: true}, true, nil
 }
 
 // factPrefixes are what the names of the facts of the event's stream begin with: one.

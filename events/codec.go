@@ -29,8 +29,8 @@ type kind struct {
 
 // kinds lists all facts that may be stored. A name stays here forever, and so does a golden file in testdata for each of its versions.
 var kinds = map[string]kind{
-	"flag.created":                {1, decode[FlagCreated], nil},
-	"flag.updated":                {2, decode[FlagUpdated], upcasters{1: flagUpdatedV1}},
+	"flag.created":                {2, decode[FlagCreated], upcasters{1: flagCreatedV1}},
+	"flag.updated":                {3, decode[FlagUpdated], upcasters{1: flagUpdatedV1, 2: flagUpdatedV2}},
 	"flag.status_changed":         {1, decode[FlagStatusChanged], nil},
 	"flag.enabled":                {1, decode[FlagEnabled], nil},
 	"flag.disabled":               {1, decode[FlagDisabled], nil},
@@ -163,8 +163,14 @@ func Decode(s Stored) (Event, error) {
 	return e, nil
 }
 
+// flagCreatedV1 changes nothing: flags of version 1 are not permanent.
+func flagCreatedV1(data []byte) ([]byte, error) { return data, nil }
+
 // flagUpdatedV1 changes nothing: facts of version 1 leave a flag in its project.
 func flagUpdatedV1(data []byte) ([]byte, error) { return data, nil }
+
+// flagUpdatedV2 changes nothing: facts of version 2 leave a flag as permanent as it is.
+func flagUpdatedV2(data []byte) ([]byte, error) { return data, nil }
 
 // tenantCreatedV1 adds the plan, which version 1 did not record: sandboxes had the sandbox plan, all others the free one.
 func tenantCreatedV1(data []byte) ([]byte, error) {

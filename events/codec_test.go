@@ -22,12 +22,12 @@ var update = flag.Bool("update", false, "write the golden files of versions that
 var examples = []Fact{
 	FlagCreated{
 		TenantID: "t1", Key: "checkout", ID: "f1", Name: "Checkout", Type: NumberFlag, DefaultValue: json.RawMessage(`9007199254740993`),
-		Description: "New checkout", Tags: []string{"web"}, ProjectID: "p1", Salt: "s1",
+		Description: "New checkout", Tags: []string{"web"}, ProjectID: "p1", Permanent: true, Salt: "s1",
 		Variations: []Variation{{ID: "v1", Name: "low", Value: json.RawMessage(`1.50`), Description: "less", Weight: 12_500}},
 	},
 	FlagUpdated{
 		Name: &Change[string]{"a", "b"}, Description: &Change[string]{"", "c"}, Tags: &Change[[]string]{nil, []string{"x"}},
-		DefaultValue: &Change[json.RawMessage]{json.RawMessage(`"<"`), json.RawMessage(`"\u003e"`)}, ProjectID: &Change[string]{"p1", ""},
+		DefaultValue: &Change[json.RawMessage]{json.RawMessage(`"<"`), json.RawMessage(`"\u003e"`)}, ProjectID: &Change[string]{"p1", ""}, Permanent: &Change[bool]{false, true},
 	},
 	FlagStatusChanged{From: ActiveFlag, To: ArchivedFlag},
 	FlagEnabled{EnvironmentRef{ID: "e1", Name: "production"}},

@@ -63,7 +63,8 @@ type FlagCreated struct {
 	Description  string          `json:"description,omitempty"`
 	Tags         []string        `json:"tags,omitempty"`
 	ProjectID    string          `json:"projectId,omitempty"`
-	Salt         string          `json:"salt"` // for the split by weight; never changes
+	Permanent    bool            `json:"permanent,omitempty"` // it is meant to stay, as a kill switch is
+	Salt         string          `json:"salt"`                // for the split by weight; never changes
 	Variations   []Variation     `json:"variations,omitempty"`
 }
 
@@ -83,6 +84,7 @@ type FlagUpdated struct {
 	Description  *Change[string]          `json:"description,omitempty"`
 	Tags         *Change[[]string]        `json:"tags,omitempty"`
 	ProjectID    *Change[string]          `json:"projectId,omitempty"` // empty for no project
+	Permanent    *Change[bool]            `json:"permanent,omitempty"`
 }
 
 // FlagStatusChanged changes the status of a flag.

@@ -15,6 +15,31 @@ func EachStream[T any](flag, project, tenant, user, invitation T) PerStream[T] {
 // of the hyphen: the facts of flag- streams are flag.created and so on.
 var prefixes = EachStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
 
+// ofTenants tells which kinds are of a tenant: their facts are its audit trail.
+var ofTenants = EachStream(true, true, true, false, false)
+
+// KnownStream reports whether a stream is of a known kind.
+func KnownStream(stream string) bool {
+	_, known := prefixes.Of(stream)
+	return known
+}
+
+// OfTenant reports whether a stream is of a kind that is of a tenant.
+func OfTenant(stream string) bool {
+	of, _ := ofTenants.Of(stream)
+	return of
+}
+
+// TenantFactPrefixes returns the beginnings of the names of the facts in streams of tenants.
+func TenantFactPrefixes() (list []string) {
+	for i, of := range ofTenants.values {
+		if of {
+			list = append(list, strings.TrimSuffix(prefixes.values[i], "-")+".")
+		}
+	}
+	return list
+}
+
 // StreamPrefixes returns the beginning of the names of each kind of stream.
 func StreamPrefixes() []string { return prefixes.Values() }
 

@@ -234,13 +234,16 @@ func (a *API) checkRevoked(c *credential) error {
 	return commands.CheckSession(a.Live, c.claims)
 }
 
-// stillAllowed reports whether a principal who was admitted to an environment of a tenant would be admitted again.
+// stillAllowed reports whether a principal who was admitted to a tenant, and to an environment where the call is about one, would be admitted again.
 func (a *API) stillAllowed(p *principal, need access) bool {
 	if !a.Now().Before(p.expires) || a.checkRevoked(p.credential) != nil {
 		return false
 	}
 	now := &principal{credential: p.credential}
-	return a.authorize(now, need, p.tenant.ID()) == nil && now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
+	if a.authorize(now, need, p.tenant.ID()) != nil {
+		return false
+	}
+	return !need.environment || now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
 }
 
 // authorizeOnPlatform refuses a person who lacks a role on the platform, or whose address is not verified: their role does not count.

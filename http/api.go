@@ -77,6 +77,9 @@ type Options struct {
 	// Troubles lists what is wrong although evaluation goes on; it is empty when all is well.
 	Troubles func() []string
 
+	// StaleAfter is how long a flag must have been without use or change to be unused or settled.
+	StaleAfter time.Duration
+
 	Limits limit.Limits
 	// InvitationsPerDay bounds invitations in place of what plans give, unless it is 0.
 	InvitationsPerDay int
@@ -102,6 +105,7 @@ type API struct {
 	router        *chi.Mux
 	huma          huma.API
 	durations     *durations
+	reasons       reasons
 	openStreams   prometheus.Gauge
 	streams       streamCounts
 	ending        chan struct{} // closed when a server of the interface shuts down
@@ -114,7 +118,7 @@ type API struct {
 func New(o Options) *API {
 	a := &API{
 		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads), router: chi.NewMux(),
-		durations: newDurations(), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
+		durations: newDurations(), reasons: newReasons(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
 	o.Metrics.MustRegister(a.durations, a.openStreams, a.refusedUnread)
@@ -175,6 +179,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addVariations()
 	a.addRules()
 	a.addHistory()
+	a.addFlagMetrics()
 	a.addAudit()
 	a.addVersions()
 	a.addRevert()

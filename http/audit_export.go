@@ -103,6 +103,16 @@ func newExport(p *pieces, media, name string) *exportOutput {
 	}}
 }
 
+// whileAllowed reads further pieces for as long as the caller would be let in again: an export may go on for long.
+func (a *API) whileAllowed(ctx context.Context, need access, read func() (more bool, err error)) func() (bool, error) {
+	return func() (bool, error) {
+		if !a.stillAllowed(principalOf(ctx), need) {
+			return false, errors.New("its caller may not read it any longer")
+		}
+		return read()
+	}
+}
+
 func (a *API) addAuditExport() {
 	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit", "The whole trail, oldest first, for other programs")
 	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: so it does after ten minutes,
@@ -137,7 +147,7 @@ func (a *API) exportAudit(ctx context.Context, in *auditExportInput) (*exportOut
 		return nil, err
 	}
 	if more {
-		p.next = inSlot(ctx, read)
+		p.next = a.whileAllowed(ctx, readAudit, inSlot(ctx, read))
 	}
 	return newExport(p, format.media, "audit."+in.Format), nil
 }

@@ -16,6 +16,9 @@ const exportedFacts = `{"format":"flagledger facts","version":1,"log":"0198c5a0-
 {"facts":1,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}
 `
 
+// exportFacts is the access of a tenant's admins to the facts of its trail. No machine has it.
+var exportFacts = access{who: admin}
+
 type auditFactsInput struct {
 	TenantInput
 	After int64 `query:"after" minimum:"-1" default:"-1" doc:"The position of the last fact that you have, to go on after it: how many whole lines of facts you have, less one; -1 for all"`
@@ -28,7 +31,7 @@ func (a *API) addAuditFacts() {
 	op.Responses = map[string]*huma.Response{"200": {Description: "The facts", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {Schema: &huma.Schema{Type: huma.TypeString}, Example: exportedFacts},
 	}}}
-	register(a, access{who: admin}, op, a.exportFacts)
+	register(a, exportFacts, op, a.exportFacts)
 }
 
 func (a *API) exportFacts(ctx context.Context, in *auditFactsInput) (*exportOutput, error) {
@@ -81,7 +84,7 @@ func (a *API) exportFacts(ctx context.Context, in *auditFactsInput) (*exportOutp
 		return nil, err
 	}
 	if more {
-		p.next = inSlot(ctx, read)
+		p.next = a.whileAllowed(ctx, exportFacts, inSlot(ctx, read))
 	}
 	return newExport(p, exportFormats["ndjson"].media, "facts.ndjson"), nil
 }

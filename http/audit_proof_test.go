@@ -55,7 +55,7 @@ func checkpoint(c *nodetest.Client) proof.Checkpoint {
 }
 
 func rootOf(list []tlog.Hash) tlog.Hash {
-	var tree proof.Tree
+	var tree proof.CompactRange
 	for _, leaf := range list {
 		tree.Add(leaf)
 	}

@@ -16,7 +16,7 @@ type (
 
 var (
 	success      = shape{"success": "boolean"}
-	flagShape    = shape{"id": "string", "key": "string", "name": "string", "type": "string", "enabled": "boolean", "defaultValue": "any", "description": "string", "tags": list1{"string"}, "projectId": "string or null", "status": "string", "createdAt": "time", "updatedAt": "time"}
+	flagShape    = shape{"id": "string", "key": "string", "name": "string", "type": "string", "enabled": "boolean", "defaultValue": "any", "description": "string", "tags": list1{"string"}, "projectId": "string or null", "permanent": "boolean", "status": "string", "createdAt": "time", "updatedAt": "time", "lastEvaluatedAt": "time or null", "lastPrefetchedAt": "time or null", "lifecycle": "string"}
 	variation    = shape{"id": "string", "name": "string", "value": "any", "description": "string", "weight": "number"}
 	historyShape = shape{"id": "string", "action": "string", "changes": mapOf{"": shape{"from": "any", "to": "any"}}, "userId": "string", "userName": "string", "timestamp": "time"}
 	evaluation   = shape{"enabled": "boolean", "value": "any", "reason": "string"}

@@ -101,6 +101,7 @@ func compareFlags(before, after wholeFlag) (body diffBody, err error) {
 	body.add("description", nil, before.Description, after.Description)
 	body.add("tags", nil, before.Tags, after.Tags)
 	body.add("projectId", nil, before.ProjectID, after.ProjectID)
+	body.add("permanent", nil, before.Permanent, after.Permanent)
 	body.add("status", nil, before.Status, after.Status)
 	body.compareLists("variations", nil, byID(before.Variations, variationID), byID(after.Variations, variationID))
 	names := maps.Clone(before.Environments)

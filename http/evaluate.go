@@ -198,11 +198,12 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*eva
 		return err
 	}
 	defer e.release()
-	result, err := a.evaluateFlag(r, p, pathKey(r, "flagKey"), e)
+	key := pathKey(r, "flagKey")
+	result, err := a.evaluateFlag(r, p, key, e)
 	if err != nil {
 		return err
 	}
-	a.Meter.Count(p.tenant.ID(), 1)
+	a.countOne(p, key, &result)
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)

@@ -32,16 +32,17 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	results := queries.Select(p.tenant, e.flagKeys).Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating)
-	sendEvaluations(w, r, e, results, func(n int) { a.Meter.Count(p.tenant.ID(), n) })
+	used := &manyUsed{all: e.flagKeys == nil}
+	defer func() { a.countMany(p, used) }()
+	sendEvaluations(w, r, e, results, used)
 }
 
-// sendEvaluations answers with the results for many flags, and has those counted that succeeded: none where it refuses the call. e holds its slot for costly work.
-func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated], count func(int)) {
+// sendEvaluations answers with the results for many flags, and adds those that succeeded to used, unless that is nil: none where it refuses the call. e holds its slot for costly work.
+func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated], used *manyUsed) {
 	out := newOutput(w)
 	defer out.release()
 	var failures []failedFlag
-	evaluated, began := 0, false
-	defer func() { count(evaluated) }()
+	began := false
 	sendFull := func() {
 		if len(out.b) >= chunk {
 			began = true
@@ -58,14 +59,14 @@ func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationReques
 		case errors.Is(answer.Err, queries.ErrTooSlow) && began:
 			breakOff() // the status has been sent: what is left is to break off
 		case errors.Is(answer.Err, queries.ErrTooSlow):
-			evaluated = 0 // a refused call counts none
+			used.refuse()
 			writeProblem(w, r, problemOf(r.Context(), answer.Err))
 			return
 		case answer.Err != nil:
 			failures = append(failures, failedFlag{key, answer.Err})
 			continue
 		}
-		evaluated++
+		used.add(key, &answer.Result)
 		out.text(separator)
 		out.quote(key)
 		out.text(":")

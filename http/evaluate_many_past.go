@@ -39,8 +39,8 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 		return
 	}
 	defer e.release()
-	var past pastFlags
-	if err = cmp.Or(wrong, p.mayReadFlags()); err == nil {
+	var past flagsAt
+	if err = cmp.Or(wrong, p.requireFlagsRead()); err == nil {
 		past, err = a.selectPast(r, p, e, at)
 	}
 	if err == nil {
@@ -51,18 +51,18 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 		return
 	}
 	evaluatedAt(w, at)
-	sendEvaluations(w, r, e, past.evaluate(r.Context(), a, p, e, maxEvaluating), func(int) {})
+	sendEvaluations(w, r, e, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
 }
 
-// pastFlags are the flags of a time that an evaluation of many is about.
-type pastFlags struct {
-	flags       []queries.PastFlag
+// flagsAt are the flags of a time that an evaluation of many is about.
+type flagsAt struct {
+	flags       []queries.FlagAt
 	environment events.EnvironmentRef
 	pastSlot    *fair.Slot // left while nothing is added up
 }
 
 // selectPast finds the flags and the environment of a time. Its error is a problem, or that of a query.
-func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s pastFlags, err error) {
+func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s flagsAt, err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()
 	if err := a.Queries.WaitUntilCurrent(ctx, "tenant.", "flag."); err != nil {
@@ -81,7 +81,7 @@ func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at
 
 // evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends, the flags cannot be read, or all has taken longer than
 // atMost.
-func (s pastFlags) evaluate(ctx context.Context, a *API, p *principal, e *evaluationRequest, atMost time.Duration) iter.Seq2[string, queries.Evaluated] {
+func (s flagsAt) evaluate(ctx context.Context, a *API, p *principal, e *evaluationRequest, atMost time.Duration) iter.Seq2[string, queries.Evaluated] {
 	return func(yield func(string, queries.Evaluated) bool) {
 		for _, f := range s.flags {
 			began := time.Now()
@@ -103,7 +103,7 @@ func (s pastFlags) evaluate(ctx context.Context, a *API, p *principal, e *evalua
 
 // compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one that its facts give. Meanwhile it leaves its
 // slot for costly work.
-func (s pastFlags) compile(ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.PastFlag) (*snapshot.Flag, error) {
+func (s flagsAt) compile(ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.FlagAt) (*snapshot.Flag, error) {
 	if f.Version == 0 {
 		return nil, queries.ErrNotFound
 	}

@@ -63,8 +63,8 @@ func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
 	}
 }
 
-// mayReadFlags refuses a machine whose token does not have the scope for that.
-func (p *principal) mayReadFlags() error {
+// requireFlagsRead refuses a machine whose token does not have the scope for that.
+func (p *principal) requireFlagsRead() error {
 	if p.machine == nil || slices.Contains(p.machine.scopes, events.FlagsRead) {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (a *API) evaluateQuery(w http.ResponseWriter, r *http.Request, asked evalua
 		return err
 	}
 	defer e.release()
-	if err := cmp.Or(wrong, p.mayReadFlags()); err != nil {
+	if err := cmp.Or(wrong, p.requireFlagsRead()); err != nil {
 		return err
 	}
 	flag, environment, err := a.flagOfQuery(r, p, e, asked)
@@ -133,7 +133,7 @@ func (a *API) flagOfQuery(r *http.Request, p *principal, e *evaluationRequest, a
 	}
 	defer slot.Leave()
 	if asked.past {
-		return a.pastFlag(r.Context(), p.tenant.ID(), key, e.environmentOf(r), m)
+		return a.flagAt(r.Context(), p.tenant.ID(), key, e.environmentOf(r), m)
 	}
 	f, err = a.Queries.FlagAt(r.Context(), p.tenant.ID(), key, m)
 	return f, p.environment, err

@@ -16,7 +16,7 @@ func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 	t.Helper()
 	e := emulator.Start(t)
 	c := node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development"}
-	c.Firebase = node.FirebaseSettings{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: e.Host, CheckEvery: 50 * time.Millisecond}
+	c.Firebase = node.FirebaseSettings{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: e.Host, CheckEvery: 250 * time.Millisecond}
 	return nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t)), e
 }
 

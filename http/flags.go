@@ -3,8 +3,11 @@ package http
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,10 +28,19 @@ type FlagBody struct {
 	Description  string    `json:"description" example:"The checkout of one page"`
 	Tags         []string  `json:"tags" example:"[\"web\"]"`
 	ProjectID    *string   `json:"projectId" nullable:"true" doc:"null for a flag of no project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Permanent    bool      `json:"permanent" doc:"It is meant to stay, as a kill switch is: it is never settled or unused" example:"false"`
 	Status       string    `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64    `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    timestamp `json:"createdAt"`
 	UpdatedAt    timestamp `json:"updatedAt"`
+	*FlagUse
+}
+
+// FlagUse is how a flag is used today: answers about the past leave it out.
+type FlagUse struct {
+	LastEvaluatedAt  *timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, exact to five seconds; null before the first time. Answers about the past leave it out, and lastPrefetchedAt and lifecycle"`
+	LastPrefetchedAt *timestamp `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When all flags were asked for last, as lastEvaluatedAt"`
+	Lifecycle        string     `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that holds: archived, its status; new, never evaluated and created less than the stale time ago; unused, neither evaluated nor prefetched for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. One that is permanent is never unused or settled. The stale time is 30 days where the operator has set no other" example:"live"`
 }
 
 // flagDetail is a single flag.
@@ -50,10 +62,28 @@ type switchOutput struct {
 	Body success
 }
 
+func orNoTime(t *time.Time) *timestamp {
+	if t == nil {
+		return nil
+	}
+	return new(timestamp(*t))
+}
+
+// showUsedFlag shows a flag with its use.
+func (a *API) showUsedFlag(f queries.Flag) FlagBody {
+	body := showFlag(f)
+	body.FlagUse = &FlagUse{orNoTime(f.LastEvaluated), orNoTime(f.LastPrefetched), string(f.Lifecycle(a.staleness()))}
+	return body
+}
+
+func (a *API) staleness() queries.Staleness {
+	return queries.Staleness{Now: a.Now(), After: a.StaleAfter}
+}
+
 func showFlag(f queries.Flag) FlagBody {
 	return FlagBody{
 		ID: f.ID, Key: f.Key, Name: f.Name, Type: f.Type, Enabled: f.Enabled, DefaultValue: value(f.DefaultValue), Description: f.Description,
-		Tags: f.Tags, ProjectID: f.ProjectID, Status: f.Status, Version: uint64(f.Version),
+		Tags: f.Tags, ProjectID: f.ProjectID, Permanent: f.Permanent, Status: f.Status, Version: uint64(f.Version),
 		CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
 	}
 }
@@ -63,7 +93,7 @@ func showState(f state.Flag, environmentID string) flagDetail {
 	body := flagDetail{
 		FlagBody: FlagBody{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: value(f.DefaultValue),
-			Description: f.Description, Tags: f.Tags, Status: string(f.Status), Version: uint64(f.Version),
+			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent, Status: string(f.Status), Version: uint64(f.Version),
 			CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
 		},
 		Variations: []variationBody{},
@@ -106,6 +136,7 @@ type NewFlag struct {
 	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it" example:"false"`
 	Description  string             `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
 	Tags         []string           `json:"tags,omitempty" doc:"A set of at most 50, each of 1 to 50 characters" example:"[\"web\"]"`
+	Permanent    bool               `json:"permanent,omitempty" doc:"It is meant to stay, as a kill switch is: it is never settled or unused" example:"false"`
 	Variations   []newVariationBody `json:"flag_variations,omitempty"`
 }
 
@@ -120,6 +151,7 @@ type updateFlagBody struct {
 	DefaultValue value              `json:"defaultValue,omitempty"`
 	Tags         optional[[]string] `json:"tags,omitzero"`
 	Status       optional[string]   `json:"status,omitzero" enum:"active,inactive,archived"`
+	Permanent    yesOrNo            `json:"permanent,omitzero"`
 	Enabled      value              `json:"enabled,omitempty" hidden:"true"`
 }
 
@@ -146,7 +178,7 @@ func exampleCreatedFlag(project any) map[string]any {
 	const now = "2026-03-14T15:09:26.535Z"
 	return map[string]any{
 		"id": "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31", "key": "new-checkout", "name": "New checkout", "type": "boolean", "enabled": false, "defaultValue": false,
-		"description": "The checkout of one page", "tags": []string{"web"}, "projectId": project, "status": "active", "version": 1, "createdAt": now, "updatedAt": now,
+		"description": "The checkout of one page", "tags": []string{"web"}, "projectId": project, "permanent": false, "status": "active", "version": 1, "createdAt": now, "updatedAt": now, "lastEvaluatedAt": nil, "lastPrefetchedAt": nil, "lifecycle": "new",
 		"variations": []any{map[string]any{"id": exampleVariation, "name": "on", "value": true, "description": "The checkout of one page", "weight": 25}},
 	}
 }
@@ -184,6 +216,7 @@ func (a *API) addFlags() {
 		return a.createFlag(ctx, cmd, "/api/v1/flags/")
 	})
 	a.addFlag(flagRoute{path: "/api/v1/flags/{flagKey}", tag: tag}, reading)
+	a.addCleanup()
 }
 
 // flagRoute is where the operations on one flag stand: under their tenant, or under a project of it.
@@ -239,7 +272,7 @@ func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 	if in.ProjectID != "" && (flag.ProjectID == nil || *flag.ProjectID != in.ProjectID) {
 		return nil, queries.ErrNotFound
 	}
-	out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{FlagBody: showFlag(flag), Variations: []variationBody{}}}
+	out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{FlagBody: a.showUsedFlag(flag), Variations: []variationBody{}}}
 	for _, v := range variations {
 		out.Body.Variations = append(out.Body.Variations, showVariation(v))
 	}
@@ -256,20 +289,51 @@ type FlagFilter struct {
 	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
 	Tag     string `query:"tag"`
 	Search  string `query:"q" doc:"Part of the key or the name, in either case"`
+	Sort    string `query:"sort" enum:"key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt" default:"key" doc:"The order; - is for descending. Flags that are alike are in the order of their keys; those never evaluated count as earliest"`
+
+	Lifecycle       string    `query:"lifecycle" enum:"archived,new,unused,settled,live" doc:"Not with at"`
+	EvaluatedBefore time.Time `query:"evaluatedBefore" doc:"Flags that were last evaluated before this time, or never. Not with at"`
+}
+
+// checkPast refuses what asks for the use of flags in a list of the past.
+func (f FlagFilter) checkPast() error {
+	wrong := map[string]string{}
+	note := func(name string, sent bool) {
+		if sent && !f.At.IsZero() {
+			wrong[name] = "goes without at: the use of flags is today's alone"
+		}
+	}
+	note("lifecycle", f.Lifecycle != "")
+	note("evaluatedBefore", !f.EvaluatedBefore.IsZero())
+	note("sort", strings.TrimPrefix(f.Sort, "-") == string(queries.ByLastEvaluatedAt))
+	return wrongFields(wrong)
 }
 
 // listFlags lists the flags of a project at a time, or all where it is empty.
 func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*listOutput[FlagBody], error) {
-	filter := queries.FlagFilter{ProjectID: projectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search}
+	filter := queries.FlagFilter{ProjectID: projectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search, EvaluatedBefore: in.EvaluatedBefore}
 	if in.Enabled != "" {
 		filter.Enabled = new(in.Enabled == "true")
+	}
+	if err := in.checkPast(); err != nil {
+		return nil, err
 	}
 	environment, err := a.environmentThen(ctx, in.Environment, in.At)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Queries.Flags(ctx, principalOf(ctx).tenant.ID(), environment, in.At, filter, in.page())
-	return listed(ctx, in.PageInput, list, err, showFlag)
+	if in.Lifecycle != "" {
+		filter.Lifecycles = []queries.Lifecycle{queries.Lifecycle(in.Lifecycle)}
+	}
+	show := a.showUsedFlag
+	if !in.At.IsZero() {
+		show = showFlag
+	}
+	tenant := principalOf(ctx).tenant
+	list, err := a.Queries.Flags(ctx, queries.FlagList{
+		TenantID: tenant.ID(), EnvironmentID: environment, At: in.At, Filter: filter, Sort: queries.FlagSort(in.Sort), Page: in.page(), Stale: a.staleness(), Changed: tenant.FlagsChanged(),
+	})
+	return listed(ctx, in.PageInput, list, err, show)
 }
 
 // command is the command that makes the flag, in no project.
@@ -277,7 +341,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	tenant := principalOf(ctx).tenant
 	cmd := commands.CreateFlag{
 		TenantID: tenant.ID(), Key: n.Key, ID: newID(ctx), Name: n.Name.sent, Type: events.FlagType(n.Type),
-		DefaultValue: json.RawMessage(n.DefaultValue), Description: n.Description, Tags: n.Tags, Salt: commands.NewSalt(),
+		DefaultValue: json.RawMessage(n.DefaultValue), Description: n.Description, Tags: n.Tags, Permanent: n.Permanent, Salt: commands.NewSalt(),
 	}
 	for _, v := range n.Variations {
 		cmd.Variations = append(cmd.Variations, v.variation(ctx))
@@ -292,7 +356,7 @@ func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path stri
 		return nil, err
 	}
 	defer release()
-	cmd.Flags = flags
+	cmd.FlagCount = flags
 	out, err := a.writeFlag(ctx, cmd)
 	if err != nil {
 		return nil, err
@@ -314,9 +378,10 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	FlagChange
 	Body updateFlagBody
 }) (*flagOutput, error) {
+	in.Body.Permanent.noteNull(ctx, "permanent")
 	return a.writeFlag(ctx, commands.UpdateFlag{
 		FlagRef: in.ref(ctx), Name: in.Body.Name.sent, Description: in.Body.Description.text, DefaultValue: json.RawMessage(in.Body.DefaultValue), Tags: in.Body.Tags.sent,
-		Status: (*events.FlagStatus)(in.Body.Status.sent), EnabledSent: in.Body.Enabled != nil,
+		Status: (*events.FlagStatus)(in.Body.Status.sent), Permanent: in.Body.Permanent.sent, EnabledSent: in.Body.Enabled != nil,
 	})
 }
 
@@ -325,5 +390,18 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]
 	if err != nil {
 		return nil, err
 	}
-	return &flagOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: showState(flag.Flag, principalOf(ctx).environment.ID)}, nil
+	p := principalOf(ctx)
+	body := showState(flag.Flag, p.environment.ID)
+	body.FlagUse = a.useAfter(ctx, flag.Flag)
+	return &flagOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: body}, nil
+}
+
+// useAfter reads the use of a flag that has been changed. It is nil where that cannot be read: the change was made.
+func (a *API) useAfter(ctx context.Context, f state.Flag) *FlagUse {
+	use, err := a.Queries.FlagUse(ctx, principalOf(ctx).tenant.ID(), f.Key)
+	if err != nil && !errors.Is(err, queries.ErrNotFound) {
+		return nil
+	}
+	row := queries.Flag{Status: string(f.Status), Permanent: f.Permanent, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, FlagUse: use}
+	return a.showUsedFlag(row).FlagUse
 }

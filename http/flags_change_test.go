@@ -25,6 +25,7 @@ func TestUpdatingFlags(t *testing.T) {
 				{`{"description":"D2"}`, map[string]any{"description": "D2"}},
 				{`{"description":null}`, map[string]any{"description": ""}},
 				{`{"defaultValue":""}`, map[string]any{"defaultValue": ""}},
+				{`{"permanent":true}`, map[string]any{"permanent": true}},
 				{`{"tags":["t","u"]}`, map[string]any{"tags": []string{"t", "u"}}},
 				{`{"name":"N3","description":"D3","defaultValue":"V3","tags":["w"]}`, map[string]any{"name": "N3", "description": "D3", "defaultValue": "V3", "tags": []string{"w"}}},
 			} {

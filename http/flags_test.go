@@ -26,7 +26,7 @@ func shownAs(c *nodetest.Client, t *testing.T, written *nodetest.Answer) {
 	t.Errorf("after %s the list does not show the flag", written.Call)
 }
 
-var flagMembers = []string{"id", "key", "name", "type", "enabled", "defaultValue", "description", "tags", "projectId", "status", "version", "createdAt", "updatedAt"}
+var flagMembers = []string{"id", "key", "name", "type", "enabled", "defaultValue", "description", "tags", "projectId", "permanent", "status", "version", "createdAt", "updatedAt", "lastEvaluatedAt", "lastPrefetchedAt", "lifecycle"}
 
 func tags(n int) (list []string) {
 	for i := range n {
@@ -54,7 +54,7 @@ func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
 	nodetest.Cases{
 		"of a flag": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
-			for _, member := range []string{"name", "tags", "status"} {
+			for _, member := range []string{"name", "tags", "status", "permanent"} {
 				me.Call("PATCH", nodetest.FlagPath("k"), `{"`+member+`":null}`).Refused(422, member)
 			}
 			me.Call("POST", "/api/v1/flags", `{"key":"l","type":"boolean","name":null}`).Refused(422, "name")
@@ -75,7 +75,7 @@ func TestCreatingFlags(t *testing.T) {
 			nodetest.Members(t, "a flag", a.Object(), append([]string{"variations"}, flagMembers...)...)
 			a.Shows(map[string]any{
 				"key": "new-checkout", "name": "new-checkout", "type": "boolean", "enabled": false, "defaultValue": false, "description": "",
-				"tags": []string{}, "projectId": nil, "status": "active", "version": 1, "variations": []string{},
+				"tags": []string{}, "projectId": nil, "permanent": false, "lastEvaluatedAt": nil, "lastPrefetchedAt": nil, "lifecycle": "new", "status": "active", "version": 1, "variations": []string{},
 			})
 			checkTimes(t, a.Object())
 			nodetest.Same(t, "headers", []string{a.Header.Get("Location"), a.Header.Get("ETag")}, []string{"/api/v1/flags/new-checkout", `"1"`})
@@ -91,10 +91,10 @@ func TestCreatingFlags(t *testing.T) {
 		"a flag keeps what was sent": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
 			a := me.Call("POST", "/api/v1/flags", map[string]any{
-				"key": "A.b_c-9", "name": "Näme <&>", "type": "string", "defaultValue": "x", "description": "für alle", "tags": []string{"b", "a"}, "projectId": project,
+				"key": "A.b_c-9", "name": "Näme <&>", "type": "string", "defaultValue": "x", "description": "für alle", "tags": []string{"b", "a"}, "projectId": project, "permanent": true,
 				"flag_variations": []any{map[string]any{"name": "one", "value": "1", "description": "d", "weight": 12.5}, map[string]any{"name": "two", "value": "2"}},
 			}).Want(201)
-			a.Shows(map[string]any{"name": "Näme <&>", "defaultValue": "x", "description": "für alle", "tags": []string{"b", "a"}, "projectId": project, "version": 1})
+			a.Shows(map[string]any{"name": "Näme <&>", "defaultValue": "x", "description": "für alle", "tags": []string{"b", "a"}, "projectId": project, "permanent": true, "version": 1})
 			variations := a.Object()["variations"].([]any)
 			first := variations[0].(map[string]any)
 			nodetest.Members(t, "a variation", first, "id", "name", "value", "description", "weight")

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"reflect"
 	"time"
 
@@ -73,6 +74,31 @@ func (o *optional[T]) UnmarshalJSON(data []byte) error {
 func (optional[T]) Schema(r huma.Registry) *huma.Schema {
 	return huma.SchemaFromType(r, reflect.TypeFor[T]())
 }
+
+// yesOrNo is a boolean that may be left out; sent is then nil, and for null, which is none.
+type yesOrNo struct {
+	sent *bool
+	null bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (y *yesOrNo) UnmarshalJSON(data []byte) error {
+	y.null = string(data) == "null"
+	return jsonv2.Unmarshal(data, &y.sent)
+}
+
+// noteNull notes that null was sent as a member, so that the call is refused with all else that is wrong.
+func (y *yesOrNo) noteNull(ctx context.Context, member string) {
+	if req := requestOf(ctx); y.null {
+		if req.wrong == nil {
+			req.wrong = map[string]string{}
+		}
+		req.wrong[member] = "expected " + huma.TypeBoolean
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (yesOrNo) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeBoolean} }
 
 // number is a JSON number that is read without rounding. It is nil where it was not sent.
 type number []byte

@@ -316,6 +316,7 @@ func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 	me := s.SignUp("me@example.com")
 	id, secret := me.NewTenant("another").OAuthClient("x", "flags:read")
 	free := s.Node.API.OccupyTokens(me.UserID)
+	defer free()
 	denied(me.Trade(nodetest.Credentials(id, secret)...), 429, "temporarily_unavailable")
 	denied(me.Trade(nodetest.Credentials(id, "wrong")...), 401, "invalid_client")
 	free()
@@ -326,6 +327,7 @@ func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 		return s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh})
 	}
 	free = s.Node.API.OccupyPeople("site 127.0.0.1/32")
+	defer free()
 	refresh().Refused(429)
 	free()
 	refresh().Want(200)

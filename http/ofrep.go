@@ -150,7 +150,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		writeOFREP(w, r, key, err)
 		return
 	}
-	a.Meter.Count(p.tenant.ID(), 1)
+	a.countOne(p, key, &result)
 	out := newOutput(w)
 	defer out.release()
 	out.ofrep(key, &result)

@@ -37,12 +37,12 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	out := newOutput(w)
 	defer out.release()
 	flags := ofrepFlags{queries.Select(p.tenant, nil), p, e, stream, out}
-	tag, whole, evaluated, err := flags.gather(r.Context())
+	tag, whole, used, err := flags.gather(r.Context())
 	if err != nil {
 		writeOFREP(w, r, "", err)
 		return
 	}
-	a.Meter.Count(p.tenant.ID(), evaluated)
+	a.countMany(p, used)
 	w.Header().Set("ETag", tag)
 	if noneMatch(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
@@ -50,7 +50,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	if !whole {
 		out.b = out.b[:0]
-		if _, err := flags.write(r.Context(), chunk, func() { e.send(r.Context(), out) }); err != nil {
+		if err := flags.write(r.Context(), nil, chunk, func() { e.send(r.Context(), out) }); err != nil {
 			breakOff() // the status has been sent
 		}
 	}
@@ -70,20 +70,20 @@ type ofrepFlags struct {
 // gather makes the answer and its tag. Where it is larger than maxHeld, it is not whole: what out has is only its end.
 //
 // The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
-func (f *ofrepFlags) gather(ctx context.Context) (tag string, whole bool, evaluated int, err error) {
+func (f *ofrepFlags) gather(ctx context.Context) (tag string, whole bool, used *manyUsed, err error) {
 	hash := sha256.New()
-	whole = true
-	evaluated, err = f.write(ctx, maxHeld, func() {
+	whole, used = true, &manyUsed{all: true}
+	err = f.write(ctx, used, maxHeld, func() {
 		whole = false
 		_, _ = hash.Write(f.out.b)
 		f.out.b = f.out.b[:0]
 	})
 	_, _ = hash.Write(f.out.b)
-	return `"` + hex.EncodeToString(hash.Sum(nil)[:16]) + `"`, whole, evaluated, err
+	return `"` + hex.EncodeToString(hash.Sum(nil)[:16]) + `"`, whole, used, err
 }
 
-// write appends the answer, and calls full whenever it has reached a size.
-func (f *ofrepFlags) write(ctx context.Context, size int, full func()) (evaluated int, err error) {
+// write appends the answer, and calls full whenever it has reached a size. It adds the flags to used, unless that is nil.
+func (f *ofrepFlags) write(ctx context.Context, used *manyUsed, size int, full func()) error {
 	f.out.text(`{"flags":[`)
 	separator := ""
 	for key, answer := range f.selected.Evaluate(ctx, f.p.environment, &f.e.Context, maxEvaluating) {
@@ -92,7 +92,7 @@ func (f *ofrepFlags) write(ctx context.Context, size int, full func()) (evaluate
 		}
 		switch {
 		case errors.Is(answer.Err, queries.ErrTooSlow):
-			return evaluated, answer.Err
+			return answer.Err
 		case answer.Reason == snapshot.Archived:
 			continue
 		case answer.Err != nil:
@@ -101,7 +101,7 @@ func (f *ofrepFlags) write(ctx context.Context, size int, full func()) (evaluate
 		default:
 			f.out.text(separator)
 			f.out.ofrep(key, &answer.Result)
-			evaluated++
+			used.add(key, &answer.Result)
 		}
 		separator = ","
 		if len(f.out.b) >= size {
@@ -115,5 +115,5 @@ func (f *ofrepFlags) write(ctx context.Context, size int, full func()) (evaluate
 		f.out.text("}")
 	}
 	f.out.text("]}")
-	return evaluated, nil
+	return nil
 }

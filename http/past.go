@@ -17,8 +17,8 @@ import (
 	"flagledger/queries"
 )
 
-// PastFlagInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times. readMoment reads them.
-type PastFlagInput struct {
+// FlagAtInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times. readMoment reads them.
+type FlagAtInput struct {
 	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past: the answer is the one that the service would have given then. It goes by the time at which the store recorded changes"`
 	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the answer is the one that the service would have given once the flag had it"`
 }
@@ -98,8 +98,8 @@ func asksForPast(u *url.URL) bool {
 	return query.Has("at") || query.Has("version")
 }
 
-// pastFlag reads a flag as it was at a moment, and finds the environment that bore a name then. What waits until environments are current comes before it.
-func (a *API) pastFlag(ctx context.Context, tenantID, key, environment string, m queries.Moment) (f state.Flag, in events.EnvironmentRef, err error) {
+// flagAt reads a flag as it was at a moment, and finds the environment that bore a name then. What waits until environments are current comes before it.
+func (a *API) flagAt(ctx context.Context, tenantID, key, environment string, m queries.Moment) (f state.Flag, in events.EnvironmentRef, err error) {
 	if f, err = a.Queries.FlagAt(ctx, tenantID, key, m); err != nil {
 		return f, in, err
 	}
@@ -107,7 +107,7 @@ func (a *API) pastFlag(ctx context.Context, tenantID, key, environment string, m
 	return f, in, err
 }
 
-// pastEnvironment finds the environment of a tenant that bore a name at a time, as pastFlag does; an empty name stands for production.
+// pastEnvironment finds the environment of a tenant that bore a name at a time, as flagAt does; an empty name stands for production.
 func (a *API) pastEnvironment(ctx context.Context, tenantID, name string, at time.Time) (events.EnvironmentRef, error) {
 	in, err := a.Queries.EnvironmentAt(ctx, tenantID, cmp.Or(name, events.DefaultEnvironment), at)
 	if errors.Is(err, queries.ErrNotFound) {
@@ -132,7 +132,7 @@ func (a *API) environmentThen(ctx context.Context, name string, at time.Time) (i
 // FlagRead names a flag, the environment that it is seen in, and the moment.
 type FlagRead struct {
 	FlagPath
-	PastFlagInput
+	FlagAtInput
 }
 
 // past reads the flag as it was at the moment that the call asks for; asked is false where it asks for none.
@@ -146,7 +146,7 @@ func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment 
 		return f, environment, true, err
 	}
 	defer slot.Leave()
-	f, environment, err = a.pastFlag(ctx, principalOf(ctx).tenant.ID(), in.Key, in.Environment, m)
+	f, environment, err = a.flagAt(ctx, principalOf(ctx).tenant.ID(), in.Key, in.Environment, m)
 	if err == nil && in.ProjectID != "" && f.ProjectID != in.ProjectID {
 		err = queries.ErrNotFound
 	}

@@ -51,7 +51,7 @@ func atQuery(at time.Time) string { return "?at=" + url.QueryEscape(at.Format(ti
 
 func TestThePast(t *testing.T) {
 	nodetest.Cases{
-		"each answer is given again, byte for byte": func(t *testing.T, me *nodetest.Client) {
+		"each answer is given again, byte for byte but for how the flag is used": func(t *testing.T, me *nodetest.Client) {
 			environments := "/api/v1/tenants/" + me.Tenant + "/environments"
 			var seen []pastCall
 			version := 0
@@ -88,7 +88,7 @@ func TestThePast(t *testing.T) {
 					again := c.call(me, query)
 					nodetest.Same(t, again.Call+" in "+c.environment, again.Status, c.answer.Status)
 					if again.Status == 200 {
-						nodetest.Same(t, again.Call+" in "+c.environment, string(again.Body), string(c.answer.Body))
+						nodetest.Same(t, again.Call+" in "+c.environment, string(again.Body), useOfFlag.ReplaceAllString(string(c.answer.Body), ""))
 					}
 					nodetest.Same(t, "its ETag", again.Header.Get("ETag"), "")
 				}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
@@ -147,12 +149,21 @@ func TestInvitationsAreMailed(t *testing.T) {
 	nodetest.Same(t, "mails", []int{sent[victim], sent[last]}, []int{5, 1})
 }
 
-// erase runs the command over the service's database.
+// erase runs the command over the service's database, and waits until the read models, which the command does not wait for, show it.
 func erase(t *testing.T, s *nodetest.Service, userID string) {
 	t.Helper()
 	if err := node.EraseUser(context.Background(), s.Config, s.DatabaseURL, s.Store(), userID, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
+	conn, err := pgx.Connect(context.Background(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	s.Eventually("the read models show that somebody is erased", func() (erased bool) {
+		err := conn.QueryRow(context.Background(), `select not exists (select from read.users where id = $1 and not erased)`, userID).Scan(&erased)
+		return err == nil && erased
+	})
 }
 
 func TestRolesOfThePlatform(t *testing.T) {

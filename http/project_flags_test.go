@@ -65,8 +65,8 @@ func TestFlagsOfAProject(t *testing.T) {
 				want map[string]any
 			}{
 				{`{"status":"inactive"}`, map[string]any{"status": "inactive"}},
-				{`{"status":"archived"}`, map[string]any{"status": "archived"}},
-				{`{"status":"active"}`, map[string]any{"status": "active"}},
+				{`{"status":"archived"}`, map[string]any{"status": "archived", "lifecycle": "archived"}},
+				{`{"status":"active"}`, map[string]any{"status": "active", "lifecycle": "new"}},
 				{`{"name":"N"}`, map[string]any{"name": "N"}},
 				{`{"description":"D"}`, map[string]any{"description": "D"}},
 				{`{"description":null}`, map[string]any{"description": ""}},

@@ -22,6 +22,7 @@ func TestReadsRefuseAParameterThatIsSentTwice(t *testing.T) {
 		nodetest.FlagPath("k", "/versions?offset=0&offset=1"):               {"offset"},
 		nodetest.FlagPath("k", "/diff?from=1&to=1&to=1"):                    {"to"},
 		nodetest.FlagPath("k", "/history?action=created&action=x&from=a"):   {"action", "from"},
+		nodetest.FlagPath("k", "/metrics?interval=day&interval=day"):        {"interval"},
 		"/api/v1/audit?action=flag.created&action=flag.created":             {"action"},
 		"/api/v1/audit/proof?flag=k&version=1&version=1":                    {"version"},
 		"/api/v1/notifications?unreadOnly=true&unreadOnly=false":            {"unreadOnly"},

@@ -11,18 +11,18 @@ import (
 	"flagledger/http/limit"
 )
 
-// queues are the queues that costly work waits in. Nothing holds a slot of one while it waits in another, but for that of bodies: what is in memory stays there.
-// Evaluations of one flag wait in none, unless comparing takes long.
+// queues are what costly work waits in for a slot. Whoever waits in one holds no slot of another, with one exception: a slot of bodies is held for as long as the body is in
+// memory. An evaluation of one flag waits in none, unless its comparisons take long.
 type queues struct {
-	evaluations *fair.Queue // evaluations of many flags and costly ones, and reading large bodies of evaluations
-	reads       *fair.Queue // reads of the database, and of what an Idempotency-Key was used for
-	past        *fair.Queue // adding up what flags were, each flag by itself, with what is compiled or decided from that
+	evaluations *fair.Queue // evaluations of many flags, costly ones of one flag, and the reading of large bodies of both
+	reads       *fair.Queue // reads of the database, among them that of an Idempotency-Key
+	past        *fair.Queue // the folding of a flag of the past, and what is compiled or decided from it; flag by flag
 	people      *fair.Queue // changes about no tenant, refreshes of sessions, and cleanups of sandboxes
 	payments    *fair.Queue // calls of the payment provider that requests make
-	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from when these have come to the answer, but for waiting for the stream
-	reversals   *fair.Queue // reverts of the flags of a tenant, each flag by itself once its past is added up, but for large ones
+	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from their body to the answer; not while they wait for the stream
+	reversals   *fair.Queue // the changes of a revert of many flags; flag by flag, but for large ones, which wait in changes
 	tokens      *fair.Queue // signing of machines' tokens
-	bodies      *fair.Queue // large bodies in memory, from when more than largeBody of one has come to the answer, and flags of the past that are brought back
+	bodies      *fair.Queue // large bodies, from when more than largeBody of one has come to the answer; and flags of the past while they are brought back
 }
 
 const (
@@ -41,7 +41,7 @@ func newQueues(reads int) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
 	return queues{
-		evaluations: fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 1}),
+		evaluations: fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 2}),
 		reads:       fair.New(fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
 		past:        fair.New(fair.Limits{Slots: min(cores, half(reads)), FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
 		people:      fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),

@@ -107,6 +107,6 @@ func (a *API) countReverted(ctx context.Context, cmd *commands.RevertFlag) (rele
 	if _, exists := principalOf(ctx).tenant.Flag(cmd.Key); exists {
 		return func() {}, nil
 	}
-	cmd.Flags, release, err = a.countFlags(ctx)
+	cmd.FlagCount, release, err = a.countFlags(ctx)
 	return release, err
 }

@@ -197,6 +197,7 @@ func TestRevertMany(t *testing.T) {
 			me.Call("PATCH", nodetest.FlagPath("b"), `{"name":"N"}`).Want(200)
 			me.CreateFlag("c", nil)
 			free := me.Service.Node.API.OccupyChanges(me.UserID)
+			defer free()
 			answer := me.Call("POST", revertPath, fmt.Sprintf(`{"at":%q}`, at)).Want(200).Object()
 			free()
 			nodetest.Same(t, "the answer", outcome(answer), []any{[]string{"a"}, 0.0, []string(nil), []string{}})

@@ -38,6 +38,7 @@ type wholeFlag struct {
 	Description  string                       `json:"description" example:"The checkout of one page"`
 	Tags         []string                     `json:"tags" example:"[\"web\"]"`
 	ProjectID    *string                      `json:"projectId" nullable:"true" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Permanent    bool                         `json:"permanent" example:"false"`
 	Status       string                       `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64                       `json:"version" example:"7"`
 	CreatedAt    timestamp                    `json:"createdAt"`
@@ -56,7 +57,7 @@ func showWholeFlag(f state.Flag, environments []events.EnvironmentRef) wholeFlag
 	one := showState(f, "")
 	whole := wholeFlag{
 		ID: one.ID, Key: one.Key, Name: one.Name, Type: one.Type, DefaultValue: one.DefaultValue, Description: one.Description, Tags: one.Tags, ProjectID: one.ProjectID,
-		Status: one.Status, Version: one.Version, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, Variations: one.Variations, Environments: map[string]flagInEnvironment{},
+		Permanent: one.Permanent, Status: one.Status, Version: one.Version, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, Variations: one.Variations, Environments: map[string]flagInEnvironment{},
 	}
 	for _, e := range environments {
 		rules := showRules(f.Version, f.Rules[e.ID], f.FallthroughIn(e.ID)).Body

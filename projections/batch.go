@@ -10,29 +10,29 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Batch gathers what one transaction does to take in events. The zero value does nothing.
+// Batch gathers what one transaction does to take in the events of a page: first, then changes, last and rows. The zero value does nothing.
 type Batch struct {
-	stream  string // of the event that is being taken in
+	stream  string // of the event that is being taken in: the key of what Queue adds
 	first   []call
 	changes []*change
 	last    []*change
 	rows    []*row
 }
 
-// call is SQL that is run by itself.
+// call is SQL that is run once, by itself.
 type call struct {
 	sql  string
 	args []any
 }
 
-// change is a statement with its arguments of one event. Those with the same key depend on each other.
+// change is a statement with its arguments of one event. Changes with the same key are made one after the other, those of different keys at once.
 type change struct {
 	key       string
 	statement *Statement
 	args      []any
 }
 
-// Table is a table that rows are added to, with the columns that they have values for.
+// Table is a table that rows are only added to. Columns are those that a row has values for, in their order.
 type Table struct {
 	Name    string
 	Columns []string
@@ -46,12 +46,13 @@ type row struct {
 // exec adds SQL that runs before all statements.
 func (b *Batch) exec(sql string, args ...any) { b.first = append(b.first, call{sql, args}) }
 
-// Queue adds a statement. Those of a stream run in their order; one that several streams have runs for all of them at once.
+// Queue adds a statement for the event that is being taken in. Those of a stream take effect in their order; a statement that events of several streams have queued is executed
+// once for all of them.
 func (b *Batch) Queue(s *Statement, args ...any) {
 	b.changes = append(b.changes, &change{b.stream, s, args})
 }
 
-// QueueLast adds a statement that runs after those of Queue. Of several with the same key the last one alone runs.
+// QueueLast adds a statement that takes effect after those of Queue. Of several with the same key, of whichever streams, only the last one does.
 func (b *Batch) QueueLast(key string, s *Statement, args ...any) {
 	b.last = append(b.last, &change{key, s, args})
 }
@@ -71,10 +72,10 @@ func (b *Batch) truncate(m mark) {
 
 func (b *Batch) empty() bool { return len(b.first) == 0 && b.mark() == mark{} }
 
-// minCopied is from how many rows on they are copied to a table: that takes two more round trips, and a fraction of the time for each row.
+// minCopied is the number of rows of a table from which on they are sent by COPY, which takes two more round trips than inserting them, and a fraction of the time for each row.
 const minCopied = 32
 
-// Run does it all.
+// Run does all that was added.
 func (b *Batch) Run(ctx context.Context, tx pgx.Tx) error { return b.run(ctx, tx, nil) }
 
 // run is Run for a batch whose first statement, if first is not nil, may end the transaction: first is told what it did.

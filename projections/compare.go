@@ -131,6 +131,11 @@ func (s *subscriber) compareAt(ctx context.Context, built events.Position) (diff
 		return nil, false, err
 	}
 	defer disconnect(conn)
+	if b.helpers() == 0 {
+		if _, err := conn.Exec(ctx, `set max_parallel_workers_per_gather = 0`); err != nil {
+			return nil, false, err
+		}
+	}
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, false, err

@@ -11,12 +11,19 @@ import (
 
 const connectTimeout = 2 * time.Second
 
+// Names of connections, as Postgres shows them.
+const (
+	ReaderName    = "flagledger" // of those with which servers answer requests
+	projectorName = "flagledger projector"
+	builderName   = "flagledger rebuild"
+)
+
 // writers is the few connections that projections share for their transactions.
 type writers struct{ pool *pgxpool.Pool }
 
 // openWriters returns a pool of connections, which are opened when they are used. Their commits do not wait for the disk: what a crash of Postgres undoes, it
 // undoes together with the checkpoint.
-func openWriters(url string, size int32) (*writers, error) {
+func openWriters(url, name string, size int32) (*writers, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -24,7 +31,7 @@ func openWriters(url string, size int32) (*writers, error) {
 	config.MinConns, config.MaxConns = 0, size
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	params := config.ConnConfig.RuntimeParams
-	params["application_name"] = "flagledger projector"
+	params["application_name"] = name
 	params["synchronous_commit"] = "off"
 	EndSilent(params)
 	params["lock_timeout"] = "5s" // a lock on a table of one read model must not keep the connections from the others

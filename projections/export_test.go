@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -42,7 +43,7 @@ func (p Projection) HasReadModel(ctx context.Context, db querier) error {
 
 // CarryOn keeps one read model current, and tells each position that it has reached.
 func CarryOn(ctx context.Context, p Projection, url string, store events.Store, log *slog.Logger, committed func(events.Position)) error {
-	process, err := newProcess(url, store, runConnections, log)
+	process, err := newProcess(url, projectorName, store, runConnections, log)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ type Build struct {
 
 // NewBuild makes the new tables, empty.
 func NewBuild(ctx context.Context, p Projection, url string, store events.Store, log *slog.Logger) (*Build, error) {
-	process, err := newProcess(url, store, rebuildConnections, log)
+	process, err := newProcess(url, builderName, store, rebuildConnections, log)
 	if err != nil {
 		return nil, err
 	}
@@ -99,3 +100,30 @@ func ConnectSession(ctx context.Context, url string) (*pgx.Conn, error) {
 	s := &session{url: url}
 	return s.connect(ctx)
 }
+
+// Traffic is what a rebuild gives way to.
+type Traffic struct{ t *traffic }
+
+// NewTraffic returns one that has not looked yet. It must be closed.
+func NewTraffic(url string) (Traffic, error) {
+	w, err := openWriters(url, builderName, 1)
+	return Traffic{&traffic{writers: w}}, err
+}
+
+// Watch looks until ctx ends.
+func (t Traffic) Watch(ctx context.Context) { t.t.watch(ctx) }
+
+// Present reports whether there is some.
+func (t Traffic) Present() bool { return t.t.present() }
+
+// Since reports whether servers have run something since a time of the database.
+func (t Traffic) Since(ctx context.Context, since time.Time) (busy bool, now time.Time, err error) {
+	err = t.t.writers.use(ctx, liveSchema, func(conn *pgx.Conn) error {
+		busy, now, err = serversBusy(ctx, conn, since)
+		return err
+	})
+	return busy, now, err
+}
+
+// Close closes its connection.
+func (t Traffic) Close() { t.t.writers.pool.Close() }

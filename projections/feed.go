@@ -23,6 +23,7 @@ type feed struct {
 	latest      *window       // what the first subscription has read; nil until it has begun
 	catchUpOnly bool          // there is no first subscription: all end with the error of the second one
 	limiter     *rate.Limiter // of the events that the second subscription reads; nil for no limit
+	traffic     *traffic      // that followers give way to: they take longer meanwhile
 	err         error
 	behind      *window // what the second subscription reads; nil while it does not
 	builds      bool    // behind was begun for read models that are being built, and for no other
@@ -207,7 +208,11 @@ func (d *feed) read(ctx context.Context, w *window, succeeded func()) error {
 // makeRoom waits until followers have taken enough of a full window, but for laggingWait at most: for whoever misses pages they are read again later.
 func (d *feed) makeRoom(ctx context.Context, w *window) error {
 	expired := false
-	expire := time.NewTimer(laggingWait)
+	wait := laggingWait
+	if d.traffic.present() {
+		wait *= 10
+	}
+	expire := time.NewTimer(wait)
 	defer expire.Stop()
 	for {
 		d.mu.Lock()

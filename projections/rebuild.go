@@ -23,8 +23,10 @@ type RebuildOptions struct {
 	// Report, if not nil, is told how far the new tables of a read model are, and how many events it has read since the last time: after each page, from several
 	// goroutines.
 	Report func(projection string, reached events.Position, read int)
-	// Rate is how many events a second are read at most; 0 for as many as can be, with all processors.
+	// Rate is how many events a second are read at most; 0 for as many as can be.
 	Rate int
+	// FullSpeed uses all processors also while servers read or change something.
+	FullSpeed bool
 	// Force switches to new tables also if they differ from the live ones.
 	Force bool
 	// Afresh begins at the first event also where a rebuild that was ended has left new tables.
@@ -39,21 +41,22 @@ type RebuildOptions struct {
 // Before that, it compares their rows with the live ones, both at the same place in the log. The error is a *DifferentError where they differ; nothing is
 // switched then. Live tables of another version, or made from another log, are not compared.
 func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, options RebuildOptions, log *slog.Logger) error {
-	p, err := newProcess(url, store, rebuildConnections, log)
+	p, err := newProcess(url, builderName, store, rebuildConnections, log)
 	if err != nil {
 		return err
 	}
 	p.feed.catchUpOnly = true
 	p.feed.limit(options.Rate)
+	if !options.FullSpeed {
+		p.traffic = &traffic{writers: p.writers}
+		p.feed.traffic = p.traffic
+	}
 	var subscribers []*subscriber
 	for _, projection := range list {
 		s := &subscriber{process: p, projection: projection}
 		b := s.builder(p.feed.follow())
 		b.follower.expect()
 		b.build.options, b.build.comparing = options, true
-		if options.Rate == 0 {
-			b.build.workers = 1
-		}
 		if options.Report != nil {
 			b.build.report = func(reached events.Position, read int) { options.Report(projection.Name, reached, read) }
 		}
@@ -128,7 +131,7 @@ func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		b.indexed = true
-		return s.projection.index(ctx, conn, b.workers)
+		return s.projection.index(ctx, conn, b.helpers())
 	}
 	s.log.Info("going on with what a rebuild has left", "projection", s.projection.Name, "position", left.Position)
 	return nil
@@ -144,13 +147,20 @@ type build struct {
 	comparing  bool          // the rows are still to be compared with the live ones
 	indexed    bool          // the new tables have all indexes
 	indexFirst bool          // they are to have them from the beginning
-	workers    int           // that make an index with the first: none where processors are left to those who read and write
 	conn       *pgxpool.Conn // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
 	locked     time.Time       // when that was
 	rest       time.Time       // before then the live projector is not stopped again
 	live       events.Position // of the live checkpoint, when it was read last
 	err        error           // that the subscriber ended with
+}
+
+// helpers is how many processors may work on a statement beside the first: none where they are left to those who read and write.
+func (b *build) helpers() int {
+	if b.options.Rate > 0 || b.upgrade || b.traffic.present() {
+		return 0
+	}
+	return 1
 }
 
 // atLive reports whether a position is that of the live tables, or after it.
@@ -169,7 +179,7 @@ func (s *subscriber) index(ctx context.Context) error {
 	}
 	defer s.switching.Unlock()
 	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
-	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.workers) })
+	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) })
 	if inapplicable(err) {
 		s.log.Warn("new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not fit", "projection", s.projection.Name, "err", err)
 		return fmt.Errorf("%w: %w", errNotIndexed, err)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -113,7 +112,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 				writer := reader % len(written)
 				want := written[writer].Load()
 				var rows []queries.Flag
-				list, err := read.Flags(context.Background(), "t", "e", time.Time{}, queries.FlagFilter{Search: fmt.Sprintf("w%d-", writer)}, queries.Page{})
+				list, err := read.Flags(context.Background(), queries.FlagList{TenantID: "t", EnvironmentID: "e", Filter: queries.FlagFilter{Search: fmt.Sprintf("w%d-", writer)}})
 				if err == nil {
 					rows, err = list.All(context.Background())
 				}

@@ -29,7 +29,7 @@ const Subscriptions = 3
 // Run carries on projections until ctx ends, as far as no other node does, and keeps progress current with those that others carry on. Trouble with the
 // database or the store is logged and waited out.
 func Run(ctx context.Context, url string, store events.Store, list []Projection, progress *Progress, log *slog.Logger) error {
-	p, err := newProcess(url, store, runConnections, log)
+	p, err := newProcess(url, projectorName, store, runConnections, log)
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func Run(ctx context.Context, url string, store events.Store, list []Projection,
 	return p.route(ctx, subscribers...)
 }
 
-func newProcess(url string, store events.Store, connections int32, log *slog.Logger) (*process, error) {
-	writers, err := openWriters(url, connections)
+func newProcess(url, name string, store events.Store, connections int32, log *slog.Logger) (*process, error) {
+	writers, err := openWriters(url, name, connections)
 	if err != nil {
 		return nil, fmt.Errorf("projections: %w", err)
 	}
@@ -81,6 +81,9 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { p.feed.run(ctx) })
 	parts.Go(func() { p.session.run(ctx) })
+	if p.traffic != nil {
+		parts.Go(func() { p.traffic.watch(ctx) })
+	}
 	err = router.Run(ctx)
 	cancel()
 	parts.Wait()

@@ -9,14 +9,14 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Statement is SQL that takes in events of many streams at once.
+// Statement is SQL that takes in events of many streams in one execution: each of its parameters is an array, with an element for each event.
 type Statement struct {
 	sql   string
-	lists []bool // whether an argument is an array
+	lists []bool // for each argument: whether it is an array of an event itself
 }
 
-// NewStatement makes a statement of the names and types of its arguments, as "id text, names text[]", and of SQL that finds them as the columns of given, with a
-// row for each event. The SQL stands behind "with given as (...)": where it has further queries of that kind, it begins with a comma.
+// NewStatement makes a statement of the names and types of the arguments of one event, as "id text, names text[]", and of SQL that finds them in given: a table with these
+// columns and a row for each event. The SQL is what follows "with given as (...)"; it begins with a comma where it goes on with further such queries.
 func NewStatement(arguments, sql string) *Statement {
 	s := &Statement{}
 	var names, selected, arrays []string
@@ -35,13 +35,14 @@ func NewStatement(arguments, sql string) *Statement {
 	return s
 }
 
-// group is what one execution of a statement takes in, each of another key.
+// group is one execution of a statement: its rows are of events of different keys, so that none depends on another.
 type group struct {
 	statement *Statement
 	rows      [][]any
 }
 
-// grouped puts changes into the first group that comes after all earlier ones with the same key.
+// grouped makes as few groups as keep the changes of a key in their order: each change goes into the first group of its statement that comes after the group of the last
+// change of its key.
 func grouped(list []*change) (groups []*group) {
 	next := map[string]int{} // by key, the index of the first group that a further change may be in
 	for _, c := range list {

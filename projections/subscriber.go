@@ -22,6 +22,7 @@ type process struct {
 	feed      *feed
 	session   *session
 	writers   *writers
+	traffic   *traffic   // that a rebuild gives way to; nil for one that does not
 	switching sync.Mutex // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
 	large     sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
 }
@@ -321,8 +322,15 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 	return s.commit(ctx, messages, nil, p.reached, p)
 }
 
-// commit delivers events and commits what their handler queued together with the checkpoint.
-func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) (err error) {
+// commit delivers events and commits what their handler queued together with the checkpoint. A rebuild gives way, but for the time in which it stops the live projector.
+func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) error {
+	if s.build == nil || s.build.conn != nil {
+		return s.commitNow(ctx, messages, list, next, p)
+	}
+	return s.traffic.giveWay(ctx, func() error { return s.commitNow(ctx, messages, list, next, p) })
+}
+
+func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) (err error) {
 	defer func() {
 		if err != nil {
 			s.model = nil // it may hold what was not committed

@@ -242,6 +242,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 		created := events.FlagCreated{
 			TenantID: l.tenant, Key: key, ID: l.newID(), Name: l.text(), Type: events.JSONFlag, DefaultValue: l.value(), Description: l.text(), Tags: l.tags(), Salt: l.newID(),
 		}
+		created.Permanent = len(created.Tags) == 1
 		if len(l.projects) > 0 {
 			created.ProjectID = pick(l, append([]string{""}, l.projects...))
 		}
@@ -291,7 +292,11 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		l.Shuffle(len(flag.Variations), func(i, j int) { flag.Variations[i], flag.Variations[j] = flag.Variations[j], flag.Variations[i] })
 		return events.FlagReverted{Version: 1, Variations: &events.Change[[]string]{From: variationIDs(before), To: variationIDs(flag.Variations)}}
 	default:
-		return events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags()), ProjectID: maybe(l, "")}
+		updated := events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags()), ProjectID: maybe(l, "")}
+		if updated.Tags != nil {
+			updated.Permanent = &events.Change[bool]{To: len(updated.Tags.To) == 1}
+		}
+		return updated
 	}
 }
 

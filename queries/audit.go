@@ -48,7 +48,7 @@ type AuditFilter struct {
 type AuditCursor []int64
 
 // maxExamined is how many rows are looked at for one page, or for one piece of an export, where no index finds them: so many take a few milliseconds.
-const maxExamined = 5000
+const maxExamined = 4000
 
 const (
 	// memberOfEntry finds the member that an entry of read.audit a is about. The columns of a have another collation than those that they meet, whose indexes are used
@@ -223,6 +223,9 @@ func (f AuditFilter) conditions() (list []condition) {
 	return list
 }
 
+// examinedColumns are those that conditions ask for.
+const examinedColumns = "a.tenant_id, a.n, a.commit, a.prepare, a.recorded, a.action, a.resource_type, a.resource_id, a.resource_name, a.environment, a.actor_id, a.reason"
+
 // page finds the places of the entries of a page, the newest first, and where the next page begins.
 func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, limit int) (found []AuditCursor, next AuditCursor, err error) {
 	scope, args := where(nil, s.scope...)
@@ -234,29 +237,32 @@ func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, lim
 	backwards := strings.ReplaceAll(s.order, ",", " desc,") + " desc"
 	place := "array[" + s.order + "]"
 	examined := "from read.audit a where " + scope + " and (" + s.order + ") < (" + strings.Join(places, ", ") + ") order by " + backwards
-	query, queryArgs := "select "+place+" "+examined, args
+	query := fmt.Sprintf("select %s, false %s limit %d", place, examined, limit+1)
 	if len(s.rest) > 0 {
 		var rest string
-		rest, queryArgs = where(args[:len(args):len(args)], s.rest...)
-		query = fmt.Sprintf("select %s from (select a.* %s limit %d) a where %s order by %s", place, examined, maxExamined, rest, backwards)
+		rest, args = where(args, s.rest...)
+		query = fmt.Sprintf(`with examined as materialized (select %s %s limit %d)
+			(select %s, false from examined a where %s order by %s limit %d)
+			union all (select %[4]s, true from examined a where (select count(*) from examined) = %[3]d order by %[8]s limit 1)`,
+			examinedColumns, examined, maxExamined, place, rest, backwards, limit+1, s.order)
 	}
-	rows, err := db.Query(ctx, fmt.Sprintf("%s limit %d", query, limit+1), queryArgs...)
+	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
 		return nil, nil, classify(err)
 	}
-	if found, err = pgx.CollectRows(rows, pgx.RowTo[AuditCursor]); err != nil {
-		return nil, nil, classify(err)
-	}
+	var here AuditCursor
+	var last bool // of the rows that were looked at: the next page begins after it
+	_, err = pgx.ForEachRow(rows, []any{&here, &last}, func() error {
+		if last {
+			next = here
+		} else {
+			found = append(found, here)
+		}
+		here = nil
+		return nil
+	})
 	if len(found) > limit {
-		return found[:limit], found[limit-1], nil
-	}
-	if len(s.rest) == 0 {
-		return found, nil, nil
-	}
-	// The next page begins after the last row that was looked at.
-	err = db.QueryRow(ctx, fmt.Sprintf("select %s %s offset %d limit 1", place, examined, maxExamined-1), args...).Scan(&next)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
+		found, next = found[:limit], found[limit-1]
 	}
 	return found, next, classify(err)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"flagledger/events"
 )
 
 // AuditTree is the Merkle tree (RFC 6962) whose leaves are the entries of a tenant's trail, as it is now and was at each smaller size.
@@ -23,7 +25,7 @@ var ErrNotBuilt = fmt.Errorf("%w: the audit trail is not built yet", ErrUnavaila
 
 // CurrentAuditTree is AuditTree once the trail holds all that has been recorded. It returns ErrUnavailable also where that takes too long.
 func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
-	if err := q.WaitUntilCurrent(ctx, "flag.", "project.", "tenant."); err != nil {
+	if err := q.WaitUntilCurrent(ctx, events.TenantFactPrefixes()...); err != nil {
 		return nil, err
 	}
 	return q.AuditTree(ctx, tenantID)

@@ -71,7 +71,7 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tree proof.Tree
+	var tree proof.CompactRange
 	roots := []tlog.Hash{tree.Root()}
 	add := func(leaf tlog.Hash) {
 		tree.Add(leaf)

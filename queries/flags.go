@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,10 +24,12 @@ type Flag struct {
 	Description  string
 	Tags         []string
 	ProjectID    *string
+	Permanent    bool
 	Status       string
 	Version      int64
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	FlagUse      // empty in lists of the past
 }
 
 // FlagFilter narrows a list of flags. Fields that are empty do not.
@@ -36,13 +40,16 @@ type FlagFilter struct {
 	Enabled   *bool
 	Tag       string
 	Search    string // part of the key or the name, in either case
+	// Lifecycles are those of which a flag must have one. EvaluatedBefore takes flags too that were never evaluated. Both are for lists of now alone.
+	Lifecycles      []Lifecycle
+	EvaluatedBefore time.Time
 }
 
 const (
 	// $1 is the tenant, $2 the environment's id.
 	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2)`
 	// flagsAt are rows with all that flagColumns names, at the time $3.
-	flagsAt = `(select s.tenant_id, s.key, s.id, s.name, s.type, s.description, s.tags, s.project_id, s.status, s.created_at,
+	flagsAt = `(select s.tenant_id, s.key, s.id, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status, s.created_at,
 			(select d.default_value from read.flag_spans d where d.tenant_id = s.tenant_id and d.key = s.key and d.version = s.default_version) as default_value,
 			(select v.version from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $3
 				order by v.recorded desc, v.version desc limit 1) as version,
@@ -55,41 +62,164 @@ const (
 
 // flagColumns are read from rows f. enabled is what tells whether the flag is on.
 func flagColumns(enabled string) string {
-	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.status, f.version, f.created_at, f.updated_at`
+	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.permanent, f.status, f.version, f.created_at, f.updated_at, `
 }
 
-// Flags lists a tenant's flags at a time, by key.
-func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, at time.Time, filter FlagFilter, page Page) (*List[Flag], error) {
-	from, enabled, args := `from read.flags f where f.tenant_id = $1 and $2 <> ''`, flagEnabled, []any{tenantID, environmentID}
-	if !at.IsZero() {
+// noUse are the columns of the use of flags in lists of the past.
+const noUse = `null::timestamptz as last_evaluated, null::timestamptz as last_prefetched, null::timestamptz as varied_hour`
+
+// FlagList asks for a page of a tenant's flags.
+type FlagList struct {
+	TenantID, EnvironmentID string
+
+	At     time.Time // zero for now
+	Filter FlagFilter
+	Sort   FlagSort
+	Page   Page
+	Stale  Staleness // as of now
+	// Changed is the position of the last change of one of the tenant's flags that is known: as long as it is the same, a list of now is not made again.
+	Changed events.Position
+}
+
+// FlagSort is the order of a list of flags, in which those that are alike are in the order of their keys. The empty one is by key.
+type FlagSort string
+
+// The orders of lists of flags. With - before it, each is the other way round.
+const (
+	ByKey       FlagSort = "key"
+	ByCreatedAt FlagSort = "createdAt"
+	ByUpdatedAt FlagSort = "updatedAt"
+	// ByLastEvaluatedAt has flags first that were never evaluated. It is for lists of now alone.
+	ByLastEvaluatedAt FlagSort = "lastEvaluatedAt"
+	bySince           FlagSort = "since"
+)
+
+// order is the sort as SQL over rows f.
+func (s FlagSort) order() string {
+	name, descending := strings.CutPrefix(string(s), "-")
+	direction := ""
+	if descending {
+		direction = " desc"
+	}
+	switch FlagSort(name) {
+	case ByCreatedAt:
+		return "f.created_at" + direction + ", f.key"
+	case ByUpdatedAt:
+		return "f.updated_at" + direction + ", f.key"
+	case ByKey:
+		return "f.key" + direction
+	default: // those by use are put in order here
+		return "f.key"
+	}
+}
+
+// dependsOnUse reports whether the use of flags decides which ones are in the list, or their order.
+func (l FlagList) dependsOnUse() bool {
+	return len(l.Filter.Lifecycles) > 0 || !l.Filter.EvaluatedBefore.IsZero() || l.Sort.byUse() != nil
+}
+
+// id tells lists of a tenant of now apart.
+func (l FlagList) id() string {
+	environment, enabled := "", ""
+	if l.Filter.Enabled != nil {
+		environment, enabled = l.EnvironmentID, strconv.FormatBool(*l.Filter.Enabled)
+	}
+	f := l.Filter
+	return fmt.Sprintf("%q", []string{environment, enabled, f.ProjectID, f.Type, f.Status, f.Tag, f.Search, fmt.Sprint(f.Lifecycles), f.EvaluatedBefore.UTC().String(), string(l.Sort)})
+}
+
+// flagRows are the rows f of a list, from a query's "from" on.
+type flagRows struct {
+	from, where string
+	enabled     string // what tells whether the flag of a row is on
+	args        []any
+}
+
+func (l FlagList) rows() flagRows {
+	r := flagRows{from: `from read.flags f`, where: `where f.tenant_id = $1 and $2 <> ''`, enabled: flagEnabled, args: []any{l.TenantID, l.EnvironmentID}}
+	if !l.At.IsZero() {
+		r = flagRows{from: `from ` + flagsAt + ` f`, where: `where $2 <> ''`, enabled: `f.enabled`, args: append(r.args, l.At)}
+	}
+	where := func(condition string, value any) {
+		r.args = append(r.args, value)
+		r.where += " and " + fmt.Sprintf(condition, len(r.args))
+	}
+	if l.Filter.ProjectID != "" {
+		where("f.project_id = $%d", l.Filter.ProjectID)
+	}
+	if l.Filter.Type != "" {
+		where("f.type = $%d", l.Filter.Type)
+	}
+	if l.Filter.Status != "" {
+		where("f.status = $%d", l.Filter.Status)
+	}
+	if l.Filter.Enabled != nil {
+		where(r.enabled+" = $%d", *l.Filter.Enabled)
+	}
+	if l.Filter.Tag != "" {
+		where("$%d = any(f.tags)", l.Filter.Tag)
+	}
+	if l.Filter.Search != "" {
+		where("(strpos(lower(f.key), lower($%[1]d)) > 0 or strpos(lower(f.name), lower($%[1]d)) > 0)", l.Filter.Search)
+	}
+	return r
+}
+
+// Flags lists a tenant's flags.
+func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
+	if !l.At.IsZero() {
 		if err := q.WaitUntilCurrent(ctx, "flag."); err != nil {
 			return nil, err
 		}
-		from, enabled, args = `from `+flagsAt+` f where $2 <> ''`, `f.enabled`, append(args, at)
 	}
-	where := func(condition string, value any) {
-		args = append(args, value)
-		from += " and " + fmt.Sprintf(condition, len(args))
+	r := l.rows()
+	if !l.At.IsZero() && l.Sort.order() == "f.key" {
+		return list[Flag](ctx, q.db, flagColumns(r.enabled)+noUse, r.from+" "+r.where, `f.key`, l.Page, r.args...)
 	}
-	if filter.ProjectID != "" {
-		where("f.project_id = $%d", filter.ProjectID)
+	keys, err := q.flagKeys(ctx, l, r)
+	if err != nil {
+		return nil, err
 	}
-	if filter.Type != "" {
-		where("f.type = $%d", filter.Type)
+	columns := flagColumns(r.enabled) + noUse
+	if l.At.IsZero() {
+		columns = flagColumns(r.enabled) + usedColumns
+		r.from += joinUse
 	}
-	if filter.Status != "" {
-		where("f.status = $%d", filter.Status)
+	r.args = append(r.args, []string{}) // the keys of each piece
+	// That the key is any of them follows from the join, but leads the planner to the rows' index, however few it takes the filters to leave.
+	from := fmt.Sprintf("%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])", r.from, len(r.args), r.where)
+	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys.page(l.Page), len(keys.ends), r.args...)
+}
+
+// flagKeys returns the keys of a list, all its pages. Those of now are kept where the read models hold all that Changed tells of.
+func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys flagKeys, err error) {
+	current := l.At.IsZero() && q.holds(ctx, l.Changed)
+	if current {
+		if keys, ok := q.lists.get(l.TenantID, l.Changed, l.id(), l.Stale.Now); ok {
+			return keys, nil
+		}
 	}
-	if filter.Enabled != nil {
-		where(enabled+" = $%d", *filter.Enabled)
+	if l.dependsOnUse() {
+		if keys, err = q.usedFlagKeys(ctx, l, r); err == nil && current {
+			q.lists.keep(l.TenantID, l.Changed, l.id(), keys, l.Stale.Now, keptUseFor)
+		}
+		return keys, err
 	}
-	if filter.Tag != "" {
-		where("$%d = any(f.tags)", filter.Tag)
+	rows, err := q.db.Query(ctx, "select f.key "+r.from+" "+r.where+" order by "+l.Sort.order(), r.args...)
+	if err != nil {
+		return keys, classify(err)
 	}
-	if filter.Search != "" {
-		where("(strpos(lower(f.key), lower($%[1]d)) > 0 or strpos(lower(f.name), lower($%[1]d)) > 0)", filter.Search)
+	var text strings.Builder
+	var key string
+	_, err = pgx.ForEachRow(rows, []any{&key}, func() error {
+		keys.add(&text, key)
+		return nil
+	})
+	keys.text = text.String()
+	if err == nil && current {
+		q.lists.keep(l.TenantID, l.Changed, l.id(), keys, l.Stale.Now, keptKeysFor)
 	}
-	return list[Flag](ctx, q.db, flagColumns(enabled), from, `f.key`, page, args...)
+	return keys, classify(err)
 }
 
 // Flag reads one flag with its variations in the order of their creation, both at the same version. It returns ErrNotFound where the tenant has
@@ -97,7 +227,7 @@ func (q *Queries) Flags(ctx context.Context, tenantID, environmentID string, at 
 func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (flag Flag, variations []events.Variation, err error) {
 	whole := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, q.db, whole, func(tx pgx.Tx) error {
-		if flag, err = one[Flag](ctx, tx, `select `+flagColumns(flagEnabled)+` from read.flags f where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key); err != nil {
+		if flag, err = one[Flag](ctx, tx, `select `+flagColumns(flagEnabled)+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key); err != nil {
 			return err
 		}
 		found, err := flagVariations(ctx, tx, tenantID, key, Page{})

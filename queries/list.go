@@ -28,10 +28,12 @@ type List[T any] struct {
 	order         string // what tells any two rows apart
 	descending    bool
 	args          []any
-	after         []any // what order gives of the last row that was read
-	batch         int   // how many rows to ask for
-	left          int   // of the page; negative where it has no limit
-	more          bool  // rows may be left
+	after         []any    // what order gives of the last row that was read
+	batch         int      // how many rows to ask for
+	left          int      // of the page; negative where it has no limit
+	more          bool     // rows may be left
+	keys          []string // of the rows that are left, where the list is read by keys; nil for any other
+	byKeys        bool
 }
 
 const (
@@ -70,6 +72,15 @@ func ListOf[T any](rows []T, page Page) *List[T] {
 	return l
 }
 
+// listByKeys begins to read a page of a list whose keys are known, of total rows in all pages. from is the query as list takes it; its last argument takes the keys of
+// each piece, and place gives their order. A key without a row is left out.
+func listByKeys[T any](ctx context.Context, db reader, columns, from, place string, keys []string, total int, args ...any) (*List[T], error) {
+	l := &List[T]{db: db, columns: columns, from: from, order: place, args: args, batch: 2 * firstBatch, keys: keys, byKeys: true, Total: total}
+	var err error
+	l.Rows, err = l.readKeys(ctx)
+	return l, err
+}
+
 // newList is a list of which nothing has been read yet, of at most so many rows; a negative limit is none.
 func newList[T any](db reader, columns, from, order string, limit int, args []any) *List[T] {
 	order, descending := strings.CutSuffix(order, " desc")
@@ -100,14 +111,53 @@ func (l *List[T]) All(ctx context.Context) ([]T, error) {
 }
 
 func (l *List[T]) read(ctx context.Context, offset int) (rows []T, err error) {
+	if l.byKeys {
+		return l.readKeys(ctx)
+	}
 	limit := l.batch
 	if l.left >= 0 {
 		limit = min(limit, l.left)
 	}
 	query, args := l.query(limit, offset)
+	rows, full, err := l.collect(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if l.left >= 0 {
+		l.left -= len(rows)
+	}
+	l.more = l.left != 0 && (full || len(rows) == limit)
+	l.nextBatch(len(rows), full)
+	return rows, nil
+}
+
+// readKeys reads the next piece of a list by keys.
+func (l *List[T]) readKeys(ctx context.Context) (rows []T, err error) {
+	n := min(l.batch, len(l.keys))
+	if n == 0 {
+		l.more = false
+		return nil, nil
+	}
+	args := slices.Clone(l.args)
+	args[len(args)-1] = l.keys[:n]
+	rows, full, err := l.collect(ctx, "select "+l.columns+", "+l.order+" "+l.from+" order by "+l.order, args)
+	if err != nil {
+		return nil, err
+	}
+	if full {
+		n = int(l.after[0].(int64))
+	}
+	l.keys = l.keys[n:]
+	l.more = len(l.keys) > 0
+	l.nextBatch(len(rows), full)
+	return rows, nil
+}
+
+// collect reads rows until they have pieceBytes; full tells that they have.
+func (l *List[T]) collect(ctx context.Context, query string, args []any) (rows []T, full bool, err error) {
 	result, err := l.db.Query(ctx, query, args...)
 	if err != nil {
-		return nil, classify(err)
+		return nil, false, classify(err)
 	}
 	defer result.Close()
 	size := 0
@@ -115,7 +165,7 @@ func (l *List[T]) read(ctx context.Context, offset int) (rows []T, err error) {
 		row := orderedRow{Rows: result, order: make([]any, strings.Count(l.order, ",")+1)}
 		decoded, err := pgx.RowToStructByName[T](row)
 		if err != nil {
-			return nil, classify(err)
+			return nil, false, classify(err)
 		}
 		rows, l.after = append(rows, decoded), row.order
 		for _, value := range result.RawValues() {
@@ -123,17 +173,14 @@ func (l *List[T]) read(ctx context.Context, offset int) (rows []T, err error) {
 		}
 	}
 	result.Close()
-	if err := result.Err(); err != nil {
-		return nil, classify(err)
+	return rows, size >= pieceBytes, classify(result.Err())
+}
+
+// nextBatch says how many rows to ask for next.
+func (l *List[T]) nextBatch(read int, full bool) {
+	if l.batch = min(2*l.batch, maxBatch); full {
+		l.batch = read
 	}
-	if l.left >= 0 {
-		l.left -= len(rows)
-	}
-	l.more = l.left != 0 && (size >= pieceBytes || len(rows) == limit)
-	if l.batch = min(2*l.batch, maxBatch); size >= pieceBytes {
-		l.batch = len(rows)
-	}
-	return rows, nil
 }
 
 func (l *List[T]) query(limit, offset int) (string, []any) {

@@ -22,6 +22,13 @@ func (q *Queries) WaitUntilCurrent(ctx context.Context, names ...string) error {
 	return nil
 }
 
+// holds reports whether the read models of flags hold a position by now.
+func (q *Queries) holds(ctx context.Context, position events.Position) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return q.wait != nil && q.wait(ctx, position, []string{"flag."})
+}
+
 // EnvironmentAt finds the environment that bore a name at a time, once WaitUntilCurrent has waited for "tenant.". It returns ErrNotFound where none did.
 func (q *Queries) EnvironmentAt(ctx context.Context, tenantID, name string, at time.Time) (events.EnvironmentRef, error) {
 	return one[events.EnvironmentRef](ctx, q.db, `select id, name from read.environment_spans where tenant_id = $1 and name = $2 and since <= $3 and until > $3`,

@@ -20,12 +20,13 @@ type Queries struct {
 	db    *pgxpool.Pool
 	store events.Store
 	wait  func(ctx context.Context, position events.Position, names []string) bool
+	lists *flagLists
 }
 
 // New returns Queries over the read models in a database, which follow a store. wait waits until the read models of facts of the given names hold a
 // position, and returns false where that takes too long.
 func New(db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool) *Queries {
-	return &Queries{db: db, store: store, wait: wait}
+	return &Queries{db: db, store: store, wait: wait, lists: newFlagLists()}
 }
 
 var (

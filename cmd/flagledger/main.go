@@ -25,6 +25,7 @@ type cli struct {
 	Verify      verifyTrailCommand `cmd:"" help:"Check that no fact of a tenant was altered."`
 	EraseUser   eraseUserCommand   `cmd:"" help:"Erase the name, the address and the credentials of a person."`
 	Jobs        jobsCommand        `cmd:"" help:"Look after the jobs: what must be done though a node dies, such as mails."`
+	Cleanup     cleanupCommand     `cmd:"" help:"Print the flags of a tenant that can go, and what can stand in their place."`
 	Plan        planCommand        `cmd:"" help:"Give a tenant a plan, without a payment provider."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,19 +90,31 @@ func (s parkedShowCommand) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			out := json.NewEncoder(os.Stdout)
-			out.SetEscapeHTML(false)
-			return out.Encode(struct {
-				Version  events.Revision `json:"version"`
-				Fact     string          `json:"fact"`
-				Shape    int             `json:"shape"`
-				ID       string          `json:"id"`
-				Data     any             `json:"data"`
-				Metadata any             `json:"metadata"`
-			}{e.Revision, e.Name, e.Stored.Version, e.ID.String(), stored(e.Stored.Data), stored(e.Stored.Metadata)})
+			line, err := storedFact(e)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Printf("%s\n", line)
+			return err
 		}
 		return nil
 	})
+}
+
+// storedFact is a fact as it is stored, as JSON that is printable.
+func storedFact(e events.Recorded) ([]byte, error) {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	err := out.Encode(struct {
+		Version  events.Revision `json:"version"`
+		Fact     string          `json:"fact"`
+		Shape    int             `json:"shape"`
+		ID       string          `json:"id"`
+		Data     any             `json:"data"`
+		Metadata any             `json:"metadata"`
+	}{e.Revision, e.Name, e.Stored.Version, e.ID.String(), stored(e.Stored.Data), stored(e.Stored.Metadata)})
+	return printableJSON(bytes.TrimSpace(text.Bytes())), err
 }
 
 // stored is JSON as it is, or what is none as a string.

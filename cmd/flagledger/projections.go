@@ -65,6 +65,8 @@ type chosen struct {
 	Names []string `arg:"" optional:"" name:"name" help:"The read models."`
 	All   bool     `help:"All of them."`
 	Rate  int      `help:"How many events a second are read at most; as many as can be without it."`
+
+	FullSpeed bool `help:"Use all processors also while servers read or change something."`
 }
 
 // projections finds the read models that are chosen.
@@ -111,7 +113,7 @@ func (c chosen) rebuild(ctx context.Context, command, done string, options proje
 			return err
 		}
 		began := time.Now()
-		options.Rate, options.Report = c.Rate, showReaders(command, len(list), int64(head.Commit), log)
+		options.Rate, options.FullSpeed, options.Report = c.Rate, c.FullSpeed, showReaders(command, len(list), int64(head.Commit), log)
 		err = projections.Rebuild(ctx, url, store, list, options, log)
 		if _, different := errors.AsType[*projections.DifferentError](err); different && !options.CompareOnly {
 			return fmt.Errorf("%w; these were not replaced, which --force does", err)

@@ -65,7 +65,7 @@ func (cmd replayCommand) Run(ctx context.Context) error {
 	})
 }
 
-// moment checks the flags, and reads --at.
+// moment checks the options, and reads --at.
 func (cmd replayCommand) moment(now time.Time) (m queries.Moment, err error) {
 	for name, value := range map[string]*string{"--tenant": &cmd.Tenant, "--flag": cmd.Flag, "--project": cmd.Project, "--at": cmd.At} {
 		if value != nil && *value == "" {
@@ -160,7 +160,7 @@ func (r *replay) facts(ctx context.Context) iter.Seq2[[]events.Recorded, error] 
 				yield(nil, err)
 				return
 			}
-			if r.Project != nil && e.Revision == 1 && !r.has(e) {
+			if r.Project != nil && e.Revision == 1 && !r.observe(e) {
 				break // another tenant's
 			}
 			last = e.Revision
@@ -207,7 +207,7 @@ func (r *replay) tenantFacts(ctx context.Context) iter.Seq2[[]events.Recorded, e
 				return
 			}
 			for _, e := range page.Events {
-				if r.has(e) {
+				if r.observe(e) {
 					list = append(list, e)
 				}
 			}

@@ -12,9 +12,9 @@ import (
 	"flagledger/queries"
 )
 
-// has reports whether a fact is the tenant's.
-func (r *replay) has(e events.Recorded) bool {
-	mine, err := r.mine.has(e)
+// observe notes a project that the tenant makes, and reports whether a fact is the tenant's.
+func (r *replay) observe(e events.Recorded) bool {
+	mine, err := r.mine.observe(e)
 	if err != nil { // a newer release has made the project
 		var created events.ProjectCreated
 		_ = json.Unmarshal(e.Stored.Data, &created)

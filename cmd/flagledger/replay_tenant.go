@@ -12,7 +12,7 @@ import (
 	"flagledger/events"
 )
 
-// tenantThen is a tenant as it was. It has a few fields of each flag, so that it is small beside the tenant's facts.
+// tenantThen is a tenant as it was. It has a few fields of each flag and no state.Flag, whose values and rules take as much as the tenant's facts.
 type tenantThen struct {
 	ID           string         `json:"id"`
 	Name         string         `json:"name"`

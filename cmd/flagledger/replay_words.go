@@ -32,7 +32,8 @@ func (r *replay) flagSummary(fact events.FlagFact) string {
 	case events.FlagCreated:
 		return string(fact.Type) + ", default " + brief(fact.DefaultValue)
 	case events.FlagUpdated:
-		return fields(changed("name", fact.Name), changed("default", fact.DefaultValue), changed("description", fact.Description), changed("tags", tags(fact.Tags)), changed("project", fact.ProjectID))
+		return fields(changed("name", fact.Name), changed("default", fact.DefaultValue), changed("description", fact.Description), changed("tags", tags(fact.Tags)), changed("project", fact.ProjectID),
+			changed("permanent", fact.Permanent))
 	case events.FlagStatusChanged:
 		return string(fact.From) + " → " + string(fact.To)
 	case events.FlagEnabled, events.FlagDisabled, events.FlagDeleted:

@@ -54,7 +54,7 @@ func (cmd verifyTrailCommand) Run(ctx context.Context) error {
 type verification struct {
 	streams     tenantStreams
 	revisions   map[string]events.Revision
-	tree        proof.Tree
+	tree        proof.CompactRange
 	checkpoints []proof.Checkpoint // that are still to be reached, the smallest first
 	confirmed   int64              // so many facts are those of a checkpoint
 	reached     int
@@ -65,9 +65,9 @@ func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verificat
 	return &verification{streams: tenantStreams{tenantID, map[string]bool{}}, revisions: map[string]events.Revision{}, checkpoints: checkpoints}
 }
 
-// has reports whether a fact is the tenant's. The error names a fact that cannot be the tenant's next.
-func (v *verification) has(e events.Recorded) (bool, error) {
-	if ours, err := v.streams.has(e); err != nil || !ours {
+// take reports whether a fact is the tenant's, and notes its revision. The error names a fact that cannot be the tenant's next.
+func (v *verification) take(e events.Recorded) (bool, error) {
+	if ours, err := v.streams.observe(e); err != nil || !ours {
 		return false, err
 	}
 	if after := v.revisions[e.Stream]; e.Revision != after+1 {
@@ -134,8 +134,11 @@ func (cmd verifyTrailCommand) openCheckpoints(tenantID, key string) (list []proo
 func (cmd verifyTrailCommand) verifyFile() error {
 	return readFacts(cmd.Export, func(r *export.Reader) error {
 		tenantID := cmp.Or(r.Header.Tenant, cmd.Tenant)
-		if tenantID == "" || cmd.Tenant != "" && tenantID != cmd.Tenant {
-			return errors.New("--tenant is needed: that of the file, or for a file of all facts one of theirs")
+		switch {
+		case tenantID == "":
+			return errors.New("the file has the facts of all tenants: --tenant must name one")
+		case cmd.Tenant != "" && cmd.Tenant != tenantID:
+			return fmt.Errorf("the file has the facts of the tenant %s, and --tenant names %s", tenantID, cmd.Tenant)
 		}
 		given, err := cmd.openCheckpoints(tenantID, r.Header.Key)
 		if err != nil {
@@ -151,7 +154,7 @@ func (cmd verifyTrailCommand) verifyFile() error {
 			if strings.HasPrefix(e.Stream, events.ProjectStream("")) && e.Revision == 1 { // it tells whose project it is
 				e.Event, e.Err = events.Decode(e.Stored)
 			}
-			ours, err := v.has(e.Recorded)
+			ours, err := v.take(e.Recorded)
 			if err == nil && ours {
 				err = v.add(e)
 			}
@@ -243,7 +246,7 @@ func (v *verification) compareAfter(ctx context.Context, store events.Store, aft
 			return err
 		}
 		n := v.tree.Size()
-		ours, err := v.has(e.Recorded)
+		ours, err := v.take(e.Recorded)
 		if err != nil {
 			return fmt.Errorf("%w%s", err, inTrail(ctx, tree, n))
 		}

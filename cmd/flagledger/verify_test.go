@@ -27,7 +27,7 @@ import (
 // signedCheckpoint writes a checkpoint of the first facts to a file.
 func signedCheckpoint(t *testing.T, signer note.Signer, tenantID string, facts []events.Recorded) (path string) {
 	t.Helper()
-	var tree proof.Tree
+	var tree proof.CompactRange
 	for _, e := range facts {
 		leaf, err := events.LeafHash(e)
 		if err != nil {

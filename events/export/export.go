@@ -270,17 +270,14 @@ func parse(b []byte) (e events.Recorded, err error) {
 	if err := json.Unmarshal(l.Metadata, &e.Metadata); err != nil {
 		return e, fmt.Errorf("metadata: %w", err)
 	}
-	_, known := streams.Of(l.Stream)
 	switch {
-	case !known:
+	case !events.KnownStream(l.Stream):
 		return e, fmt.Errorf("stream: %q is of no known kind", l.Stream)
 	case l.Revision == 0 || l.ID == uuid.Nil || l.Name == "" || l.Version < 1 || len(l.Data) == 0:
 		return e, errors.New("a fact needs a revision, id, name, version and data")
 	}
 	return e, nil
 }
-
-var streams = events.EachStream(true, true, true, true, true)
 
 // end checks the last line, and that none comes after it.
 func (r *Reader) end(b []byte) error {

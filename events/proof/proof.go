@@ -61,18 +61,19 @@ func Open(signed []byte, verifierKey string) (Checkpoint, error) {
 	return Checkpoint{tenantID, size, root}, nil
 }
 
-// Tree computes the roots of a tree whose leaves are added one by one. It needs memory for the logarithm of their number. The zero Tree is empty.
-type Tree struct {
+// CompactRange is a Merkle tree whose leaves are added one by one, of which only as many hashes are kept as its root needs: the logarithm of their number. The zero
+// CompactRange is empty.
+type CompactRange struct {
 	size  int64
 	parts []tlog.Hash // the roots of the full trees that it consists of, the largest first
 }
 
 // Add adds a leaf, given its hash.
-func (t *Tree) Add(leaf tlog.Hash) { t.AddFull(0, leaf, func(int, int64, tlog.Hash) {}) }
+func (t *CompactRange) Add(leaf tlog.Hash) { t.AddFull(0, leaf, func(int, int64, tlog.Hash) {}) }
 
 // AddFull adds a full tree of a level, which is one of two to the power of level leaves: the size must be a multiple of that. It tells each full tree of a higher level that
 // comes about: its level, its index from the left among those of the level, and its root.
-func (t *Tree) AddFull(level int, root tlog.Hash, completed func(level int, index int64, root tlog.Hash)) {
+func (t *CompactRange) AddFull(level int, root tlog.Hash, completed func(level int, index int64, root tlog.Hash)) {
 	index := t.size >> level
 	t.size += 1 << level
 	for ; index&1 == 1; index >>= 1 { // two trees of one size become one
@@ -85,10 +86,10 @@ func (t *Tree) AddFull(level int, root tlog.Hash, completed func(level int, inde
 }
 
 // Size returns the number of leaves.
-func (t *Tree) Size() int64 { return t.size }
+func (t *CompactRange) Size() int64 { return t.size }
 
 // Root returns the hash of the tree.
-func (t *Tree) Root() tlog.Hash {
+func (t *CompactRange) Root() tlog.Hash {
 	if t.size == 0 {
 		root, _ := tlog.TreeHash(0, nil) // which is defined without a reader
 		return root

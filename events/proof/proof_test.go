@@ -15,7 +15,7 @@ import (
 // The roots are those of tlog, which follows RFC 6962.
 func TestTheRootsAreThoseOfTlog(t *testing.T) {
 	t.Parallel()
-	var tree proof.Tree
+	var tree proof.CompactRange
 	var stored []tlog.Hash
 	reader := tlog.HashReaderFunc(func(indexes []int64) (list []tlog.Hash, err error) {
 		for _, i := range indexes {

@@ -46,6 +46,7 @@ func (f *Flag) Apply(r events.Recorded) {
 		fact.Description.Apply(&f.Description)
 		fact.Tags.Apply(&f.Tags)
 		fact.ProjectID.Apply(&f.ProjectID)
+		fact.Permanent.Apply(&f.Permanent)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:

@@ -21,6 +21,12 @@ func ParseProxies(text string) (proxies []netip.Prefix, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q must be an address or a network, such as 10.0.0.0/8", entry)
 		}
+		if network.Addr().Is4In6() { // as no address of a connection is
+			if network.Bits() < 96 {
+				return nil, fmt.Errorf("%q must be written as a network of IPv4, such as 10.0.0.0/8", entry)
+			}
+			network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
+		}
 		proxies = append(proxies, network)
 	}
 	return proxies, nil

@@ -56,10 +56,11 @@ func TestTheAddressThatIsCounted(t *testing.T) {
 		"IPv6 behind a proxy, in bare brackets":   {"[2001:db8:ffff::1]:4711", "[2001:db8:1:2::9]", "2001:db8:1:2::"},
 		"IPv4 in IPv6":                            {"[::ffff:192.0.2.1]:4711", "", "192.0.2.1"},
 		"IPv4 in IPv6, of a proxy":                {"[::ffff:10.0.0.1]:4711", "::ffff:198.51.100.1", "198.51.100.1"},
+		"a proxy whose setting is IPv4 in IPv6":   {"192.0.2.9:4711", "198.51.100.1, 10.200.0.1", "198.51.100.1"},
 		"a connection that comes from no address": {"@", "", "invalid IP"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			proxies, err := ParseProxies("10.0.0.0/8, 2001:db8:ffff::1")
+			proxies, err := ParseProxies("10.0.0.0/9, ::ffff:10.128.0.0/105, ::ffff:192.0.2.9, 2001:db8:ffff::1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -74,7 +74,7 @@ type auditEntry struct {
 	isRole       bool    // name is the role of a member instead: people's names are in the directory alone
 	gone         string  // the field that was the name, where the fact removes the part
 	environment  *string
-	changes      differences
+	changes      fieldChanges
 }
 
 // whole is the part that stands for all of a stream's subject.
@@ -88,10 +88,10 @@ func notOfStream(e events.Recorded) error {
 	return fmt.Errorf("%s in stream %s is no fact of such a stream", e.Name, e.Stream)
 }
 
-// differences is what an entry of the trail says of each field that changed.
-type differences map[string]any
+// fieldChanges is what an entry of the trail says of each field that changed.
+type fieldChanges map[string]any
 
-func (d differences) add(field string, from, to any) {
+func (d fieldChanges) add(field string, from, to any) {
 	d[field] = struct {
 		From any `json:"from"`
 		To   any `json:"to"`
@@ -99,16 +99,16 @@ func (d differences) add(field string, from, to any) {
 }
 
 // addNew is for a field whose former value the fact does not tell.
-func (d differences) addNew(field string, to any) {
+func (d fieldChanges) addNew(field string, to any) {
 	d[field] = struct {
 		To any `json:"to"`
 	}{to}
 }
 
 // addUntold is for a field whose values no fact tells, since the directory holds them.
-func (d differences) addUntold(field string) { d[field] = struct{}{} }
+func (d fieldChanges) addUntold(field string) { d[field] = struct{}{} }
 
-func addChange[T any](d differences, field string, c *events.Change[T]) {
+func addChange[T any](d fieldChanges, field string, c *events.Change[T]) {
 	if c != nil {
 		d.add(field, c.From, c.To)
 	}

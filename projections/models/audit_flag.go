@@ -13,7 +13,7 @@ func auditFlag(e events.Recorded) (auditEntry, error) {
 		return auditEntry{}, notOfStream(e)
 	}
 	entry := auditEntry{resourceType: "flag", resourceID: key, part: whole}
-	changes := differences{}
+	changes := fieldChanges{}
 	entry.changes = changes
 	switch fact := fact.(type) {
 	case events.FlagCreated:
@@ -30,6 +30,9 @@ func auditFlag(e events.Recorded) (auditEntry, error) {
 		if fact.ProjectID != "" {
 			changes.add("projectId", nil, fact.ProjectID)
 		}
+		if fact.Permanent {
+			changes.add("permanent", nil, true)
+		}
 		for _, v := range fact.Variations {
 			changes.add("variations."+v.ID, nil, v)
 		}
@@ -44,6 +47,7 @@ func auditFlag(e events.Recorded) (auditEntry, error) {
 		if c := fact.ProjectID; c != nil {
 			changes.add("projectId", orNull(c.From), orNull(c.To))
 		}
+		addChange(changes, "permanent", fact.Permanent)
 	case events.FlagStatusChanged:
 		changes.add("status", fact.From, fact.To)
 	case events.FlagEnabled:
@@ -91,7 +95,7 @@ func auditFlag(e events.Recorded) (auditEntry, error) {
 }
 
 // addReverted names what a flag was brought back to; all that changed stands in the facts before.
-func addReverted(d differences, fact events.FlagReverted) {
+func addReverted(d fieldChanges, fact events.FlagReverted) {
 	d.add("version", nil, fact.Version)
 	if !fact.At.IsZero() {
 		d.add("at", nil, fact.At)

@@ -29,8 +29,8 @@ var addMissingNode = projections.NewStatement("tenant_id text, level int, index 
 
 var auditNodesTable = &projections.Table{Name: "audit_nodes", Columns: []string{"tenant_id", "level", "index", "hash"}}
 
-// stored tells of the full trees that come about those whose roots the table has.
-func stored(completed func(level int, index int64, hash tlog.Hash)) func(int, int64, tlog.Hash) {
+// atStoredLevels passes on the full trees that come about at the levels whose nodes audit_nodes has.
+func atStoredLevels(completed func(level int, index int64, hash tlog.Hash)) func(int, int64, tlog.Hash) {
 	return func(level int, index int64, hash tlog.Hash) {
 		if level == 8 || level == 16 {
 			completed(level, index, hash)
@@ -40,7 +40,7 @@ func stored(completed func(level int, index int64, hash tlog.Hash)) func(int, in
 
 // loadTree makes the tree of a tenant's first entries, whose number is size. It reads the fewest hashes that can be stored; where nodes are missing it reads all leaves, and
 // tells all nodes of the levels that are stored.
-func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, missing func(level int, index int64, hash tlog.Hash)) (proof.Tree, error) {
+func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, missing func(level int, index int64, hash tlog.Hash)) (proof.CompactRange, error) {
 	t, err := readTree(ctx, conn, func(int, int64, tlog.Hash) {}, `
 		select level, hash from (
 			select level, index, hash from audit_nodes where tenant_id = $1 and level = 16
@@ -59,7 +59,7 @@ func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, 
 }
 
 // readTree makes a tree of the levels and hashes of subtrees.
-func readTree(ctx context.Context, conn *pgx.Conn, completed func(level int, index int64, hash tlog.Hash), query string, args ...any) (t proof.Tree, err error) {
+func readTree(ctx context.Context, conn *pgx.Conn, completed func(level int, index int64, hash tlog.Hash), query string, args ...any) (t proof.CompactRange, err error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return t, err
@@ -70,7 +70,7 @@ func readTree(ctx context.Context, conn *pgx.Conn, completed func(level int, ind
 		if len(hash) != tlog.HashSize {
 			return errors.New("a hash of the audit trail has another length")
 		}
-		t.AddFull(level, tlog.Hash(hash), stored(completed))
+		t.AddFull(level, tlog.Hash(hash), atStoredLevels(completed))
 		return nil
 	})
 	return t, err

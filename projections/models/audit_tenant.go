@@ -7,32 +7,6 @@ import (
 	"flagledger/events"
 )
 
-func auditProject(e events.Recorded) (auditEntry, error) {
-	fact, ok := e.Fact.(events.ProjectFact)
-	if !ok {
-		return auditEntry{}, notOfStream(e)
-	}
-	changes := differences{}
-	entry := auditEntry{resourceType: "project", resourceID: strings.TrimPrefix(e.Stream, events.ProjectStream("")), part: whole, changes: changes}
-	switch fact := fact.(type) {
-	case events.ProjectCreated:
-		entry.name = &fact.Name
-		changes.add("name", nil, fact.Name)
-		if fact.Description != "" {
-			changes.add("description", nil, fact.Description)
-		}
-		changes.add("color", nil, fact.Color)
-	case events.ProjectUpdated:
-		entry.name = to(fact.Name)
-		addChange(changes, "name", fact.Name)
-		addChange(changes, "description", fact.Description)
-		addChange(changes, "color", fact.Color)
-	case events.ProjectDeleted:
-		entry.gone = "name"
-	}
-	return entry, nil
-}
-
 // memberPart is the part of a tenant's stream that has the role of a member.
 func memberPart(id string) string { return "member " + id }
 
@@ -42,7 +16,7 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 		return auditEntry{}, notOfStream(e)
 	}
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
-	changes := differences{}
+	changes := fieldChanges{}
 	entry := auditEntry{resourceType: "tenant", resourceID: id, part: whole, changes: changes}
 	about := func(resourceType, resourceID string) {
 		entry.resourceType, entry.resourceID, entry.part = resourceType, resourceID, nil
@@ -112,7 +86,7 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 	return entry, nil
 }
 
-func subscriptionChanges(changes differences, from, to events.Subscription) {
+func subscriptionChanges(changes fieldChanges, from, to events.Subscription) {
 	add := func(field string, from, to any) {
 		if from != to {
 			changes.add(field, from, to)

@@ -22,9 +22,9 @@ type trail struct {
 
 // trailEnd is the end of a tenant's entries.
 type trailEnd struct {
-	recorded time.Time  // of the last entry
-	tree     proof.Tree // of all entries
-	missing  [][]any    // nodes of it that the table may lack
+	recorded time.Time          // of the last entry
+	tree     proof.CompactRange // of all entries
+	missing  [][]any            // nodes of it that the table may lack
 }
 
 // streamNames is the rows of audit_names of a stream.
@@ -53,7 +53,7 @@ func (t *trail) Load(ctx context.Context, use func(func(*pgx.Conn) error) error,
 	}
 	var streams []string
 	for _, e := range list {
-		if t.names[e.Stream] != nil || !named(e.Stream) {
+		if t.names[e.Stream] != nil || !events.OfTenant(e.Stream) {
 			continue
 		}
 		t.names[e.Stream] = &streamNames{parts: map[string]string{}}
@@ -79,17 +79,12 @@ func (t *trail) Load(ctx context.Context, use func(func(*pgx.Conn) error) error,
 	return use(func(conn *pgx.Conn) error { return t.loadEnds(ctx, conn, tenants) })
 }
 
-// named reports whether audit_names has rows of a stream.
-func named(stream string) bool {
-	return !strings.HasPrefix(stream, events.UserStream("")) && !strings.HasPrefix(stream, events.InvitationStream(""))
-}
-
 // platform stands in place of a tenant's id for facts that belong to none.
 var platform = new("")
 
 // tenantOf is the tenant that an event is about, empty for the platform; nil where nothing tells.
 func (t *trail) tenantOf(e events.Recorded) *string {
-	if !named(e.Stream) {
+	if !events.OfTenant(e.Stream) {
 		return platform
 	}
 	if created, ok := e.Fact.(events.ProjectCreated); ok {
@@ -167,7 +162,7 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if err != nil {
 		return err
 	}
-	t.tellFormer(e, &entry)
+	t.addFormer(e, &entry)
 	changes, err := events.Marshal(entry.changes)
 	if err != nil {
 		return err
@@ -184,7 +179,7 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if end.recorded.Before(e.At) {
 		end.recorded = e.At
 	}
-	name := t.name(b, e.Stream, *tenantID, entry)
+	name := t.noteName(b, e.Stream, *tenantID, entry)
 	if entry.isRole {
 		name = nil
 	}
@@ -202,7 +197,7 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 		b.Queue(addMissingNode, node...)
 	}
 	end.missing = nil
-	end.tree.AddFull(0, leaf, stored(func(level int, index int64, hash tlog.Hash) {
+	end.tree.AddFull(0, leaf, atStoredLevels(func(level int, index int64, hash tlog.Hash) {
 		b.Insert(auditNodesTable, *tenantID, level, index, hash[:])
 	}))
 	return nil
@@ -215,8 +210,8 @@ var (
 	removeAuditName = projections.NewStatement("stream text, part text", `delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
 )
 
-// tellFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who goes.
-func (t *trail) tellFormer(e events.Recorded, entry *auditEntry) {
+// addFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who goes.
+func (t *trail) addFormer(e events.Recorded, entry *auditEntry) {
 	if entry.part == nil {
 		return
 	}
@@ -232,8 +227,8 @@ func (t *trail) tellFormer(e events.Recorded, entry *auditEntry) {
 	}
 }
 
-// name is what the resource of an entry is called from then on, nil where it has no name.
-func (t *trail) name(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
+// noteName keeps what an entry says that its resource is called, and returns what that is called from then on; nil where it has no name.
+func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
 	if entry.part == nil {
 		return entry.name
 	}

@@ -22,6 +22,7 @@ create table flag_spans ( -- holds from the recorded time since up to, but not a
     description     text        not null,
     tags            text[]      not null,
     project_id      text,
+    permanent       boolean     not null,
     status          text        not null,
     created_at      timestamptz not null,
     since           timestamptz not null,
@@ -49,25 +50,28 @@ var flagVersionsTable = &projections.Table{Name: "flag_versions", Columns: []str
 
 var (
 	// createFlag makes the row of a flag, and begins its span.
-	createFlag = projections.NewStatement("tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], project_id text, salt text, "+
+	createFlag = projections.NewStatement("tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], project_id text, permanent boolean, salt text, "+
 		"version bigint, time timestamptz, recorded timestamptz",
 		`, f as (insert into flags
-				(tenant_id, key, id, name, type, default_value, description, tags, project_id, status, salt, version, created_at, updated_at)
-				select tenant_id, key, id, name, type, default_value, description, tags, nullif(project_id, ''), 'active', salt, version, time, time from given)
-		insert into flag_spans (version, tenant_id, created_version, key, default_version, id, name, type, default_value, description, tags, project_id, status, created_at, since)
-		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, nullif(project_id, ''), 'active', time, recorded from given`)
+				(tenant_id, key, id, name, type, default_value, description, tags, project_id, permanent, status, salt, version, created_version, created_at, updated_at)
+				select tenant_id, key, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', salt, version, version as created_version, time, time from given)
+		insert into flag_spans
+			(version, tenant_id, created_version, key, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, since)
+		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', time, recorded from given`)
 	// updateFlag changes the row of a flag, and ends one span and begins the next.
-	updateFlag = projections.NewStatement("tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, status text, "+
+	updateFlag = projections.NewStatement("tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, permanent boolean, status text, "+
 		"version bigint, recorded timestamptz",
 		`, f as (update flags f set name = coalesce(g.name, f.name), default_value = coalesce(g.default_value, f.default_value), description = coalesce(g.description, f.description),
-				tags = coalesce(g.tags, f.tags), project_id = nullif(coalesce(g.project_id, f.project_id), ''), status = coalesce(g.status, f.status)
+				tags = coalesce(g.tags, f.tags), project_id = nullif(coalesce(g.project_id, f.project_id), ''),
+				permanent = coalesce(g.permanent, f.permanent), status = coalesce(g.status, f.status)
 				from given g where f.tenant_id = g.tenant_id and f.key = g.key),
 			next as (update flag_spans s set until = g.recorded from `+lastSpan+`
 				returning g.tenant_id, g.key, g.version, s.created_version, case when g.default_value is null then s.default_version else g.version end as default_version,
 					s.id, coalesce(g.name, s.name) as name, s.type, g.default_value, coalesce(g.description, s.description) as description, coalesce(g.tags, s.tags) as tags,
-					nullif(coalesce(g.project_id, s.project_id), '') as project_id, coalesce(g.status, s.status) as status, s.created_at, g.recorded)
-		insert into flag_spans (tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, status, created_at, since)
-		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, status, created_at, recorded from next`)
+					nullif(coalesce(g.project_id, s.project_id), '') as project_id, coalesce(g.permanent, s.permanent) as permanent, coalesce(g.status, s.status) as status, s.created_at, g.recorded)
+		insert into flag_spans
+			(tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, since)
+		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, recorded from next`)
 	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz", `update flag_spans s set until = g.recorded from `+lastSpan)
 )
 

@@ -33,7 +33,7 @@ var insertState = projections.NewStatement("tenant_id text, key text, version bi
 	`insert into flag_states (tenant_id, key, version, recorded, state)
 		select g.tenant_id, g.key, g.version, g.recorded, coalesce((select json_build_object(
 			'tenantId', f.tenant_id, 'key', f.key, 'id', f.id, 'name', f.name, 'type', f.type, 'defaultValue', f.default_value, 'description', f.description,
-			'tags', f.tags, 'projectId', coalesce(f.project_id, ''), 'salt', f.salt, 'exists', true, 'status', f.status, 'createdAt', `+jsonTime("f.created_at")+`, 'updatedAt', `+jsonTime("f.updated_at")+`,
+			'tags', f.tags, 'projectId', coalesce(f.project_id, ''), 'permanent', f.permanent, 'salt', f.salt, 'exists', true, 'status', f.status, 'createdAt', `+jsonTime("f.created_at")+`, 'updatedAt', `+jsonTime("f.updated_at")+`,
 			'version', f.version,
 			'variations', (select json_agg(json_build_object('id', v.id, 'name', v.name, 'value', v.value, 'description', v.description,
 				'weight', trim_scale(v.weight / 1000.0)) order by v.added, v.ordinal) from flag_variations v where v.tenant_id = g.tenant_id and v.key = g.key),

@@ -11,7 +11,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 7, // with an index of what held at a time
+	Version: 8, // with whether a flag is permanent, and the version that it was created with
 	Tables:  slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}, flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
@@ -24,9 +24,11 @@ create table flags (
     description   text        not null,
     tags          text[]      not null,
     project_id    text,
+    permanent     boolean     not null,
     status        text        not null,
     salt          text        not null,
     version       bigint      not null,
+    created_version bigint    not null, -- with which this life of the key began
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
     primary key (tenant_id, key)
@@ -90,16 +92,16 @@ func applyFlag(b *projections.Batch, e events.Recorded) error {
 func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fact events.FlagFact) error {
 	switch fact := fact.(type) {
 	case events.FlagCreated:
-		b.Queue(createFlag, tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description, orEmpty(fact.Tags), fact.ProjectID, fact.Salt,
+		b.Queue(createFlag, tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description, orEmpty(fact.Tags), fact.ProjectID, fact.Permanent, fact.Salt,
 			e.Revision, e.Time, e.At)
 		for i, v := range fact.Variations {
 			addVariation(b, tenant, key, e.Revision, i, v)
 		}
 		return nil
 	case events.FlagUpdated:
-		b.Queue(updateFlag, tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags), to(fact.ProjectID), nil, e.Revision, e.At)
+		b.Queue(updateFlag, tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags), to(fact.ProjectID), to(fact.Permanent), nil, e.Revision, e.At)
 	case events.FlagStatusChanged:
-		b.Queue(updateFlag, tenant, key, nil, nil, nil, nil, nil, fact.To, e.Revision, e.At)
+		b.Queue(updateFlag, tenant, key, nil, nil, nil, nil, nil, nil, fact.To, e.Revision, e.At)
 	case events.FlagEnabled:
 		b.Queue(enableFlag, tenant, key, fact.Environment.ID)
 	case events.FlagDisabled:

@@ -75,7 +75,7 @@ func TestMurmurInParts(t *testing.T) {
 
 // splitOf splits among variations that are named by their places.
 func splitOf(salt string, weights ...int64) *rollout {
-	f := Flag{salt: newMurmur(salt)}
+	f := Flag{compiled: compiled{salt: newMurmur(salt)}}
 	for i, w := range weights {
 		f.variations = append(f.variations, newVariation(choice(fmt.Sprint(i), "1", events.Weight(w))))
 	}

@@ -59,6 +59,22 @@ func life(tenant, user string) (list []events.Recorded) {
 	return list
 }
 
+// useOnce evaluates the flag of an event, and fetches it ahead.
+func useOnce(t *testing.T, s *Snapshot, e events.Recorded) {
+	t.Helper()
+	tenantID, key := events.ParseFlagStream(e.Stream)
+	tenant, _ := s.Tenant(tenantID)
+	flag, _ := tenant.Flag(key)
+	r, err := flag.Evaluate(production.ID, &Context{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, y := tenant.Moment(noon), &Tally{}
+	tenant.CountEvaluation(key, production.ID, &r, &Client{ID: tenantID + "-c"}, at)
+	y.Prefetched(key, &r)
+	tenant.CountMany(y, true, production.ID, nil, at)
+}
+
 func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 	s, n := New(), churn(t)
 	s.changes.size = 1 // what it keeps of changes is bounded by itself
@@ -77,7 +93,15 @@ func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 					t.Fatal("the facts are not applied")
 				}
 				s.apply(events.Page{Events: []events.Recorded{e}, Live: true}, log)
+				if _, ok := e.Fact.(events.FlagEnabled); ok {
+					useOnce(t, s, e)
+				}
 			}
+			now := noon.Add(time.Duration(i) * time.Minute)
+			for range s.TakeUses() {
+				continue
+			}
+			s.UsesWritten(now)
 		}
 	}
 	live(0, n/2) // until tables have grown to what they stay

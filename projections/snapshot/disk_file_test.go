@@ -59,7 +59,7 @@ func everyFact() []events.Recorded {
 		{"tenant-t", []events.Fact{
 			events.TenantCreated{ID: "t", Name: "Acme", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: at}, events.EnvironmentAdded{Environment: production},
 			events.EnvironmentAdded{Environment: development}, events.EnvironmentDeleted{Environment: development}, events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: "e3", Name: "development"}},
-			events.TenantUpdated{Name: &events.Change[string]{To: "Acme Inc."}}, events.MemberAdded{UserID: "u1", Role: events.AdminRole}, events.MemberAdded{UserID: "u2", Role: events.AdminRole},
+			events.TenantUpdated{Name: &events.Change[string]{To: "Acme Inc."}, Contact: []events.ContactField{events.PrimaryEmail, events.ContactName}}, events.MemberAdded{UserID: "u1", Role: events.AdminRole}, events.MemberAdded{UserID: "u2", Role: events.AdminRole},
 			events.MemberInvited{ID: "m1", Role: events.ViewerRole}, events.MemberJoined{ID: "m1", UserID: "u3", Role: events.ViewerRole},
 			events.MemberRoleChanged{UserID: "u3", From: events.ViewerRole, To: events.DeveloperRole}, events.MemberRemoved{UserID: "u2"},
 			events.OAuthClientCreated{ClientID: "c1", Name: "Backend", Scopes: []events.Scope{events.FlagsEvaluate}, SecretHash: []byte{1, 2}},

@@ -28,6 +28,7 @@ func (c *coder) flag(f *Flag) {
 	c.boolean(&f.boolean)
 	codeNumber(c, &f.status)
 	codeNumber(c, &f.bytes)
+	codeNumber(c, &f.life)
 	codeNumber(c, &own)
 	codeList(c, &fc.variations, func(v **variation) {
 		if !c.saving {

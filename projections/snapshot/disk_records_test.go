@@ -241,7 +241,7 @@ func TestASnapshotFromDiskIsTheSameAndGoesOnTheSame(t *testing.T) {
 					x := &Context{TargetingKey: "u", Attributes: sent}
 					want, wantErr := f.Evaluate(e.ID, x)
 					got, gotErr := other.Evaluate(e.ID, x)
-					if fmt.Sprintf("%+v %v", got, gotErr) != fmt.Sprintf("%+v %v", want, wantErr) {
+					if shown(got) != shown(want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
 						t.Fatalf("%s serves %+v, %v, from disk %+v, %v", key, want, wantErr, got, gotErr)
 					}
 				}

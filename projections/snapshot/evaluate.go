@@ -29,6 +29,9 @@ type Result struct {
 	Split         bool   // the variation was chosen by weight
 	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
+
+	flag   *Flag
+	served *variation // nil if no variation was served
 }
 
 // Context is what is known of the unit, mostly a person, that a flag is evaluated for.
@@ -67,7 +70,7 @@ func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
 }
 
 func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
-	r := Result{Value: f.defaultValue, Version: f.version}
+	r := Result{Value: f.defaultValue, Version: f.version, flag: f}
 	e := f.environment(environmentID)
 	switch {
 	case f.status == archived:
@@ -126,6 +129,6 @@ func (r Result) pick(split *rollout, c *Context) (Result, error) {
 }
 
 func (r Result) of(v *variation) Result {
-	r.Value, r.VariationID, r.VariationName = v.value, v.id, v.name
+	r.Value, r.VariationID, r.VariationName, r.served = v.value, v.id, v.name, v
 	return r
 }

@@ -4,13 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"unique"
 
 	"flagledger/events"
 )
 
-// Flag is a flag compiled for evaluation, and immutable: each event makes a new one. There may be millions in memory, so it is small.
+// Flag is a flag compiled for evaluation, and immutable but for its counts: each event makes a new one. There may be millions in memory, so it is small.
 type Flag struct {
+	compiled
+	uses atomic.Pointer[use] // in environments where it was counted; the next Flag of the same life has them too
+}
+
+// compiled is what evaluation asks.
+type compiled struct {
 	version      events.Revision
 	defaultValue json.RawMessage
 	variations   []*variation
@@ -19,6 +26,7 @@ type Flag struct {
 	project      unique.Handle[string]
 	salt         murmur
 	bytes        uint32 // see events.FlagBytesAfter
+	life         uint32 // the revision of the FlagCreated that it began with
 	boolean      bool
 	status       status
 }
@@ -59,7 +67,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 	if before == nil {
 		return nil, nil
 	}
-	f := *before
+	f := &Flag{compiled: before.compiled}
 	f.version, f.bytes = e.Revision, uint32(max(events.FlagBytesAfter(int(before.bytes), fact), 0))
 	switch fact := fact.(type) {
 	case events.FlagCreated:
@@ -89,7 +97,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		err := f.target(fact.Environment, func(t *targeting) error { return f.changeRules(t, fact) })
 		if err != nil {
 			f.version = before.version
-			return &f, err
+			return f, err
 		}
 	case events.FallthroughChanged:
 		var served *serve
@@ -97,7 +105,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 			s, err := f.compileServe(*fact.To, f.salt)
 			if err != nil {
 				f.version = before.version
-				return &f, fmt.Errorf("the fallthrough: %w", err)
+				return f, fmt.Errorf("the fallthrough: %w", err)
 			}
 			served = &s
 		}
@@ -110,15 +118,15 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 			f.weigh()
 		}
 	}
-	return &f, nil
+	return f, nil
 }
 
 // newFlag compiles a flag as it is created.
 func newFlag(created events.FlagCreated, version events.Revision) *Flag {
-	f := &Flag{
-		version: version, defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
+	f := &Flag{compiled: compiled{
+		version: version, life: uint32(version), defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
 		boolean: created.Type == events.BooleanFlag,
-	}
+	}}
 	for _, v := range created.Variations {
 		f.variations = append(f.variations, newVariation(v))
 	}
@@ -205,11 +213,11 @@ func (f *Flag) onlyIn(all []events.EnvironmentRef) *Flag {
 	if f == nil || len(f.environments) <= manyStates {
 		return f
 	}
-	next := *f
+	next := &Flag{compiled: f.compiled}
 	next.environments = slices.DeleteFunc(slices.Clone(f.environments), func(state environment) bool {
 		return !slices.ContainsFunc(all, func(e events.EnvironmentRef) bool { return e.ID == state.id.Value() })
 	})
-	return &next
+	return next
 }
 
 // target changes the targeting of an environment. It returns the error of change.

@@ -67,7 +67,7 @@ func (b *both) check(t failer, environment, key, sent string) (Result, error) {
 	if missing, ok := errors.AsType[*NoUnitError](err); ok {
 		gotMissing = missing.Attribute
 	}
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || gotMissing != wantMissing {
+	if shown(got) != shown(want) || gotMissing != wantMissing {
 		t.Fatalf("in %s, %q with %s is served\n%+v, %v, want\n%+v, missing %q", environment, key, sent, got, err, want, wantMissing)
 	}
 	return got, err

@@ -119,7 +119,7 @@ func TestRules(t *testing.T) {
 			flag, _ := tenant.Flag("k")
 			got, err := flag.Evaluate(production.ID, pro)
 			c.want.Version = events.Revision(len(c.facts))
-			if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) || s.Faults() != 0 {
+			if err != nil || shown(got) != shown(c.want) || s.Faults() != 0 {
 				t.Errorf("it serves %+v, %v with %d faults, want %+v", got, err, s.Faults(), c.want)
 			}
 		})

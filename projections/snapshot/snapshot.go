@@ -30,6 +30,7 @@ type Snapshot struct {
 	position atomic.Pointer[events.Position]
 	faults   atomic.Int64
 	changes  changes
+	uses     uses
 	engine   string                 // of the store, once Run has begun
 	logName  atomic.Pointer[string] // of the log that the snapshot holds; empty while that has no events
 	ready    chan struct{}
@@ -56,6 +57,7 @@ func New() *Snapshot {
 		changes:  changes{size: maxChanges},
 		ready:    make(chan struct{}),
 	}
+	s.uses.maxPast = maxPast
 	s.position.Store(&events.Position{})
 	s.logName.Store(new(string))
 	return s
@@ -194,16 +196,13 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	if !ok { // it was deleted meanwhile
 		return nil
 	}
+	t.flagsChanged.Store(&e.Position)
 	before, _ := t.flags.Load(key)
 	after, err := evolve(before, e, fact)
 	after = after.onlyIn(t.state.Load().environments)
 	t.count(before, -1)
 	t.count(after, +1)
-	if after == nil {
-		t.flags.Delete(key)
-	} else {
-		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
-	}
+	t.replace(key, before, after)
 	if err != nil {
 		return err
 	}
@@ -237,7 +236,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	t, ok := s.tenants.Load(id)
 	if _, created := fact.(events.TenantCreated); !ok && created {
-		t = newTenant(strings.Clone(id))
+		t = newTenant(strings.Clone(id), &s.uses)
 		s.tenants.Store(t.id, t)
 		s.created.add(e.Actor.ID, t)
 	} else if !ok {
@@ -259,7 +258,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.TenantDeleted:
 		s.created.remove(next.creator, t)
 		next = tenantState{}
-		t.flags.Clear()
+		t.clearFlags()
 		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)

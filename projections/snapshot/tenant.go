@@ -18,10 +18,12 @@ type Tenant struct {
 	flagBytes      atomic.Int64  // of all flags: see events.FlagBytesAfter
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
+	flagsChanged   atomic.Pointer[events.Position] // the last change of a flag; nil before the first
 	members        *xsync.Map[string, events.Role]
 	projects       *xsync.Map[string, *project]
 	clients        []string // the ids of the OAuth clients; only apply uses it
 	feed           tenantFeed
+	uses           tenantUses
 }
 
 // tenantState is what rarely changes. It is replaced whole.
@@ -43,13 +45,14 @@ type flagKeys struct {
 
 type project struct{ flags atomic.Int64 }
 
-func newTenant(id string) *Tenant {
+func newTenant(id string, uses *uses) *Tenant {
 	t := &Tenant{
 		id:       id,
 		flags:    xsync.NewMap[string, *Flag](),
 		members:  xsync.NewMap[string, events.Role](),
 		projects: xsync.NewMap[string, *project](),
 	}
+	t.uses.all = uses
 	t.state.Store(&tenantState{})
 	return t
 }
@@ -145,6 +148,14 @@ func (t *Tenant) FlagKeys() []string {
 	slices.Sort(keys)
 	t.keys.Store(&flagKeys{generation, keys})
 	return keys
+}
+
+// FlagsChanged is the position of the last change of a flag of the tenant, or one after it.
+func (t *Tenant) FlagsChanged() events.Position {
+	if position := t.flagsChanged.Load(); position != nil {
+		return *position
+	}
+	return events.Position{}
 }
 
 // Size counts the tenant's flags and members, without pending members.

@@ -21,6 +21,7 @@ import (
 	"flagledger/events"
 	"flagledger/http"
 	"flagledger/http/limit"
+	"flagledger/queries"
 )
 
 // Config is the settings. Those with a name are environment variables; Load checks them.
@@ -43,6 +44,7 @@ type Config struct {
 	ConnectionsPerAddress string   `env:"FLAGLEDGER_CONNECTIONS_PER_ADDRESS"`
 	Origins               []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 	SandboxDays           string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
+	StaleAfter            string   `env:"FLAGLEDGER_STALE_AFTER"`
 	Mail                  MailSettings
 	Firebase              FirebaseSettings
 	Payment               PaymentSettings
@@ -51,6 +53,7 @@ type Config struct {
 	FlagBounds         flagBounds        `env:"-"` // FlagMiB, parsed; those of the plans where nil
 	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue if nil
 	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days if 0
+	StaleFor           time.Duration     `env:"-"` // StaleAfter, parsed; 30 days if 0
 	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
 	AddressConnections int               `env:"-"` // ConnectionsPerAddress, parsed; the server of the command line alone asks it
 	Streams            http.StreamLimits `env:"-"`
@@ -142,6 +145,9 @@ func (c *Config) parseBounds() (err error) {
 	if c.SandboxFor, err = parseSandboxDays(c.SandboxDays); err != nil {
 		return fmt.Errorf("FLAGLEDGER_SANDBOX_DAYS: %w", err)
 	}
+	if c.StaleFor, err = parseStaleAfter(c.StaleAfter); err != nil {
+		return fmt.Errorf("FLAGLEDGER_STALE_AFTER: %w", err)
+	}
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
 		return fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
@@ -160,16 +166,24 @@ func (c *Config) parseBounds() (err error) {
 const (
 	flushInterval = 5 * time.Second
 	sandboxTime   = 14 * 24 * time.Hour
+	staleTime     = 30 * 24 * time.Hour
 )
 
 // withDefaults fills in what the environment variables or a test have left unset.
 func (c Config) withDefaults() Config {
 	c.FlushEvery = cmp.Or(c.FlushEvery, flushInterval)
 	c.SandboxFor = cmp.Or(c.SandboxFor, sandboxTime)
+	c.StaleFor = cmp.Or(c.StaleFor, staleTime)
 	if c.Features == nil {
 		c.Features = events.FeaturePlans()
 	}
 	return c
+}
+
+// Staleness is when a flag counts as stale by the settings.
+func (c Config) Staleness() queries.Staleness {
+	c = c.withDefaults()
+	return queries.Staleness{Now: c.Now(), After: c.StaleFor}
 }
 
 // publicKeysFile is where the copy of the public signing keys is; empty without a data folder, as in tests.
@@ -195,6 +209,18 @@ func parseSandboxDays(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("it must be a number from 1 to %d; it is %q", maxSandboxDays, text)
 	}
 	return time.Duration(days) * 24 * time.Hour, nil
+}
+
+// parseStaleAfter reads how long a flag must have been without use or change to be unused or settled; 0 where that is not set.
+func parseStaleAfter(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	after, err := time.ParseDuration(text)
+	if err != nil || after <= 0 {
+		return 0, fmt.Errorf("it must be a duration above 0, such as 720h; it is %q", text)
+	}
+	return after, nil
 }
 
 const (

@@ -20,11 +20,12 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 		"FLAGLEDGER_LOG":                     {"xml", "TEXT"},
 		"FLAGLEDGER_DATABASE_CONNECTIONS":    {"13", "1001", "many", "-1"},
 		"FLAGLEDGER_CONNECTIONS_PER_ADDRESS": {"0", "-1", "1000001", "many"},
+		"FLAGLEDGER_STALE_AFTER":             {"0", "-1h", "30", "a month"},
 		"FLAGLEDGER_SANDBOX_DAYS":            {"0", "-1", "3651", "1.5", "a fortnight"},
 		"FLAGLEDGER_RATE_LIMITS":             {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},
 		"FLAGLEDGER_FLAG_MIB":                {"free", "free=", "free=0", "free=1.5", "gold=1", "free=9999999"},
 		"FLAGLEDGER_FEATURES":                {"analytics", "analytics=", "analytics=gold", "charts=free", "analytics:free"},
-		"FLAGLEDGER_TRUSTED_PROXIES":         {"proxy", "10.0.0.0/33", "10.0.0.1:80"},
+		"FLAGLEDGER_TRUSTED_PROXIES":         {"proxy", "10.0.0.0/33", "10.0.0.1:80", "::ffff:0.0.0.0/95"},
 		"FIREBASE_PROJECT_ID":                {"Flags", "flags/1234", "-flags"},
 		"FLAGLEDGER_SMTP_URL":                {"u:sesame@h", "smtp://u:sesame@h", "smtp://u:sesame@h?from=nobody", "smtp://u:sesame@h:port?from=a@example.com"},
 		"FLAGLEDGER_CORS_ORIGINS": {

@@ -19,7 +19,7 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 	}
 	if !f.Exists && rapid.IntRange(0, 9).Draw(t, "create") > 0 {
 		create := commands.CreateFlag{
-			TenantID: "t", Key: key, ID: commands.NewID(), Type: kind, Name: maybe(t, drawText), Description: drawText(t), Tags: drawTags(t), Salt: commands.NewSalt(),
+			TenantID: "t", Key: key, ID: commands.NewID(), Type: kind, Name: maybe(t, drawText), Description: drawText(t), Tags: drawTags(t), Permanent: rapid.Bool().Draw(t, "permanent"), Salt: commands.NewSalt(),
 			DefaultValue: maybeValue(t, kind),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "variations") {
@@ -38,6 +38,7 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 	case "update":
 		return commands.UpdateFlag{
 			FlagRef: ref, Name: maybe(t, drawText), Description: maybe(t, drawText), DefaultValue: maybeValue(t, kind), Tags: maybe(t, drawTags),
+			Permanent: maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "permanent") }),
 			Status: maybe(t, func(t *rapid.T) events.FlagStatus {
 				return rapid.SampledFrom([]events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}).Draw(t, "status")
 			}),

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"flagledger/commands"
@@ -29,7 +30,7 @@ func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches
 		for _, unit := range []string{"", "u1", "u2", "u3", "größer"} {
 			want, wantErr := evaluated(f, e.ID, unit)
 			got, err := compiled.Evaluate(e.ID, &snapshot.Context{TargetingKey: unit, Attributes: map[string]any{"plan": "pro", "n": snapshot.ParseNumber([]byte("5"))}})
-			if diff := cmp.Diff(want, got); diff != "" || cmp.Diff(wantErr, err) != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(snapshot.Result{})); diff != "" || cmp.Diff(wantErr, err) != "" {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}
 			if got.RuleID != "" {

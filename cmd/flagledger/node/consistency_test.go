@@ -160,7 +160,8 @@ func (v views) checkRows(t rapid.TB, key string, f commands.Flag) {
 		}
 		want := queries.Flag{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[e.ID], DefaultValue: f.DefaultValue, Description: f.Description,
-			Tags: f.Tags, Status: string(f.Status), Version: int64(f.Version), CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+			Tags: f.Tags, Permanent: f.Permanent, Status: string(f.Status), Version: int64(f.Version), CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+			FlagUse: row.FlagUse, // which facts do not tell
 		}
 		if diff := cmp.Diff(want, row, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("the row in %s differs from the state (-state +row):\n%s", e.Name, diff)
@@ -195,6 +196,7 @@ type shownFlag struct {
 	Description          string
 	Tags                 []string
 	ProjectID            *string
+	Permanent            bool
 	Status               string
 	Version              events.Revision
 	CreatedAt, UpdatedAt time.Time
@@ -204,7 +206,7 @@ type shownFlag struct {
 func shown(f commands.Flag, environmentID string) shownFlag {
 	return shownFlag{
 		ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: f.DefaultValue, Description: f.Description,
-		Tags: f.Tags, Status: string(f.Status), Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Variations: f.Variations,
+		Tags: f.Tags, Permanent: f.Permanent, Status: string(f.Status), Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Variations: f.Variations,
 	}
 }
 

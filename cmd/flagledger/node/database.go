@@ -157,7 +157,7 @@ func openPool(ctx context.Context, url string, size int32, migrated <-chan struc
 	}
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
-	config.ConnConfig.RuntimeParams["application_name"] = "flagledger"
+	config.ConnConfig.RuntimeParams["application_name"] = projections.ReaderName
 	projections.EndSilent(config.ConnConfig.RuntimeParams) // reactions hold their lock on one of them
 	return pgxpool.NewWithConfig(ctx, config)
 }

@@ -27,6 +27,7 @@ type monitor struct {
 	inDatabase bool
 	snapshot   *snapshot.Snapshot
 	progress   *projections.Progress
+	signs      func() bool // tokens can be signed
 	jobs       jobsMonitor
 	disk       *diskWatch
 	data       string // the data folder; empty for none
@@ -83,6 +84,15 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		return err
 	})
+	if headErr != nil { // told at once: where the database hangs, all that follows does until its time is up
+		early := o
+		if m.inDatabase {
+			early.databaseErr = headErr
+		} else {
+			early.storeErr = headErr
+		}
+		m.current.Store(&early)
+	}
 	statusErr := within(ctx, statusTimeout, func(ctx context.Context) error {
 		statuses, err := projections.Statuses(ctx, m.pool, models.All(), m.store)
 		if err == nil {
@@ -134,6 +144,8 @@ func (m *monitor) health() []string {
 	}
 	if o.databaseErr != nil {
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
+	} else if !m.signs() {
+		list = append(list, "the signing keys have not been read yet: nobody can sign in, and no tokens are issued")
 	}
 	list = append(list, m.disk.health(m.data)...)
 	list = append(list, skewHealth(o.skew)...)

@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands/jobs"
+	"flagledger/events"
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections"
@@ -18,9 +21,19 @@ import (
 	"flagledger/projections/snapshot"
 )
 
+func always() bool { return true }
+
+// A node whose database has just come back may know only the public keys yet.
+func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
+	m := newMonitor(&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: func() bool { return false }, disk: &diskWatch{}})
+	if got := strings.Join(m.health(), "; "); got != "the signing keys have not been read yet: nobody can sign in, and no tokens are issued" {
+		t.Errorf("it tells: %s", got)
+	}
+}
+
 // Anyone may ask for the health.
 func TestHealthTellsNeitherWhoseStreamsAreParkedNorHowMuchTenantsChange(t *testing.T) {
-	m := newMonitor(&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), disk: &diskWatch{}})
+	m := newMonitor(&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always, disk: &diskWatch{}})
 	m.current.Store(&observation{statuses: []projections.Status{
 		{Name: "flags", Built: true, Lag: 1234, Behind: modelLate + 1},
 		{Name: "audit", Built: true, Parked: []projections.Parked{{Stream: "flag-t.secret-plan"}, {Stream: "user-u"}}},
@@ -82,7 +95,7 @@ func TestAClockThatIsNotComparedIsNoOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newMonitor(&monitor{
-		pool: pool, store: store, inDatabase: true, snapshot: snapshot.New(), progress: projections.NewProgress(nil),
+		pool: pool, store: store, inDatabase: true, snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always,
 		jobs: jobsMonitor{queue, reactions.New(pool, store, queue, log)}, disk: &diskWatch{},
 	})
 	m.current.Store(&observation{skew: time.Hour})
@@ -90,5 +103,43 @@ func TestAClockThatIsNotComparedIsNoOutage(t *testing.T) {
 	got := strings.Join(m.health(), "; ")
 	if strings.Contains(got, "cannot be reached") || !strings.Contains(got, "the clock of this node is 1h0m0s ahead") {
 		t.Errorf("it tells: %s", got)
+	}
+}
+
+// downStore is a store that cannot be reached.
+type downStore struct{ events.Store }
+
+func (downStore) Head(context.Context) (events.Position, error) {
+	return events.Position{}, events.ErrUnavailable
+}
+
+// Where the database hangs, each look at it takes until its time is up.
+func TestHealthTellsOfAStoreThatIsDownBeforeItLooksAtTheRest(t *testing.T) {
+	t.Parallel()
+	for inDatabase, want := range map[bool]string{true: "the database cannot be reached", false: "the event store cannot be reached"} {
+		config, err := pgxpool.ParseConfig("postgres://127.0.0.1:1/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMonitor(&monitor{store: downStore{}, inDatabase: inDatabase, snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always, disk: &diskWatch{}})
+		var first sync.Once
+		var told string
+		config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+			first.Do(func() { told = strings.Join(m.health(), "; ") })
+			return errors.New("the database hangs")
+		}
+		if m.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		defer m.pool.Close()
+		queue, err := jobs.Open(m.pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.jobs = jobsMonitor{queue, reactions.New(m.pool, m.store, queue, slog.New(slog.DiscardHandler))}
+		m.observe(t.Context())
+		if !strings.HasPrefix(told, want) {
+			t.Errorf("before it looks at the rest it tells %q, want %q", told, want)
+		}
 	}
 }

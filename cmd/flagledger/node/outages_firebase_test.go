@@ -18,7 +18,7 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 	firebase := nodetest.FaultyHTTP(t, "http://"+e.Host)
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", firebase.Addr)
 	outages(t, node.Config{Firebase: node.FirebaseSettings{
-		ProjectID: emulator.Project, APIKey: "any", EmulatorHost: firebase.Addr, CheckEvery: 50 * time.Millisecond,
+		ProjectID: emulator.Project, APIKey: "any", EmulatorHost: firebase.Addr, CheckEvery: 250 * time.Millisecond,
 	}}, func(t *testing.T, me *nodetest.Client, f nodetest.Fault) {
 		s, newcomer := me.Service, nodetest.Address()
 		credentials := fmt.Sprintf(`{"email":%q,"password":%q}`, me.Email, nodetest.Password)

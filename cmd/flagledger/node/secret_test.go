@@ -143,6 +143,8 @@ func TestWarningsOfWhatIsOpenToAnybody(t *testing.T) {
 		"on this machine's IP6":   {Config{Environment: "development", Addr: "[::1]:8080"}, nil},
 		"to all":                  {Config{Environment: "development", Addr: ":8080"}, []string{"FLAGLEDGER_ADDR"}},
 		"to a network":            {Config{Environment: "development", Addr: "192.0.2.1:8080"}, []string{"FLAGLEDGER_ADDR"}},
+		"at its own URL":          {Config{Environment: "development", Addr: "127.0.0.1:8080", PublicURL: "http://localhost:8080"}, nil},
+		"behind a proxy":          {Config{Environment: "development", Addr: "127.0.0.1:8080", PublicURL: "https://flags.example.com"}, []string{"FLAGLEDGER_PUBLIC_URL"}},
 		"with super users":        {Config{Environment: "development", Addr: "localhost:8080", SuperUsers: []string{"a@example.com"}}, []string{"FLAGLEDGER_SUPER_USERS"}},
 		"to pages of all origins": {Config{Environment: "production", Addr: ":8080", Origins: []string{"*"}}, []string{"FLAGLEDGER_CORS_ORIGINS"}},
 		"in production":           {Config{Environment: "production", Addr: ":8080", SuperUsers: []string{"a@example.com"}}, nil},

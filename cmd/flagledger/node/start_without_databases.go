@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
@@ -25,7 +27,7 @@ func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.
 	}
 	saved, err := snapshot.ReadSaved(ctx, c.snapshotFile())
 	if err != nil {
-		return nil, cause
+		return nil, withUnread(cause, err)
 	}
 	log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", cause)
 	return start(ctx, c, c.DatabaseURL, saved, log)
@@ -57,7 +59,7 @@ func (p *parts) openStore(ctx context.Context, databaseURL string) (store events
 	if p.saved == nil {
 		var unread error
 		if p.saved, unread = snapshot.ReadSaved(ctx, file); unread != nil {
-			return store, closeStore, nil, err
+			return store, closeStore, nil, withUnread(err, unread)
 		}
 	}
 	p.log.Warn("the event store cannot be reached: the start goes on with the snapshot on disk", "err", err)
@@ -73,6 +75,14 @@ func (p *parts) openStore(ctx context.Context, databaseURL string) (store events
 		return nil, nil, nil, err
 	}
 	return s, s.Close, func(ctx context.Context) { p.tellOfStore(ctx, s) }, nil
+}
+
+// withUnread adds to the error that ends a start why the snapshot on disk cannot be served instead, where there is one.
+func withUnread(cause, unread error) error {
+	if errors.Is(unread, fs.ErrNotExist) {
+		return cause
+	}
+	return fmt.Errorf("%w; the snapshot on disk cannot be served instead: %w", cause, unread)
 }
 
 // tellOfStore logs what is wrong with an event store that was down at the start, until nothing is.

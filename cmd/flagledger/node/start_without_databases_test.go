@@ -1,11 +1,16 @@
 package node_test
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events/eventstore/esdbtest"
 )
@@ -95,5 +100,22 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded").Want(200)
 	if code := server.End(syscall.SIGTERM); code != 0 {
 		t.Errorf("the server ended with %d", code)
+	}
+}
+
+// A start that can serve no snapshot says why, where there is a file: whoever reads only that the database is down looks for the file's fault in vain.
+func TestAStartWithoutDatabaseSaysWhyItCannotServeTheSnapshotOnDisk(t *testing.T) {
+	t.Parallel()
+	c := node.Config{DatabaseURL: "postgres://127.0.0.1:1/x", Data: t.TempDir()}
+	cause := fmt.Errorf("the database cannot be reached: %w", node.ErrUnreachable)
+	if _, err := node.StartWithoutDatabase(t.Context(), c, cause, slog.New(slog.DiscardHandler)); !errors.Is(err, node.ErrUnreachable) || err.Error() != cause.Error() {
+		t.Errorf("without a file: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Data, "snapshot"), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := node.StartWithoutDatabase(t.Context(), c, cause, slog.New(slog.DiscardHandler))
+	if !errors.Is(err, node.ErrUnreachable) || !strings.Contains(err.Error(), "snapshot on disk") || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("with a damaged file: %v", err)
 	}
 }

@@ -173,7 +173,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
 	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, p.progress.Wait)
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
-	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.Now), idempotency.New(p.pool, p.Now)
+	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.snapshot, p.Now), idempotency.New(p.pool, p.Now)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)
 	p.writer.TenantFlagBytes, p.writer.UnpaidFlagBytes = p.FlagBounds.tenantBytes(p.snapshot, p.Now), p.FlagBounds.unpaidBytes(p.snapshot, p.Now)
 	p.writer.UnpaidCreator = unpaidCreator(p.snapshot, p.Now)
@@ -187,7 +187,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	if p.checkpoints, err = checkpoints.New(p.pool, p.secret); err != nil {
 		return err
 	}
-	p.tenancies = &commands.Tenancies{Directory: p.directory, Keepings: []commands.TenantData{p.directory, p.tours, p.inbox}}
+	p.tenancies = &commands.Tenancies{Directory: p.directory, Keepings: []commands.TenantData{p.directory, p.tours, p.inbox, p.meter}}
 	erase := newEraser(p.writer, p.pool, p.links, p.directory, p.inbox, p.queries).Erase
 	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
 	if err != nil {
@@ -198,7 +198,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.monitor = newMonitor(&monitor{
-		pool: p.pool, store: p.store, inDatabase: p.EventStoreURL == "", snapshot: p.snapshot, progress: p.progress, jobs: jobsMonitor{p.jobs, p.reactions}, disk: p.disk, data: p.Data,
+		pool: p.pool, store: p.store, inDatabase: p.EventStoreURL == "", snapshot: p.snapshot, progress: p.progress, signs: p.signing.Signs, jobs: jobsMonitor{p.jobs, p.reactions}, disk: p.disk, data: p.Data,
 	})
 	p.metrics.MustRegister(p.monitor)
 	return nil
@@ -261,7 +261,7 @@ func (p *parts) api() *http.API {
 		Inviter:          &commands.Inviter{Writer: p.writer, Directory: p.directory, Invitations: p.queries, SuperUsers: superUsers},
 		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Checkpoints: p.checkpoints, Idempotency: p.requests,
 		Metrics: p.metrics, LoopbackMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
-		Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
+		StaleAfter: p.StaleFor, Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
 }

@@ -31,7 +31,7 @@ func runningAt(t *testing.T, e *emulator.Emulator, now func() time.Time) (*Provi
 	t.Helper()
 	ended := make(chan commands.EndSessions, 100)
 	p, err := New(t.Context(), Options{
-		ProjectID: emulator.Project, APIKey: "any", Emulator: e.Host, CheckEvery: 50 * time.Millisecond, Now: now,
+		ProjectID: emulator.Project, APIKey: "any", Emulator: e.Host, CheckEvery: 250 * time.Millisecond, Now: now,
 		End: func(_ context.Context, c commands.EndSessions) error {
 			ended <- c
 			return nil

@@ -149,7 +149,7 @@ var ErrAltered = &commands.Error{
 func (k Kept) Latest(ctx context.Context, tenantID string) (proof.Checkpoint, error) {
 	list, err := k.list(ctx, `where tenant_id = $1 order by size desc limit 1`, tenantID)
 	if err != nil || len(list) == 0 {
-		return proof.Checkpoint{TenantID: tenantID, Root: new(proof.Tree).Root()}, err
+		return proof.Checkpoint{TenantID: tenantID, Root: new(proof.CompactRange).Root()}, err
 	}
 	return list[0], nil
 }

@@ -75,7 +75,7 @@ func TestAllNodesSignWithOneKey(t *testing.T) {
 func TestCheckpointsAreKept(t *testing.T) {
 	t.Parallel()
 	c := open(t, pgtest.Pool(t), first)
-	if latest, err := c.Latest(t.Context(), "t"); err != nil || latest.Size != 0 || latest.Root != new(proof.Tree).Root() {
+	if latest, err := c.Latest(t.Context(), "t"); err != nil || latest.Size != 0 || latest.Root != new(proof.CompactRange).Root() {
 		t.Errorf("without any, the latest is %+v, %v", latest, err)
 	}
 	key, err := c.VerifierKey(t.Context())

@@ -51,12 +51,15 @@ func (d *Directory) ContactChanges(ctx context.Context, tenantID string, email, 
 }
 
 // SetContact notes whom to write to about a tenant: nil changes nothing, and an empty text clears. Without an email, that of the tenant's creator is
-// shown.
-func (d *Directory) SetContact(ctx context.Context, tenantID string, email, name *string) error {
-	_, err := d.db.Exec(ctx, `insert into keep.tenant_contacts as c values ($1, nullif($2, ''), nullif($3, ''))
+// shown. What was noted at that version of the tenant, or a later one, stays.
+func (d *Directory) SetContact(ctx context.Context, tenantID string, version events.Revision, email, name *string) error {
+	_, err := d.db.Exec(ctx, `insert into keep.tenant_contacts as c (tenant_id, primary_email, contact_name, email_version, name_version)
+		values ($1, nullif($3, ''), nullif($4, ''), case when $3::text is null then 0 else $2::bigint end, case when $4::text is null then 0 else $2::bigint end)
 		on conflict (tenant_id) do update set
-			primary_email = case when $2::text is null then c.primary_email else excluded.primary_email end,
-			contact_name = case when $3::text is null then c.contact_name else excluded.contact_name end`, tenantID, email, name)
+			primary_email = case when c.email_version < excluded.email_version then excluded.primary_email else c.primary_email end,
+			contact_name = case when c.name_version < excluded.name_version then excluded.contact_name else c.contact_name end,
+			email_version = greatest(c.email_version, excluded.email_version),
+			name_version = greatest(c.name_version, excluded.name_version)`, tenantID, version, email, name)
 	return databaseError(err)
 }
 

@@ -96,6 +96,9 @@ func Open(ctx context.Context, pool *pgxpool.Pool, secret Secret, copyFile strin
 // JWKS are the public keys that tokens can be verified with (RFC 7517), the newest first, as this node last read them.
 func (k *Keys) JWKS() jose.JSONWebKeySet { return k.held.Load().publics }
 
+// Signs reports whether tokens can be signed: not while only the copy of the public keys is known.
+func (k *Keys) Signs() bool { return k.signer().private != nil }
+
 // signer is the newest key that signs already.
 func (k *Keys) signer() *key {
 	keys, now := k.held.Load().keys, k.now()

@@ -29,7 +29,7 @@ const notRotated = "the signing keys were not rotated; those that are known go o
 
 // Run rotates the keys until ctx ends. While the database cannot be reached, the keys that are known go on signing.
 func (k *Keys) Run(ctx context.Context) {
-	for k.signer().private == nil && k.rotate(ctx) != nil { // they are the copy's
+	for !k.Signs() && k.rotate(ctx) != nil {
 		select {
 		case <-ctx.Done():
 			return

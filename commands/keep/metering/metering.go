@@ -1,8 +1,10 @@
-// Package metering counts evaluations by tenant and calendar month, for all nodes together.
+// Package metering writes down what nodes count of the use of flags, for all nodes together: evaluations by tenant and calendar month, and the use of each flag by hour and day.
 package metering
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -13,15 +15,25 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
+	"flagledger/commands/keep/metering/counted"
 )
 
-// Meter counts the evaluations of a node in memory, and adds them to those of all nodes in a database. The errors of Evaluations
+// Meter counts the evaluations of a node in memory, and adds them and the uses of flags to those of all nodes in a database. The errors of Evaluations
 // are *commands.Error, Unavailable while the database cannot be reached.
 type Meter struct {
 	db     *pgxpool.Pool
+	uses   Uses
 	now    func() time.Time
 	run    uuid.UUID // of this process
 	counts *xsync.Map[slot, *count]
+}
+
+// Uses counts how flags are used on a node.
+type Uses interface {
+	// TakeUses yields what has changed since it was last yielded.
+	TakeUses() iter.Seq[counted.Use]
+	// UsesWritten says that all that TakeUses yielded was written down, or is to be yielded again.
+	UsesWritten(now time.Time)
 }
 
 // slot is what a count is of.
@@ -36,9 +48,9 @@ type count struct {
 	written int64 // how much of it is in the database; Run's alone
 }
 
-// New returns a meter over a database. now tells the time.
-func New(db *pgxpool.Pool, now func() time.Time) *Meter {
-	return &Meter{db: db, now: now, run: uuid.New(), counts: xsync.NewMap[slot, *count]()}
+// New returns a meter over a database, which also writes down uses. now tells the time.
+func New(db *pgxpool.Pool, uses Uses, now func() time.Time) *Meter {
+	return &Meter{db: db, uses: uses, now: now, run: uuid.New(), counts: xsync.NewMap[slot, *count]()}
 }
 
 func monthOf(t time.Time) int {
@@ -84,11 +96,11 @@ const (
 func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logger) {
 	commands.Every(ctx, interval, func() {
 		if err := m.flush(ctx, flushTimeout); err != nil && ctx.Err() == nil {
-			log.Warn("evaluations could not be written down; they are kept for the next attempt", "err", err)
+			log.Warn("the use of flags could not be written down; it is kept for the next attempt", "err", err)
 		}
 	})
 	if err := m.flush(context.WithoutCancel(ctx), lastFlush); err != nil {
-		log.Error("the last evaluations could not be written down; they are missing from the tenants' usage", "err", err)
+		log.Error("the last use of flags could not be written down; it is missing from the tenants' usage and metrics", "err", err)
 	}
 }
 
@@ -96,6 +108,10 @@ func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logge
 func (m *Meter) flush(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	return errors.Join(m.flushUses(ctx), m.flushMonths(ctx))
+}
+
+func (m *Meter) flushMonths(ctx context.Context) error {
 	now := m.now()
 	over := monthOf(now.Add(-time.Hour)) // months before it; evaluations of the last moments may not be counted yet
 	var tenants []string

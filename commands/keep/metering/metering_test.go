@@ -69,7 +69,7 @@ func (c *cluster) outage(on bool) {
 }
 
 func (c *cluster) node() *Meter {
-	return New(c.pool, func() time.Time { return c.clock })
+	return New(c.pool, &memory{}, func() time.Time { return c.clock })
 }
 
 func (c *cluster) flush(m *Meter) {
@@ -274,7 +274,7 @@ func TestCounts(t *testing.T) {
 }
 
 func BenchmarkCount(b *testing.B) {
-	m := New(nil, time.Now)
+	m := New(nil, nil, time.Now)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/events"
+	"flagledger/http"
+	"flagledger/queries"
+)
+
+type cleanupCommand struct {
+	Tenant string `required:"" help:"The tenant's id."`
+	JSON   bool   `name:"json" help:"Print what GET /api/v1/cleanup answers."`
+}
+
+// Run prints the flags of a tenant that can go.
+func (c cleanupCommand) Run(ctx context.Context) error {
+	return withDatabase(ctx, func(config node.Config, url string, _ *slog.Logger) error {
+		pool, err := node.OpenPool(ctx, url)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		read, stale := queries.New(pool, nil, nil), config.Staleness()
+		if err := read.HasTenant(ctx, c.Tenant); err != nil {
+			return err
+		}
+		list, err := read.Cleanup(ctx, c.Tenant, stale, events.Position{}, queries.Page{})
+		if err != nil {
+			return err
+		}
+		flags, err := list.All(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			entries := make([][]byte, len(flags))
+			for i, f := range flags {
+				entries[i] = printableJSON(http.CleanupEntry(f, stale))
+			}
+			_, err := fmt.Printf("[%s]\n", bytes.Join(entries, []byte(",\n ")))
+			return err
+		}
+		return printCleanup(flags, stale)
+	})
+}
+
+// printCleanup prints a line for each flag.
+func printCleanup(flags []queries.CleanupFlag, stale queries.Staleness) error {
+	if len(flags) == 0 {
+		fmt.Println("No flag is unused or settled.")
+		return nil
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FLAG\tLIFECYCLE\tSINCE\tLAST EVALUATED\tSERVES\tTO")
+	for _, f := range flags {
+		evaluated, lifecycle := "never", f.Lifecycle(stale)
+		if f.LastEvaluated != nil {
+			evaluated = f.LastEvaluated.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Key, lifecycle, f.Since().UTC().Format(time.RFC3339), evaluated, servedAlways(f, lifecycle), callersOf(f))
+	}
+	return table.Flush()
+}
+
+// servedAlways is what can stand in place of a settled flag.
+func servedAlways(f queries.CleanupFlag, lifecycle queries.Lifecycle) string {
+	switch {
+	case lifecycle != queries.Settled:
+		return "-"
+	case !f.OutcomeSame:
+		return "another value in each environment"
+	case f.VariationName != nil:
+		return printable(fmt.Sprintf("%s (%s)", brief(f.Value), *f.VariationName))
+	default:
+		return printable(brief(f.Value))
+	}
+}
+
+func callersOf(f queries.CleanupFlag) string {
+	var names []string
+	for _, c := range f.Clients {
+		switch {
+		case c.ClientID == nil:
+			names = append(names, "people")
+		case c.Name != nil:
+			names = append(names, printable(*c.Name))
+		default:
+			names = append(names, *c.ClientID)
+		}
+	}
+	if names == nil {
+		return "-"
+	}
+	return strings.Join(names, ", ")
+}

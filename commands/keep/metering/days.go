@@ -1,0 +1,200 @@
+package metering
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	aDay        = 24 * time.Hour
+	daysOfHours = 30
+	daysOfDays  = 400
+
+	// daysLock is held while a day is added up, and shared by who writes down hours of past days.
+	daysLock = 0x666c6167_75736573
+)
+
+// AddUpDays adds up the hours of each day that is over, once and again where hours came later, and removes hours and days that are no longer kept. It may be repeated.
+func (m *Meter) AddUpDays(ctx context.Context) error {
+	today := m.now().UTC().Truncate(aDay)
+	for day := today.AddDate(0, 0, -daysOfHours); day.Before(today); day = day.AddDate(0, 0, 1) {
+		if err := m.addUp(ctx, day); err != nil {
+			return fmt.Errorf("the hours of %s: %w", day.Format(time.DateOnly), err)
+		}
+	}
+	return m.removeOld(ctx, today)
+}
+
+// addUp adds up a day unless that has been done.
+func (m *Meter) addUp(ctx context.Context, day time.Time) error {
+	var done bool
+	if err := m.db.QueryRow(ctx, `select exists (select from keep.use_days where day = $1)`, day).Scan(&done); done || err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(daysLock)); err != nil {
+			return err
+		}
+		tenants, err := tenantsIn(ctx, tx, "tenant_hours")
+		if err != nil {
+			return err
+		}
+		for _, tenantID := range tenants {
+			if err := addUpTenant(ctx, tx, tenantID, day); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, `insert into keep.use_days (day) values ($1) on conflict do nothing`, day)
+		return err
+	})
+}
+
+// tenantsIn lists the tenants that have rows in a table, each of which its index finds at once.
+func tenantsIn(ctx context.Context, db interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, table string) ([]string, error) {
+	rows, err := db.Query(ctx, `with recursive t as (
+			(select tenant_id from keep.`+table+` order by tenant_id limit 1)
+			union all
+			select (select n.tenant_id from keep.`+table+` n where n.tenant_id > t.tenant_id order by n.tenant_id limit 1) from t where t.tenant_id is not null
+		) select tenant_id from t where tenant_id is not null`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// day is the counts of a flag in an environment, or of all flags where the key is empty, on a day.
+type dayCounts struct {
+	key, environmentID string
+	life               int64
+	counts
+}
+
+// fetched is how many hours are read at once.
+const fetched = 2000
+
+func addUpTenant(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time) error {
+	for _, from := range []string{
+		`select '' as flag_key, 0::bigint as life, environment_id, evaluations, prefetches, reasons, '{}'::json as outcomes, clients from keep.tenant_hours`,
+		`select flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients from keep.flag_hours`,
+	} {
+		_, err := tx.Exec(ctx, `declare hours no scroll cursor for `+from+` where tenant_id = $1 and hour >= $2 and hour < $3 order by flag_key, life, environment_id`,
+			pgx.QueryExecModeSimpleProtocol, tenantID, day, day.Add(aDay))
+		if err != nil {
+			return err
+		}
+		if err := addUpCursor(ctx, tx, tenantID, day); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `close hours`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUpCursor adds up the hours of a cursor, whose rows of a flag and environment follow one another.
+func addUpCursor(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time) error {
+	var days []*dayCounts
+	for {
+		rows, err := tx.Query(ctx, fmt.Sprintf(`fetch %d from hours`, fetched))
+		if err != nil {
+			return err
+		}
+		hours, err := pgx.CollectRows(rows, readHour)
+		if err != nil {
+			return err
+		}
+		for _, h := range hours {
+			if n := len(days); n > 0 && days[n-1].key == h.key && days[n-1].life == h.life && days[n-1].environmentID == h.environmentID {
+				days[n-1].add(&h.counts)
+			} else {
+				days = append(days, h)
+			}
+		}
+		whole := len(days)
+		if len(hours) == fetched {
+			whole-- // more of the last one may follow
+		}
+		if err := writeDays(ctx, tx, tenantID, day, days[:max(whole, 0)]); err != nil || len(hours) < fetched {
+			return err
+		}
+		days = append([]*dayCounts(nil), days[whole:]...)
+	}
+}
+
+func readHour(row pgx.CollectableRow) (*dayCounts, error) {
+	var h dayCounts
+	var reasons, outcomes, clients []byte
+	if err := row.Scan(&h.key, &h.life, &h.environmentID, &h.evaluations, &h.prefetches, &reasons, &outcomes, &clients); err != nil {
+		return nil, err
+	}
+	var err error
+	if h.reasons, err = readTallies(reasons); err != nil {
+		return nil, err
+	}
+	if h.outcomes, err = readTallies(outcomes); err != nil {
+		return nil, err
+	}
+	h.clients, err = readClients(clients)
+	return &h, err
+}
+
+func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, days []*dayCounts) error {
+	var flags, tenant rows
+	for _, d := range days {
+		d.bound()
+		r := &flags
+		if d.key == "" {
+			r = &tenant
+		}
+		r.add(tenantID, d.key, d.life, d.environmentID, &d.counts)
+	}
+	b := &pgx.Batch{}
+	if r := &flags; len(r.keys) > 0 {
+		b.Queue(`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients)
+			select $1, $2, k, l, e, n, p, r::json, o::json, c::json
+			from unnest($3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[]) as u (k, l, e, n, p, r, o, c)
+			on conflict (tenant_id, day, flag_key, life, environment_id) do update set
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes = excluded.outcomes, clients = excluded.clients`,
+			tenantID, day, r.keys, r.lives, r.environments, r.evaluations, r.prefetches, r.reasons, r.outcomes, r.clients)
+	}
+	if r := &tenant; len(r.keys) > 0 {
+		b.Queue(`insert into keep.tenant_days (tenant_id, day, environment_id, evaluations, prefetches, reasons, clients)
+			select $1, $2, e, n, p, r::json, c::json from unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[]) as u (e, n, p, r, c)
+			on conflict (tenant_id, day, environment_id) do update set
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, clients = excluded.clients`,
+			tenantID, day, r.environments, r.evaluations, r.prefetches, r.reasons, r.clients)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, b).Close()
+}
+
+// removeOld removes hours and days that are no longer kept.
+func (m *Meter) removeOld(ctx context.Context, today time.Time) error {
+	for _, old := range []struct {
+		table, column string
+		before        time.Time
+	}{
+		{"flag_hours", "hour", today.AddDate(0, 0, -daysOfHours)}, {"tenant_hours", "hour", today.AddDate(0, 0, -daysOfHours)},
+		{"flag_days", "day", today.AddDate(0, 0, -daysOfDays)}, {"tenant_days", "day", today.AddDate(0, 0, -daysOfDays)},
+	} {
+		tenants, err := tenantsIn(ctx, m.db, old.table)
+		if err != nil {
+			return err
+		}
+		for _, tenantID := range tenants {
+			if _, err := m.db.Exec(ctx, `delete from keep.`+old.table+` where tenant_id = $1 and `+old.column+` < $2`, tenantID, old.before); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := m.db.Exec(ctx, `delete from keep.use_days where day < $1`, today.AddDate(0, 0, -daysOfHours))
+	return err
+}

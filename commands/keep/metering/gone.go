@@ -1,0 +1,97 @@
+package metering
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/commands/keep"
+)
+
+// Present tells what there is.
+type Present interface {
+	// EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
+	EnvironmentIDs(tenantID string) ([]string, bool)
+	// FlagLife is the life of a flag, and false if there is no such flag.
+	FlagLife(tenantID, key string) (uint64, bool)
+}
+
+// A node may not have heard yet of what others know of: what was used since then stays.
+const (
+	tenantGrace = 2 * time.Hour
+	flagGrace   = 24 * time.Hour
+)
+
+var tablesOfTenants = []string{"flag_hours", "flag_days", "flag_outcomes", "flag_uses", "tenant_hours", "tenant_days", "evaluations", "evaluation_restarts"}
+
+// ForgetTenant implements commands.TenantData.
+func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
+	b := &pgx.Batch{}
+	for _, table := range tablesOfTenants {
+		b.Queue(`delete from keep.`+table+` where tenant_id = $1`, tenantID)
+	}
+	return keep.DatabaseError("the use of the tenant's flags cannot be forgotten at the moment", m.db.SendBatch(ctx, b).Close())
+}
+
+// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late.
+func (m *Meter) RemoveGone(ctx context.Context, present Present) error {
+	seen := map[string]bool{}
+	for _, table := range tablesOfTenants {
+		tenants, err := tenantsIn(ctx, m.db, table)
+		if err != nil {
+			return err
+		}
+		for _, tenantID := range tenants {
+			if seen[tenantID] {
+				continue
+			}
+			seen[tenantID] = true
+			if err := m.removeGoneOf(ctx, present, tenantID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID string) error {
+	environments, ok := present.EnvironmentIDs(tenantID)
+	if !ok {
+		var late bool
+		err := m.db.QueryRow(ctx, `select exists (select from keep.tenant_hours where tenant_id = $1 and hour > $2)`, tenantID, m.now().Add(-tenantGrace)).Scan(&late)
+		if late || err != nil {
+			return err
+		}
+		return m.ForgetTenant(ctx, tenantID)
+	}
+	rows, err := m.db.Query(ctx, `select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1 and greatest(last_evaluated, last_prefetched) < $2`,
+		tenantID, m.now().Add(-flagGrace))
+	if err != nil {
+		return err
+	}
+	var keys, in []string
+	var lives []int64
+	var key, environmentID string
+	var life int64
+	_, err = pgx.ForEachRow(rows, []any{&key, &life, &environmentID}, func() error {
+		now, ok := present.FlagLife(tenantID, key)
+		if !ok || now != uint64(life) || environmentID != "" && !slices.Contains(environments, environmentID) {
+			keys, lives, in = append(keys, key), append(lives, life), append(in, environmentID)
+		}
+		return nil
+	})
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	b := &pgx.Batch{}
+	for _, table := range []string{"flag_hours", "flag_days", "flag_uses"} {
+		b.Queue(`delete from keep.`+table+` as t using unnest($2::text[], $3::bigint[], $4::text[]) as gone (k, l, e)
+			where t.tenant_id = $1 and t.flag_key = gone.k and t.life = gone.l and t.environment_id = gone.e`, tenantID, keys, lives, in)
+	}
+	b.Queue(`delete from keep.flag_outcomes as o using unnest($2::text[], $3::bigint[]) as gone (k, l)
+		where o.tenant_id = $1 and o.flag_key = gone.k and o.life = gone.l
+		and not exists (select from keep.flag_uses u where u.tenant_id = $1 and u.flag_key = gone.k and u.life = gone.l)`, tenantID, keys, lives)
+	return m.db.SendBatch(ctx, b).Close()
+}

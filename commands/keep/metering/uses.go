@@ -1,0 +1,214 @@
+package metering
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"flagledger/commands/keep/metering/counted"
+)
+
+// A page is written at once: so many uses, or about so many bytes.
+const (
+	pageUses  = 2500
+	pageBytes = 4 << 20
+)
+
+// pagesAtOnce are written while the next one is made.
+const pagesAtOnce = 2
+
+// flushUses writes down the uses that have changed, page by page, so that no transaction takes long.
+func (m *Meter) flushUses(ctx context.Context) error {
+	writes, ctx := errgroup.WithContext(ctx)
+	writes.SetLimit(pagesAtOnce)
+	pages := map[time.Time]*page{} // by hour: a flag has one use in an environment then
+	for u := range m.uses.TakeUses() {
+		p := pages[u.Hour]
+		if p == nil {
+			p = newPage(u.Hour)
+			pages[u.Hour] = p
+		}
+		p.add(&u)
+		if len(p.sources) < pageUses && p.bytes < pageBytes {
+			continue
+		}
+		delete(pages, u.Hour)
+		writes.Go(func() error { return m.writePage(ctx, p) })
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	for _, p := range pages {
+		writes.Go(func() error { return m.writePage(ctx, p) })
+	}
+	err := writes.Wait()
+	m.uses.UsesWritten(m.now())
+	return err
+}
+
+// writePage writes a page. What cannot be written is to be yielded again.
+func (m *Meter) writePage(ctx context.Context, p *page) error {
+	err := m.db.SendBatch(ctx, p.batch(m.run, m.now())).Close() // one transaction
+	if err != nil {
+		for _, s := range p.sources {
+			s.Again()
+		}
+	}
+	return err
+}
+
+// page is uses of an hour as columns of the tables.
+type page struct {
+	hour    time.Time
+	hash    hash.Hash // that outcomes are named by
+	sources []counted.Source
+	bytes   int // about
+
+	flags, tenants rows
+	last           lastUses
+	outcomes       outcomes
+}
+
+// rows are those of keep.flag_hours or keep.tenant_hours.
+type rows struct {
+	tenants, keys, environments, reasons, outcomes, clients []string
+	lives, evaluations, prefetches                          []int64
+}
+
+// lastUses are the further columns of keep.flag_uses.
+type lastUses struct {
+	evaluated, prefetched []*time.Time
+	outcome               []*string
+	varied                []bool
+}
+
+// outcomes are rows of keep.flag_outcomes.
+type outcomes struct {
+	tenants, keys, outcomes, values []string
+	lives                           []int64
+	variations, names               []*string
+}
+
+func newPage(hour time.Time) *page { return &page{hour: hour, hash: sha256.New()} }
+
+func (p *page) add(u *counted.Use) {
+	p.sources = append(p.sources, u.Source)
+	c := countsOf(u, p.outcomeOf)
+	r := &p.tenants
+	if u.FlagKey != "" {
+		r = &p.flags
+		p.addLast(u, &c)
+		p.addOutcomes(u)
+	}
+	r.add(u.TenantID, u.FlagKey, int64(u.Life), u.EnvironmentID, &c)
+	p.bytes += 200 + 60*len(c.clients) + 30*len(c.outcomes)
+}
+
+func (r *rows) add(tenantID, key string, life int64, environmentID string, c *counts) {
+	r.tenants, r.keys, r.lives, r.environments = append(r.tenants, tenantID), append(r.keys, key), append(r.lives, life), append(r.environments, environmentID)
+	r.evaluations, r.prefetches = append(r.evaluations, c.evaluations), append(r.prefetches, c.prefetches)
+	r.reasons, r.outcomes = append(r.reasons, string(c.reasons.appendJSON(nil, false))), append(r.outcomes, string(c.outcomes.appendJSON(nil, false)))
+	r.clients = append(r.clients, string(c.clients.appendJSON(nil, true)))
+}
+
+func (p *page) addLast(u *counted.Use, c *counts) {
+	orNull := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	p.last.evaluated, p.last.prefetched = append(p.last.evaluated, orNull(u.Evaluated)), append(p.last.prefetched, orNull(u.Prefetched))
+	var outcome *string
+	var most int64
+	for _, o := range c.outcomes {
+		if o.n > most && o.name != restOutcome {
+			outcome, most = &o.name, o.n
+		}
+	}
+	p.last.outcome, p.last.varied = append(p.last.outcome, outcome), append(p.last.varied, len(c.outcomes) > 1)
+}
+
+func (p *page) addOutcomes(u *counted.Use) {
+	o := &p.outcomes
+	for i := range u.Served {
+		s := &u.Served[i]
+		told := func(before counted.Served) bool { // with another reason
+			return before.New && before.VariationID == s.VariationID && bytes.Equal(before.Value, s.Value)
+		}
+		if !s.New || s.Rest || slices.ContainsFunc(u.Served[:i], told) {
+			continue
+		}
+		var variation, name *string
+		if s.VariationID != "" {
+			variation, name = &s.VariationID, &s.VariationName
+		}
+		o.tenants, o.keys, o.lives, o.outcomes = append(o.tenants, u.TenantID), append(o.keys, u.FlagKey), append(o.lives, int64(u.Life)), append(o.outcomes, p.outcomeOf(s))
+		o.variations, o.names, o.values = append(o.variations, variation), append(o.names, name), append(o.values, string(s.Value))
+		p.bytes += len(s.Value)
+	}
+}
+
+// outcomeOf names what was served: a variation with the value that it has, or a value alone. No two of a flag get the same name.
+func (p *page) outcomeOf(s *counted.Served) string {
+	if s.Rest {
+		return restOutcome
+	}
+	p.hash.Reset()
+	_, _ = p.hash.Write(append([]byte(s.VariationID), 0))
+	_, _ = p.hash.Write(s.Value)
+	return hex.EncodeToString(p.hash.Sum(nil)[:10])
+}
+
+func (p *page) batch(run uuid.UUID, now time.Time) *pgx.Batch {
+	b := &pgx.Batch{}
+	if day := p.hour.Truncate(aDay); day.Before(now.UTC().Truncate(aDay)) {
+		b.Queue(`select pg_advisory_xact_lock_shared($1)`, int64(daysLock))
+		b.Queue(`delete from keep.use_days where day = $1`, day) // it is to be added up again
+	}
+	if o := &p.outcomes; len(o.keys) > 0 {
+		b.Queue(`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
+			select distinct on (t, k, l, o) t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
+			on conflict (tenant_id, flag_key, life, outcome) do update set variation_name = excluded.variation_name where old.variation_name <> excluded.variation_name`,
+			o.tenants, o.keys, o.lives, o.outcomes, o.variations, o.names, o.values)
+	}
+	if r := &p.flags; len(r.keys) > 0 {
+		b.Queue(`insert into keep.flag_hours as old (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
+			select t, k, l, e, $1, $2, n, p, r::json, o::json, c::json
+			from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[]) as u (t, k, l, e, n, p, r, o, c)
+			on conflict (tenant_id, hour, flag_key, life, environment_id, run) do update set
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes = excluded.outcomes, clients = excluded.clients
+			where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`,
+			p.hour, run, r.tenants, r.keys, r.lives, r.environments, r.evaluations, r.prefetches, r.reasons, r.outcomes, r.clients)
+		b.Queue(`insert into keep.flag_uses as old (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched, outcome, outcome_hour, varied_hour)
+			select t, k, l, e, v, p, o, case when o is not null then $1::timestamptz end, case when m then $1::timestamptz end
+			from unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::bool[]) as u (t, k, l, e, v, p, o, m)
+			order by t collate "C", k collate "C", l, e collate "C" -- as all nodes do, so that none waits for another that waits for it
+			on conflict (tenant_id, flag_key, life, environment_id) do update set
+				last_evaluated = greatest(old.last_evaluated, excluded.last_evaluated),
+				last_prefetched = greatest(old.last_prefetched, excluded.last_prefetched),
+				outcome = case when old.outcome_hour > excluded.outcome_hour then old.outcome else coalesce(excluded.outcome, old.outcome) end,
+				outcome_hour = greatest(old.outcome_hour, excluded.outcome_hour),
+				varied_hour = greatest(old.varied_hour, excluded.varied_hour,
+					case when old.outcome <> excluded.outcome then least(old.outcome_hour, excluded.outcome_hour) end)`,
+			p.hour, r.tenants, r.keys, r.lives, r.environments, p.last.evaluated, p.last.prefetched, p.last.outcome, p.last.varied)
+	}
+	if r := &p.tenants; len(r.tenants) > 0 {
+		b.Queue(`insert into keep.tenant_hours as old (tenant_id, environment_id, hour, run, evaluations, prefetches, reasons, clients)
+			select t, e, $1, $2, n, p, r::json, c::json
+			from unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[]) as u (t, e, n, p, r, c)
+			on conflict (tenant_id, hour, environment_id, run) do update set
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, clients = excluded.clients
+			where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`,
+			p.hour, run, r.tenants, r.environments, r.evaluations, r.prefetches, r.reasons, r.clients)
+	}
+	return b
+}

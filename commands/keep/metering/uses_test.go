@@ -1,0 +1,450 @@
+package metering
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+
+	"flagledger/commands/keep/metering/counted"
+)
+
+// memory is what a node has counted, as the snapshot keeps it.
+type memory struct {
+	mu      sync.Mutex // Again may be called by several at once
+	uses    map[string]*remembered
+	changed []*remembered
+}
+
+type remembered struct {
+	counted.Use
+	m       *memory
+	changed bool
+}
+
+func (r *remembered) Again() {
+	for i := range r.Served {
+		r.Served[i].New = true
+	}
+	r.note()
+}
+
+func (r *remembered) note() {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	if !r.changed {
+		r.changed = true
+		r.m.changed = append(r.m.changed, r)
+	}
+}
+
+func (m *memory) TakeUses() iter.Seq[counted.Use] {
+	return func(yield func(counted.Use) bool) {
+		m.mu.Lock()
+		changed := m.changed
+		m.changed = nil
+		m.mu.Unlock()
+		for i, r := range changed {
+			m.mu.Lock()
+			r.changed = false
+			m.mu.Unlock()
+			u := r.Use
+			u.Served, u.Callers, u.Source = slices.Clone(u.Served), slices.Clone(u.Callers), r
+			for i := range r.Served {
+				r.Served[i].New = false
+			}
+			if !yield(u) {
+				m.mu.Lock()
+				m.changed = append(m.changed, changed[i+1:]...)
+				m.mu.Unlock()
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) UsesWritten(time.Time) {}
+
+func (m *memory) use(key, environment string, life uint64, at time.Time) *remembered {
+	hour := at.Truncate(time.Hour)
+	name := fmt.Sprint(key, " ", environment, " ", life, " ", hour)
+	if m.uses == nil {
+		m.uses = map[string]*remembered{}
+	}
+	r := m.uses[name]
+	if r == nil {
+		r = &remembered{Use: counted.Use{TenantID: "t", FlagKey: key, Life: life, EnvironmentID: environment, Hour: hour}, m: m}
+		m.uses[name] = r
+	}
+	r.note()
+	return r
+}
+
+// evaluate counts an evaluation that served a value to a client.
+func (m *memory) evaluate(key, environment, value, client string, at time.Time) {
+	for _, of := range []struct{ key, value string }{{key, value}, {"", ""}} {
+		life := uint64(1)
+		if of.key == "" {
+			life = 0
+		}
+		r := m.use(of.key, environment, life, at)
+		r.Evaluated = at
+		i := slices.IndexFunc(r.Served, func(s counted.Served) bool { return string(s.Value) == of.value })
+		if i < 0 {
+			i = len(r.Served)
+			r.Served = append(r.Served, counted.Served{Value: []byte(of.value), Reason: "FALLTHROUGH", New: true})
+		}
+		r.Served[i].Count++
+		i = slices.IndexFunc(r.Callers, func(c counted.Caller) bool { return c.ClientID == client })
+		if i < 0 {
+			i = len(r.Callers)
+			r.Callers = append(r.Callers, counted.Caller{ClientID: client})
+		}
+		r.Callers[i].Count++
+		r.Callers[i].Seen = at
+	}
+}
+
+func (m *memory) prefetch(key, environment string, at time.Time) {
+	for of, life := range map[string]uint64{key: 1, "": 0} {
+		r := m.use(of, environment, life, at)
+		r.Prefetched = at
+		r.Prefetches++
+	}
+}
+
+// sums adds up the JSON of a column of rows, by the values of others.
+func (c *cluster) sums(t failer, query string) map[string]int64 {
+	rows, err := c.pool.Query(c.t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int64{}
+	var name, text string
+	_, err = pgx.ForEachRow(rows, []any{&name, &text}, func() error {
+		var counts map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &counts); err != nil {
+			return err
+		}
+		for of, n := range counts {
+			var list []int64
+			if json.Unmarshal(n, &list) != nil {
+				list = make([]int64, 1)
+				if err := json.Unmarshal(n, &list[0]); err != nil {
+					return err
+				}
+			}
+			all[strings.TrimSpace(name+" "+of)] += list[0]
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+type failer interface{ Fatal(...any) }
+
+// What nodes count, write down, write down again because they did not hear that it was done, cannot write during an outage, and whenever they end: the hours, and the days made of them, hold
+// what was counted.
+func TestUses(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	began := time.Date(2026, 3, 14, 22, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		if _, err := c.pool.Exec(ctx, `truncate keep.flag_hours, keep.flag_days, keep.tenant_hours, keep.tenant_days, keep.use_days, keep.flag_outcomes, keep.flag_uses, keep.evaluations`); err != nil {
+			t.Fatal(err)
+		}
+		c.clock = began
+		nodes := []*Meter{c.node(), c.node()}
+		hours, clients, days := map[string]int64{}, map[string]int64{}, map[string]int64{}
+		pick := func(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
+		write := func(n int) {
+			if err := nodes[n].flush(ctx, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"evaluate": func(t *rapid.T) {
+				key, environment := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"), rapid.SampledFrom([]string{"e1", "e2"}).Draw(t, "environment")
+				value, client := rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value"), rapid.SampledFrom([]string{"", "c1"}).Draw(t, "client")
+				nodes[pick(t)].uses.(*memory).evaluate(key, environment, value, client, c.clock)
+				hours[fmt.Sprint(key, environment, c.clock.Format(" 02 15 "), value)]++
+				days[fmt.Sprint(key, environment, c.clock.Format(" 02 "), value)]++
+				clients[strings.TrimSpace(c.clock.Format("02 15 ")+client)]++
+			},
+			"an hour later": func(*rapid.T) { c.clock = c.clock.Add(time.Hour) },
+			"write":         func(t *rapid.T) { write(pick(t)) },
+			"write without hearing of it": func(t *rapid.T) {
+				n := pick(t)
+				write(n)
+				for _, r := range nodes[n].uses.(*memory).uses {
+					r.Again()
+				}
+			},
+			"an outage": func(t *rapid.T) {
+				n := pick(t)
+				waiting := len(nodes[n].uses.(*memory).changed)
+				if waiting == 0 {
+					return
+				}
+				c.outage(true)
+				err := nodes[n].flush(ctx, time.Minute)
+				c.outage(false)
+				c.pool.Reset() // connections that nobody used meanwhile
+				if err == nil || len(nodes[n].uses.(*memory).changed) != waiting {
+					t.Fatal("of ", waiting, " uses ", len(nodes[n].uses.(*memory).changed), " are kept in an outage: ", err)
+				}
+			},
+			"restart": func(t *rapid.T) {
+				n := pick(t)
+				write(n)
+				nodes[n] = c.node()
+			},
+			"add up days": func(t *rapid.T) {
+				if err := nodes[pick(t)].AddUpDays(ctx); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"": func(*rapid.T) {},
+		})
+		write(0)
+		write(1)
+		values := map[string]string{}
+		rows, err := c.pool.Query(ctx, `select outcome, value::text from keep.flag_outcomes`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var outcome, value string
+		if _, err := pgx.ForEachRow(rows, []any{&outcome, &value}, func() error { values[outcome] = value; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		named := func(all map[string]int64) map[string]int64 {
+			by := map[string]int64{}
+			for name, n := range all {
+				i := strings.LastIndex(name, " ") + 1
+				by[name[:i]+values[name[i:]]] += n
+			}
+			return by
+		}
+		if got := named(c.sums(t, `select flag_key || environment_id || to_char(hour at time zone 'UTC', ' DD HH24'), outcomes::text from keep.flag_hours`)); !maps.Equal(got, hours) {
+			t.Fatalf("the hours have %v, want %v", got, hours)
+		}
+		if got := c.sums(t, `select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`); !maps.Equal(got, clients) {
+			t.Fatalf("the tenant's clients have %v, want %v", got, clients)
+		}
+		c.clock = c.clock.Add(24 * time.Hour)
+		for range 2 {
+			if err := nodes[0].AddUpDays(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := named(c.sums(t, `select flag_key || environment_id || to_char(day, ' DD'), outcomes::text from keep.flag_days`)); !maps.Equal(got, days) {
+			t.Fatalf("the days have %v, want %v", got, days)
+		}
+	})
+}
+
+// last is a row of keep.flag_uses.
+func (c *cluster) last(key string) string {
+	c.t.Helper()
+	var row string
+	err := c.pool.QueryRow(c.t.Context(), `select concat_ws(' ', to_char(last_evaluated at time zone 'UTC', 'HH24:MI:SS'), to_char(last_prefetched at time zone 'UTC', '"prefetched" HH24:MI'), o.value,
+			to_char(outcome_hour at time zone 'UTC', '"in" HH24'), to_char(varied_hour at time zone 'UTC', '"varied" HH24'))
+		from keep.flag_uses left join keep.flag_outcomes o using (tenant_id, flag_key, life, outcome) where flag_key = $1`, key).Scan(&row)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return row
+}
+
+func TestWhatAFlagServedLast(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	first, second := c.node(), c.node()
+	at := func(hour, minute int) time.Time { return time.Date(2026, 1, 31, hour, minute, 0, 0, time.UTC) }
+	want := func(want string) {
+		t.Helper()
+		c.flush(first)
+		c.flush(second)
+		c.flush(first)
+		if got := c.last("a"); got != want {
+			t.Errorf("the flag was used %q, want %q", got, want)
+		}
+	}
+	one, two := first.uses.(*memory), second.uses.(*memory)
+	one.prefetch("a", "e", at(1, 5))
+	want("prefetched 01:05")
+	one.evaluate("a", "e", "1", "", at(2, 10))
+	want("02:10:00 prefetched 01:05 1 in 02")
+	two.evaluate("a", "e", "1", "", at(3, 10))
+	want("03:10:00 prefetched 01:05 1 in 03")
+	one.evaluate("a", "e", "2", "", at(5, 0))
+	want("05:00:00 prefetched 01:05 2 in 05 varied 03")
+	two.evaluate("a", "e", "3", "", at(4, 0)) // which is written down late
+	want("05:00:00 prefetched 01:05 2 in 05 varied 04")
+	one.evaluate("a", "e", "2", "", at(7, 0))
+	one.prefetch("a", "e", at(7, 1))
+	want("07:00:00 prefetched 07:01 2 in 07 varied 04")
+	two.evaluate("a", "e", "1", "", at(7, 30)) // in the same hour
+	want("07:30:00 prefetched 07:01 1 in 07 varied 07")
+}
+
+// present is what there is, by tenant the environments and flags with their lives.
+type present map[string]struct {
+	environments []string
+	flags        map[string]uint64
+}
+
+func (p present) EnvironmentIDs(tenantID string) ([]string, bool) {
+	t, ok := p[tenantID]
+	return t.environments, ok
+}
+
+func (p present) FlagLife(tenantID, key string) (uint64, bool) {
+	life, ok := p[tenantID].flags[key]
+	return life, ok
+}
+
+func (c *cluster) rows(t testing.TB, table string) (n int) {
+	t.Helper()
+	if err := c.pool.QueryRow(t.Context(), `select count(*) from keep.`+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestWhatIsGoneLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	used := m.uses.(*memory)
+	for _, key := range []string{"kept", "deleted", "begun again"} {
+		for _, environment := range []string{"e", "deleted"} {
+			used.evaluate(key, environment, "1", "c", c.clock)
+		}
+	}
+	m.Count("t", 6)
+	c.flush(m)
+	there := present{"t": {[]string{"e"}, map[string]uint64{"kept": 1, "begun again": 7}}}
+	remove := func() {
+		t.Helper()
+		if err := m.RemoveGone(t.Context(), there); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove()
+	if n := c.rows(t, "flag_hours"); n != 6 {
+		t.Errorf("%d hours are left of what another node may know of, want 6", n)
+	}
+	c.clock = c.clock.Add(25 * time.Hour)
+	if err := m.AddUpDays(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	for table, want := range map[string]int{"flag_hours": 1, "flag_days": 1, "flag_uses": 1, "flag_outcomes": 1, "tenant_hours": 2, "tenant_days": 2} {
+		if n := c.rows(t, table); n != want {
+			t.Errorf("%s has %d rows, want %d", table, n, want)
+		}
+	}
+	delete(there, "t")
+	used.evaluate("kept", "e", "1", "c", c.clock) // of a node that has not heard of it
+	c.flush(m)
+	remove()
+	if n := c.rows(t, "tenant_hours"); n != 3 {
+		t.Errorf("the tenant has %d hours, want those of before: it may be new", n)
+	}
+	c.clock = c.clock.Add(3 * time.Hour)
+	remove()
+	for _, table := range tablesOfTenants {
+		if n := c.rows(t, table); n != 0 {
+			t.Errorf("%s has %d rows of a tenant that is gone", table, n)
+		}
+	}
+}
+
+func TestOldHoursAndDaysGo(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	for range 3 {
+		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		c.flush(m)
+		c.clock = c.clock.AddDate(0, 0, 1)
+	}
+	c.clock = time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC) // the 31st day after the first
+	if err := m.AddUpDays(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if hours, days := c.rows(t, "flag_hours"), c.rows(t, "flag_days"); hours != 2 || days != 2 {
+		t.Errorf("there are %d hours and %d days, want those of the last 30 days", hours, days)
+	}
+	c.clock = time.Date(2027, 3, 9, 1, 0, 0, 0, time.UTC) // the 401st day after the second
+	if err := m.AddUpDays(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]int{"flag_hours": 0, "tenant_hours": 0, "flag_days": 1, "tenant_days": 1} {
+		if n := c.rows(t, table); n != want {
+			t.Errorf("%s has %d rows, want %d", table, n, want)
+		}
+	}
+}
+
+// Of 30 outcomes and 120 clients a day keeps the most frequent, and adds up the other outcomes.
+func TestBoundsOfADay(t *testing.T) {
+	var all counts
+	for i := range 30 {
+		all.add(&counts{evaluations: int64(i + 1), outcomes: tallies{{name: fmt.Sprint("o", i), n: int64(i + 1)}, {name: restOutcome, n: 1}}})
+	}
+	for i := range 120 {
+		all.add(&counts{clients: tallies{{name: fmt.Sprint("c", i), n: int64(i + 1), last: 7}}})
+	}
+	all.bound()
+	if len(all.outcomes) != maxOutcomes+1 || all.outcomes[0] != (tally{name: "o29", n: 30}) || all.outcomes[maxOutcomes] != (tally{name: restOutcome, n: 55 + 30}) {
+		t.Errorf("the outcomes are %v", all.outcomes)
+	}
+	if len(all.clients) != maxClients || all.clients[0] != (tally{"c119", 120, 7}) {
+		t.Errorf("%d clients are kept, first %v", len(all.clients), all.clients[0])
+	}
+}
+
+// BenchmarkFlush writes down 20,000 flags that have changed, each evaluated by two clients, and all once more.
+func BenchmarkFlush(b *testing.B) {
+	const flags = 20_000
+	c := newCluster(b)
+	m := c.node()
+	used := m.uses.(*memory)
+	used.uses = map[string]*remembered{}
+	key := func(i int) string { return fmt.Sprintf("checkout.new-flow-%d", i) }
+	environment := "0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"
+	for i := range flags {
+		used.evaluate(key(i), environment, "true", "", c.clock)
+		used.evaluate(key(i), environment, "false", "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21", c.clock)
+	}
+	began := time.Now()
+	c.flush(m)
+	first := time.Since(began)
+	for b.Loop() {
+		b.StopTimer()
+		for _, r := range used.uses {
+			r.Served[0].Count++
+			r.Evaluated = r.Evaluated.Add(time.Second)
+			r.note()
+		}
+		b.StartTimer()
+		c.flush(m)
+	}
+	b.ReportMetric(float64(first.Milliseconds()), "first-ms")
+}

@@ -1,0 +1,57 @@
+package http
+
+import (
+	"context"
+
+	"flagledger/events"
+	"flagledger/queries"
+)
+
+// cleanupFlag is a flag that can go.
+type cleanupFlag struct {
+	FlagKey         string                 `json:"flagKey" example:"new-checkout"`
+	Lifecycle       string                 `json:"lifecycle" enum:"unused,settled"`
+	Since           timestamp              `json:"since" doc:"The last evaluation, prefetch or change"`
+	LastEvaluatedAt *timestamp             `json:"lastEvaluatedAt" nullable:"true" doc:"null for a flag that was never evaluated"`
+	Outcome         orNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments in which it is evaluated: it can replace the flag in code. null for an unused flag, and where environments differ"`
+	Clients         []clientUse            `json:"clients" doc:"Who evaluated it in the last 30 days, the most active first, 50 at most"`
+}
+
+type cleanupOutcome struct {
+	VariationID   *string `json:"variationId" nullable:"true" doc:"null for a value that is no variation's" example:"0198c5a1-9e3b-7f42-b6d8-5c1a7e2f4b09"`
+	VariationName *string `json:"variationName" nullable:"true" example:"on"`
+	Value         value   `json:"value"`
+}
+
+func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag {
+	return func(f queries.CleanupFlag) cleanupFlag {
+		body := cleanupFlag{
+			FlagKey: f.Key, Lifecycle: string(f.Lifecycle(s)), Since: timestamp(f.Since()), LastEvaluatedAt: orNoTime(f.LastEvaluated), Clients: []clientUse{},
+		}
+		if f.OutcomeSame && body.Lifecycle == string(queries.Settled) {
+			body.Outcome.value = &cleanupOutcome{f.VariationID, f.VariationName, value(f.Value)}
+		}
+		for _, c := range f.Clients {
+			body.Clients = append(body.Clients, clientUse{c.ClientID, c.Name, c.Evaluations, timestamp(c.LastSeen)})
+		}
+		return body
+	}
+}
+
+// CleanupEntry is what the answer to a cleanup shows of a flag. The command line prints the same.
+func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
+	return asJSON(showCleanupFlag(s)(f))
+}
+
+func (a *API) addCleanup() {
+	op := operation("GET", "/api/v1/cleanup", "list-cleanup", "Flags", "The flags that can go, and what can stand in their place")
+	op.Description = "Flags that are `unused` or `settled`, those first of which that has been so for longest. Permanent flags are never among them."
+	register(a, access{who: viewer, scope: events.FlagsRead}, op, func(ctx context.Context, in *struct {
+		TenantInput
+		PageInput
+	}) (*listOutput[cleanupFlag], error) {
+		tenant, stale := principalOf(ctx).tenant, a.staleness()
+		list, err := a.Queries.Cleanup(ctx, tenant.ID(), stale, tenant.FlagsChanged(), in.page())
+		return listed(ctx, in.PageInput, list, err, showCleanupFlag(stale))
+	})
+}

@@ -1,0 +1,108 @@
+package http_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// wantCounts waits until the metrics show so many evaluations and prefetches, and no more.
+func wantCounts(c *nodetest.Client, path string, evaluations, prefetches int) {
+	c.Service.T.Helper()
+	c.Service.Eventually(fmt.Sprintf("%s shows %d evaluations and %d prefetches", path, evaluations, prefetches), func() bool {
+		shown := readMetrics(c, path)
+		return shown.Evaluations == evaluations && shown.Prefetches == prefetches
+	})
+}
+
+func TestWhatCountsAsUse(t *testing.T) {
+	nodetest.RunOnce(t)
+	const many = "/api/v1/flags/evaluate"
+	nodetest.Cases{
+		"evaluations by whom and what, prefetches, and nothing else": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", map[string]any{"type": "string", "defaultValue": "none", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
+			me.CreateFlag("other", nil)
+			machine := me.Machine("flags:evaluate")
+			me.Evaluate("k", `{"targetingKey":"u"}`).Want(200) // off
+			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
+			me.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
+			machine.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
+			me.Call("POST", many, `{"targetingKey":"u","flagKeys":["k","other","k","none"]}`).Want(200)
+			callOFREP(machine, "k", `{"targetingKey":"u"}`).Want(200)
+
+			me.Call("POST", many, `{"targetingKey":"u"}`).Want(200)
+			tag := callOFREP(me, "", `{"targetingKey":"u"}`).Want(200).Header.Get("ETag")
+			callOFREP(me, "", `{"targetingKey":"u"}`, "If-None-Match", tag).Want(304)
+
+			me.Call("POST", many, `{"flagKeys":[]}`).Want(200)
+			me.Evaluate("k", `{}`).Want(422)
+			callOFREP(me, "k", `{}`).Want(400)
+			callOFREP(me, "", `{}`).Want(200) // which could not evaluate k
+			me.Call("POST", many, `{"flagKeys":["k"]}`).Want(200)
+			for _, query := range []string{"?explain=true", "?version=1", "?at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))} {
+				me.Call("POST", nodetest.FlagPath("k", "/evaluate", query), `{"targetingKey":"u"}`).Want(200)
+			}
+
+			wantCounts(me, metricsPath("k", ""), 5, 3)
+			wantCounts(me, metricsPath("other", ""), 1, 4)
+			wantCounts(me, tenantMetricsPath(me, ""), 6, 4)
+			wantCounts(me, metricsPath("k", "?environment=development"), 0, 0)
+			shown, ofTenant := readMetrics(me, metricsPath("k", "")), readMetrics(me, tenantMetricsPath(me, ""))
+			nodetest.Same(t, "reasons", shown.Reasons, map[string]int{"OFF": 1, "FALLTHROUGH": 4})
+			nodetest.Same(t, "what was served", shown.Outcomes, map[string]int{"value none": 1, "a": 4})
+			nodetest.Same(t, "the tenant's reasons", ofTenant.Reasons, map[string]int{"OFF": 2, "FALLTHROUGH": 4})
+			if shown.Clients[""] != 3 || len(shown.Clients) != 2 || ofTenant.Clients[""] != 4 || len(ofTenant.Clients) != 2 {
+				t.Errorf("the flag was evaluated by %v, and flags of the tenant by %v", shown.Clients, ofTenant.Clients)
+			}
+		},
+		"in each environment": func(_ *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", nil)
+			me.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{"environment":"development"}`).Want(200)
+			callOFREP(me, "k", `{}`, "X-Environment", "development").Want(200)
+			me.Evaluate("k", `{}`).Want(200)
+			wantCounts(me, metricsPath("k", "?environment=development"), 2, 0)
+			wantCounts(me, metricsPath("k", "?environment=production"), 1, 0)
+			wantCounts(me, metricsPath("k", ""), 3, 0)
+		},
+		"a flag that is made again starts from nothing, and the tenant's counts stay": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", nil)
+			me.Evaluate("k", `{}`).Want(200)
+			me.Call("POST", many, `{}`).Want(200)
+			wantCounts(me, metricsPath("k", ""), 1, 1)
+			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
+			me.CreateFlag("k", nil)
+			wantCounts(me, metricsPath("k", ""), 0, 0)
+			me.Evaluate("k", `{}`).Want(200)
+			wantCounts(me, metricsPath("k", ""), 1, 0)
+			wantCounts(me, tenantMetricsPath(me, ""), 2, 1)
+			nodetest.Same(t, "what it served", readMetrics(me, metricsPath("k", "")).Outcomes, map[string]int{"value false": 1})
+		},
+		"a tenant that is deleted leaves nothing": func(t *testing.T, me *nodetest.Client) {
+			me = me.NewTenant("to be deleted")
+			me.CreateFlag("k", nil)
+			me.Evaluate("k", `{}`).Want(200)
+			wantCounts(me, metricsPath("k", ""), 1, 0)
+			pool, err := pgxpool.New(t.Context(), me.Service.DatabaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			rows := func() (n int) {
+				err := pool.QueryRow(t.Context(), `select (select count(*) from keep.flag_hours where tenant_id = $1) + (select count(*) from keep.tenant_hours where tenant_id = $1)
+					+ (select count(*) from keep.flag_uses where tenant_id = $1) + (select count(*) from keep.flag_outcomes where tenant_id = $1)`, me.Tenant).Scan(&n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			nodetest.Same(t, "rows of the tenant", rows(), 4)
+			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
+			nodetest.Same(t, "rows of the tenant once it is deleted", rows(), 0)
+		},
+	}.Run(t)
+}

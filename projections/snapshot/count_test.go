@@ -1,0 +1,480 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"flagledger/commands/keep/metering/counted"
+	"flagledger/events"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// ledger is what is written down of a node's uses, as the tables are: what is written last of a use counts.
+type ledger map[string]counted.Use
+
+func nameOf(u counted.Use) string {
+	return fmt.Sprint(u.TenantID, " ", u.FlagKey, " ", u.Life, " ", u.EnvironmentID, " ", u.Hour)
+}
+
+// take writes down what has changed. Now and then something cannot be written.
+func (l ledger) take(s *Snapshot, now time.Time, fails func() bool) {
+	for u := range s.TakeUses() {
+		if fails() {
+			u.Source.Again()
+			if fails() {
+				break
+			}
+			continue
+		}
+		l[nameOf(u)] = u
+	}
+	s.UsesWritten(now)
+}
+
+func noFailure() bool { return false }
+
+// sums adds up what a ledger has, by what is asked for.
+func (l ledger) sums(of func(u counted.Use, add func(string, uint64))) map[string]uint64 {
+	all := map[string]uint64{}
+	for _, u := range l {
+		of(u, func(name string, n uint64) { all[name] += n })
+	}
+	return all
+}
+
+// trueSums are counted beside.
+type trueSums struct {
+	mu  sync.Mutex
+	all map[string]uint64
+}
+
+func (s *trueSums) add(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		s.all[name]++
+	}
+}
+
+// Sixteen callers on two nodes evaluate flags that change, move, end and begin again, over the ends of hours, while all is written down, at times in vain: what is written down in the
+// end is what was evaluated.
+func TestNothingIsLostOrCountedTwice(t *testing.T) {
+	const flags, perCaller = 5, 2500
+	truth := trueSums{all: map[string]uint64{}}
+	var seconds atomic.Int64 // since noon
+	now := func() time.Time { return noon.Add(time.Duration(seconds.Load()) * time.Second) }
+	staging := events.EnvironmentRef{ID: "e2", Name: "staging"}
+	clients := []*Client{nil, {ID: "c1"}, {ID: "c2"}}
+	var nodes [2]*Snapshot
+	var ledgers [2]ledger
+	var evaluating, beside sync.WaitGroup
+	done := make(chan struct{})
+	for n := range nodes {
+		s := of()
+		nodes[n], ledgers[n] = s, ledger{}
+		seed := rand.Uint64()
+		revisions := map[string]events.Revision{}
+		apply := func(key string, facts ...events.Fact) {
+			for _, fact := range facts {
+				revisions[key]++
+				s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", key), revisions[key], fact)}, Live: true}, slog.New(slog.DiscardHandler))
+			}
+		}
+		create := func(key string) {
+			apply(key, made(events.NumberFlag, "0", choice("a", "1", 1), choice("b", "2", 1)), on, ruled(when("r", "pro", toA)))
+		}
+		for k := range flags {
+			create(fmt.Sprint("k", k))
+		}
+		change := rand.New(rand.NewPCG(seed, 1))
+		beside.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				key := fmt.Sprint("k", change.IntN(flags))
+				switch change.IntN(8) {
+				case 0:
+					if change.IntN(50) == 0 { // so that lives last for some evaluations
+						apply(key, events.FlagDeleted{})
+						create(key)
+					}
+				case 1:
+					apply(key, events.FlagUpdated{ProjectID: &events.Change[string]{To: fmt.Sprint("p", change.IntN(3))}})
+				case 2:
+					apply(key, events.FlagDisabled{Environment: production}, on)
+				case 3:
+					apply(key, events.VariationUpdated{ID: "a", Name: &events.Change[string]{To: fmt.Sprint("n", change.IntN(3))}})
+				case 4:
+					apply(key, events.FlagEnabled{Environment: staging})
+				case 5:
+					apply(key, events.VariationUpdated{ID: "b", Value: &events.Change[json.RawMessage]{To: fmt.Appendf(nil, "%d", change.IntN(30))}})
+				case 6:
+					seconds.Add(int64(change.IntN(700)))
+				default:
+					apply(key, ruled(when("r", "pro", toA)))
+				}
+			}
+		})
+		write := rand.New(rand.NewPCG(seed, 2))
+		beside.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					ledgers[n].take(s, now(), func() bool { return write.IntN(10) == 0 })
+				}
+			}
+		})
+		for caller := range 8 {
+			evaluating.Go(func() {
+				random := rand.New(rand.NewPCG(seed, uint64(10+caller)))
+				tenant, _ := s.Tenant("t")
+				x := &Context{TargetingKey: "u", Attributes: attributes(`{"plan":"pro"}`)}
+				held := map[string]*Flag{}
+				for range perCaller {
+					key := fmt.Sprint("k", random.IntN(flags))
+					if held[key] == nil || random.IntN(4) > 0 { // else one that may be over
+						held[key], _ = tenant.Flag(key)
+					}
+					flag := held[key]
+					if flag == nil {
+						continue
+					}
+					by, environment := clients[random.IntN(len(clients))], []string{production.ID, staging.ID}[random.IntN(2)]
+					x.TargetingKey = fmt.Sprint(random.IntN(100))
+					r, err := flag.Evaluate(environment, x)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					at := tenant.Moment(now())
+					ofFlag := fmt.Sprint(n, " ", key, " ", flag.life)
+					switch random.IntN(6) {
+					case 0:
+						y := &Tally{}
+						y.Prefetched(key, &r)
+						tenant.CountMany(y, true, environment, by, at)
+						truth.add("calls", ofFlag+" prefetches")
+						continue
+					case 1:
+						y := &Tally{}
+						y.Evaluated(key, &r)
+						tenant.CountMany(y, false, environment, by, at)
+					default:
+						tenant.CountEvaluation(key, environment, &r, by, at)
+					}
+					client := "people"
+					if by != nil {
+						client = by.ID
+					}
+					truth.add("reason "+string(r.Reason), "client "+client, ofFlag+" client "+client, fmt.Sprint(ofFlag, " ", r.Reason, " ", r.VariationID, " ", string(r.Value)))
+				}
+			})
+		}
+	}
+	evaluating.Wait()
+	close(done)
+	beside.Wait()
+	for n, s := range nodes {
+		tenant, _ := s.Tenant("t")
+		for k := range flags { // whatever life each has in the end
+			key := fmt.Sprint("k", k)
+			flag, _ := tenant.Flag(key)
+			r, err := flag.Evaluate(production.ID, &Context{TargetingKey: "u"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tenant.CountEvaluation(key, production.ID, &r, nil, tenant.Moment(now()))
+			of := fmt.Sprint(n, " ", key, " ", flag.life, " ")
+			truth.add("reason "+string(r.Reason), "client people", of+"client people", fmt.Sprint(of, r.Reason, " ", r.VariationID, " ", string(r.Value)))
+		}
+		ledgers[n].take(s, now(), noFailure)
+		if len(s.uses.changed) > 0 {
+			t.Error("uses that are written down are to be written down again")
+		}
+	}
+	compared := 0
+	for n, s := range nodes {
+		tenant, _ := s.Tenant("t")
+		got := ledgers[n].sums(func(u counted.Use, add func(string, uint64)) {
+			if u.FlagKey == "" {
+				return
+			}
+			if flag, ok := tenant.Flag(u.FlagKey); !ok || uint64(flag.life) != u.Life {
+				return
+			}
+			name := fmt.Sprint(n, " ", u.FlagKey, " ", u.Life)
+			add(name+" prefetches", u.Prefetches)
+			for _, c := range u.Callers {
+				client := c.ClientID
+				if client == "" {
+					client = "people"
+				}
+				add(name+" client "+client, c.Count)
+			}
+			for _, o := range u.Served {
+				if o.Rest {
+					add(name+" rest", o.Count)
+					continue
+				}
+				add(fmt.Sprint(name, " ", o.Reason, " ", o.VariationID, " ", string(o.Value)), o.Count)
+			}
+		})
+		for name, want := range got {
+			if truth.all[name] != want {
+				t.Errorf("%s: %d are written down, and %d were made", name, want, truth.all[name])
+			}
+			compared++
+		}
+		for k := range flags {
+			flag, ok := tenant.Flag(fmt.Sprint("k", k))
+			if !ok {
+				continue
+			}
+			of := fmt.Sprint(n, " k", k, " ", flag.life, " ")
+			for name, made := range truth.all {
+				if len(name) > len(of) && name[:len(of)] == of && got[name] != made {
+					t.Errorf("%s: %d were made, and %d are written down", name, made, got[name])
+				}
+			}
+		}
+	}
+	totals := map[string]uint64{}
+	for _, l := range ledgers {
+		for name, n := range l.sums(func(u counted.Use, add func(string, uint64)) {
+			if u.FlagKey != "" {
+				return
+			}
+			add("calls", u.Prefetches)
+			for _, c := range u.Callers {
+				add("client "+map[bool]string{true: "people", false: c.ClientID}[c.ClientID == ""], c.Count)
+			}
+			for _, o := range u.Served {
+				add("reason "+o.Reason, o.Count)
+			}
+		}) {
+			totals[name] += n
+		}
+	}
+	for _, name := range []string{"calls", "client people", "client c1", "client c2", "reason OFF", "reason RULE_MATCH"} {
+		if totals[name] != truth.all[name] || totals[name] == 0 {
+			t.Errorf("%s of the tenant: %d are written down, and %d were made", name, totals[name], truth.all[name])
+		}
+	}
+	if compared == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// A flag that nobody evaluates costs no memory for it, and one that somebody does little.
+func TestAUseTakesLittleMemory(t *testing.T) {
+	if size := unsafe.Sizeof(Flag{}); size > 128 {
+		t.Errorf("a flag takes %d bytes, which is another class of sizes", size)
+	}
+	const flags = 20_000
+	s := filled(flags)
+	x := user()
+	tenant, _ := s.Tenant("t")
+	at := tenant.Moment(noon)
+	evaluate := func(by *Client, below, step int) {
+		for i := 0; i < below; i += step {
+			key := fmt.Sprintf("flag-%d", i)
+			flag, _ := tenant.Flag(key)
+			r, err := flag.Evaluate(production.ID, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tenant.CountEvaluation(key, production.ID, &r, by, at)
+		}
+	}
+	before := heap()
+	evaluate(nil, flags, 1)
+	ledger{}.take(s, noon, noFailure)
+	each := (heap() - before) / flags
+	t.Logf("%d bytes for a flag and environment that is evaluated", each)
+	if each > 160 {
+		t.Errorf("a flag and environment that is evaluated takes %d bytes", each)
+	}
+	const many = flags / 40 // with the race detector all take a minute
+	used := heap()
+	for c := range 1000 {
+		step := 1
+		if c > maxCallers { // they are not told apart any more
+			step = 100
+		}
+		evaluate(&Client{ID: fmt.Sprintf("0198c5a1-7d2e-7b10-9d0c-3f5f%08d", c)}, many, step)
+		if c%100 == 0 {
+			for range s.TakeUses() {
+				continue
+			}
+		}
+	}
+	took := used - before + (heap()-used)*flags/many
+	t.Logf("%d MB for 20,000 flags that 1,000 clients evaluate", took>>20)
+	if took > 100<<20 {
+		t.Errorf("20,000 flags that 1,000 clients evaluate take %d MB", took>>20)
+	}
+	tenant.CountEvaluation("boolean", production.ID, new(resultOf(t, s, "boolean", x)), nil, tenant.Moment(noon.Add(time.Hour)))
+	ledger{}.take(s, noon.Add(time.Hour), noFailure)
+	if left := heap() - before; left > 2<<20 {
+		t.Errorf("%d MB are left when the hour is over", left>>20)
+	}
+	runtime.KeepAlive(s)
+}
+
+func resultOf(t *testing.T, s *Snapshot, key string, x *Context) Result {
+	t.Helper()
+	r, err := s.evaluate(key, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// evaluated is a result of a flag of the tenant that of makes.
+func evaluated(s *Snapshot, key, id string) *Result {
+	tenant, _ := s.Tenant("t")
+	flag, _ := tenant.Flag(key)
+	served := newVariation(choice(id, `"`+id+`"`, 0))
+	return &Result{Value: served.value, Reason: Fallthrough, VariationID: id, VariationName: served.name, flag: flag, served: served}
+}
+
+// taken is what is to be written down, by name.
+func taken(s *Snapshot) map[string]counted.Use {
+	all := map[string]counted.Use{}
+	for u := range s.TakeUses() {
+		all[nameOf(u)] = u
+	}
+	return all
+}
+
+func TestOutcomesAndClientsBeyondTheBoundsAreCountedTogether(t *testing.T) {
+	s := of(made(events.BooleanFlag, "false"))
+	tenant, _ := s.Tenant("t")
+	at := tenant.Moment(noon)
+	for round := range 2 {
+		for i := range 130 {
+			tenant.CountEvaluation("k", production.ID, evaluated(s, "k", fmt.Sprint("v", i%30)), &Client{ID: fmt.Sprint("c", i)}, at)
+		}
+		for name, u := range taken(s) {
+			if u.FlagKey == "" {
+				continue
+			}
+			var rest, outcomes, all, callers uint64
+			for _, o := range u.Served {
+				all += o.Count
+				if o.Rest {
+					rest += o.Count
+					continue
+				}
+				outcomes++
+			}
+			for _, c := range u.Callers {
+				callers += c.Count
+			}
+			times := uint64(round + 1)
+			// The first ten variations are served five times in a round, the others four times.
+			if outcomes != maxOutcomes || all != 130*times || rest != 40*times {
+				t.Errorf("%s has %d outcomes, %d evaluations and %d of the rest", name, outcomes, all, rest)
+			}
+			if len(u.Callers) != maxCallers || callers != maxCallers*times {
+				t.Errorf("%s has %d clients with %d evaluations", name, len(u.Callers), callers)
+			}
+		}
+	}
+}
+
+// Beyond the bound a flag's environments are counted together, and no flag that is used is left out. What is deleted makes room.
+func TestManyUsesOfATenant(t *testing.T) {
+	const flags, environments = 1010, 100
+	s := filled(flags)
+	tenant, _ := s.Tenant("t")
+	at := tenant.Moment(noon)
+	for i := range flags {
+		key := fmt.Sprintf("flag-%d", i)
+		for e := range environments {
+			for range 2 {
+				tenant.CountEvaluation(key, fmt.Sprint("e", e), evaluated(s, key, "a"), nil, at)
+			}
+		}
+	}
+	sums, together := map[string]uint64{}, 0
+	for _, u := range taken(s) {
+		for _, o := range u.Served {
+			sums[u.FlagKey] += o.Count
+		}
+		if u.FlagKey != "" && u.EnvironmentID == "" {
+			together++
+		}
+	}
+	for i := range flags {
+		if n := sums[fmt.Sprintf("flag-%d", i)]; n != 2*environments {
+			t.Fatalf("flag %d has %d evaluations", i, n)
+		}
+	}
+	if together != flags-maxUses/environments || tenant.uses.count != maxUses+together {
+		t.Errorf("%d flags are counted without environments, and %d uses in all", together, tenant.uses.count)
+	}
+	for i := range flags {
+		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", fmt.Sprintf("flag-%d", i)), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
+	}
+	if tenant.uses.count != 0 {
+		t.Errorf("%d uses are counted of flags that were deleted", tenant.uses.count)
+	}
+}
+
+// While nothing can be written down, the hour stands still once so much of past hours waits, and goes on when it is written.
+func TestAnOutageTakesBoundedMemory(t *testing.T) {
+	const flags = 20
+	s := filled(flags)
+	s.uses.maxPast = flags / 2 * useBytes
+	tenant, _ := s.Tenant("t")
+	made := uint64(0)
+	written := ledger{}
+	for hour := range 10 {
+		now := noon.Add(time.Duration(hour) * time.Hour)
+		for i := range flags {
+			key := fmt.Sprintf("flag-%d", i)
+			tenant.CountEvaluation(key, production.ID, evaluated(s, key, "a"), nil, tenant.Moment(now))
+			made++
+		}
+		written.take(s, now, func() bool { return true })
+		written.take(s, now.Add(59*time.Minute), func() bool { return true })
+		if n := len(s.uses.changed); n > 3*(flags+1) {
+			t.Fatalf("%d uses wait after %d hours", n, hour)
+		}
+	}
+	now := noon.Add(10 * time.Hour)
+	written.take(s, now, noFailure)
+	tenant.CountEvaluation("flag-0", production.ID, evaluated(s, "flag-0", "a"), nil, tenant.Moment(now))
+	made++
+	written.take(s, now, noFailure)
+	sum, last := uint64(0), time.Time{}
+	for _, u := range written {
+		if u.FlagKey == "" {
+			continue
+		}
+		for _, o := range u.Served {
+			sum += o.Count
+		}
+		if u.Hour.After(last) {
+			last = u.Hour
+		}
+	}
+	if sum != made || !last.Equal(now) {
+		t.Errorf("%d evaluations are written down of %d, the last in the hour %v", sum, made, last)
+	}
+}

@@ -1,0 +1,348 @@
+package snapshot
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"unique"
+)
+
+// use is how often a flag, or with an empty key all of a tenant, was used in an environment in an hour. Its counts only grow: who writes them down writes all of them again and again.
+// There is one on a node for each flag, life, environment and hour.
+type use struct {
+	next       atomic.Pointer[use] // of the same flag, in another environment
+	place      *place
+	key        string
+	life       uint32        // see Flag
+	hour       uint32        // of the Unix time
+	evaluated  atomic.Uint32 // when last, a second of the Unix time; 0 before the first
+	prefetched atomic.Uint32
+	prefetches atomic.Uint32 // in an hour there cannot be more
+	changed    atomic.Bool   // it is among those that are to be written down
+	caller     caller        // the first one
+	callers    atomic.Pointer[callers]
+	first      cell
+}
+
+// place is an environment of a tenant.
+type place struct {
+	tenant        *Tenant
+	environmentID unique.Handle[string] // "" where environments are not told apart
+}
+
+// cell counts the evaluations with an outcome and a reason. The outcome is a variation, or a value alone in one without an id; nil in the uses of tenants.
+type cell struct {
+	n       atomic.Uint64
+	served  atomic.Pointer[variation]
+	stripes atomic.Pointer[stripes] // nil as long as nobody contends for n
+	next    atomic.Pointer[cell]
+	state   atomic.Uint32 // the reason's letter, 0 before the first evaluation, and told
+}
+
+const (
+	letter = 0xff     // of state
+	told   = 0x100    // set once whoever writes down has the outcome
+	others = "others" // the id of theRest
+)
+
+// theRest is the outcome of all beyond the first maxOutcomes.
+var theRest = &variation{id: others}
+
+const (
+	maxOutcomes = 20
+	maxCallers  = 1 + callerPages*perCallerPage
+)
+
+// caller is how often a client, or people, made evaluations. client is nil in one that is free.
+type caller struct {
+	client atomic.Pointer[Client]
+	n      atomic.Uint64
+	seen   atomic.Uint32 // the last second
+}
+
+// people is the caller that all people are together.
+var people = &Client{}
+
+// callers are those after the first.
+type callers struct {
+	next atomic.Pointer[callers]
+	of   [perCallerPage]caller
+}
+
+// A tenant has 100 clients at most at once.
+const (
+	perCallerPage = 11
+	callerPages   = 9
+)
+
+// letterOf tells reasons apart: no two begin with the same letter.
+func letterOf(r Reason) uint32 { return uint32(r[0]) }
+
+// find returns the cell of a result's outcome and reason without comparing texts. nil says nothing: see search.
+func (u *use) find(r *Result) *cell {
+	reason := letterOf(r.Reason)
+	for c := &u.first; c != nil; c = c.next.Load() {
+		if c.state.Load()&letter != reason {
+			continue
+		}
+		served := c.served.Load()
+		if served == r.served || r.served == nil && served.id == "" && isThe(served.value, r.Value) {
+			return c
+		}
+	}
+	return nil
+}
+
+// isThe reports whether two values are one in memory.
+func isThe(a, b json.RawMessage) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+
+// search finds the cell of a result's outcome and reason, or that of the rest if so many other outcomes are there already, or else nil. outcomes is how many there are with any
+// reason.
+func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
+	reason := letterOf(r.Reason)
+	var rest *cell
+	for c := &u.first; c != nil; c = c.next.Load() {
+		state := c.state.Load()
+		if state == 0 {
+			break
+		}
+		served, same := c.served.Load(), state&letter == reason
+		switch {
+		case served == theRest:
+			if same {
+				rest = c
+			}
+			continue
+		case served.id == r.VariationID && bytes.Equal(served.value, r.Value):
+			if known = true; same {
+				if served != r.served {
+					c.refresh(r)
+				}
+				return c, outcomes, known
+			}
+		}
+		if !u.servedBefore(c) {
+			outcomes++
+		}
+	}
+	if !known && outcomes >= maxOutcomes {
+		return rest, outcomes, known
+	}
+	return nil, outcomes, known
+}
+
+// servedBefore reports whether a cell before one has the same outcome.
+func (u *use) servedBefore(than *cell) bool {
+	served := than.served.Load()
+	for c := &u.first; c != than; c = c.next.Load() {
+		if before := c.served.Load(); before == served || before.id == served.id && bytes.Equal(before.value, served.value) {
+			return true
+		}
+	}
+	return false
+}
+
+// refresh takes what a result has as the outcome, which has the same variation and value: it is found faster then. Its name may be another, which is to be told.
+func (c *cell) refresh(r *Result) {
+	if before := c.served.Swap(outcomeOf(r)); before.name != r.VariationName {
+		c.state.And(letter)
+	}
+}
+
+// What flags without variations serve mostly.
+var (
+	trueAlone  = &variation{value: jsonTrue}
+	falseAlone = &variation{value: jsonFalse}
+)
+
+func outcomeOf(r *Result) *variation {
+	switch {
+	case r.served != nil:
+		return r.served
+	case isThe(r.Value, jsonTrue):
+		return trueAlone
+	case isThe(r.Value, jsonFalse):
+		return falseAlone
+	default:
+		return &variation{value: r.Value}
+	}
+}
+
+// add makes the cell of a result, or of the rest. The tenant's uses are locked.
+func (u *use) add(r *Result) *cell {
+	found, outcomes, known := u.search(r)
+	if found != nil {
+		return found
+	}
+	served := outcomeOf(r)
+	if !known && outcomes >= maxOutcomes {
+		served = theRest
+	}
+	return u.addCell(served, r.Reason)
+}
+
+func (u *use) addCell(served *variation, reason Reason) *cell {
+	c := &u.first
+	for c.state.Load() != 0 {
+		next := c.next.Load()
+		if next == nil {
+			next = &cell{}
+			next.served.Store(served)
+			next.state.Store(letterOf(reason))
+			c.next.Store(next)
+			return next
+		}
+		c = next
+	}
+	c.served.Store(served)
+	c.state.Store(letterOf(reason))
+	return c
+}
+
+// of returns the cell of a reason in a use of a tenant, nil if there is none.
+func (u *use) of(reason Reason) *cell {
+	for c := &u.first; c != nil; c = c.next.Load() {
+		if c.state.Load()&letter == letterOf(reason) {
+			return c
+		}
+	}
+	return nil
+}
+
+// callerOf returns the count of a client; nil where it has none, and full where it cannot get one.
+func (u *use) callerOf(client *Client) (c *caller, full bool) {
+	if u.caller.client.Load() == client {
+		return &u.caller, false
+	}
+	pages := 0
+	for page := u.callers.Load(); page != nil; page = page.next.Load() {
+		for i := range page.of {
+			switch page.of[i].client.Load() {
+			case client:
+				return &page.of[i], false
+			case nil:
+				return nil, false
+			}
+		}
+		pages++
+	}
+	if pages < callerPages {
+		return nil, false
+	}
+	return u.changedCaller(client), true
+}
+
+// changedCaller finds the count of a client that has another secret since it was counted first.
+func (u *use) changedCaller(client *Client) *caller {
+	if held := u.caller.client.Load(); held.ID == client.ID {
+		return &u.caller
+	}
+	for page := u.callers.Load(); page != nil; page = page.next.Load() {
+		for i := range page.of {
+			if page.of[i].client.Load().ID == client.ID {
+				return &page.of[i]
+			}
+		}
+	}
+	return nil
+}
+
+// addCaller gives a client a count, nil if there are maxCallers, or no more memory for any. The tenant's uses are locked.
+func (u *use) addCaller(client *Client) *caller {
+	take := func(c *caller) bool {
+		held := c.client.Load()
+		if held != nil && held.ID != client.ID {
+			return false
+		}
+		c.client.Store(client) // which has another secret now, or none before
+		return true
+	}
+	if take(&u.caller) {
+		return &u.caller
+	}
+	at := &u.callers
+	for range callerPages {
+		page := at.Load()
+		if page == nil {
+			t := &u.place.tenant.uses
+			if t.callerPages >= maxCallerPages {
+				return nil
+			}
+			t.callerPages++
+			page = &callers{}
+			page.of[0].client.Store(client)
+			at.Store(page)
+			return &page.of[0]
+		}
+		for i := range page.of {
+			if take(&page.of[i]) {
+				return &page.of[i]
+			}
+		}
+		at = &page.next
+	}
+	return nil
+}
+
+// pages is how many pages of callers it has.
+func (u *use) pages() (n int) {
+	for page := u.callers.Load(); page != nil; page = page.next.Load() {
+		n++
+	}
+	return n
+}
+
+// stripes are parts of a count that many processors add to at once, each in a line of the cache of its own.
+type stripes [8]struct {
+	n atomic.Uint64
+	_ [56]byte
+}
+
+// maxStriped is how many counts of a node may be striped in an hour; all of them take 8 MiB.
+const maxStriped = 1 << 14
+
+// increment adds 1.
+func (c *cell) increment(all *uses) {
+	if s := c.stripes.Load(); s != nil {
+		s[rand.Uint32()%uint32(len(s))].n.Add(1) //nolint:gosec // it only spreads
+		return
+	}
+	if n := c.n.Load(); !c.n.CompareAndSwap(n, n+1) {
+		c.n.Add(1)
+		if all.striped.Add(1) <= maxStriped {
+			c.stripes.CompareAndSwap(nil, &stripes{})
+		}
+	}
+}
+
+func (c *cell) count() uint64 {
+	n := c.n.Load()
+	if s := c.stripes.Load(); s != nil {
+		for i := range s {
+			n += s[i].n.Load()
+		}
+	}
+	return n
+}
+
+// uses are those of a node that are to be written down.
+type uses struct {
+	mu      sync.Mutex
+	changed []*use
+	frozen  atomic.Uint32 // the hour that everything counts in while too much of past hours waits to be written down; 0 mostly
+	swept   atomic.Uint32 // the hour before which sweep has dropped all
+	striped atomic.Int64
+	maxPast int // see the constant
+}
+
+// note has a use written down that has counted something.
+func (all *uses) note(u *use) {
+	if u.changed.Load() || !u.changed.CompareAndSwap(false, true) {
+		return
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.changed = append(all.changed, u)
+}

@@ -1,0 +1,92 @@
+package queries
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+)
+
+// CleanupFlag is a flag that can go.
+type CleanupFlag struct {
+	Flag
+	OutcomeSame   bool            // it served one and the same outcome in the stale time, in all environments in which it was evaluated
+	VariationID   *string         // of that outcome; nil for a value alone
+	VariationName *string         // today's, or the last that it had
+	Value         json.RawMessage // that was served
+	Clients       []ClientUse     // who evaluated it in the last 30 days, the most active first
+}
+
+// Since is when the flag was evaluated, prefetched or changed last.
+func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
+
+// cleanupDays are the days in which clients are looked for, which have hours.
+const cleanupDays = 30
+
+// Cleanup lists the flags of a tenant that are unused or settled, those first of which that has been so for longest. Changed is as in FlagList.
+func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, changed events.Position, page Page) (*List[CleanupFlag], error) {
+	l := FlagList{
+		TenantID: tenantID, EnvironmentID: "none", Filter: FlagFilter{Lifecycles: []Lifecycle{Unused, Settled}}, Sort: bySince, Stale: s, Changed: changed,
+	}
+	r := l.rows()
+	keys, err := q.flagKeys(ctx, l, r)
+	if err != nil {
+		return nil, err
+	}
+	days, hours, err := q.cleanupPeriod(ctx, s.Now)
+	if err != nil {
+		return nil, err
+	}
+	here := `x.tenant_id = f.tenant_id and x.flag_key = f.key and x.life = f.created_version
+		and (x.environment_id = '' or exists (select from read.environments e where e.id = x.environment_id and e.tenant_id = x.tenant_id))`
+	columns := flagColumns(`false`) + usedColumns + `, o.outcome is not null as outcome_same, o.variation_id, coalesce(v.name, o.variation_name) as variation_name, o.value,
+		(select coalesce(json_agg(json_build_object('ClientID', nullif(c.id, ''), 'Name', n.name, 'Evaluations', c.evaluations, 'LastSeen', to_timestamp(c.seen)) order by c.evaluations desc, c.id), '[]') from (
+			select key as id, sum((value->>0)::bigint)::bigint as evaluations, max((value->>1)::bigint) as seen from (
+				select x.clients from keep.flag_days x where ` + here + ` and x.day = any($4)
+				union all select x.clients from keep.flag_hours x where ` + here + ` and x.hour = any($5)) u, json_each(u.clients) group by key order by 2 desc, 1 limit $6) c
+			left join read.oauth_clients n on n.id = c.id and n.tenant_id = f.tenant_id) as clients`
+	from := r.from + joinUse + `
+		left join lateral (select min(x.outcome) as outcome from keep.flag_uses x where ` + here + ` and x.last_evaluated > $3 having count(distinct x.outcome) = 1) same on true
+		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version and o.outcome = same.outcome
+		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id
+		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
+	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys.page(page), len(keys.ends), tenantID, l.EnvironmentID, s.start(), days, hours, maxClients, []string{})
+}
+
+// cleanupPeriod returns the days of the period in which clients are looked for whose hours have been added up, and the hours of all others.
+func (q *Queries) cleanupPeriod(ctx context.Context, now time.Time) (days, hours []time.Time, err error) {
+	const day = 24 * time.Hour
+	today := now.UTC().Truncate(day)
+	first := today.Add(-(cleanupDays - 1) * day)
+	rows, err := q.db.Query(ctx, `select day from keep.use_days where day >= $1::date and day < $2::date`, first, today)
+	if err != nil {
+		return nil, nil, classify(err)
+	}
+	if days, err = pgx.CollectRows(rows, pgx.RowTo[time.Time]); err != nil {
+		return nil, nil, classify(err)
+	}
+	done := map[time.Time]bool{}
+	for _, d := range days {
+		done[d.UTC()] = true
+	}
+	for hour := first; !hour.After(now); hour = hour.Add(time.Hour) {
+		if !done[hour.Truncate(day)] {
+			hours = append(hours, hour)
+		}
+	}
+	return days, hours, nil
+}
+
+// HasTenant returns ErrNotFound unless there is a tenant of an id that was not deleted.
+func (q *Queries) HasTenant(ctx context.Context, id string) error {
+	var exists bool
+	err := q.db.QueryRow(ctx, `select exists (select from read.tenants where id = $1 and deleted_at is null)`, id).Scan(&exists)
+	if err == nil && !exists {
+		return fmt.Errorf("%w: no tenant has the id %s", ErrNotFound, id)
+	}
+	return classify(err)
+}

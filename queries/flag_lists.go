@@ -1,0 +1,124 @@
+package queries
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"flagledger/events"
+)
+
+// flagKeys are the keys that a list of flags has, in its order. They are one text: a key of its own would take more for its place than for its letters.
+type flagKeys struct {
+	text string
+	ends []uint32 // where each key ends
+}
+
+func (k flagKeys) size() int { return len(k.text) + 4*cap(k.ends) }
+
+func (k *flagKeys) add(text *strings.Builder, key string) {
+	text.WriteString(key)
+	k.ends = append(k.ends, uint32(text.Len())) // a tenant has 20,000 flags at most, and a key 128 bytes
+}
+
+// page returns the keys of a page.
+func (k flagKeys) page(p Page) []string {
+	first, last := min(p.Offset, len(k.ends)), len(k.ends)
+	if p.Limit > 0 {
+		last = min(first+p.Limit, last)
+	}
+	keys := make([]string, 0, last-first)
+	for i := first; i < last; i++ {
+		start := uint32(0)
+		if i > 0 {
+			start = k.ends[i-1]
+		}
+		keys = append(keys, k.text[start:k.ends[i]])
+	}
+	return keys
+}
+
+// What kept lists of flags may take, and how long they are kept at most: a read model whose stream was parked can change without a change of a flag.
+const (
+	maxKeptKeys       = 64 << 20 // bytes, on the node
+	maxKeptKeysTenant = 8 << 20  // bytes, of a tenant
+	keptKeysOverhead  = 512      // bytes, of a list
+	keptKeysFor       = time.Minute
+	keptUseFor        = 2 * time.Second // of lists that depend on the use of flags or on the time
+)
+
+// flagLists keeps the keys of lists of flags until one of the tenant's flags changes: a page is then read by its keys, and the list is not counted and put in order
+// again for it.
+type flagLists struct {
+	mu    sync.Mutex
+	of    map[string]*tenantLists // by tenant
+	bytes int
+}
+
+type tenantLists struct {
+	changed events.Position     // of the flag that changed last
+	lists   map[string]keptKeys // by what tells them apart: see FlagList.id
+	bytes   int
+}
+
+type keptKeys struct {
+	flagKeys
+	made, until time.Time
+}
+
+func newFlagLists() *flagLists { return &flagLists{of: map[string]*tenantLists{}} }
+
+// get returns the keys of a list in which all changes of flags up to a position are.
+func (f *flagLists) get(tenantID string, changed events.Position, id string, now time.Time) (flagKeys, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.of[tenantID]
+	if t == nil || t.changed != changed {
+		return flagKeys{}, false
+	}
+	kept, ok := t.lists[id]
+	return kept.flagKeys, ok && !now.Before(kept.made) && now.Before(kept.until)
+}
+
+// keep keeps the keys of a list. Those of a tenant that would take too much go for it, and then those of other tenants.
+func (f *flagLists) keep(tenantID string, changed events.Position, id string, keys flagKeys, now time.Time, during time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	size := keys.size() + len(id) + keptKeysOverhead
+	t := f.of[tenantID]
+	switch {
+	case size > maxKeptKeysTenant || t != nil && t.changed.Compare(changed) > 0:
+		return
+	case t != nil && t.changed == changed && t.bytes+size <= maxKeptKeysTenant:
+		if before, ok := t.lists[id]; ok {
+			f.add(t, -(before.size() + len(id) + keptKeysOverhead))
+		}
+	default:
+		f.forget(tenantID)
+		t = &tenantLists{changed: changed, lists: map[string]keptKeys{}}
+		f.of[tenantID] = t
+	}
+	t.lists[id] = keptKeys{keys, now, now.Add(during)}
+	f.add(t, size)
+	for other := range maps.Keys(f.of) {
+		if f.bytes <= maxKeptKeys {
+			return
+		}
+		if other != tenantID {
+			f.forget(other)
+		}
+	}
+}
+
+func (f *flagLists) add(t *tenantLists, bytes int) {
+	t.bytes += bytes
+	f.bytes += bytes
+}
+
+func (f *flagLists) forget(tenantID string) {
+	if t := f.of[tenantID]; t != nil {
+		f.bytes -= t.bytes
+		delete(f.of, tenantID)
+	}
+}

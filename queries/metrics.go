@@ -1,0 +1,329 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Metrics is how often a flag, or all flags of a tenant, were evaluated and asked for, from the first point to the last.
+type Metrics struct {
+	Evaluations int64
+	Prefetches  int64
+	Points      []Point
+	Clients     []ClientUse // the most active first
+}
+
+// FlagEvaluations is how often a flag was evaluated.
+type FlagEvaluations struct {
+	Key         string
+	Evaluations int64
+}
+
+// MetricsFilter says what metrics are of. In a flag's, environments are the tenant's of today: counts of others ended with them.
+type MetricsFilter struct {
+	Period
+	TenantID     string
+	Environments []string // the ids of today's
+	Environment  string   // the id of the only one that counts; empty for all
+	Now          time.Time
+}
+
+// ErrLargeOutcomes says that the values of the outcomes take more than maxOutcomeBytes in all points together.
+var ErrLargeOutcomes = errors.New("leads to more than 32 MiB of values: ask for fewer points")
+
+const maxOutcomeBytes = 32 << 20
+
+const (
+	topFlags = 20
+	// hoursKept is longer than any hours are: they are added up to days long before.
+	hoursKept = 35 * 24 * time.Hour
+)
+
+// FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and ErrLargeOutcomes.
+func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key string) (m Metrics, err error) {
+	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
+		if err := r.tx.QueryRow(ctx, `select created_version from read.flag_spans where tenant_id = $1 and key = $2 and until = 'infinity'`, filter.TenantID, key).Scan(&r.life); err != nil {
+			return err
+		}
+		r.key = key
+		known, err := r.outcomes(ctx)
+		if err != nil {
+			return err
+		}
+		if m, err = r.metrics(ctx, known); err != nil {
+			return err
+		}
+		return r.showOutcomes(ctx, m.Points)
+	})
+	if errors.Is(err, ErrLargeOutcomes) {
+		return m, err
+	}
+	return m, classify(err)
+}
+
+// TenantMetrics reads how often the flags of a tenant were used, those that were deleted since included.
+func (q *Queries) TenantMetrics(ctx context.Context, filter MetricsFilter) (m Metrics, err error) {
+	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
+		m, err = r.metrics(ctx, nil)
+		return err
+	})
+	return m, classify(err)
+}
+
+// TopFlags lists the flags of a tenant that were evaluated most, of those that there are. It reads a row for each flag, environment and day.
+func (q *Queries) TopFlags(ctx context.Context, filter MetricsFilter) (top []FlagEvaluations, err error) {
+	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
+		rows, err := r.tx.Query(ctx, `
+			with uses as (
+				select flag_key, life, evaluations from keep.flag_days where tenant_id = $1 and day = any($2::date[]) and environment_id = any($4)
+				union all
+				select flag_key, life, evaluations from keep.flag_hours where tenant_id = $1 and hour = any($3) and environment_id = any($4)
+			), sums as (select flag_key, life, sum(evaluations)::bigint as evaluations from uses group by flag_key, life)
+			select s.flag_key as key, s.evaluations from sums s join read.flag_spans f on f.tenant_id = $1 and f.key = s.flag_key and f.created_version = s.life and f.until = 'infinity'
+			where s.evaluations > 0 order by s.evaluations desc, s.flag_key limit $5`, filter.TenantID, r.days, r.hours, filter.flagEnvironments(), topFlags)
+		if err != nil {
+			return err
+		}
+		top, err = pgx.CollectRows(rows, pgx.RowToStructByName[FlagEvaluations])
+		return err
+	})
+	return top, classify(err)
+}
+
+// flagEnvironments are the ids of environments whose counts of flags count. Uses of more flags and environments than a node tells apart have none.
+func (f MetricsFilter) flagEnvironments() []string {
+	if f.Environment != "" {
+		return []string{f.Environment}
+	}
+	return append([]string{""}, f.Environments...)
+}
+
+// metricsReader reads what the keepings have counted, all as it was at one moment.
+type metricsReader struct {
+	MetricsFilter
+	tx pgx.Tx
+	// days are those of the period that have been added up, hours all others that may be kept: these have all counts.
+	days, hours []time.Time
+	key         string // of the flag; empty for all of the tenant
+	life        int64
+}
+
+func (q *Queries) readMetrics(ctx context.Context, filter MetricsFilter, read func(*metricsReader) error) error {
+	atOnce := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, q.db, atOnce, func(tx pgx.Tx) error {
+		r := &metricsReader{MetricsFilter: filter, tx: tx}
+		rows, err := tx.Query(ctx, `select day from keep.use_days where day >= $1::date and day < $2::date`, filter.From, filter.To)
+		if err != nil {
+			return err
+		}
+		complete, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+		if err != nil {
+			return err
+		}
+		r.split(complete)
+		return read(r)
+	})
+}
+
+// split divides the period into days that are complete and lie in it, and hours.
+func (r *metricsReader) split(complete []time.Time) {
+	isComplete := make(map[int64]bool, len(complete))
+	for _, day := range complete {
+		isComplete[day.Unix()] = true
+	}
+	r.days, r.hours = []time.Time{}, []time.Time{}
+	for at := r.From; at.Before(r.To); {
+		if next := at.Add(Daily); at.Equal(at.Truncate(Daily)) && !next.After(r.To) && isComplete[at.Unix()] {
+			r.days, at = append(r.days, at), next
+			continue
+		}
+		if r.Now.Sub(at) < hoursKept {
+			r.hours = append(r.hours, at)
+		}
+		at = at.Add(Hourly)
+	}
+}
+
+// pointHours are the hours and days that points are read from: hours alone where a point is one.
+func (r *metricsReader) pointHours() (days, hours []time.Time) {
+	if r.Step == Daily {
+		return r.days, r.hours
+	}
+	for i := range r.Points() {
+		if at := r.At(i); r.Now.Sub(at) < hoursKept {
+			hours = append(hours, at)
+		}
+	}
+	return []time.Time{}, hours
+}
+
+// metrics adds up the points and the clients. known are the outcomes of a flag, by their ids.
+func (r *metricsReader) metrics(ctx context.Context, known map[string]*Outcome) (m Metrics, err error) {
+	columns := "evaluations, prefetches, reasons::text, null::text"
+	if r.key != "" {
+		columns = "evaluations, prefetches, reasons::text, outcomes::text"
+	}
+	days, hours := r.pointHours()
+	rows, err := r.uses(ctx, columns, days, hours)
+	if err != nil {
+		return m, err
+	}
+	p := newPoints(r.Period, known)
+	var u use
+	if _, err = pgx.ForEachRow(rows, []any{&u.At, &u.Evaluations, &u.Prefetches, &u.Reasons, &u.Outcomes}, func() error { return p.add(u) }); err != nil {
+		return m, err
+	}
+	m.Points = p.finish()
+	for _, point := range m.Points {
+		m.Evaluations += point.Evaluations
+		m.Prefetches += point.Prefetches
+	}
+	if rows, err = r.uses(ctx, "clients::text", r.days, r.hours); err != nil {
+		return m, err
+	}
+	all := clients{}
+	var text []byte
+	if _, err = pgx.ForEachRow(rows, []any{&u.At, &text}, func() error { return all.add(text) }); err != nil {
+		return m, err
+	}
+	m.Clients = all.mostActive()
+	return m, r.nameClients(ctx, m.Clients)
+}
+
+// uses reads columns of the rows of hours and days, in the order of their time.
+func (r *metricsReader) uses(ctx context.Context, columns string, days, hours []time.Time) (pgx.Rows, error) {
+	of, args := "tenant", []any{r.TenantID, days, hours}
+	where := func(condition string, value any) string {
+		args = append(args, value)
+		return fmt.Sprintf(" and "+condition, len(args))
+	}
+	var conditions string
+	switch {
+	case r.key != "":
+		of = "flag"
+		conditions = where("flag_key = $%d", r.key) + where("life = $%d", r.life) + where("environment_id = any($%d)", r.flagEnvironments())
+	case r.Environment != "":
+		conditions = where("environment_id = $%d", r.Environment)
+	}
+	return r.tx.Query(ctx, fmt.Sprintf(`
+		select day::timestamp at time zone 'UTC' as at, %[1]s from keep.%[2]s_days where tenant_id = $1 and day = any($2::date[])%[3]s
+		union all
+		select hour, %[1]s from keep.%[2]s_hours where tenant_id = $1 and hour = any($3)%[3]s
+		order by at`, columns, of, conditions), args...)
+}
+
+func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error {
+	var ids []string
+	for _, c := range list {
+		if c.ClientID != nil {
+			ids = append(ids, *c.ClientID)
+		}
+	}
+	names, err := r.names(ctx, `select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`, r.TenantID, ids)
+	for i, c := range list {
+		if c.ClientID != nil {
+			list[i].Name = names[*c.ClientID]
+		}
+	}
+	return err
+}
+
+// names reads names by ids.
+func (r *metricsReader) names(ctx context.Context, query string, args ...any) (map[string]*string, error) {
+	rows, err := r.tx.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]*string{}
+	var id, name string
+	_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
+		names[id] = new(name)
+		return nil
+	})
+	return names, err
+}
+
+// outcomes reads the outcomes that the flag has had, without their values.
+func (r *metricsReader) outcomes(ctx context.Context) (map[string]*Outcome, error) {
+	rows, err := r.tx.Query(ctx, `select outcome, variation_id, variation_name, octet_length(value::text) from keep.flag_outcomes
+		where tenant_id = $1 and flag_key = $2 and life = $3`, r.TenantID, r.key, r.life)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*Outcome{}
+	var o Outcome
+	_, err = pgx.ForEachRow(rows, []any{&o.id, &o.VariationID, &o.VariationName, &o.size}, func() error {
+		known[o.id] = new(o)
+		return nil
+	})
+	return known, err
+}
+
+// showOutcomes completes the outcomes that points show.
+func (r *metricsReader) showOutcomes(ctx context.Context, points []Point) error {
+	shown, size := map[string]*Outcome{}, 0
+	for _, point := range points {
+		for _, o := range point.Outcomes {
+			if o.Outcome != nil {
+				shown[o.id] = o.Outcome
+				size += o.size
+			}
+		}
+	}
+	if size > maxOutcomeBytes {
+		return ErrLargeOutcomes
+	}
+	ids := make([]string, 0, len(shown))
+	for id := range shown {
+		ids = append(ids, id)
+	}
+	rows, err := r.tx.Query(ctx, `select outcome, value::text from keep.flag_outcomes where tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
+		r.TenantID, r.key, r.life, ids)
+	if err != nil {
+		return err
+	}
+	var id string
+	var value []byte
+	if _, err := pgx.ForEachRow(rows, []any{&id, &value}, func() error {
+		shown[id].Value = append([]byte{}, value...)
+		return nil
+	}); err != nil {
+		return err
+	}
+	return r.nameVariations(ctx, shown)
+}
+
+// nameVariations gives variations their names of today, or the last that those had which were removed.
+func (r *metricsReader) nameVariations(ctx context.Context, outcomes map[string]*Outcome) error {
+	names, err := r.names(ctx, `select id, name from read.flag_variations where tenant_id = $1 and key = $2`, r.TenantID, r.key)
+	if err != nil {
+		return err
+	}
+	var removed []string
+	for _, o := range outcomes {
+		if o.VariationID != nil && names[*o.VariationID] == nil {
+			removed = append(removed, *o.VariationID)
+		}
+	}
+	var last map[string]*string
+	if len(removed) > 0 {
+		last, err = r.names(ctx, `select v.id, a.changes -> ('variations.' || v.id) -> 'from' ->> 'name' from unnest($3::text[]) v (id)
+			cross join lateral (select a.changes from read.audit a where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag'
+				and a.action = 'flag.variation_removed' and a.changes -> ('variations.' || v.id) is not null order by a.n desc limit 1) a`, r.TenantID, r.key, removed)
+	}
+	for _, o := range outcomes {
+		if o.VariationID == nil {
+			continue
+		}
+		for _, known := range []map[string]*string{last, names} {
+			if name := known[*o.VariationID]; name != nil {
+				o.VariationName = name
+			}
+		}
+	}
+	return err
+}
