@@ -1,4 +1,8 @@
-FROM golang:1.26 AS build
+FROM node:20-bookworm-slim AS node
+
+FROM golang:1.26-bookworm AS build
+COPY --from=node /usr/local /usr/local/node
+ENV PATH=$PATH:/usr/local/node/bin
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

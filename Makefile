@@ -18,8 +18,39 @@ run: build ## Set up all that is missing and serve on 127.0.0.1:8080
 	@exec ./bin/flagledger serve
 
 .PHONY: build
-build: ## Build bin/flagledger
+build: dashboard ## Build bin/flagledger, with the dashboard in it where there is Node
 	$(GO) build -trimpath -ldflags "-X main.build=$(BUILD)" -o bin/flagledger ./cmd/flagledger
+
+# The dashboard is built again when its sources or the API's document have changed. The document is made without it, from the packages that can change it.
+DASHBOARD         := http/dashboard
+NODE_IS_THERE     := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null && npm --version 2>/dev/null)
+
+.PHONY: dashboard
+dashboard:
+ifeq ($(NODE_IS_THERE),)
+	@echo "Node 20 or newer is not installed: building without the dashboard" >&2
+else
+	@$(MAKE) --no-print-directory $(DASHBOARD)/dist/app/index.html
+endif
+
+$(DASHBOARD)/dist/app/index.html: $(DASHBOARD)/node_modules/.package-lock.json $(DASHBOARD)/src/api/schema.d.ts $(wildcard $(DASHBOARD)/*.json $(DASHBOARD)/*.ts $(DASHBOARD)/*.js $(DASHBOARD)/index.html) $(shell find $(DASHBOARD)/src -type f)
+	cd $(DASHBOARD) && npm run --silent build
+
+$(DASHBOARD)/node_modules/.package-lock.json: $(DASHBOARD)/package.json $(DASHBOARD)/package-lock.json
+	cd $(DASHBOARD) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(DASHBOARD)/src/api/schema.d.ts: $(DASHBOARD)/node_modules/.package-lock.json $(DASHBOARD)/openapi.json
+	cd $(DASHBOARD) && npm run --silent types
+
+# Its time changes with its text alone.
+$(DASHBOARD)/openapi.json: bin/openapi.json
+	@cmp -s $< $@ || cp $< $@
+
+bin/openapi.json: $(shell find http events commands queries -name '*.go' -not -path '*/node_modules/*' -not -name '*_test.go') go.mod
+	@mkdir -p bin
+	$(GO) run -trimpath ./cmd/flagledger openapi > $@.new
+	@mv $@.new $@
 
 # With -short, tests that need a Postgres are skipped; the packages left out run servers of others.
 .PHONY: check
@@ -41,7 +72,7 @@ PROPERTIES        := -rapid.checks=40
 
 # The parts go on at once and share a Postgres, since many tests wait for servers. Those of the API and of nodes take longest: the others take what they leave of the cores.
 .PHONY: test
-test: race-programs ## Run all tests with the race detector, against a real Postgres
+test: dashboard race-programs ## Run all tests with the race detector, against a real Postgres
 	$(PGRUN) -memory $(MAKE) -j4 --no-print-directory test-http test-node test-others test-eventstore
 	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
 
@@ -92,6 +123,10 @@ lint: $(LINT) ## Check style and the rules of the house
 	$(GO) mod tidy -diff
 	$(LINT) run
 	$(LINT) fmt --diff
+ifneq ($(NODE_IS_THERE),)
+	@$(MAKE) --no-print-directory $(DASHBOARD)/src/api/schema.d.ts
+	cd $(DASHBOARD) && npm run --silent lint
+endif
 
 $(LINT):
 	@mkdir -p $(TOOLS)
@@ -100,4 +135,4 @@ $(LINT):
 
 .PHONY: clean
 clean: ## Remove what was built; data stays
-	rm -rf bin $(TOOLS)
+	rm -rf bin $(TOOLS) $(DASHBOARD)/node_modules $(DASHBOARD)/dist/app $(DASHBOARD)/openapi.json $(DASHBOARD)/src/api/schema.d.ts

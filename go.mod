@@ -2,6 +2,8 @@ module flagledger
 
 go 1.26.0
 
+ignore ./http/dashboard/node_modules
+
 require (
 	github.com/ThreeDotsLabs/watermill v1.5.1
 	github.com/cenkalti/backoff/v5 v5.0.3

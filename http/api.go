@@ -108,6 +108,7 @@ type API struct {
 	reasons       reasons
 	openStreams   prometheus.Gauge
 	streams       streamCounts
+	openAPIText   func() []byte // the OpenAPI document
 	ending        chan struct{} // closed when a server of the interface shuts down
 	end           func()
 
@@ -126,7 +127,7 @@ func New(o Options) *API {
 	if len(o.Origins) > 0 {
 		a.router.Use(a.crossOrigin)
 	}
-	a.router.Use(a.identify, a.limit, checkRequest, middleware.GetHead, a.routeEvaluation)
+	a.router.Use(a.identify, a.limit, checkRequest, middleware.GetHead, leadToDashboard, a.routeEvaluation)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)
@@ -137,6 +138,7 @@ func New(o Options) *API {
 	a.router.Get(jwksRoute, a.jwks)
 	a.addDocs()
 	a.addPages()
+	a.addDashboard()
 	a.router.Group(a.addRoutes)
 	a.publish()
 	return a

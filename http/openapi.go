@@ -3,12 +3,15 @@ package http
 import (
 	"cmp"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/events"
 	"flagledger/http/strictjson"
@@ -96,7 +99,7 @@ func (a *API) publish() {
 		allowNull(schema)
 	}
 	// Written when it is first asked for: that takes longer than all else that makes an API.
-	text := sync.OnceValue(func() []byte {
+	a.openAPIText = sync.OnceValue(func() []byte {
 		text, err := json.Marshal(doc)
 		if err != nil {
 			panic(err) // the document is part of the program
@@ -105,8 +108,13 @@ func (a *API) publish() {
 	})
 	a.router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
-		_, _ = w.Write(text())
+		_, _ = w.Write(a.openAPIText())
 	})
+}
+
+// Document is the OpenAPI document, without the address of a server.
+func Document() []byte {
+	return New(Options{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now}).openAPIText()
 }
 
 // showing shows a body that an operation takes and one that it answers, where the examples of their members make none together. nil shows

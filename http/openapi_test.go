@@ -34,7 +34,7 @@ func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 
 // aside are the routes beside the interface, which the document leaves out.
 var aside = []string{
-	"GET /docs", "GET /docs/", "GET /docs/*", "GET /docs/page.css", "GET /docs/page.js", "GET /metrics", "GET /openapi.json", "GET /problems/{kind}",
+	"GET /app", "GET /app/*", "GET /docs", "GET /docs/", "GET /docs/*", "GET /docs/page.css", "GET /docs/page.js", "GET /metrics", "GET /openapi.json", "GET /problems/{kind}",
 	"GET /reset-password", "POST /reset-password", "GET /verify-email", "POST /verify-email", "GET /sandbox", "POST /sandbox", // pages that mails lead to
 }
 

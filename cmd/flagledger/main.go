@@ -27,6 +27,7 @@ type cli struct {
 	Jobs        jobsCommand        `cmd:"" help:"Look after the jobs: what must be done though a node dies, such as mails."`
 	Cleanup     cleanupCommand     `cmd:"" help:"Print the flags of a tenant that can go, and what can stand in their place."`
 	Plan        planCommand        `cmd:"" help:"Give a tenant a plan, without a payment provider."`
+	OpenAPI     openAPICommand     `cmd:"" name:"openapi" help:"Print the OpenAPI document."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

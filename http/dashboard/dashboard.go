@@ -1,0 +1,106 @@
+// Package dashboard serves the dashboard, a page that calls the API as anybody can. Its sources are in src/, what is built of them in dist/.
+package dashboard
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// Path is where the dashboard is served.
+const Path = "/app"
+
+// Policy lets the dashboard load its own files alone, call this service alone and be framed by nobody. Markup is never made of text but by Svelte, from its own templates.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
+
+//go:embed all:dist
+var dist embed.FS
+
+// Files is what was built. It has no index.html where the program was built without Node.
+func Files() fs.FS {
+	files, err := fs.Sub(dist, "dist/app")
+	if err != nil {
+		panic(err) // the name is none of a folder
+	}
+	return files
+}
+
+// Built reports whether the dashboard was built with the program.
+func Built() bool {
+	_, err := fs.Stat(Files(), index)
+	return err == nil
+}
+
+const (
+	index  = "index.html"
+	assets = "assets/" // have a hash of their content in their names
+)
+
+// Handler serves the files of a build under Path. Whatever is no asset is a page of the dashboard, which has one document for all.
+func Handler(files fs.FS) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
+		h := w.Header()
+		h.Set("Content-Security-Policy", Policy)
+		h.Set("Referrer-Policy", "no-referrer")
+		if !strings.HasPrefix(name, assets) {
+			h.Set("Cache-Control", "no-cache")
+			serveFile(w, r, files, index)
+			return
+		}
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		serveFile(w, r, files, name)
+	})
+}
+
+// encodings are how files are compressed by the build, best first, with the ends of their names.
+var encodings = []struct{ name, end string }{{"br", ".br"}, {"gzip", ".gz"}}
+
+// serveFile answers with a file as its reader can take it: compressed where it stands so beside it.
+func serveFile(w http.ResponseWriter, r *http.Request, files fs.FS, name string) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		missing(w, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+	h.Set("Vary", "Accept-Encoding")
+	for _, e := range encodings {
+		if !accepts(r, e.name) {
+			continue
+		}
+		if compressed, err := fs.ReadFile(files, name+e.end); err == nil {
+			h.Set("Content-Encoding", e.name)
+			text = compressed
+			break
+		}
+	}
+	_, _ = w.Write(text)
+}
+
+// missing answers where there is no such file: after a new release a page may ask for files of the old one.
+func missing(w http.ResponseWriter, err error) {
+	w.Header().Set("Cache-Control", "no-store")
+	status := http.StatusInternalServerError
+	if errors.Is(err, fs.ErrNotExist) {
+		status = http.StatusNotFound
+	}
+	http.Error(w, http.StatusText(status), status)
+}
+
+// accepts reports whether a request takes an encoding.
+func accepts(r *http.Request, encoding string) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		name, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(name), encoding) {
+			return strings.Trim(strings.TrimPrefix(strings.TrimSpace(quality), "q="), "0.") != "" || quality == ""
+		}
+	}
+	return false
+}
