@@ -2,6 +2,7 @@ package http
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"flagledger/http/dashboard"
@@ -18,17 +19,29 @@ func (a *API) addDashboard() {
 	a.router.Get(dashboard.Path+"/*", show)
 }
 
-// leadToDashboard leads a browser that opens the service's address to the dashboard; other clients get JSON there.
+// leadToDashboard leads a browser that opens the service's address to the dashboard; other clients get JSON there. Where the program has a dashboard, it leads
+// browsers on from mailed links too, with the token in the fragment: browsers send that to nobody.
 func leadToDashboard(next http.Handler) http.Handler {
+	built := dashboard.Built()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-			w.Header().Add("Vary", "Accept")
-			if strings.Contains(r.Header.Get("Accept"), "text/html") {
-				w.Header().Set("Cache-Control", "no-cache")
-				http.Redirect(w, r, dashboard.Path, http.StatusFound)
-				return
-			}
+		path := r.URL.Path
+		mailed := built && (path == resetPage || path == verifyPage)
+		if path != "/" && !mailed || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
 		}
-		next.ServeHTTP(w, r)
+		h := w.Header()
+		h.Add("Vary", "Accept")
+		if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		to := dashboard.Path
+		if mailed {
+			to += path + "#" + url.Values{"token": r.URL.Query()["token"]}.Encode()
+		}
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "no-referrer")
+		http.Redirect(w, r, to, http.StatusFound)
 	})
 }

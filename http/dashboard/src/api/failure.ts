@@ -1,0 +1,45 @@
+import type { components } from './schema';
+
+export type Problem = components['schemas']['Problem'];
+
+/** A call that did not succeed. Its status is 0 where no answer came. */
+export class Failure extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Partial<Problem> = {},
+    /** Seconds after which the service wants to be asked again. */
+    readonly retryAfter?: number,
+  ) {
+    super(problem.detail ?? problem.title ?? `status ${status}`);
+    this.name = 'Failure';
+  }
+
+  /** What is wrong, by the name of a field. */
+  get fields(): Record<string, string> {
+    return this.problem.errors ?? {};
+  }
+
+  /** Whether the service, or the way to it, is away: what was shown still stands. */
+  get away(): boolean {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+  }
+
+  /** Whether the same call may succeed a little later. */
+  get passing(): boolean {
+    return this.away || this.status === 429;
+  }
+}
+
+/** The failure that an answer tells of. */
+export function failureOf(response: Response, body: unknown): Failure {
+  const after = Number(response.headers.get('Retry-After') ?? NaN);
+  const problem = typeof body === 'object' && body !== null ? (body as Partial<Problem>) : {};
+  return new Failure(response.status, problem, Number.isFinite(after) ? after : undefined);
+}
+
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  // fetch has no more than TypeError for a network that is away.
+  if (error instanceof TypeError) return new Failure(0);
+  return new Failure(500, { detail: error instanceof Error ? error.message : String(error) });
+}

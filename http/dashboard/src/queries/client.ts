@@ -1,0 +1,25 @@
+import { QueryClient } from '@tanstack/svelte-query';
+import { asFailure } from '../api/failure';
+
+const tries = 3;
+const longest = 30_000; // milliseconds between two tries
+
+/** What was read stays on the screen while a new reading fails; see shell/Outage.svelte, which says so. */
+export function newQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        networkMode: 'always',
+        staleTime: 5_000,
+        retry: (failures, error) => asFailure(error).passing && failures < tries,
+        retryDelay: (failures, error) => {
+          const { retryAfter } = asFailure(error);
+          return Math.min(retryAfter ? retryAfter * 1000 : 500 * 2 ** failures, longest);
+        },
+        // Asks again for as long as the service is away.
+        refetchInterval: (query) => (query.state.error && asFailure(query.state.error).passing ? 5_000 : false),
+      },
+      mutations: { networkMode: 'always', retry: false },
+    },
+  });
+}

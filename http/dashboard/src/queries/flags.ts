@@ -1,0 +1,78 @@
+import { createMutation, createQueries, createQuery, useQueryClient } from '@tanstack/svelte-query';
+import { answer, api, at, body, type Place, type Schemas } from '../api/client';
+import type { operations } from '../api/schema';
+import { keys } from './keys';
+
+export type Flag = Schemas['FlagBody'];
+export type NewFlag = Schemas['CreateFlagBody'];
+
+type Asked = NonNullable<operations['list-flags']['parameters']['query']>;
+
+/** What a list of flags is narrowed by, and its order. */
+export type FlagFilter = Pick<Asked, 'q' | 'type' | 'status' | 'enabled' | 'lifecycle' | 'tag' | 'projectId' | 'sort'>;
+
+/** How many flags are read at once. */
+export const pageSize = 100;
+
+export type FlagPage = { flags: Flag[]; total: number };
+
+async function readPage(place: Place, filter: FlagFilter, page: number, signal: AbortSignal): Promise<FlagPage> {
+  const { body: flags, headers } = await answer(
+    api.GET('/api/v1/flags', {
+      params: { header: at(place), query: { ...filter, limit: pageSize, offset: page * pageSize } },
+      signal,
+    }),
+  );
+  return { flags, total: Number(headers.get('X-Total-Count') ?? flags.length) };
+}
+
+/** The reading of a page of a list of flags. */
+export function pageOf(place: Place, filter: FlagFilter, page: number) {
+  return {
+    queryKey: keys.flagPage(place, filter, page),
+    queryFn: ({ signal }: { signal: AbortSignal }) => readPage(place, filter, page, signal),
+  };
+}
+
+/** The first page of a list of flags. While another filter is read, what the one before found stays. */
+export function useFirstFlags(place: () => Place, filter: () => FlagFilter) {
+  return createQuery(() => ({
+    ...pageOf(place(), filter(), 0),
+    placeholderData: (before: FlagPage | undefined) => before,
+  }));
+}
+
+/** Further pages of a list of flags, in the order of pages. */
+export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages: () => number[]) {
+  return createQueries(() => ({ queries: pages().map((page) => pageOf(place(), filter(), page)) }));
+}
+
+/** Switches a flag on or off. Lists show it at once, and take it back where the service refuses. */
+export function useSwitchFlag(place: () => Place) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: ({ key, on }: { key: string; on: boolean }) => {
+      const call = { params: { path: { flagKey: key }, header: at(place()) } };
+      return body(
+        on ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
+      );
+    },
+    onMutate: ({ key, on }) => show(on, key),
+    onError: (_error, { key, on }) => show(!on, key),
+    onSettled: () => client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant), refetchType: 'active' }),
+  }));
+
+  function show(on: boolean, key: string): void {
+    client.setQueriesData<FlagPage>({ queryKey: [...keys.flags(place()), 'list'] }, (page) =>
+      page ? { ...page, flags: page.flags.map((f) => (f.key === key ? { ...f, enabled: on } : f)) } : page,
+    );
+  }
+}
+
+export function useCreateFlag(place: () => Place) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: (flag: NewFlag) => body(api.POST('/api/v1/flags', { params: { header: at(place()) }, body: flag })),
+    onSuccess: () => client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant) }),
+  }));
+}

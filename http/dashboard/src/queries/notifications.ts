@@ -1,0 +1,23 @@
+import { createMutation, createQuery, useQueryClient } from '@tanstack/svelte-query';
+import { api, body } from '../api/client';
+import { keys } from './keys';
+
+const shown = 20;
+
+/** The newest notifications of the person, and how many they have not read. */
+export function useNotifications() {
+  return createQuery(() => ({
+    queryKey: keys.notifications,
+    queryFn: () => body(api.GET('/api/v1/notifications', { params: { query: { limit: shown } } })),
+    refetchInterval: 60_000,
+  }));
+}
+
+/** Marks all notifications as read. */
+export function useReadAll() {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: () => body(api.PATCH('/api/v1/notifications/read-all')),
+    onSuccess: () => client.invalidateQueries({ queryKey: keys.notifications }),
+  }));
+}

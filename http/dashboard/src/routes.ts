@@ -1,0 +1,21 @@
+import type { Route } from './router/match';
+
+type AccountRoute = Route & {
+  /** It is shown to whoever is signed in; others sign in first. */
+  signedIn?: boolean;
+};
+
+/** Pages before a tenant is chosen. */
+export const accountRoutes: AccountRoute[] = [
+  { path: '/sign-in', page: () => import('./pages/account/SignInPage.svelte') },
+  { path: '/sign-up', page: () => import('./pages/account/SignUpPage.svelte') },
+  { path: '/forgot-password', page: () => import('./pages/account/ForgotPage.svelte') },
+  { path: '/reset-password', page: () => import('./pages/account/ResetPage.svelte') },
+  { path: '/verify-email', page: () => import('./pages/account/VerifyPage.svelte') },
+  { path: '/invitation', page: () => import('./pages/account/InvitationPage.svelte'), signedIn: true },
+];
+
+/** Pages of a tenant, which stand in the shell. Their place is what usePlace returns; useParams has what else the path names. */
+export const tenantRoutes: Route[] = [{ path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') }].map(
+  (route) => ({ ...route, path: `/t/:tenant/:environment/${route.path}` }),
+);

@@ -1,0 +1,120 @@
+import { Failure, failureOf } from '../api/failure';
+import type { components } from '../api/schema';
+import { Tabs } from './tabs';
+
+type Answer = components['schemas']['SessionBody'];
+
+export type Session = Answer & { endsAt: number };
+
+const stored = 'session';
+const early = 60_000; // a token is renewed so long before its end, in milliseconds
+
+/** Who is signed in. Tokens are in this tab's sessionStorage, and in no URL. */
+class SignedIn {
+  current = $state.raw<Session | undefined>(read());
+  #renewing: Promise<string | undefined> | undefined;
+  #tabs = new Tabs<Session>({
+    theirs: (renewed, of) => {
+      if (of === this.current?.refreshToken) this.#keep(renewed);
+    },
+    ended: (refreshToken) => {
+      if (refreshToken === this.current?.refreshToken) this.#keep(undefined);
+    },
+    asked: () => this.current,
+  });
+
+  get signedIn(): boolean {
+    return this.current !== undefined;
+  }
+
+  get user() {
+    return this.current?.user;
+  }
+
+  /** Takes over the session of another tab of this browser, where there is one. */
+  async adopt(): Promise<void> {
+    if (!this.current) this.#keep(await this.#tabs.ask());
+  }
+
+  signIn(email: string, password: string): Promise<void> {
+    return this.#open('/auth/signin', { email, password });
+  }
+
+  signUp(email: string, password: string, displayName: string): Promise<void> {
+    return this.#open('/auth/signup', displayName ? { email, password, displayName } : { email, password });
+  }
+
+  /** Ends the session here, in all tabs that share it, and at the service. */
+  async signOut(): Promise<void> {
+    const ending = this.current;
+    if (!ending) return;
+    this.#tabs.end(ending.refreshToken);
+    this.#keep(undefined);
+    await fetch('/api/v1/auth/logout', { method: 'POST', headers: { Authorization: `Bearer ${ending.token}` } }).catch(
+      () => undefined, // the tokens are gone from here
+    );
+  }
+
+  /** A token that still holds, or none where nobody is signed in. */
+  async token(): Promise<string | undefined> {
+    const { current } = this;
+    if (!current || Date.now() < current.endsAt - early) return current?.token;
+    return this.renew();
+  }
+
+  /** New tokens for the session. Those who ask at once get the same. */
+  renew(): Promise<string | undefined> {
+    this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined));
+    return this.#renewing;
+  }
+
+  // A refresh token is good for one use: of tabs that share a session, one trades it and tells the others.
+  async #renew(): Promise<string | undefined> {
+    const before = this.current?.refreshToken;
+    return navigator.locks.request('renew', async () => {
+      await this.#tabs.settled();
+      const { current } = this;
+      if (!current || current.refreshToken !== before) return current?.token;
+      try {
+        const renewed = await post('/api/v1/auth/refresh', { refreshToken: current.refreshToken });
+        this.#tabs.tell(renewed, current.refreshToken);
+        this.#keep(renewed);
+      } catch (error) {
+        if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 403)) throw error;
+        this.#keep(undefined);
+      }
+      return this.current?.token;
+    });
+  }
+
+  async #open(path: string, sent: object): Promise<void> {
+    this.#keep(await post(path, sent));
+  }
+
+  #keep(session: Session | undefined): void {
+    this.current = session;
+    if (session) sessionStorage.setItem(stored, JSON.stringify(session));
+    else sessionStorage.removeItem(stored);
+  }
+}
+
+async function post(path: string, sent: object): Promise<Session> {
+  const response = await fetch(path, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(sent),
+  }).catch(() => {
+    throw new Failure(0);
+  });
+  const got: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw failureOf(response, got);
+  const session = got as Answer;
+  return { ...session, endsAt: Date.now() + session.expiresIn * 1000 };
+}
+
+function read(): Session | undefined {
+  const text = sessionStorage.getItem(stored);
+  return text ? (JSON.parse(text) as Session) : undefined;
+}
+
+export const session = new SignedIn();

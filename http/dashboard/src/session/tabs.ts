@@ -1,0 +1,64 @@
+type Message<S> =
+  | { kind: 'ask' }
+  | { kind: 'have'; session: S }
+  | { kind: 'renewed'; session: S; of: string }
+  | { kind: 'ended'; of: string };
+
+type Heard<S> = {
+  theirs: (renewed: S, of: string) => void;
+  ended: (of: string) => void;
+  asked: () => S | undefined;
+};
+
+const patience = 150; // milliseconds in which other tabs answer
+
+/** The other tabs of this browser that show the dashboard. Sessions go from one to another here, and nowhere else. */
+export class Tabs<S> {
+  #channel = new BroadcastChannel('session');
+  #waiting: ((session: S) => void) | undefined;
+
+  constructor(heard: Heard<S>) {
+    this.#channel.onmessage = ({ data }: MessageEvent<Message<S>>) => {
+      switch (data.kind) {
+        case 'ask': {
+          const session = heard.asked();
+          if (session) this.#channel.postMessage({ kind: 'have', session } satisfies Message<S>);
+          break;
+        }
+        case 'have':
+          this.#waiting?.(data.session);
+          break;
+        case 'renewed':
+          heard.theirs(data.session, data.of);
+          break;
+        case 'ended':
+          heard.ended(data.of);
+      }
+    };
+  }
+
+  /** The session of another tab, if one answers soon. */
+  ask(): Promise<S | undefined> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(undefined), patience);
+      this.#waiting = (session) => {
+        clearTimeout(timer);
+        resolve(session);
+      };
+      this.#channel.postMessage({ kind: 'ask' } satisfies Message<S>);
+    });
+  }
+
+  tell(session: S, of: string): void {
+    this.#channel.postMessage({ kind: 'renewed', session, of } satisfies Message<S>);
+  }
+
+  end(of: string): void {
+    this.#channel.postMessage({ kind: 'ended', of } satisfies Message<S>);
+  }
+
+  /** Waits until what another tab has told before is heard. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve));
+  }
+}

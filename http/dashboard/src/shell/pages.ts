@@ -1,0 +1,7 @@
+import type { IconName } from '../components/Icon.svelte';
+import { shell } from '../words/shell';
+
+export type PageLink = { name: string; path: string; icon: IconName };
+
+/** The pages that the navigation and the command palette lead to, in their order. */
+export const pages: PageLink[] = [{ name: shell.pages.flags, path: 'flags', icon: 'flag' }];

@@ -1,0 +1,47 @@
+/** What stands on more than one page. */
+export const common = {
+  product: 'flagledger',
+  loading: 'Loading',
+  close: 'Close',
+  cancel: 'Cancel',
+  create: 'Create',
+  save: 'Save',
+  copy: 'Copy',
+  copied: 'Copied',
+  again: 'Try again',
+  notLoaded: 'This page could not be loaded. There may be a new release, or you are offline.',
+  never: 'Never',
+  optional: 'optional',
+  notFound: 'There is no such page',
+  notFoundText: 'It may have been deleted, or the address has a mistake.',
+  toFlags: 'To the flags',
+  nothingFound: 'Nothing found',
+};
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const absolute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
+const numbers = new Intl.NumberFormat('en');
+
+const units: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 365 * 24 * 3600],
+  ['month', 30 * 24 * 3600],
+  ['week', 7 * 24 * 3600],
+  ['day', 24 * 3600],
+  ['hour', 3600],
+  ['minute', 60],
+];
+
+/** How long ago a time was: 3 hours ago. */
+export function ago(time: string, now = Date.now()): string {
+  const seconds = (new Date(time).getTime() - now) / 1000;
+  for (const [unit, length] of units) {
+    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
+  }
+  return 'just now';
+}
+
+export const exactly = (time: string): string => absolute.format(new Date(time));
+export const clockTime = (time: number): string => clock.format(time);
+export const count = (n: number): string => numbers.format(n);
+export const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;

@@ -1,0 +1,31 @@
+/** The frame around all pages of a tenant. */
+export const shell = {
+  skip: 'Skip to the page',
+  navigation: 'Main',
+  menu: 'Menu',
+  tenant: 'Tenant',
+  environment: 'Environment',
+  noTenants: 'You are a member of no tenant. Ask somebody to invite you.',
+  search: 'Search',
+  searchHint: 'Search flags',
+  theme: 'Appearance',
+  themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+  account: 'Account',
+  signOut: 'Sign out',
+  notifications: 'Notifications',
+  unread: (n: number) => `Notifications, ${n} unread`,
+  noNotifications: 'Nothing has been said to you yet.',
+  readAll: 'Mark all as read',
+  palette: {
+    title: 'Go to',
+    hint: 'A page, a flag or an action',
+    open: 'Commands',
+    pages: 'Pages',
+    flags: 'Flags',
+    actions: 'Actions',
+    newFlag: 'New flag',
+  },
+  pages: {
+    flags: 'Flags',
+  },
+};
