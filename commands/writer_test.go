@@ -70,63 +70,65 @@ func TestCheckAndFind(t *testing.T) {
 }
 
 func TestACommandWaitsForItsTurn(t *testing.T) {
-	store, w := newMemory()
-	given(t, w, 0)
-	stream := theFlag.stream()
-	refused := func(why string) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		if _, _, err := Do(ctx, w, By{}, switchTo(true)); KindOf(err) != TooMany {
-			t.Errorf("%s: %v", why, err)
+	synctest.Test(t, func(t *testing.T) {
+		store, w := newMemory()
+		given(t, w, 0)
+		stream := theFlag.stream()
+		refused := func(why string) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if _, _, err := Do(ctx, w, By{}, switchTo(true)); KindOf(err) != TooMany {
+				t.Errorf("%s: %v", why, err)
+			}
+			if len(store.streams[stream]) != 1 {
+				t.Fatalf("%s: it is made all the same", why)
+			}
 		}
-		if len(store.streams[stream]) != 1 {
-			t.Fatalf("%s: it is made all the same", why)
-		}
-	}
-	leave, err := w.streams.enter(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused("while another command is on the stream")
-	var order []string
-	waiting := make(chan struct{})
-	pausing := By{Pause: func() func(context.Context) error {
-		order = append(order, "pause")
-		close(waiting)
-		return func(context.Context) error {
-			order = append(order, "resume")
-			return errors.New("no slot")
-		}
-	}}
-	go func() {
-		<-waiting
-		leave()
-	}()
-	if _, _, err := Do(t.Context(), w, pausing, switchTo(true)); KindOf(err) != TooMany || fmt.Sprint(order) != "[pause resume]" || len(store.streams[stream]) != 1 {
-		t.Errorf("a request that has given its slot back: %v, %v", order, err)
-	}
-	pausing.Pause = func() func(context.Context) error {
-		t.Error("a command that need not wait pauses")
-		return nil
-	}
-	if _, _, err := Do(t.Context(), w, pausing, switchTo(false)); err != nil {
-		t.Error(err)
-	}
-	for range tenantCommands {
-		leave, err := w.tenants.enter(t.Context(), "t")
+		leave, err := w.streams.enter(t.Context(), stream)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer leave()
-	}
-	refused("while the tenant has as many as it may")
-	if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "other", Key: "k", Type: events.BooleanFlag}); err != nil {
-		t.Errorf("another tenant: %v", err)
-	}
-	if _, _, err := Do(t.Context(), w, By{}, RegisterUser{ID: "u"}); err != nil {
-		t.Errorf("a person: %v", err)
-	}
+		refused("while another command is on the stream")
+		var order []string
+		waiting := make(chan struct{})
+		pausing := By{Pause: func() func(context.Context) error {
+			order = append(order, "pause")
+			close(waiting)
+			return func(context.Context) error {
+				order = append(order, "resume")
+				return errors.New("no slot")
+			}
+		}}
+		go func() {
+			<-waiting
+			leave()
+		}()
+		if _, _, err := Do(t.Context(), w, pausing, switchTo(true)); KindOf(err) != TooMany || fmt.Sprint(order) != "[pause resume]" || len(store.streams[stream]) != 1 {
+			t.Errorf("a request that has given its slot back: %v, %v", order, err)
+		}
+		pausing.Pause = func() func(context.Context) error {
+			t.Error("a command that need not wait pauses")
+			return nil
+		}
+		if _, _, err := Do(t.Context(), w, pausing, switchTo(false)); err != nil {
+			t.Error(err)
+		}
+		for range tenantCommands {
+			leave, err := w.tenants.enter(t.Context(), "t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave()
+		}
+		refused("while the tenant has as many as it may")
+		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "other", Key: "k", Type: events.BooleanFlag}); err != nil {
+			t.Errorf("another tenant: %v", err)
+		}
+		if _, _, err := Do(t.Context(), w, By{}, RegisterUser{ID: "u"}); err != nil {
+			t.Errorf("a person: %v", err)
+		}
+	})
 }
 
 func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {

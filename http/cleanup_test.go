@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -19,13 +21,17 @@ func (l lifecycles) served(key, environment, outcome, variationID, variationName
 	}
 }
 
-// calledBy notes who evaluated a flag in an hour.
+// calledBy notes who evaluated a flag in an hour, and on its day: the service may count that day as added up already.
 func (l lifecycles) calledBy(key string, hour time.Time, clients string) {
 	l.t.Helper()
-	_, err := l.db.Exec(l.t.Context(), `insert into keep.flag_hours (tenant_id, hour, flag_key, life, environment_id, run, evaluations, prefetches, reasons, outcomes, clients)
+	var b pgx.Batch
+	b.Queue(`insert into keep.flag_hours (tenant_id, hour, flag_key, life, environment_id, run, evaluations, prefetches, reasons, outcomes, clients)
 		select tenant_id, $3, key, created_version, '', gen_random_uuid(), 1, 0, '{}', '{}', $4::text::json from read.flags where tenant_id = $1 and key = $2`,
 		l.me.Tenant, key, hour, clients)
-	if err != nil {
+	b.Queue(`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients)
+		select tenant_id, $3, key, created_version, '', 1, 0, '{}', '{}', $4::text::json from read.flags where tenant_id = $1 and key = $2`,
+		l.me.Tenant, key, hour.Truncate(24*time.Hour), clients)
+	if err := l.db.SendBatch(l.t.Context(), &b).Close(); err != nil {
 		l.t.Fatal(err)
 	}
 }

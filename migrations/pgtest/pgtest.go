@@ -261,6 +261,10 @@ func exec(ctx context.Context, url, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
+// settings leave out what only a database that is kept needs: whole pages in the log, which each forced checkpoint would have written anew, and the
+// workers that go round all databases.
+var settings = []string{"max_connections=500", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0", "autovacuum=off"}
+
 // Cluster starts a private server in a new folder of parent. stop stops it and
 // removes the folder; a process that is killed before leaves the folder to a
 // later Cluster with the same parent.
@@ -274,7 +278,7 @@ func Cluster(ctx context.Context, parent string) (url string, stop func() error,
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	p, err := embedded.Start(ctx, embedded.Options{Dir: dir, Settings: []string{"max_connections=500"}})
+	p, err := embedded.Start(ctx, embedded.Options{Dir: dir, Settings: settings})
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
