@@ -10,20 +10,20 @@ import (
 
 // tenantUses is how a tenant's flags are used.
 type tenantUses struct {
-	all *uses
+	node *uses
 
 	mu          sync.Mutex // held while uses are added and dropped, and while a flag is replaced
 	places      map[unique.Handle[string]]*place
 	count       int // of flags
 	callerPages int
 	floor       uint32              // the hour before which nothing counts any more: see sweep
-	own         atomic.Pointer[use] // of all flags, by environment
+	all         atomic.Pointer[use] // of all flags, by environment
 }
 
 const (
 	// maxUses is how many environments of flags a node tells apart for a tenant in an hour; beyond it, it counts those of a flag together. All take 16 MiB.
 	maxUses = 100_000
-	// maxCallerPages is how many pages of callers a tenant's uses may have on a node: 20,000 flags with as many clients as a tenant can have. All take 52 MiB.
+	// maxCallerPages is how many pages of callers a tenant's uses may have on a node: 20,000 flags with as many clients as a tenant can have. All take 66 MiB.
 	maxCallerPages = 9 * 20_000
 )
 
@@ -43,95 +43,79 @@ func (all *uses) moment(now time.Time) Moment {
 }
 
 // Moment is the moment at a time, for counting what is used of the tenant.
-func (t *Tenant) Moment(now time.Time) Moment { return t.uses.all.moment(now) }
+func (t *Tenant) Moment(now time.Time) Moment { return t.uses.node.moment(now) }
 
-// CountEvaluation counts what Evaluate of a flag with this key returned, in a call for that flag alone. by is nil for a person.
+// CountEvaluation counts what Evaluate of a flag with this key returned, where the flag was asked for by its name. by is nil for a person.
 func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Client, at Moment) {
-	t.countFlag(key, environmentID, r, by, at)
-	u := t.ownUse(environmentID, at)
-	t.ownCell(u, r.Reason).increment(t.uses.all)
-	u.countCaller(by, 1, at)
-	u.seen(&u.evaluated, at)
+	if by == nil {
+		by = people
+	}
+	u := t.use(&r.flag.uses, key, r.flag, environmentID, at)
+	if u == nil || u.place.all == nil {
+		t.countAll(environmentID, r.Reason, by, at)
+	}
+	if u == nil {
+		return
+	}
+	u.cellOf(r).n.add(1, &t.uses.node.striped)
+	if all := u.place.all; !u.countCaller(by, at) && all != nil {
+		all.countCaller(by, at)
+		all.seen(&all.evaluated, at.second)
+	}
+	u.seen(&u.evaluated, at.second)
 }
 
 // CountMany counts what a call for many flags has evaluated, and whether it was for all flags. by is nil for a person.
 func (t *Tenant) CountMany(y *Tally, all bool, environmentID string, by *Client, at Moment) {
-	if all {
+	if !all {
 		for i, key := range y.keys {
-			t.countPrefetch(key, environmentID, y.prefetched[i], at)
+			t.CountEvaluation(key, environmentID, &y.evaluated[i], by, at)
 		}
-		u := t.ownUse(environmentID, at)
-		u.prefetches.Add(1)
-		u.seen(&u.prefetched, at)
 		return
 	}
-	if len(y.keys) == 0 {
-		return
-	}
-	u := t.ownUse(environmentID, at)
 	for i, key := range y.keys {
-		r := &y.evaluated[i]
-		t.countFlag(key, environmentID, r, by, at)
-		t.ownCell(u, r.Reason).n.Add(1)
+		if u := t.use(&y.prefetched[i].uses, key, y.prefetched[i], environmentID, at); u != nil {
+			u.prefetches.Add(1)
+			u.seen(&u.prefetched, at.second)
+		}
 	}
-	u.countCaller(by, uint64(len(y.keys)), at)
-	u.seen(&u.evaluated, at)
+	u := t.useOfAll(environmentID, at)
+	u.prefetches.Add(1)
+	u.seen(&u.prefetched, at.second)
 }
 
-// countFlag counts an evaluation for its flag, and for who made it.
-func (t *Tenant) countFlag(key, environmentID string, r *Result, by *Client, at Moment) {
-	if u := t.countOutcome(key, environmentID, r, at); u != nil {
-		u.countCaller(by, 1, at)
-		u.seen(&u.evaluated, at)
-	}
-}
-
-// countOutcome counts an evaluation for its flag, outcome and reason.
-func (t *Tenant) countOutcome(key, environmentID string, r *Result, at Moment) *use {
-	u := t.use(&r.flag.uses, key, r.flag, environmentID, at)
-	if u == nil {
-		return nil
-	}
-	c := u.find(r)
-	if c == nil {
-		c = t.cell(u, r)
-	}
-	c.increment(t.uses.all)
-	return u
-}
-
-func (t *Tenant) countPrefetch(key, environmentID string, flag *Flag, at Moment) {
-	if u := t.use(&flag.uses, key, flag, environmentID, at); u != nil {
-		u.prefetches.Add(1)
-		u.seen(&u.prefetched, at)
-	}
+// countAll counts an evaluation for all flags that no use of a flag can be added up for.
+func (t *Tenant) countAll(environmentID string, reason Reason, by *Client, at Moment) {
+	u := t.useOfAll(environmentID, at)
+	u.cellOfReason(letterOf(reason)).n.add(1, &t.uses.node.striped)
+	u.countCaller(by, at)
+	u.seen(&u.evaluated, at.second)
 }
 
 // seen notes when a use has counted something, and has it written down.
-func (u *use) seen(last *atomic.Uint32, at Moment) {
-	if last.Load() < at.second {
-		last.Store(at.second)
-	}
-	if !u.changed.Load() {
-		u.place.tenant.uses.all.note(u)
+func (u *use) seen(last *atomic.Uint32, second uint32) {
+	later(last, second)
+	if u.first.state.Load()&changed == 0 {
+		u.place.tenant.uses.node.note(u)
 	}
 }
 
-func (u *use) countCaller(by *Client, n uint64, at Moment) {
-	if by == nil {
-		by = people
+// later sets a second if it is after the one before. Of two that do so at once either may be left.
+func later(last *atomic.Uint32, second uint32) {
+	if last.Load() < second {
+		last.Store(second)
 	}
-	c, full := u.callerOf(by)
-	if c == nil && !full {
-		c = u.place.tenant.caller(u, by)
-	}
+}
+
+// countCaller counts an evaluation for who made it. It returns false for one that is not told apart.
+func (u *use) countCaller(by *Client, at Moment) bool {
+	c := u.callerOf(by)
 	if c == nil {
-		return
+		return false
 	}
-	if c.seen.Load() < at.second {
-		c.seen.Store(at.second)
-	}
-	c.n.Add(n)
+	later(&c.seen, at.second)
+	c.n.add(1, &u.place.tenant.uses.node.striped)
+	return true
 }
 
 // use finds the use of a list at a moment, or else adds one. It is nil for a flag of a life that is over.
@@ -140,7 +124,7 @@ func (t *Tenant) use(list *atomic.Pointer[use], key string, flag *Flag, environm
 	for u := list.Load(); u != nil; u = u.next.Load() {
 		switch u.place.environmentID.Value() {
 		case environmentID:
-			if u.hour >= at.hour {
+			if u.place.hour >= at.hour {
 				return u
 			}
 			return t.addUse(key, flag, environmentID, at)
@@ -148,55 +132,80 @@ func (t *Tenant) use(list *atomic.Pointer[use], key string, flag *Flag, environm
 			everywhere = u
 		}
 	}
-	if everywhere != nil && everywhere.hour >= at.hour {
+	if everywhere != nil && everywhere.place.hour >= at.hour {
 		return everywhere
 	}
 	return t.addUse(key, flag, environmentID, at)
 }
 
-// ownUse is the use of all flags of the tenant.
-func (t *Tenant) ownUse(environmentID string, at Moment) *use {
-	return t.use(&t.uses.own, "", nil, environmentID, at)
+// useOfAll is the use of all flags of the tenant.
+func (t *Tenant) useOfAll(environmentID string, at Moment) *use {
+	return t.use(&t.uses.all, "", nil, environmentID, at)
 }
 
-// addUse adds the use of a flag, or of the tenant where flag is nil. Those of a list never go back to an earlier hour: what comes late counts in the later one.
+// addUse adds the use of a flag, or of all where flag is nil. Those of a list never go back to an earlier hour: what comes late counts in the later one.
 func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at Moment) *use {
 	s := &t.uses
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list, life := &s.own, uint32(0)
-	if flag != nil {
-		current, ok := t.flags.Load(key)
-		if !ok || current.life != flag.life {
-			return nil
-		}
-		list, life = &current.uses, flag.life
-	}
 	in, hour := unique.Make(environmentID), max(at.hour, s.floor)
+	if flag == nil {
+		return s.place(t, in, hour).all
+	}
+	current, ok := t.flags.Load(key)
+	if !ok || current.life != flag.life {
+		return nil
+	}
+	list := &current.uses
 	before, next, shared := findUse(list, in)
-	if next == nil && flag != nil && s.count >= maxUses {
-		in = unique.Make("")
+	if next == nil && s.count >= maxUses {
+		in = everywhere
 		before, next, shared = findUse(list, in)
 	}
-	if next != nil && next.hour >= hour {
+	if next != nil && next.place.hour >= hour {
 		return next
 	}
 	if shared == "" {
 		shared = strings.Clone(key)
 	}
-	u := &use{place: s.place(t, in), key: shared, life: life, hour: hour}
+	u := &use{place: s.place(t, in, hour), key: shared, life: flag.life}
 	if next != nil {
 		s.callerPages -= next.pages()
 		u.next.Store(next.next.Load())
 	} else {
 		u.next.Store(list.Load())
 		before = list
-		if flag != nil {
-			s.count++
-		}
+		s.count++
 	}
 	before.Store(u)
 	return u
+}
+
+// everywhere is where environments are not told apart.
+var everywhere = unique.Make("")
+
+// place is that of an environment in an hour, or in the later one that it has been used in.
+func (s *tenantUses) place(t *Tenant, in unique.Handle[string], hour uint32) *place {
+	p, ok := s.places[in]
+	if ok && p.hour >= hour {
+		return p
+	}
+	if s.places == nil {
+		s.places = map[unique.Handle[string]]*place{}
+	}
+	p = &place{tenant: t, environmentID: in, hour: hour}
+	s.places[in] = p
+	if in == everywhere {
+		return p
+	}
+	p.all = &use{place: p}
+	before, last, _ := findUse(&s.all, in)
+	if last != nil {
+		s.callerPages -= last.pages()
+		p.all.next.Store(last.next.Load())
+	}
+	before.Store(p.all)
+	return p
 }
 
 // findUse finds the use in an environment and what points to it. key is that of any use in the list.
@@ -212,45 +221,41 @@ func findUse(list *atomic.Pointer[use], in unique.Handle[string]) (before *atomi
 	}
 }
 
-func (s *tenantUses) place(t *Tenant, in unique.Handle[string]) *place {
-	p, ok := s.places[in]
-	if !ok {
-		if s.places == nil {
-			s.places = map[unique.Handle[string]]*place{}
-		}
-		p = &place{t, in}
-		s.places[in] = p
+// cellOf finds the cell of a result, or adds it.
+func (u *use) cellOf(r *Result) *cell {
+	if c := u.find(r); c != nil {
+		return c
 	}
-	return p
-}
-
-// cell finds the cell of a result, or adds it.
-func (t *Tenant) cell(u *use, r *Result) *cell {
 	if c, _, _ := u.search(r); c != nil {
 		return c
 	}
-	t.uses.mu.Lock()
-	defer t.uses.mu.Unlock()
+	u.place.tenant.uses.mu.Lock()
+	defer u.place.tenant.uses.mu.Unlock()
 	return u.add(r)
 }
 
-// ownCell is the cell of a reason in a use of all flags.
-func (t *Tenant) ownCell(u *use, reason Reason) *cell {
-	if c := u.of(reason); c != nil {
+// cellOfReason finds the cell of a reason's letter in a use of all flags, or adds it.
+func (u *use) cellOfReason(letter uint32) *cell {
+	if c := u.of(letter); c != nil {
 		return c
 	}
-	t.uses.mu.Lock()
-	defer t.uses.mu.Unlock()
-	if c := u.of(reason); c != nil {
+	u.place.tenant.uses.mu.Lock()
+	defer u.place.tenant.uses.mu.Unlock()
+	if c := u.of(letter); c != nil {
 		return c
 	}
-	return u.addCell(nil, reason)
+	return u.addCell(nil, letter)
 }
 
-func (t *Tenant) caller(u *use, by *Client) *caller {
-	t.uses.mu.Lock()
-	defer t.uses.mu.Unlock()
-	return u.addCaller(by)
+// callerOf finds the count of a client, or adds it; nil for one that does not get any.
+func (u *use) callerOf(client *Client) *caller {
+	c, full := u.findCaller(client)
+	if c != nil || full {
+		return c
+	}
+	u.place.tenant.uses.mu.Lock()
+	defer u.place.tenant.uses.mu.Unlock()
+	return u.addCaller(client)
 }
 
 // replace puts a flag in the place of another, nil for none, and hands its uses on if it has the same life.

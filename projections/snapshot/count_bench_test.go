@@ -17,8 +17,9 @@ func BenchmarkCount(b *testing.B) {
 				}
 				switch counted {
 				case "flag":
-					u := t.countOutcome(key, production.ID, &r, at)
-					u.seen(&u.evaluated, at)
+					u := t.use(&r.flag.uses, key, r.flag, production.ID, at)
+					u.cellOf(&r).n.add(1, &t.uses.node.striped)
+					u.seen(&u.evaluated, at.second)
 				case "all":
 					t.CountEvaluation(key, production.ID, &r, client, at)
 				}

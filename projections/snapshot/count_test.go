@@ -202,7 +202,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 			truth.add("reason "+string(r.Reason), "client people", of+"client people", fmt.Sprint(of, r.Reason, " ", r.VariationID, " ", string(r.Value)))
 		}
 		ledgers[n].take(s, now(), noFailure)
-		if len(s.uses.changed) > 0 {
+		if len(s.uses.flags.uses)+len(s.uses.tenants.uses) > 0 {
 			t.Error("uses that are written down are to be written down again")
 		}
 	}
@@ -453,7 +453,7 @@ func TestAnOutageTakesBoundedMemory(t *testing.T) {
 		}
 		written.take(s, now, func() bool { return true })
 		written.take(s, now.Add(59*time.Minute), func() bool { return true })
-		if n := len(s.uses.changed); n > 3*(flags+1) {
+		if n := len(s.uses.flags.uses) + len(s.uses.tenants.uses); n > 3*(flags+1) {
 			t.Fatalf("%d uses wait after %d hours", n, hour)
 		}
 	}

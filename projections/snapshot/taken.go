@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"iter"
+	"maps"
 	"time"
 	"unique"
 
@@ -11,21 +12,48 @@ import (
 // maxPast is how many bytes of uses of past hours may wait to be written down, about, before the hour stands still.
 const maxPast = 64 << 20
 
-// TakeUses yields all uses that have counted something since they were last yielded; those after which it is ended are yielded next time. Of flags and tenants that have been
-// deleted it yields none.
+// TakeUses yields all uses that have counted something since they were last yielded, those of tenants last; those after which it is ended are yielded next time. Of flags and tenants
+// that have been deleted it yields none. It is not for several at once.
 func (s *Snapshot) TakeUses() iter.Seq[counted.Use] {
 	return func(yield func(counted.Use) bool) {
-		s.uses.mu.Lock()
-		changed := s.uses.changed
-		s.uses.changed = nil
-		s.uses.mu.Unlock()
-		for i, u := range changed {
-			u.changed.Store(false) // before its counts are read: what is counted later has it yielded again
-			if u.alive() && !yield(u.read()) {
-				s.uses.mu.Lock()
-				s.uses.changed = append(s.uses.changed, changed[i+1:]...)
-				s.uses.mu.Unlock()
-				return
+		_ = s.uses.flags.yield(yield) && s.uses.tenants.yield(yield)
+	}
+}
+
+func (w *waiting) yield(yield func(counted.Use) bool) bool {
+	list := w.take()
+	for i, u := range list {
+		u.first.state.And(^uint32(changed)) // before its counts are read: what is counted later has it yielded again
+		u.addUp()
+		if u.alive() && !yield(u.read()) {
+			w.add(list[i+1:]...)
+			return false
+		}
+	}
+	return true
+}
+
+// addUp adds what a flag has counted since the last time to the use of all flags.
+func (u *use) addUp() {
+	all := u.place.all
+	if all == nil || u.key == "" {
+		return
+	}
+	striped := &u.place.tenant.uses.node.striped
+	for c := &u.first; c != nil; c = c.next.Load() {
+		if more := uint32(c.n.load()) - c.added; more > 0 {
+			all.cellOfReason(c.state.Load()&letter).n.add(uint64(more), striped)
+			c.added += more
+			all.seen(&all.evaluated, u.evaluated.Load())
+		}
+	}
+	for c := range u.eachCaller() {
+		if more := uint32(c.n.load()) - c.added; more > 0 {
+			c.added += more
+			if of := all.callerOf(c.client.Load()); of != nil {
+				of.n.add(uint64(more), striped)
+				later(&of.seen, c.seen.Load())
+				all.seen(&all.evaluated, u.evaluated.Load())
 			}
 		}
 	}
@@ -35,14 +63,7 @@ func (s *Snapshot) TakeUses() iter.Seq[counted.Use] {
 // too much of them waits.
 func (s *Snapshot) UsesWritten(now time.Time) {
 	hour := uint32(now.Unix()) / 3600
-	s.uses.mu.Lock()
-	waiting, past := s.uses.changed, 0
-	s.uses.mu.Unlock()
-	for _, u := range waiting {
-		if u.hour < hour {
-			past += useBytes + callerPageBytes*u.pages()
-		}
-	}
+	past := s.uses.flags.before(hour) + s.uses.tenants.before(hour)
 	switch frozen := s.uses.frozen.Load(); {
 	case past <= s.uses.maxPast:
 		s.uses.frozen.Store(0)
@@ -54,9 +75,21 @@ func (s *Snapshot) UsesWritten(now time.Time) {
 	}
 }
 
+// before returns how many bytes, about, uses of hours before one take.
+func (w *waiting) before(hour uint32) (bytes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range w.uses {
+		if u.place.hour < hour {
+			bytes += useBytes + callerPageBytes*u.pages()
+		}
+	}
+	return bytes
+}
+
 const (
 	useBytes        = 160
-	callerPageBytes = 288
+	callerPageBytes = 384
 )
 
 // alive reports whether anybody may still ask for a use.
@@ -76,15 +109,15 @@ var reasonsByLetter = map[uint32]Reason{letterOf(Archived): Archived, letterOf(O
 
 func (u *use) read() counted.Use {
 	read := counted.Use{
-		TenantID: u.place.tenant.id, FlagKey: u.key, Life: uint64(u.life), EnvironmentID: u.place.environmentID.Value(), Hour: time.Unix(int64(u.hour)*3600, 0).UTC(),
+		TenantID: u.place.tenant.id, FlagKey: u.key, Life: uint64(u.life), EnvironmentID: u.place.environmentID.Value(), Hour: time.Unix(int64(u.place.hour)*3600, 0).UTC(),
 		Evaluated: secondOf(u.evaluated.Load()), Prefetched: secondOf(u.prefetched.Load()), Prefetches: uint64(u.prefetches.Load()), Source: u,
 	}
 	for c := &u.first; c != nil; c = c.next.Load() {
-		if c.state.Load() == 0 {
+		if c.state.Load()&letter == 0 {
 			break
 		}
 		state := c.state.Or(told)
-		one := counted.Served{Reason: string(reasonsByLetter[state&letter]), Count: c.count(), New: state&told == 0}
+		one := counted.Served{Reason: string(reasonsByLetter[state&letter]), Count: c.n.load(), New: state&told == 0}
 		switch served := c.served.Load(); served {
 		case nil:
 		case theRest:
@@ -94,21 +127,26 @@ func (u *use) read() counted.Use {
 		}
 		read.Served = append(read.Served, one)
 	}
-	read.Callers = u.caller.read(nil)
-	for page := u.callers.Load(); page != nil; page = page.next.Load() {
-		for i := range page.of {
-			read.Callers = page.of[i].read(read.Callers)
-		}
+	for c := range u.eachCaller() {
+		read.Callers = append(read.Callers, counted.Caller{ClientID: c.client.Load().ID, Count: c.n.load(), Seen: secondOf(c.seen.Load())})
 	}
 	return read
 }
 
-func (c *caller) read(list []counted.Caller) []counted.Caller {
-	client := c.client.Load()
-	if client == nil {
-		return list
+// eachCaller yields those that have a client.
+func (u *use) eachCaller() iter.Seq[*caller] {
+	return func(yield func(*caller) bool) {
+		if u.caller.client.Load() == nil || !yield(&u.caller) {
+			return
+		}
+		for page := u.callers.Load(); page != nil; page = page.next.Load() {
+			for i := range page.of {
+				if page.of[i].client.Load() == nil || !yield(&page.of[i]) {
+					return
+				}
+			}
+		}
 	}
-	return append(list, counted.Caller{ClientID: client.ID, Count: c.n.Load(), Seen: secondOf(c.seen.Load())})
 }
 
 // secondOf is the zero time for 0.
@@ -122,9 +160,9 @@ func secondOf(second uint32) time.Time {
 // Again implements counted.Source.
 func (u *use) Again() {
 	for c := &u.first; c != nil; c = c.next.Load() {
-		c.state.And(letter)
+		c.state.And(^uint32(told))
 	}
-	u.place.tenant.uses.all.note(u)
+	u.place.tenant.uses.node.note(u)
 }
 
 // sweepUses drops the uses of hours before one. Nothing counts in such an hour any more, so that none is added again.
@@ -132,11 +170,11 @@ func (s *Snapshot) sweepUses(hour uint32) {
 	s.uses.striped.Store(0)
 	s.tenants.Range(func(_ string, t *Tenant) bool {
 		t.uses.mu.Lock()
-		counted := t.uses.places != nil
+		counted := len(t.uses.places) > 0
 		t.uses.floor = hour
 		if counted {
-			t.uses.places = map[unique.Handle[string]]*place{}
-			t.uses.sweepOwn(hour)
+			maps.DeleteFunc(t.uses.places, func(_ unique.Handle[string], p *place) bool { return p.hour < hour })
+			t.uses.sweepAll(hour)
 		}
 		t.uses.mu.Unlock()
 		if counted {
@@ -146,13 +184,15 @@ func (s *Snapshot) sweepUses(hour uint32) {
 	})
 }
 
-func (s *tenantUses) sweepOwn(hour uint32) {
-	for at := &s.own; at.Load() != nil; {
-		if u := at.Load(); u.hour < hour {
-			at.Store(u.next.Load())
-		} else {
+func (s *tenantUses) sweepAll(hour uint32) {
+	for at := &s.all; at.Load() != nil; {
+		u := at.Load()
+		if u.place.hour >= hour {
 			at = &u.next
+			continue
 		}
+		at.Store(u.next.Load())
+		s.callerPages -= u.pages()
 	}
 }
 
@@ -170,7 +210,7 @@ func (t *Tenant) sweepFlags(hour uint32) {
 		}
 		for at := &current.uses; at.Load() != nil; {
 			u := at.Load()
-			if u.hour >= hour {
+			if u.place.hour >= hour {
 				at = &u.next
 				continue
 			}

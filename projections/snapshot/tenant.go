@@ -52,7 +52,7 @@ func newTenant(id string, uses *uses) *Tenant {
 		members:  xsync.NewMap[string, events.Role](),
 		projects: xsync.NewMap[string, *project](),
 	}
-	t.uses.all = uses
+	t.uses.node = uses
 	t.state.Store(&tenantState{})
 	return t
 }

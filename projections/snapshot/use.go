@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"encoding/json"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"unique"
@@ -16,35 +15,36 @@ type use struct {
 	place      *place
 	key        string
 	life       uint32        // see Flag
-	hour       uint32        // of the Unix time
 	evaluated  atomic.Uint32 // when last, a second of the Unix time; 0 before the first
 	prefetched atomic.Uint32
 	prefetches atomic.Uint32 // in an hour there cannot be more
-	changed    atomic.Bool   // it is among those that are to be written down
 	caller     caller        // the first one
 	callers    atomic.Pointer[callers]
-	first      cell
+	first      cell // its state says also whether the use is among those that are to be written down
 }
 
-// place is an environment of a tenant.
+// place is an environment of a tenant in an hour.
 type place struct {
 	tenant        *Tenant
 	environmentID unique.Handle[string] // "" where environments are not told apart
+	hour          uint32                // of the Unix time
+	all           *use                  // of all flags, to which those of each are added when they are taken; nil where environments are not told apart
 }
 
 // cell counts the evaluations with an outcome and a reason. The outcome is a variation, or a value alone in one without an id; nil in the uses of tenants.
 type cell struct {
-	n       atomic.Uint64
-	served  atomic.Pointer[variation]
-	stripes atomic.Pointer[stripes] // nil as long as nobody contends for n
-	next    atomic.Pointer[cell]
-	state   atomic.Uint32 // the reason's letter, 0 before the first evaluation, and told
+	n      counter
+	served atomic.Pointer[variation]
+	next   atomic.Pointer[cell]
+	state  atomic.Uint32 // the reason's letter, 0 before the first evaluation; told; changed
+	added  uint32        // how much of n has been added to the use of all flags, without what does not fit; only TakeUses uses it
 }
 
 const (
-	letter = 0xff     // of state
-	told   = 0x100    // set once whoever writes down has the outcome
-	others = "others" // the id of theRest
+	letter  = 0xff     // of state
+	told    = 0x100    // set once whoever writes down has the outcome
+	changed = 0x200    // of a use's first cell: it is among those that are to be written down
+	others  = "others" // the id of theRest
 )
 
 // theRest is the outcome of all beyond the first maxOutcomes.
@@ -58,8 +58,9 @@ const (
 // caller is how often a client, or people, made evaluations. client is nil in one that is free.
 type caller struct {
 	client atomic.Pointer[Client]
-	n      atomic.Uint64
+	n      counter
 	seen   atomic.Uint32 // the last second
+	added  uint32        // as that of cell
 }
 
 // people is the caller that all people are together.
@@ -105,7 +106,7 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 	var rest *cell
 	for c := &u.first; c != nil; c = c.next.Load() {
 		state := c.state.Load()
-		if state == 0 {
+		if state&letter == 0 {
 			break
 		}
 		served, same := c.served.Load(), state&letter == reason
@@ -147,7 +148,7 @@ func (u *use) servedBefore(than *cell) bool {
 // refresh takes what a result has as the outcome, which has the same variation and value: it is found faster then. Its name may be another, which is to be told.
 func (c *cell) refresh(r *Result) {
 	if before := c.served.Swap(outcomeOf(r)); before.name != r.VariationName {
-		c.state.And(letter)
+		c.state.And(^uint32(told))
 	}
 }
 
@@ -180,39 +181,39 @@ func (u *use) add(r *Result) *cell {
 	if !known && outcomes >= maxOutcomes {
 		served = theRest
 	}
-	return u.addCell(served, r.Reason)
+	return u.addCell(served, letterOf(r.Reason))
 }
 
-func (u *use) addCell(served *variation, reason Reason) *cell {
+func (u *use) addCell(served *variation, reason uint32) *cell {
 	c := &u.first
-	for c.state.Load() != 0 {
+	for c.state.Load()&letter != 0 {
 		next := c.next.Load()
 		if next == nil {
 			next = &cell{}
 			next.served.Store(served)
-			next.state.Store(letterOf(reason))
+			next.state.Store(reason)
 			c.next.Store(next)
 			return next
 		}
 		c = next
 	}
 	c.served.Store(served)
-	c.state.Store(letterOf(reason))
+	c.state.Or(reason)
 	return c
 }
 
-// of returns the cell of a reason in a use of a tenant, nil if there is none.
-func (u *use) of(reason Reason) *cell {
+// of returns the cell of a reason's letter in a use of all flags, nil if there is none.
+func (u *use) of(reason uint32) *cell {
 	for c := &u.first; c != nil; c = c.next.Load() {
-		if c.state.Load()&letter == letterOf(reason) {
+		if c.state.Load()&letter == reason {
 			return c
 		}
 	}
 	return nil
 }
 
-// callerOf returns the count of a client; nil where it has none, and full where it cannot get one.
-func (u *use) callerOf(client *Client) (c *caller, full bool) {
+// findCaller returns the count of a client; nil where it has none, and full where it cannot get one.
+func (u *use) findCaller(client *Client) (c *caller, full bool) {
 	if u.caller.client.Load() == client {
 		return &u.caller, false
 	}
@@ -294,55 +295,42 @@ func (u *use) pages() (n int) {
 	return n
 }
 
-// stripes are parts of a count that many processors add to at once, each in a line of the cache of its own.
-type stripes [8]struct {
-	n atomic.Uint64
-	_ [56]byte
-}
-
-// maxStriped is how many counts of a node may be striped in an hour; all of them take 8 MiB.
-const maxStriped = 1 << 14
-
-// increment adds 1.
-func (c *cell) increment(all *uses) {
-	if s := c.stripes.Load(); s != nil {
-		s[rand.Uint32()%uint32(len(s))].n.Add(1) //nolint:gosec // it only spreads
-		return
-	}
-	if n := c.n.Load(); !c.n.CompareAndSwap(n, n+1) {
-		c.n.Add(1)
-		if all.striped.Add(1) <= maxStriped {
-			c.stripes.CompareAndSwap(nil, &stripes{})
-		}
-	}
-}
-
-func (c *cell) count() uint64 {
-	n := c.n.Load()
-	if s := c.stripes.Load(); s != nil {
-		for i := range s {
-			n += s[i].n.Load()
-		}
-	}
-	return n
-}
-
 // uses are those of a node that are to be written down.
 type uses struct {
-	mu      sync.Mutex
-	changed []*use
-	frozen  atomic.Uint32 // the hour that everything counts in while too much of past hours waits to be written down; 0 mostly
-	swept   atomic.Uint32 // the hour before which sweep has dropped all
-	striped atomic.Int64
-	maxPast int // see the constant
+	flags, tenants waiting
+	frozen         atomic.Uint32 // the hour that everything counts in while too much of past hours waits to be written down; 0 mostly
+	swept          atomic.Uint32 // the hour before which sweep has dropped all
+	striped        atomic.Int64  // how many counters have got stripes in this hour
+	maxPast        int           // see the constant
+}
+
+// waiting are uses that have counted something.
+type waiting struct {
+	mu   sync.Mutex
+	uses []*use
+}
+
+func (w *waiting) add(more ...*use) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.uses = append(w.uses, more...)
+}
+
+func (w *waiting) take() []*use {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := w.uses
+	w.uses = nil
+	return taken
 }
 
 // note has a use written down that has counted something.
 func (all *uses) note(u *use) {
-	if u.changed.Load() || !u.changed.CompareAndSwap(false, true) {
-		return
+	switch {
+	case u.first.state.Load()&changed != 0 || u.first.state.Or(changed)&changed != 0:
+	case u.key == "":
+		all.tenants.add(u)
+	default:
+		all.flags.add(u)
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.changed = append(all.changed, u)
 }
