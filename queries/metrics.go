@@ -163,9 +163,9 @@ func (r *metricsReader) pointHours() (days, hours []time.Time) {
 
 // metrics adds up the points and the clients. known are the outcomes of a flag, by their ids.
 func (r *metricsReader) metrics(ctx context.Context, known map[string]*Outcome) (m Metrics, err error) {
-	columns := "evaluations, prefetches, reasons::text, null::text"
+	columns := "evaluations, prefetches, reasons, null::text"
 	if r.key != "" {
-		columns = "evaluations, prefetches, reasons::text, outcomes::text"
+		columns = "evaluations, prefetches, reasons, outcomes"
 	}
 	days, hours := r.pointHours()
 	rows, err := r.uses(ctx, columns, days, hours)
@@ -182,7 +182,7 @@ func (r *metricsReader) metrics(ctx context.Context, known map[string]*Outcome) 
 		m.Evaluations += point.Evaluations
 		m.Prefetches += point.Prefetches
 	}
-	if rows, err = r.uses(ctx, "clients::text", r.days, r.hours); err != nil {
+	if rows, err = r.uses(ctx, "clients", r.days, r.hours); err != nil {
 		return m, err
 	}
 	all := clients{}

@@ -1,12 +1,13 @@
 package metering
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,11 +34,11 @@ func (m *Meter) flushUses(ctx context.Context) error {
 	for u := range m.uses.TakeUses() {
 		p := pages[u.Hour]
 		if p == nil {
-			p = newPage(u.Hour)
+			p = &page{hour: u.Hour}
 			pages[u.Hour] = p
 		}
-		p.add(&u)
-		if len(p.sources) < pageUses && p.bytes < pageBytes {
+		p.add(u)
+		if len(p.uses) < pageUses && p.bytes < pageBytes {
 			continue
 		}
 		delete(pages, u.Hour)
@@ -54,23 +55,50 @@ func (m *Meter) flushUses(ctx context.Context) error {
 	return err
 }
 
+// page is uses of an hour that are written at once.
+type page struct {
+	hour  time.Time
+	uses  []counted.Use
+	bytes int // about
+}
+
+func (p *page) add(u counted.Use) {
+	p.uses = append(p.uses, u)
+	p.bytes += 200 + 60*len(u.Callers)
+	for i := range u.Served {
+		p.bytes += 30
+		if u.Served[i].New {
+			p.bytes += len(u.Served[i].Value)
+		}
+	}
+}
+
 // writePage writes a page. What cannot be written is to be yielded again.
 func (m *Meter) writePage(ctx context.Context, p *page) error {
-	err := m.db.SendBatch(ctx, p.batch(m.run, m.now())).Close() // one transaction
+	slices.SortFunc(p.uses, inOrder)
+	c := columns{hour: p.hour, hash: sha256.New(), told: map[outcome]bool{}}
+	for i := range p.uses {
+		c.add(&p.uses[i])
+	}
+	err := m.db.SendBatch(ctx, c.batch(m.run, m.now())).Close() // one transaction
 	if err != nil {
-		for _, s := range p.sources {
-			s.Again()
+		for i := range p.uses {
+			p.uses[i].Source.Again()
 		}
 	}
 	return err
 }
 
-// page is uses of an hour as columns of the tables.
-type page struct {
-	hour    time.Time
-	hash    hash.Hash // that outcomes are named by
-	sources []counted.Source
-	bytes   int // about
+// inOrder compares uses as the keys of the tables do. All nodes write rows in this order, so that none waits for another that waits for it.
+func inOrder(a, b counted.Use) int {
+	return cmp.Or(strings.Compare(a.TenantID, b.TenantID), strings.Compare(a.FlagKey, b.FlagKey), cmp.Compare(a.Life, b.Life), strings.Compare(a.EnvironmentID, b.EnvironmentID))
+}
+
+// columns are the uses of a page as columns of the tables.
+type columns struct {
+	hour time.Time
+	hash hash.Hash // that outcomes are named by
+	told map[outcome]bool
 
 	flags, tenants rows
 	last           lastUses
@@ -97,19 +125,22 @@ type outcomes struct {
 	variations, names               []*string
 }
 
-func newPage(hour time.Time) *page { return &page{hour: hour, hash: sha256.New()} }
+// outcome is a key of keep.flag_outcomes.
+type outcome struct {
+	tenantID, key string
+	life          uint64
+	name          string
+}
 
-func (p *page) add(u *counted.Use) {
-	p.sources = append(p.sources, u.Source)
-	c := countsOf(u, p.outcomeOf)
-	r := &p.tenants
+func (c *columns) add(u *counted.Use) {
+	n := countsOf(u, c.outcomeOf)
+	r := &c.tenants
 	if u.FlagKey != "" {
-		r = &p.flags
-		p.addLast(u, &c)
-		p.addOutcomes(u)
+		r = &c.flags
+		c.addLast(u, &n)
+		c.addOutcomes(u)
 	}
-	r.add(u.TenantID, u.FlagKey, int64(u.Life), u.EnvironmentID, &c)
-	p.bytes += 200 + 60*len(c.clients) + 30*len(c.outcomes)
+	r.add(u.TenantID, u.FlagKey, int64(u.Life), u.EnvironmentID, &n)
 }
 
 func (r *rows) add(tenantID, key string, life int64, environmentID string, c *counts) {
@@ -119,79 +150,81 @@ func (r *rows) add(tenantID, key string, life int64, environmentID string, c *co
 	r.clients = append(r.clients, string(c.clients.appendJSON(nil, true)))
 }
 
-func (p *page) addLast(u *counted.Use, c *counts) {
+func (c *columns) addLast(u *counted.Use, n *counts) {
 	orNull := func(t time.Time) *time.Time {
 		if t.IsZero() {
 			return nil
 		}
 		return &t
 	}
-	p.last.evaluated, p.last.prefetched = append(p.last.evaluated, orNull(u.Evaluated)), append(p.last.prefetched, orNull(u.Prefetched))
+	c.last.evaluated, c.last.prefetched = append(c.last.evaluated, orNull(u.Evaluated)), append(c.last.prefetched, orNull(u.Prefetched))
 	var outcome *string
 	var most int64
-	for _, o := range c.outcomes {
+	for _, o := range n.outcomes {
 		if o.n > most && o.name != restOutcome {
 			outcome, most = &o.name, o.n
 		}
 	}
-	p.last.outcome, p.last.varied = append(p.last.outcome, outcome), append(p.last.varied, len(c.outcomes) > 1)
+	c.last.outcome, c.last.varied = append(c.last.outcome, outcome), append(c.last.varied, len(n.outcomes) > 1)
 }
 
-func (p *page) addOutcomes(u *counted.Use) {
-	o := &p.outcomes
+func (c *columns) addOutcomes(u *counted.Use) {
+	o := &c.outcomes
 	for i := range u.Served {
 		s := &u.Served[i]
-		told := func(before counted.Served) bool { // with another reason
-			return before.New && before.VariationID == s.VariationID && bytes.Equal(before.Value, s.Value)
-		}
-		if !s.New || s.Rest || slices.ContainsFunc(u.Served[:i], told) {
+		if !s.New || s.Rest {
 			continue
 		}
+		of := outcome{u.TenantID, u.FlagKey, u.Life, c.outcomeOf(s)}
+		if c.told[of] { // with another reason, or in another environment
+			continue
+		}
+		c.told[of] = true
 		var variation, name *string
 		if s.VariationID != "" {
 			variation, name = &s.VariationID, &s.VariationName
 		}
-		o.tenants, o.keys, o.lives, o.outcomes = append(o.tenants, u.TenantID), append(o.keys, u.FlagKey), append(o.lives, int64(u.Life)), append(o.outcomes, p.outcomeOf(s))
+		o.tenants, o.keys, o.lives, o.outcomes = append(o.tenants, u.TenantID), append(o.keys, u.FlagKey), append(o.lives, int64(u.Life)), append(o.outcomes, of.name)
 		o.variations, o.names, o.values = append(o.variations, variation), append(o.names, name), append(o.values, string(s.Value))
-		p.bytes += len(s.Value)
 	}
 }
 
 // outcomeOf names what was served: a variation with the value that it has, or a value alone. No two of a flag get the same name.
-func (p *page) outcomeOf(s *counted.Served) string {
+func (c *columns) outcomeOf(s *counted.Served) string {
 	if s.Rest {
 		return restOutcome
 	}
-	p.hash.Reset()
-	_, _ = p.hash.Write(append([]byte(s.VariationID), 0))
-	_, _ = p.hash.Write(s.Value)
-	return hex.EncodeToString(p.hash.Sum(nil)[:10])
+	c.hash.Reset()
+	_, _ = c.hash.Write(append([]byte(s.VariationID), 0))
+	_, _ = c.hash.Write(s.Value)
+	return hex.EncodeToString(c.hash.Sum(nil)[:10])
 }
 
-func (p *page) batch(run uuid.UUID, now time.Time) *pgx.Batch {
+func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	b := &pgx.Batch{}
-	if day := p.hour.Truncate(aDay); day.Before(now.UTC().Truncate(aDay)) {
+	if day := c.hour.Truncate(aDay); day.Before(now.UTC().Truncate(aDay)) {
 		b.Queue(`select pg_advisory_xact_lock_shared($1)`, int64(daysLock))
 		b.Queue(`delete from keep.use_days where day = $1`, day) // it is to be added up again
 	}
-	if o := &p.outcomes; len(o.keys) > 0 {
+	if o := &c.outcomes; len(o.keys) > 0 {
 		b.Queue(`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
-			select distinct on (t, k, l, o) t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
+			select t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
+			where not exists (select from keep.flag_outcomes f where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o and f.variation_name is not distinct from n) -- as each hour anew
+			order by t, k, l, o -- as all nodes do, so that none waits for another that waits for it
 			on conflict (tenant_id, flag_key, life, outcome) do update set variation_name = excluded.variation_name where old.variation_name <> excluded.variation_name`,
 			o.tenants, o.keys, o.lives, o.outcomes, o.variations, o.names, o.values)
 	}
-	if r := &p.flags; len(r.keys) > 0 {
+	if r := &c.flags; len(r.keys) > 0 {
 		b.Queue(`insert into keep.flag_hours as old (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
-			select t, k, l, e, $1, $2, n, p, r::json, o::json, c::json
+			select t, k, l, e, $1, $2, n, p, r, o, c
 			from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[]) as u (t, k, l, e, n, p, r, o, c)
 			on conflict (tenant_id, hour, flag_key, life, environment_id, run) do update set
 				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes = excluded.outcomes, clients = excluded.clients
 			where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`,
-			p.hour, run, r.tenants, r.keys, r.lives, r.environments, r.evaluations, r.prefetches, r.reasons, r.outcomes, r.clients)
+			c.hour, run, r.tenants, r.keys, r.lives, r.environments, r.evaluations, r.prefetches, r.reasons, r.outcomes, r.clients)
 		b.Queue(`insert into keep.flag_uses as old (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched, outcome, outcome_hour, varied_hour)
 			select t, k, l, e, v, p, o, case when o is not null then $1::timestamptz end, case when m then $1::timestamptz end
 			from unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::bool[]) as u (t, k, l, e, v, p, o, m)
-			order by t collate "C", k collate "C", l, e collate "C" -- as all nodes do, so that none waits for another that waits for it
 			on conflict (tenant_id, flag_key, life, environment_id) do update set
 				last_evaluated = greatest(old.last_evaluated, excluded.last_evaluated),
 				last_prefetched = greatest(old.last_prefetched, excluded.last_prefetched),
@@ -199,16 +232,16 @@ func (p *page) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 				outcome_hour = greatest(old.outcome_hour, excluded.outcome_hour),
 				varied_hour = greatest(old.varied_hour, excluded.varied_hour,
 					case when old.outcome <> excluded.outcome then least(old.outcome_hour, excluded.outcome_hour) end)`,
-			p.hour, r.tenants, r.keys, r.lives, r.environments, p.last.evaluated, p.last.prefetched, p.last.outcome, p.last.varied)
+			c.hour, r.tenants, r.keys, r.lives, r.environments, c.last.evaluated, c.last.prefetched, c.last.outcome, c.last.varied)
 	}
-	if r := &p.tenants; len(r.tenants) > 0 {
+	if r := &c.tenants; len(r.tenants) > 0 {
 		b.Queue(`insert into keep.tenant_hours as old (tenant_id, environment_id, hour, run, evaluations, prefetches, reasons, clients)
-			select t, e, $1, $2, n, p, r::json, c::json
+			select t, e, $1, $2, n, p, r, c
 			from unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[]) as u (t, e, n, p, r, c)
 			on conflict (tenant_id, hour, environment_id, run) do update set
 				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, clients = excluded.clients
 			where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`,
-			p.hour, run, r.tenants, r.environments, r.evaluations, r.prefetches, r.reasons, r.clients)
+			c.hour, run, r.tenants, r.environments, r.evaluations, r.prefetches, r.reasons, r.clients)
 	}
 	return b
 }
