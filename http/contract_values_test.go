@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -78,5 +79,42 @@ func TestTheDocumentShowsTheStatedDefaults(t *testing.T) {
 			}
 		}
 		nodetest.Same(t, "the defaults of "+old, got, map[string]any{"limit": 20, "offset": 0, "unreadOnly": false})
+	}
+}
+
+// What lists and metrics of the use of flags take is in the document, with what they take where a call says nothing.
+func TestTheDocumentShowsTheUseOfFlags(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	_, operations := nodetest.Shared(t).Anonymous().Document()
+	const ofMetrics = "from to interval=hour(hour,day) environment"
+	for operation, want := range map[string]string{
+		"GET /api/v1/flags": "lifecycle(archived,new,unused,settled,live) evaluatedBefore " +
+			"sort=key(key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt)",
+		"GET /api/v1/flags/{flagKey}/metrics":    ofMetrics,
+		"GET /api/v1/tenants/{tenantId}/metrics": ofMetrics,
+		"GET /api/v1/cleanup":                    "limit offset",
+	} {
+		shown := map[string]bool{}
+		for _, p := range asMaps(operations[operation]["parameters"]) {
+			if p["in"] != "query" {
+				continue
+			}
+			schema := object(p["schema"])
+			text := p["name"].(string)
+			shown[text] = true
+			if value := schema["default"]; value != nil {
+				text += fmt.Sprint("=", value)
+			}
+			if values := list(schema["enum"]); len(values) > 0 {
+				text += "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(values), "[]"), " ", ",") + ")"
+			}
+			shown[text] = true
+		}
+		for _, parameter := range strings.Fields(want) {
+			if !shown[parameter] {
+				t.Errorf("%s does not show %s", operation, parameter)
+			}
+		}
 	}
 }

@@ -3,6 +3,8 @@ package http_test
 import (
 	"fmt"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +83,41 @@ func TestWhatCountsAsUse(t *testing.T) {
 			wantCounts(me, metricsPath("k", ""), 1, 0)
 			wantCounts(me, tenantMetricsPath(me, ""), 2, 1)
 			nodetest.Same(t, "what it served", readMetrics(me, metricsPath("k", "")).Outcomes, map[string]int{"value false": 1})
+		},
+		"flags that are deleted and made again while they are evaluated": func(t *testing.T, me *nodetest.Client) {
+			var evaluated atomic.Int64
+			var callers sync.WaitGroup
+			done := make(chan struct{})
+			for range 4 {
+				callers.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+						}
+						switch a := me.Attempt("POST", nodetest.FlagPath("k", "/evaluate"), `{}`); a.Status {
+						case 200:
+							evaluated.Add(1)
+						case 404:
+						default:
+							t.Error(a)
+						}
+					}
+				})
+			}
+			for range 10 {
+				me.CreateFlag("k", nil)
+				before := evaluated.Load()
+				me.Service.Eventually("the flag is evaluated", func() bool { return evaluated.Load() > before })
+				me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
+			}
+			close(done)
+			callers.Wait()
+			me.CreateFlag("k", nil)
+			me.Evaluate("k", `{}`).Want(200)
+			wantCounts(me, metricsPath("k", ""), 1, 0)
+			wantCounts(me, tenantMetricsPath(me, ""), int(evaluated.Load())+1, 0)
 		},
 		"a tenant that is deleted leaves nothing": func(t *testing.T, me *nodetest.Client) {
 			me = me.NewTenant("to be deleted")

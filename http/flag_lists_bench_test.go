@@ -10,7 +10,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkFlagLists reads pages of 50 of a tenant's 20,000 flags, in each order and with each filter.
+// BenchmarkFlagLists reads pages of 50 of a tenant's 20,000 flags, in each order and with each filter, while no flag changes, and some of them each time after one has changed.
 func BenchmarkFlagLists(b *testing.B) {
 	me := nodetest.New(b).SignUp("bench@example.com")
 	appendFlags(me, 20_000)
@@ -39,6 +39,22 @@ func BenchmarkFlagLists(b *testing.B) {
 			var took nodetest.Samples
 			for b.Loop() {
 				a := me.Attempt("GET", path, "")
+				if a.Status != 200 {
+					b.Fatal(a)
+				}
+				took.Add(a.Took)
+			}
+			took.Report(b, 50)
+			took.Report(b, 99)
+		})
+	}
+	toggled := newToggler(b, me, "k00000")
+	for _, query := range []string{"", "sort=-updatedAt", "enabled=false", "type=boolean", "q=99", "sort=lastEvaluatedAt", "lifecycle=live"} {
+		b.Run(fmt.Sprintf("changed/query=%s", query), func(b *testing.B) {
+			var took nodetest.Samples
+			for b.Loop() {
+				toggled.toggle()
+				a := me.Attempt("GET", "/api/v1/flags?limit=50&"+query, "")
 				if a.Status != 200 {
 					b.Fatal(a)
 				}

@@ -50,6 +50,30 @@ func TestTwoNodesAreOneService(t *testing.T) {
 			here.Call("DELETE", path, nil).Want(204)
 		}
 	})
+	t.Run("what they serve of a flag counts together", func(t *testing.T) {
+		const german, french = `{"attributes":{"country":"DE"}}`, `{"attributes":{"country":"FR"}}`
+		for key, onTheOther := range map[string]string{"same": german, "by-turns": french} {
+			me.CreateEnabledFlag(key, nil)
+			me.SetRules(key, `{"rules":[{"conditions":[{"attribute":"country","op":"in","values":["DE"]}],"serve":{"value":false}}]}`).Want(200)
+			first.Eventually("the other node has the rule", func() bool {
+				a := there.Call("POST", nodetest.FlagPath(key, "/evaluate?explain=true"), german) // which does not count
+				return a.Status == 200 && a.Object()["reason"] == "RULE_MATCH"
+			})
+			for range 3 {
+				me.Evaluate(key, german).Want(200)
+				there.Evaluate(key, onTheOther).Want(200)
+			}
+			first.Eventually("both have written down what they served", func() bool {
+				return there.Call("GET", nodetest.FlagPath(key, "/metrics"), nil).Want(200).Object()["evaluations"] == 6.0
+			})
+			first.Exec(`update read.flags set created_at = created_at - interval '40 days', updated_at = updated_at - interval '40 days' where tenant_id = $1 and key = $2`, me.Tenant, key)
+		}
+		for _, c := range nodes {
+			list := c.Call("GET", "/api/v1/cleanup", nil).Want(200).List()
+			nodetest.Same(t, "flags that can go", nodetest.Column(list, "flagKey"), []any{"same"})
+			nodetest.Same(t, "what can stand for it", list[0]["outcome"], map[string]any{"variationId": nil, "variationName": nil, "value": false})
+		}
+	})
 	t.Run("a session that ends on one ends on the other", func(*testing.T) {
 		me.Call("POST", "/api/v1/auth/logout", nil).Want(200)
 		first.Eventually("the other node refuses the token", func() bool {

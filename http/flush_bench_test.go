@@ -1,0 +1,56 @@
+package http_test
+
+import (
+	"testing"
+	"time"
+
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/projections/snapshot"
+)
+
+// BenchmarkToggleBesideFlush switches a flag while another tenant's 20,000 flags are evaluated each second, so that all of them are written down every five seconds, and by turns while nobody
+// evaluates: ten seconds each, twice.
+func BenchmarkToggleBesideFlush(b *testing.B) {
+	me := nodetest.New(b).SignUp("me@example.com")
+	keys := appendFlags(me, 20_000)
+	used, _ := me.Service.Node.API.Live.Tenant(me.Tenant)
+	environment, _ := used.Environment("production")
+	evaluations := 0
+	evaluate := func() {
+		at := used.Moment(time.Now())
+		for _, key := range keys {
+			flag, _ := used.Flag(key)
+			r, err := flag.Evaluate(environment.ID, &snapshot.Context{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			used.CountEvaluation(key, environment.ID, &r, nil, at)
+			evaluations++
+		}
+	}
+	t := newToggler(b, me.NewTenant("beside"), "beside")
+	var alone, beside samples
+	toggle := func(into *samples, eachSecond func()) {
+		t.took.List = nil
+		for range 10 {
+			eachSecond()
+			for end := time.Now().Add(time.Second); time.Now().Before(end); {
+				t.toggle()
+			}
+		}
+		into.List = append(into.List, t.took.List...)
+	}
+	for b.Loop() {
+		for range 2 {
+			toggle(&alone, func() {})
+			toggle(&beside, evaluate)
+			wantCounts(me, tenantMetricsPath(me, ""), evaluations, 0) // nothing is left to be written beside the next ten seconds
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(len(beside.List)), "samples")
+	b.ReportMetric(float64(alone.Percentile(99).Microseconds())/1000, "alone-p99-ms")
+	beside.Report(b, 99)
+	b.ReportMetric(beside.over(&alone, 50), "p50-times-alone")
+	b.ReportMetric(beside.over(&alone, 99), "p99-times-alone")
+}
