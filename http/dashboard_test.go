@@ -1,10 +1,17 @@
 package http_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"os"
+	"os/exec"
 	"testing"
+	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/tooltest"
+	"flagledger/http/dashboard"
 )
 
 // A browser that opens the service's address is led to the dashboard. All others get JSON there.
@@ -30,5 +37,26 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 		nodetest.Same(t, "Accept: "+accept, []any{answer.StatusCode, answer.Header.Get("Location"), answer.Header.Values("Vary")}, []any{want[0], want[1], []string{"Accept"}})
+	}
+}
+
+// People use the dashboard in a browser: the stories are in dashboard/stories.
+func TestTheDashboardInABrowser(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.Shared(t)
+	chromium, err := exec.LookPath("chromium")
+	tooltest.Require(t, "chromium", err)
+	if !dashboard.Built() {
+		tooltest.Require(t, "dashboard", errors.New("the tests were built without it: make dashboard"))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "node", "dashboard/stories/run.mjs")
+	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL)
+	out, err := command.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -14,7 +14,6 @@ export default ts.config(
     rules: {
       'no-undef': 'off', // TypeScript knows better
       'svelte/no-at-html-tags': 'error', // texts of tenants stay texts
-      'svelte/no-inline-styles': 'error', // the policy of the page
       'svelte/no-unused-svelte-ignore': 'off', // it does not know what svelte-check warns of
       'svelte/no-navigation-without-resolve': 'off', // of SvelteKit
     },

@@ -33,5 +33,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
   },
   // `npm run dev` shows each change at once, beside `make run`.
-  server: { proxy: { '^/(api|auth|problems|health)': 'http://127.0.0.1:8080' } },
+  server: { proxy: { '^/(api|auth|problems|health)': process.env.FLAGLEDGER_URL ?? 'http://127.0.0.1:8080' } },
 });

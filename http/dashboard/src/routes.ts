@@ -5,9 +5,12 @@ type AccountRoute = Route & {
   signedIn?: boolean;
 };
 
+/** What stands in for pages that need a session. */
+export const signIn: AccountRoute = { path: '/sign-in', page: () => import('./pages/account/SignInPage.svelte') };
+
 /** Pages before a tenant is chosen. */
 export const accountRoutes: AccountRoute[] = [
-  { path: '/sign-in', page: () => import('./pages/account/SignInPage.svelte') },
+  signIn,
   { path: '/sign-up', page: () => import('./pages/account/SignUpPage.svelte') },
   { path: '/forgot-password', page: () => import('./pages/account/ForgotPage.svelte') },
   { path: '/reset-password', page: () => import('./pages/account/ResetPage.svelte') },

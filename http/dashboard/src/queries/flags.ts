@@ -76,3 +76,16 @@ export function useCreateFlag(place: () => Place) {
     onSuccess: () => client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant) }),
   }));
 }
+
+/** Asks what a flag serves to somebody. */
+export function useEvaluate(place: () => Place) {
+  return createMutation(() => ({
+    mutationFn: (key: string) =>
+      body(
+        api.POST('/api/v1/flags/{flagKey}/evaluate', {
+          params: { path: { flagKey: key }, header: at(place()) },
+          body: { targetingKey: 'user-42', environment: place().environment },
+        }),
+      ),
+  }));
+}

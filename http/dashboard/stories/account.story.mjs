@@ -1,0 +1,64 @@
+import { password } from './visitor.mjs';
+
+export default {
+  'a newcomer gets from nothing to an evaluated flag': async (come) => {
+    const v = await come();
+    await v.open();
+    await v.link('Sign up').click();
+    await v.inspect();
+    await v.signUp();
+    await v.inspect();
+    await v.button('Make first-flag').click();
+    await v.switch('first-flag').click();
+    await v.button('Try it here').click();
+    await v.page.getByText('true · FALLTHROUGH').waitFor();
+    await v.inspect();
+    await v.shot('first-flag');
+    await v.button('Go to your flags').click();
+    await v.page.getByRole('switch', { name: 'first-flag', checked: true }).waitFor();
+  },
+
+  'a session is taken to a reloaded page and a new tab, and ended in all of them': async (come) => {
+    const v = await come();
+    await v.signUp();
+    if (v.page.url().includes('token')) throw new Error(`a token is in ${v.page.url()}`);
+    await v.page.reload();
+    await v.heading('Flags').waitFor();
+    const tab = await v.context.newPage();
+    await tab.goto(v.page.url());
+    await tab.getByRole('heading', { name: 'Flags', exact: true }).waitFor();
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.heading('Sign in').waitFor();
+    await tab.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
+    if (await tab.evaluate(() => sessionStorage.getItem('session'))) throw new Error('the tokens are still there');
+  },
+
+  'wrong entries are told beside their fields': async (come) => {
+    const v = await come({ refused: [401, 422] });
+    await v.open('/sign-up');
+    await v.field('Email').fill('nonsense');
+    await v.field('Password').fill('short');
+    await v.button('Sign up').click();
+    await v.page.getByText('Password must be at least 8 characters.').waitFor();
+    await v.inspect();
+    await v.open('/sign-in');
+    await v.field('Email').fill('nobody@example.com');
+    await v.field('Password').fill(password);
+    await v.button('Sign in').click();
+    await v.page.getByText('The e-mail address or the password is wrong.').waitFor();
+  },
+
+  'a token that the service has forgotten is renewed without a word': async (come) => {
+    const v = await come({ refused: [401] });
+    await v.signUp();
+    await v.page.evaluate(() => {
+      const session = JSON.parse(sessionStorage.getItem('session'));
+      sessionStorage.setItem('session', JSON.stringify({ ...session, token: 'x' }));
+    });
+    await v.page.reload();
+    await v.heading('Make your first flag').waitFor();
+    const token = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token);
+    if (token === 'x') throw new Error('the token is the old one');
+  },
+};

@@ -1,0 +1,49 @@
+// Plays the stories in a browser, against the service at SERVICE_URL: node stories/run.mjs [name...]. Stories are the files x.story.mjs; they go on beside each other, in a
+// context of their own each.
+import { readdirSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+import { Visitor } from './visitor.mjs';
+
+const folder = import.meta.dirname;
+const asked = process.argv.slice(2);
+const names = readdirSync(folder).filter(
+  (name) => name.endsWith('.story.mjs') && (!asked.length || asked.some((a) => name.startsWith(a))),
+);
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+let failed = 0;
+
+async function play(name, title, story) {
+  const visitors = [];
+  const began = Date.now();
+  try {
+    await story(async (options) => {
+      const visitor = await Visitor.come(browser, process.env.SERVICE_URL, options);
+      visitors.push(visitor);
+      return visitor;
+    });
+    for (const visitor of visitors) visitor.check();
+    console.log(`ok ${Date.now() - began} ms ${name}: ${title}`);
+  } catch (error) {
+    failed++;
+    console.log(`FAILED ${name}: ${title}\n${error.stack}\n${visitors.map((v) => v.page.url()).join('\n')}`);
+    if (process.env.SHOTS) for (const [i, v] of visitors.entries()) await v.shot(`failed-${name}-${i}`);
+  } finally {
+    for (const visitor of visitors) await visitor.leave();
+  }
+}
+
+// As many at once as there are cores to spare for them.
+const queue = [];
+for (const name of names) {
+  const { default: stories } = await import(`./${name}`);
+  for (const [title, story] of Object.entries(stories))
+    queue.push(() => play(name.replace('.story.mjs', ''), title, story));
+}
+await Promise.all(
+  [1, 2, 3].map(async () => {
+    while (queue.length) await queue.shift()();
+  }),
+);
+await browser.close();
+process.exitCode = failed || !names.length ? 1 : 0;

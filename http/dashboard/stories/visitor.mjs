@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export const password = 'correct horse';
+
+/** Somebody at a browser. What goes wrong in their console, and what the page's policy refuses, fails their story. */
+export class Visitor {
+  wrong = [];
+
+  /** refused are the statuses that the story provokes; a browser tells each in its console. */
+  static async come(browser, url, { refused = [], ...options } = {}) {
+    const v = new Visitor();
+    v.url = url;
+    v.context = await browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+      ...options,
+    });
+    await v.context.addInitScript(axe);
+    v.page = await v.context.newPage();
+    v.page.on('pageerror', (error) => v.wrong.push(`uncaught: ${error.message}`));
+    v.page.on('console', (message) => {
+      const text = message.text();
+      if (message.type() !== 'error' && message.type() !== 'warning') return;
+      if (refused.some((status) => text.includes(`status of ${status} `) || text.includes(String(status)))) return;
+      v.wrong.push(text);
+    });
+    return v;
+  }
+
+  /** Opens a page of the dashboard by its path. */
+  async open(path = '') {
+    await this.page.goto(`${this.url}/app${path}`);
+  }
+
+  button = (name) => this.page.getByRole('button', { name, exact: true });
+  link = (name) => this.page.getByRole('link', { name, exact: true });
+  field = (name) => this.page.getByLabel(name, { exact: true });
+  heading = (name) => this.page.getByRole('heading', { name, exact: true });
+  switch = (name) => this.page.getByRole('switch', { name, exact: true });
+
+  /** Signs up as somebody new, and comes to the flags. */
+  async signUp() {
+    this.email = `${randomUUID()}@example.com`;
+    await this.open('/sign-up');
+    await this.field('Email').fill(this.email);
+    await this.field('Password').fill(password);
+    await this.button('Sign up').click();
+    await this.heading('Flags').waitFor();
+  }
+
+  /** Where the visitor is. */
+  get place() {
+    const [, tenant, environment] = /\/t\/([^/]+)\/([^/]+)/.exec(this.page.url()) ?? [];
+    return { tenant, environment };
+  }
+
+  /** Calls the API as the visitor, beside the page: what others do meanwhile. */
+  async call(method, path, body) {
+    const token = await this.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token);
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        Authorization: `Bearer ${token}`,
+        'X-Tenant-ID': this.place.tenant,
+        'Content-Type': 'application/json',
+      },
+      body: body && JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.status === 204 ? undefined : response.json();
+  }
+
+  /** Waits until something holds. */
+  async until(what, holds) {
+    const end = Date.now() + 60_000;
+    while (!(await holds())) {
+      if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** Fails if axe finds something serious on the page, or if the page is wider than the window. */
+  async inspect() {
+    const { violations } = await this.page.evaluate(() => window.axe.run({ resultTypes: ['violations'] }));
+    const serious = violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
+    if (serious.length) {
+      throw new Error(
+        serious
+          .map((v) => `${v.id}: ${v.help}\n${v.nodes.map((n) => `  ${n.html}\n  ${n.failureSummary}`).join('\n')}`)
+          .join('\n'),
+      );
+    }
+    const [wide, window] = await this.page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    if (wide > window) throw new Error(`the page is ${wide} px wide in a window of ${window}`);
+  }
+
+  /** A picture in the folder SHOTS, for people to look at. */
+  async shot(name) {
+    if (process.env.SHOTS) await this.page.screenshot({ path: `${process.env.SHOTS}/${name}.png` });
+  }
+
+  check() {
+    if (this.wrong.length) throw new Error(`the console has\n${this.wrong.join('\n')}`);
+  }
+
+  leave() {
+    return this.context.close();
+  }
+}
