@@ -19,6 +19,10 @@ export const accountRoutes: AccountRoute[] = [
 ];
 
 /** Pages of a tenant, which stand in the shell. Their place is what usePlace returns; useParams has what else the path names. */
-export const tenantRoutes: Route[] = [{ path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') }].map(
-  (route) => ({ ...route, path: `/t/:tenant/:environment/${route.path}` }),
-);
+export const tenantRoutes: Route[] = [
+  { path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') },
+  { path: 'projects', page: () => import('./pages/projects/ProjectsPage.svelte') },
+  { path: 'environments', page: () => import('./pages/environments/EnvironmentsPage.svelte') },
+  { path: 'members', page: () => import('./pages/members/MembersPage.svelte') },
+  { path: 'clients', page: () => import('./pages/clients/ClientsPage.svelte') },
+].map((route) => ({ ...route, path: `/t/:tenant/:environment/${route.path}` }));

@@ -5,6 +5,9 @@ export const keys = {
   tenants: ['tenants'] as const,
   environments: (tenant: string) => ['environments', tenant] as const,
   notifications: ['notifications'] as const,
+  members: (tenant: string) => ['members', tenant] as const,
+  clients: (tenant: string) => ['clients', tenant] as const,
+  projects: (tenant: string) => ['projects', tenant] as const,
   /** All that is read of flags at a place. */
   flags: (place: Place) => ['flags', place.tenant, place.environment] as const,
   /** All that is read of flags in a tenant. */

@@ -4,4 +4,10 @@ import { shell } from '../words/shell';
 export type PageLink = { name: string; path: string; icon: IconName };
 
 /** The pages that the navigation and the command palette lead to, in their order. */
-export const pages: PageLink[] = [{ name: shell.pages.flags, path: 'flags', icon: 'flag' }];
+export const pages: PageLink[] = [
+  { name: shell.pages.flags, path: 'flags', icon: 'flag' },
+  { name: shell.pages.projects, path: 'projects', icon: 'folder' },
+  { name: shell.pages.environments, path: 'environments', icon: 'layers' },
+  { name: shell.pages.members, path: 'members', icon: 'people' },
+  { name: shell.pages.clients, path: 'clients', icon: 'key' },
+];

@@ -27,5 +27,9 @@ export const shell = {
   },
   pages: {
     flags: 'Flags',
+    projects: 'Projects',
+    environments: 'Environments',
+    members: 'Members',
+    clients: 'Clients',
   },
 };

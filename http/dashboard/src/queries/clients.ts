@@ -1,0 +1,44 @@
+import { createMutation, createQuery, useQueryClient } from '@tanstack/svelte-query';
+import { api, at, body, type Place, type Schemas } from '../api/client';
+import { keys } from './keys';
+
+export type Client = Schemas['ClientBody'];
+export type NewClient = Schemas['CreateClientBody'];
+
+/** The OAuth clients of a tenant, which its admins alone may see. */
+export function useClients(place: () => Place, enabled: () => boolean = () => true) {
+  return createQuery(() => ({
+    queryKey: keys.clients(place().tenant),
+    queryFn: () => body(api.GET('/api/v1/oauth/clients', { params: { header: at(place()) } })),
+    enabled: enabled(),
+  }));
+}
+
+/** Creates a client. The answer alone has its secret. */
+export function useCreateClient(place: () => Place) {
+  return useChange(place, (client: NewClient) =>
+    body(api.POST('/api/v1/oauth/clients', { params: { header: at(place()) }, body: client })),
+  );
+}
+
+/** Gives a client a new secret. The answer alone has it. */
+export function useRotateClient(place: () => Place) {
+  return useChange(place, (clientId: string) =>
+    body(api.POST('/api/v1/oauth/clients/{clientId}/rotate', { params: { header: at(place()), path: { clientId } } })),
+  );
+}
+
+export function useDeleteClient(place: () => Place) {
+  return useChange(place, (clientId: string) =>
+    body(api.DELETE('/api/v1/oauth/clients/{clientId}', { params: { header: at(place()), path: { clientId } } })),
+  );
+}
+
+function useChange<Change, Made>(place: () => Place, make: (change: Change) => Promise<Made>) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: make,
+    gcTime: 0, // secrets are not kept
+    onSettled: () => client.invalidateQueries({ queryKey: keys.clients(place().tenant) }),
+  }));
+}

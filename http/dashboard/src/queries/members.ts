@@ -1,0 +1,53 @@
+import { createMutation, createQuery, useQueryClient } from '@tanstack/svelte-query';
+import { api, body, type Schemas } from '../api/client';
+import { session } from '../session/session.svelte';
+import { keys } from './keys';
+
+export type Member = Schemas['MemberBody'];
+export type Role = Member['role'];
+
+/** The members of a tenant, pending ones among them. */
+export function useMembers(tenant: () => string) {
+  return createQuery(() => ({
+    queryKey: keys.members(tenant()),
+    queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/users', { params: { path: { tenantId: tenant() } } })),
+  }));
+}
+
+/** The role of the person in a tenant. It is unknown while it is read, and of those who are no member, such as super users. */
+export function useRole(tenant: () => string): () => Role | undefined {
+  const members = useMembers(tenant);
+  return () => members.data?.find((m) => m.userId === session.user?.id)?.role;
+}
+
+export function useAddMember(tenant: () => string) {
+  return useChange(tenant, (member: { email: string; role: Role }) =>
+    body(api.POST('/api/v1/tenants/{tenantId}/users', { params: { path: { tenantId: tenant() } }, body: member })),
+  );
+}
+
+export function useChangeRole(tenant: () => string) {
+  return useChange(tenant, ({ userId, role }: { userId: string; role: Role }) =>
+    body(
+      api.PATCH('/api/v1/tenants/{tenantId}/users/{userId}', {
+        params: { path: { tenantId: tenant(), userId } },
+        body: { role },
+      }),
+    ),
+  );
+}
+
+/** Removes a member; whoever removes themselves leaves the tenant. */
+export function useRemoveMember(tenant: () => string) {
+  return useChange(tenant, (userId: string) =>
+    body(api.DELETE('/api/v1/tenants/{tenantId}/users/{userId}', { params: { path: { tenantId: tenant(), userId } } })),
+  );
+}
+
+function useChange<Change, Made>(tenant: () => string, make: (change: Change) => Promise<Made>) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: make,
+    onSettled: () => client.invalidateQueries({ queryKey: keys.members(tenant()) }),
+  }));
+}

@@ -1,0 +1,44 @@
+/** Machines with credentials of their own. */
+export const clients = {
+  title: 'Clients',
+  text: 'Backends and scripts that sign in by themselves, with OAuth client credentials. Each may do what its scopes say.',
+  columns: { name: 'Client', scopes: 'Scopes', created: 'Created', actions: 'Actions' },
+  scopes: {
+    'flags:evaluate': 'Ask what flags serve',
+    'flags:read': 'Read flags',
+    'flags:write': 'Change flags',
+    'projects:read': 'Read projects',
+    'projects:write': 'Change projects',
+  },
+  none: 'No client yet',
+  noneText: 'A backend that evaluates flags needs one. Its secret is shown once, when it is created.',
+  create: {
+    open: 'New client',
+    title: 'New client',
+    name: 'Name',
+    nameHint: 'What it is for, such as Checkout backend',
+    scopes: 'Scopes',
+  },
+  secret: {
+    title: 'The secret',
+    text: (name: string) =>
+      `This is the one time that the secret of ${name} is shown. Put it where your program reads its secrets.`,
+    id: 'Client ID',
+    secret: 'Client secret',
+    token: 'Get a token',
+    done: 'I have kept it',
+  },
+  rotate: {
+    of: (name: string) => `Rotate the secret of ${name}`,
+    title: 'Rotate the secret?',
+    text: (name: string) => `${name} gets a new secret. The one that it has is good for another 24 hours.`,
+    button: 'Rotate',
+  },
+  remove: {
+    of: (name: string) => `Delete ${name}`,
+    title: 'Delete the client?',
+    text: (name: string) =>
+      `The tokens of ${name} stop working at once. Whatever still uses it can no longer evaluate flags.`,
+    button: 'Delete',
+  },
+};

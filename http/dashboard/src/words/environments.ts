@@ -1,0 +1,24 @@
+/** The places in which flags are on or off. */
+export const environments = {
+  title: 'Environments',
+  text: 'Each flag is on or off, and has rules, in each environment by itself.',
+  column: 'Environment',
+  actions: 'Actions',
+  here: 'You are here',
+  add: {
+    open: 'Add environment',
+    title: 'Add an environment',
+    text: 'All flags are off in it.',
+    name: 'Name',
+    nameHint: 'Lower-case letters, digits and hyphens, such as staging',
+    wrongName: 'has lower-case letters, digits and hyphens, and begins with a letter or digit',
+    button: 'Add',
+  },
+  remove: {
+    of: (name: string) => `Delete ${name}`,
+    title: (name: string) => `Delete ${name}?`,
+    text: 'What flags are in it, and their rules there, go with it. Whoever evaluates flags in it gets an error.',
+    confirm: (name: string) => `Type ${name} to confirm`,
+    button: 'Delete',
+  },
+};

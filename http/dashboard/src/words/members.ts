@@ -1,0 +1,30 @@
+/** Who belongs to a tenant. */
+export const members = {
+  title: 'Members',
+  text: 'Whoever is added is mailed an invitation, and is pending until they sign in.',
+  columns: { member: 'Member', role: 'Role', seen: 'Last here', actions: 'Actions' },
+  roles: { admin: 'Admin', developer: 'Developer', viewer: 'Viewer' },
+  roleHint: 'Viewers read, developers change flags and projects, admins also members, clients and environments.',
+  roleOf: (name: string) => `Role of ${name}`,
+  pending: 'Pending',
+  pendingText: 'They have not signed in with the address yet',
+  you: 'You',
+  add: {
+    open: 'Add member',
+    title: 'Add a member',
+    email: 'Email',
+    role: 'Role',
+    button: 'Add',
+  },
+  remove: {
+    of: (name: string) => `Remove ${name}`,
+    title: 'Remove a member?',
+    text: (name: string) => `${name} can no longer see or change anything here, at once.`,
+    button: 'Remove',
+  },
+  leave: {
+    title: 'Leave this tenant?',
+    text: 'You can no longer see or change anything here, until an admin adds you again.',
+    button: 'Leave',
+  },
+};

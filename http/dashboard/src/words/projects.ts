@@ -1,0 +1,22 @@
+/** What flags are grouped by. */
+export const projects = {
+  title: 'Projects',
+  text: 'Flags that belong together.',
+  columns: { project: 'Project', flags: 'Flags', updated: 'Changed', actions: 'Actions' },
+  none: 'No project yet',
+  noneText: 'A project holds the flags of one product or one team.',
+  new: 'New project',
+  change: 'Change the project',
+  edit: (name: string) => `Edit ${name}`,
+  name: 'Name',
+  description: 'Description',
+  color: 'Colour',
+  firstColor: '#6b7280',
+  remove: {
+    of: (name: string) => `Delete ${name}`,
+    title: (name: string) => `Delete ${name}?`,
+    text: 'The project has no flags. Its past stays in the audit trail.',
+    textFlags: 'A project with flags cannot be deleted: move or delete them first.',
+    button: 'Delete',
+  },
+};
