@@ -76,7 +76,7 @@ func (p *page) add(u counted.Use) {
 // writePage writes a page. What cannot be written is to be yielded again.
 func (m *Meter) writePage(ctx context.Context, p *page) error {
 	slices.SortFunc(p.uses, inOrder)
-	c := columns{hour: p.hour, hash: sha256.New(), told: map[outcome]bool{}}
+	c := columns{hour: p.hour, hash: sha256.New(), told: map[outcomeKey]bool{}}
 	for i := range p.uses {
 		c.add(&p.uses[i])
 	}
@@ -98,7 +98,7 @@ func inOrder(a, b counted.Use) int {
 type columns struct {
 	hour time.Time
 	hash hash.Hash // that outcomes are named by
-	told map[outcome]bool
+	told map[outcomeKey]bool
 
 	flags, tenants rows
 	last           lastUses
@@ -125,8 +125,8 @@ type outcomes struct {
 	variations, names               []*string
 }
 
-// outcome is a key of keep.flag_outcomes.
-type outcome struct {
+// outcomeKey is the key of a row of keep.flag_outcomes.
+type outcomeKey struct {
 	tenantID, key string
 	life          uint64
 	name          string
@@ -175,7 +175,7 @@ func (c *columns) addOutcomes(u *counted.Use) {
 		if !s.New || s.Rest {
 			continue
 		}
-		of := outcome{u.TenantID, u.FlagKey, u.Life, c.outcomeOf(s)}
+		of := outcomeKey{u.TenantID, u.FlagKey, u.Life, c.outcomeOf(s)}
 		if c.told[of] { // with another reason, or in another environment
 			continue
 		}
