@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 
@@ -89,6 +90,42 @@ func TestNothingIsSentUnprotected(t *testing.T) {
 	}
 	if n := len(plain.Mails()) + len(trusted.Mails()); n != 0 {
 		t.Errorf("%d mails", n)
+	}
+}
+
+// A server whose answer does not end fills nobody's memory.
+func TestAnAnswerWithoutEndIsGivenUp(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	const most = 64 << 20
+	sent := make(chan int, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			sent <- most
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		n, err := conn.Write([]byte("220 mail.example.com\r\n"))
+		for line := []byte("250-" + strings.Repeat("x", 60_000) + "\r\n"); err == nil && n < most; {
+			var more int
+			more, err = conn.Write(line)
+			n += more
+		}
+		sent <- n
+	}()
+	s, err := Open("smtp://" + listener.Addr().String() + "?from=flags@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(t.Context(), letter); err == nil {
+		t.Error("a mail was sent")
+	}
+	if n := <-sent; n >= most {
+		t.Errorf("%d MiB of an answer were read", n>>20)
 	}
 }
 

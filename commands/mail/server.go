@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	netmail "net/mail"
 	"net/textproto"
 	"net/url"
@@ -155,6 +156,18 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
+	if !s.implicit { // before STARTTLS nobody knows who answers
+		var opened net.Conn
+		defer func() {
+			if opened != nil { // the client leaves it open where the greeting fails
+				_ = opened.Close()
+			}
+		}()
+		options = append(options, mail.WithDialContextFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+			opened, err = dialBounded(ctx, network, address)
+			return opened, err
+		}))
+	}
 	if s.user != "" {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.user), mail.WithPassword(s.password))
 	}
@@ -163,4 +176,31 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 		return err
 	}
 	return client.DialAndSendWithContext(ctx, message)
+}
+
+// maxAnswers is how many bytes a server may answer to a mail.
+const maxAnswers = 1 << 20
+
+// boundedConn reads so many bytes at most.
+type boundedConn struct {
+	net.Conn
+	left int
+}
+
+func dialBounded(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &boundedConn{conn, maxAnswers}, nil
+}
+
+func (c *boundedConn) Read(p []byte) (int, error) {
+	if c.left == 0 {
+		return 0, errors.New("the server's answers have more than 1 MiB")
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
 }
