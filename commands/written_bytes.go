@@ -15,9 +15,9 @@ type written struct {
 	bytes map[string]int
 }
 
-// on returns the counts of the day of a time. It forgets those of the day before.
+// on returns the counts of the day of a time. It forgets those of the day before, and of a day far ahead, which the clock has been on.
 func (w *written) on(now time.Time) map[string]int {
-	if day := dayOf(now); w.bytes == nil || day.After(w.day) {
+	if day := dayOf(now); w.bytes == nil || day.After(w.day) || w.day.Sub(day) > 24*time.Hour {
 		w.day, w.bytes = day, map[string]int{}
 	}
 	return w.bytes

@@ -44,6 +44,13 @@ func TestBytesWrittenOnADay(t *testing.T) {
 	if w.WrittenToday("t") != 0 {
 		t.Error("it counts on the next day")
 	}
+	w.NoteWritten("t", 7)
+	for _, back := range []struct{ days, want int }{{1, 7}, {2, 0}} {
+		now = now.AddDate(0, 0, -1)
+		if n := w.WrittenToday("t"); n != back.want {
+			t.Errorf("with the clock set back by %d days, %d bytes count of the day that it was on", back.days, n)
+		}
+	}
 }
 
 // A short fact counts with what the read models keep of the past because of it.
