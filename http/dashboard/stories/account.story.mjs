@@ -27,6 +27,9 @@ export default {
     const tab = await v.context.newPage();
     await tab.goto(v.page.url());
     await tab.getByRole('heading', { name: 'Flags', exact: true }).waitFor();
+    await v.button('Appearance').click();
+    await v.page.getByRole('menuitem', { name: 'Dark' }).waitFor();
+    await v.page.keyboard.press('Escape'); // the page can be used again
     await v.button('Account').click();
     await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
     await v.heading('Sign in').waitFor();
@@ -60,5 +63,17 @@ export default {
     await v.heading('Make your first flag').waitFor();
     const token = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token);
     if (token === 'x') throw new Error('the token is the old one');
+  },
+
+  'a mailed link leads to its form, and its token leaves the address': async (come) => {
+    const v = await come({ refused: [422] });
+    await v.page.goto(`${v.url}/reset-password?token=used`);
+    await v.field('New password').fill(password);
+    if (v.page.url() !== `${v.url}/app/reset-password`) throw new Error(`the address is ${v.page.url()}`);
+    await v.button('Set the password').click();
+    await v.page.getByText('The link has been used or has expired.').waitFor();
+    await v.inspect();
+    await v.page.goto(`${v.url}/verify-email?token=used`);
+    await v.heading('Confirm your e-mail address').waitFor();
   },
 };
