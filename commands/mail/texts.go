@@ -10,9 +10,11 @@ import (
 
 const platformInvitation = `You have been invited to help run the feature flags at %[1]s, as %[2]s.
 
-Sign in there with this address, signing up first if you have no account, and accept the invitation:
+Sign in with this address, signing up first if you have no account, and accept the invitation:
 
-    POST %[1]s/api/v1/admin/invitations/accept
+    %[1]s/app/invitation
+
+Programs accept it with POST %[1]s/api/v1/admin/invitations/accept.
 
 It can be accepted until %[3]s.
 `
