@@ -23,6 +23,7 @@ export const tenantRoutes: Route[] = [
   { path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') },
   { path: 'projects', page: () => import('./pages/projects/ProjectsPage.svelte') },
   { path: 'environments', page: () => import('./pages/environments/EnvironmentsPage.svelte') },
+  { path: 'audit', page: () => import('./pages/audit/AuditPage.svelte') },
   { path: 'members', page: () => import('./pages/members/MembersPage.svelte') },
   { path: 'clients', page: () => import('./pages/clients/ClientsPage.svelte') },
 ].map((route) => ({ ...route, path: `/t/:tenant/:environment/${route.path}` }));

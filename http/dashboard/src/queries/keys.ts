@@ -7,6 +7,7 @@ export const keys = {
   notifications: ['notifications'] as const,
   members: (tenant: string) => ['members', tenant] as const,
   clients: (tenant: string) => ['clients', tenant] as const,
+  audit: (tenant: string, filter: object) => ['audit', tenant, filter] as const,
   projects: (tenant: string) => ['projects', tenant] as const,
   /** All that is read of flags at a place. */
   flags: (place: Place) => ['flags', place.tenant, place.environment] as const,

@@ -8,6 +8,7 @@ export const pages: PageLink[] = [
   { name: shell.pages.flags, path: 'flags', icon: 'flag' },
   { name: shell.pages.projects, path: 'projects', icon: 'folder' },
   { name: shell.pages.environments, path: 'environments', icon: 'layers' },
+  { name: shell.pages.audit, path: 'audit', icon: 'clock' },
   { name: shell.pages.members, path: 'members', icon: 'people' },
   { name: shell.pages.clients, path: 'clients', icon: 'key' },
 ];

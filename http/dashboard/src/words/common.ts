@@ -21,6 +21,7 @@ export const common = {
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const absolute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
+const days = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
 const numbers = new Intl.NumberFormat('en');
 
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -42,6 +43,7 @@ export function ago(time: string, now = Date.now()): string {
 }
 
 export const exactly = (time: string): string => absolute.format(new Date(time));
+export const dayOf = (time: string): string => days.format(new Date(time));
 export const clockTime = (time: number): string => clock.format(time);
 export const count = (n: number): string => numbers.format(n);
 export const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;

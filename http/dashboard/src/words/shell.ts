@@ -31,5 +31,6 @@ export const shell = {
     environments: 'Environments',
     members: 'Members',
     clients: 'Clients',
+    audit: 'Audit',
   },
 };

@@ -1,0 +1,63 @@
+import type { Place } from '../../api/client';
+import { readAuditKey, readCheckpoint, readConsistency, readFacts } from '../../queries/audit';
+import { fromBase64, same } from '../../verify/bytes';
+import { Altered, canonicalFacts, linesOf } from '../../verify/facts';
+import { type Checkpoint, openCheckpoint, readKey } from '../../verify/note';
+import { GrowingTree, grown, hashLeaf } from '../../verify/tree';
+
+/** What was found of a trail. */
+export type Finding =
+  | { kind: 'signed'; key: string; note: string; checkpoint: Checkpoint }
+  | { kind: 'grown'; earlier: Checkpoint; checkpoint: Checkpoint }
+  | { kind: 'whole'; checkpoint: Checkpoint };
+
+/** Whether this browser can verify: it hashes on pages that come over TLS or from the machine itself alone. */
+export const canVerify = (): boolean => typeof crypto.subtle !== 'undefined';
+
+/** Verifies the checkpoint of now. The key is that of the service, or one that was kept elsewhere. */
+export async function verifySigned(place: Place, keptKey: string): Promise<Finding & { kind: 'signed' }> {
+  const key = keptKey.trim() || (await readAuditKey(place)).trim();
+  const note = await readCheckpoint(place);
+  return { kind: 'signed', key, note, checkpoint: await openCheckpoint(note, await readKey(key), place.tenant) };
+}
+
+/** Verifies that the trail begins with what an earlier checkpoint signed. */
+export async function verifyGrown(
+  place: Place,
+  { key, checkpoint }: Finding & { kind: 'signed' },
+  earlierNote: string,
+): Promise<Finding | undefined> {
+  const earlier = await openCheckpoint(tidy(earlierNote), await readKey(key), place.tenant);
+  if (earlier.size > checkpoint.size) return undefined;
+  const { hashes } =
+    earlier.size === checkpoint.size ? { hashes: [] } : await readConsistency(place, earlier.size, checkpoint.size);
+  return (await grown(earlier, checkpoint, hashes.map(fromBase64)))
+    ? { kind: 'grown', earlier, checkpoint }
+    : undefined;
+}
+
+/** Hashes all facts, and compares them with a checkpoint. tell is told how many were hashed. */
+export async function verifyWhole(
+  place: Place,
+  checkpoint: Checkpoint,
+  tell: (facts: number) => void,
+): Promise<Finding | undefined> {
+  const tree = new GrowingTree();
+  try {
+    for await (const fact of canonicalFacts(linesOf(await readFacts(place)))) {
+      if (tree.size === checkpoint.size) break; // what is younger than the checkpoint
+      await tree.add(await hashLeaf(fact));
+      if (tree.size % 250 === 0) tell(tree.size);
+    }
+  } catch (error) {
+    if (error instanceof Altered) return undefined;
+    throw error;
+  }
+  tell(tree.size);
+  return tree.size === checkpoint.size && same(await tree.root(), checkpoint.root)
+    ? { kind: 'whole', checkpoint }
+    : undefined;
+}
+
+// A text that was pasted has lost the line feed at its end, or got carriage returns.
+const tidy = (note: string): string => `${note.replace(/\r/g, '').trim()}\n`;

@@ -1,0 +1,75 @@
+import { createInfiniteQuery } from '@tanstack/svelte-query';
+import { answer, api, at, authorized, body, type Place, type Schemas } from '../api/client';
+import { failureOf } from '../api/failure';
+import type { operations } from '../api/schema';
+import { keys } from './keys';
+
+export type Entry = Schemas['AuditEntryBody'];
+
+type Asked = NonNullable<operations['get-audit-trail']['parameters']['query']>;
+
+/** What a trail is narrowed by. */
+export type AuditFilter = Omit<Asked, 'limit' | 'cursor'>;
+
+const pageSize = 50;
+
+type Page = { entries: Entry[]; next?: string };
+
+/** The trail of a tenant, newest first, page by page. While another filter is read, what the one before found stays. */
+export function useAudit(place: () => Place, filter: () => AuditFilter) {
+  return createInfiniteQuery(() => ({
+    queryKey: keys.audit(place().tenant, filter()),
+    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
+      readPage(place(), filter(), pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Page) => page.next,
+    placeholderData: (before: { pages: Page[]; pageParams: (string | undefined)[] } | undefined) => before,
+  }));
+}
+
+async function readPage(
+  place: Place,
+  filter: AuditFilter,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Promise<Page> {
+  const { body: entries, headers } = await answer(
+    api.GET('/api/v1/audit', {
+      params: { header: at(place), query: { ...filter, limit: pageSize, cursor } },
+      signal,
+    }),
+  );
+  const link = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
+  const next = link && new URL(link, location.origin).searchParams.get('cursor');
+  return { entries, next: next || undefined };
+}
+
+/** The whole trail, as far as the filter lets it, as a file. */
+export async function readExport(place: Place, filter: AuditFilter, format: 'ndjson' | 'csv'): Promise<Blob> {
+  const { body: file } = await answer(
+    api.GET('/api/v1/audit/export', {
+      params: { header: at(place), query: { ...filter, format } },
+      parseAs: 'blob',
+    }),
+  );
+  return file as Blob;
+}
+
+/** The key that verifies checkpoints. */
+export const readAuditKey = (place: Place): Promise<string> =>
+  body(api.GET('/api/v1/audit/key', { params: { header: at(place) }, parseAs: 'text' }));
+
+/** A signed statement of what the trail is now. */
+export const readCheckpoint = (place: Place): Promise<string> =>
+  body(api.GET('/api/v1/audit/checkpoint', { params: { header: at(place) }, parseAs: 'text' }));
+
+/** The proof that a trail of a size begins with a smaller one. */
+export const readConsistency = (place: Place, from: number, size: number): Promise<Schemas['AuditConsistencyBody']> =>
+  body(api.GET('/api/v1/audit/consistency', { params: { header: at(place), query: { from, size } } }));
+
+/** All facts as they are stored, while they arrive. Admins alone may read them. */
+export async function readFacts(place: Place): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const response = await authorized(new Request(`${location.origin}/api/v1/audit/facts`, { headers: at(place) }));
+  if (!response.ok || !response.body) throw failureOf(response, await response.json().catch(() => undefined));
+  return response.body;
+}
