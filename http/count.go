@@ -14,7 +14,10 @@ func (a *API) callerOf(p *principal) *snapshot.Client {
 	if p.machine == nil {
 		return nil
 	}
-	client, _ := a.Live.Client(p.machine.clientID)
+	client, ok := a.Live.Client(p.machine.clientID)
+	if !ok { // it was deleted meanwhile
+		return &snapshot.Client{ID: p.machine.clientID}
+	}
 	return client
 }
 

@@ -239,6 +239,7 @@ func TestUseInLists(t *testing.T) {
 	checkPages(t, l.me, flags+"?sort=-lastEvaluatedAt", "key", []any{"a", "c", "b", "d"})
 	before := "evaluatedBefore=" + l.now().Add(-150*time.Minute).Format(time.RFC3339)
 	checkPages(t, l.me, flags+"?"+before, "key", []any{"b", "c", "d"})
+	checkPages(t, l.me, flags+"?evaluatedBefore=0001-01-01T00:00:00Z", "key", []any{"b", "d"})
 	checkPages(t, l.me, nodetest.ProjectFlagsPath(project)+"?"+before+"&sort=-lastEvaluatedAt&lifecycle=new", "key", []any{"b", "d"})
 
 	one := l.me.Call("GET", nodetest.FlagPath("c"), nil).Want(200)
@@ -251,7 +252,7 @@ func TestUseInLists(t *testing.T) {
 	nodetest.Same(t, "the ETag", one.Header.Get("ETag"), `"1"`)
 	shownAs(l.me, t, l.me.Call("PATCH", nodetest.FlagPath("c"), `{"name":"C"}`).Want(200))
 
-	for query, field := range map[string]string{"lifecycle=none": "lifecycle", "lifecycle=Live": "lifecycle", "evaluatedBefore=yesterday": "evaluatedBefore", "sort=lastPrefetchedAt": "sort"} {
+	for query, field := range map[string]string{"lifecycle=none": "lifecycle", "lifecycle=Live": "lifecycle", "evaluatedBefore=yesterday": "evaluatedBefore", "evaluatedBefore=2026-03-14T10:00:00,5Z": "evaluatedBefore", "sort=lastPrefetchedAt": "sort"} {
 		l.me.Call("GET", flags+"?"+query, nil).Refused(422, field)
 	}
 	at := atNow()

@@ -37,7 +37,7 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 	if err != nil {
 		return nil, err
 	}
-	days, hours, err := q.cleanupPeriod(ctx, s.Now)
+	days, hours, err := q.cleanupPeriod(ctx, tenantID, s.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +54,15 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version and o.outcome = same.outcome
 		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id
 		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
-	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys.page(page), len(keys.ends), tenantID, l.EnvironmentID, s.start(), days, hours, maxClients, []string{})
+	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys.page(page), len(keys.ends), func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours, maxClients, []string{})
 }
 
 // cleanupPeriod returns the days of the period in which clients are looked for whose hours have been added up, and the hours of all others.
-func (q *Queries) cleanupPeriod(ctx context.Context, now time.Time) (days, hours []time.Time, err error) {
+func (q *Queries) cleanupPeriod(ctx context.Context, tenantID string, now time.Time) (days, hours []time.Time, err error) {
 	const day = 24 * time.Hour
 	today := now.UTC().Truncate(day)
 	first := today.Add(-(cleanupDays - 1) * day)
-	rows, err := q.db.Query(ctx, `select day from keep.use_days where day >= $1::date and day < $2::date`, first, today)
+	rows, err := q.db.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`, tenantID, first, today)
 	if err != nil {
 		return nil, nil, classify(err)
 	}

@@ -181,14 +181,16 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 		return nil, err
 	}
 	columns := flagColumns(r.enabled) + noUse
+	var wanted func(Flag) bool
 	if l.At.IsZero() {
+		wanted = func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) } // it may have been evaluated since the keys were read
 		columns = flagColumns(r.enabled) + usedColumns
 		r.from += joinUse
 	}
 	r.args = append(r.args, []string{}) // the keys of each piece
 	// That the key is any of them follows from the join, but leads the planner to the rows' index, however few it takes the filters to leave.
 	from := fmt.Sprintf("%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])", r.from, len(r.args), r.where)
-	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys.page(l.Page), len(keys.ends), r.args...)
+	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys.page(l.Page), len(keys.ends), wanted, r.args...)
 }
 
 // flagKeys returns the keys of a list, all its pages. Those of now are kept where the read models hold all that Changed tells of.

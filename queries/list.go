@@ -34,6 +34,7 @@ type List[T any] struct {
 	more          bool     // rows may be left
 	keys          []string // of the rows that are left, where the list is read by keys; nil for any other
 	byKeys        bool
+	wanted        func(T) bool // whether a row is still one of the list; nil for a list whose query decides
 }
 
 const (
@@ -73,9 +74,9 @@ func ListOf[T any](rows []T, page Page) *List[T] {
 }
 
 // listByKeys begins to read a page of a list whose keys are known, of total rows in all pages. from is the query as list takes it; its last argument takes the keys of
-// each piece, and place gives their order. A key without a row is left out.
-func listByKeys[T any](ctx context.Context, db reader, columns, from, place string, keys []string, total int, args ...any) (*List[T], error) {
-	l := &List[T]{db: db, columns: columns, from: from, order: place, args: args, batch: 2 * firstBatch, keys: keys, byKeys: true, Total: total}
+// each piece, and place gives their order. A key without a row is left out, and one whose row is not wanted any more.
+func listByKeys[T any](ctx context.Context, db reader, columns, from, place string, keys []string, total int, wanted func(T) bool, args ...any) (*List[T], error) {
+	l := &List[T]{wanted: wanted, db: db, columns: columns, from: from, order: place, args: args, batch: 2 * firstBatch, keys: keys, byKeys: true, Total: total}
 	var err error
 	l.Rows, err = l.readKeys(ctx)
 	return l, err
@@ -167,7 +168,9 @@ func (l *List[T]) collect(ctx context.Context, query string, args []any) (rows [
 		if err != nil {
 			return nil, false, classify(err)
 		}
-		rows, l.after = append(rows, decoded), row.order
+		if l.after = row.order; l.wanted == nil || l.wanted(decoded) {
+			rows = append(rows, decoded)
+		}
 		for _, value := range result.RawValues() {
 			size += len(value)
 		}

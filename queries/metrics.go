@@ -116,7 +116,7 @@ func (q *Queries) readMetrics(ctx context.Context, filter MetricsFilter, read fu
 	atOnce := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, q.db, atOnce, func(tx pgx.Tx) error {
 		r := &metricsReader{MetricsFilter: filter, tx: tx}
-		rows, err := tx.Query(ctx, `select day from keep.use_days where day >= $1::date and day < $2::date`, filter.From, filter.To)
+		rows, err := tx.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`, filter.TenantID, filter.From, filter.To)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,8 @@ func (r *metricsReader) split(complete []time.Time) {
 	}
 	r.days, r.hours = []time.Time{}, []time.Time{}
 	for at := r.From; at.Before(r.To); {
-		if next := at.Add(Daily); at.Equal(at.Truncate(Daily)) && !next.After(r.To) && isComplete[at.Unix()] {
+		whole := at.Equal(at.Truncate(Daily)) && !at.Add(Daily).After(r.To) && isComplete[at.Unix()]
+		if next := at.Add(Daily); whole && (r.Step == Daily || r.Now.Sub(at) < hoursKept) { // else the points would not show what is added up
 			r.days, at = append(r.days, at), next
 			continue
 		}

@@ -30,7 +30,7 @@ func ofMetrics(b *testing.B) (pool *pgxpool.Pool, now time.Time) {
 			select 'many', '2026-03-14'::date - d, 'e' || e, 4000, 12, '{"RULE_MATCH":3000}', (select pg_temp.clients(80)) from generate_series(1, 30) d, generate_series(1, 2) e;
 		insert into keep.tenant_hours (tenant_id, hour, environment_id, run, evaluations, prefetches, reasons, clients)
 			select 'many', '2026-03-14T15:00Z'::timestamptz - h * interval '1 hour', 'e1', gen_random_uuid(), 4000, 12, '{"RULE_MATCH":3000}', (select pg_temp.clients(80)) from generate_series(0, 719) h;
-		insert into keep.use_days select '2026-03-14'::date - d from generate_series(1, 30) d`)
+		insert into keep.use_days select t, '2026-03-14'::date - d from unnest(array['t', 'many']) t, generate_series(1, 30) d`)
 	for _, table := range []string{"flag_hours", "flag_days", "tenant_hours", "tenant_days", "flag_outcomes", "use_days"} {
 		run(b, pool, "vacuum analyze keep."+table)
 	}

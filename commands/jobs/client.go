@@ -41,13 +41,14 @@ const (
 	mailWorkers   = 4 // on each node
 	upkeepWorkers = 1
 
-	jobTimeout   = 30 * time.Second
-	rescueAfter  = time.Minute // after which a job counts as one of a node that died
-	stopTimeout  = 5 * time.Second
-	firstRetry   = 100 * time.Millisecond // of a start
-	maxRetry     = 2 * time.Second
-	keptComplete = 24 * time.Hour
-	keptFailed   = 7 * 24 * time.Hour
+	jobTimeout    = 30 * time.Second
+	upkeepTimeout = 10 * time.Minute
+	rescueAfter   = time.Minute // after which, or after its timeout, a job counts as one of a node that died
+	stopTimeout   = 5 * time.Second
+	firstRetry    = 100 * time.Millisecond // of a start
+	maxRetry      = 2 * time.Second
+	keptComplete  = 24 * time.Hour
+	keptFailed    = 7 * 24 * time.Hour
 )
 
 // Work is what a node does as jobs. Tests leave out the parts whose jobs they do not add.
@@ -78,7 +79,7 @@ const (
 // Run works jobs until ctx ends. Those under way then have five seconds to finish; what does not is done by another node, or after the next start.
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
-	river.AddWorker(workers, w.upkeepWorker())
+	river.AddWorker(workers, &upkeepWorker{tasks: w.Upkeep})
 	mailJobs{w.Mails, c.pool, NewMailLimit(c.pool)}.addWorkers(workers)
 	river.AddWorker(workers, noticeWorker(w.Notifications))
 	river.AddWorker(workers, pushWorker{Pushes: w.Pushes, client: c, log: w.Log})

@@ -41,13 +41,21 @@ func (w Work) periodic() []*river.PeriodicJob {
 	return list
 }
 
-func (w Work) upkeepWorker() river.Worker[upkeep] {
-	return river.WorkFunc(func(ctx context.Context, job *river.Job[upkeep]) error {
-		for _, task := range w.Upkeep {
-			if task.Name == job.Args.Task {
-				return task.Do(ctx)
-			}
-		}
-		return river.JobCancel(fmt.Errorf("there is no task %q: the job is of another version", job.Args.Task))
-	})
+// upkeepWorker carries out the tasks.
+type upkeepWorker struct {
+	river.WorkerDefaults[upkeep]
+	tasks []Task
 }
+
+// Work implements river.Worker.
+func (w *upkeepWorker) Work(ctx context.Context, job *river.Job[upkeep]) error {
+	for _, task := range w.tasks {
+		if task.Name == job.Args.Task {
+			return task.Do(ctx)
+		}
+	}
+	return river.JobCancel(fmt.Errorf("there is no task %q: the job is of another version", job.Args.Task))
+}
+
+// Timeout implements river.Worker: a task goes through what all tenants have.
+func (*upkeepWorker) Timeout(*river.Job[upkeep]) time.Duration { return upkeepTimeout }

@@ -70,7 +70,8 @@ func (s *Snapshot) UsesWritten(now time.Time) {
 	case frozen == 0:
 		s.uses.frozen.Store(hour)
 	}
-	if s.uses.frozen.Load() == 0 && s.uses.swept.Swap(hour) != hour {
+	if s.uses.frozen.Load() == 0 && s.uses.swept.Load() < hour {
+		s.uses.swept.Store(hour)
 		s.sweepUses(hour)
 	}
 }
@@ -171,7 +172,7 @@ func (s *Snapshot) sweepUses(hour uint32) {
 	s.tenants.Range(func(_ string, t *Tenant) bool {
 		t.uses.mu.Lock()
 		counted := len(t.uses.places) > 0
-		t.uses.floor = hour
+		t.uses.floor = max(t.uses.floor, hour)
 		if counted {
 			maps.DeleteFunc(t.uses.places, func(_ unique.Handle[string], p *place) bool { return p.hour < hour })
 			t.uses.sweepAll(hour)
@@ -221,6 +222,9 @@ func (t *Tenant) sweepFlags(hour uint32) {
 		return true
 	})
 }
+
+// Complete reports whether all of the log was in the snapshot at some time since its start. What is read from a copy on disk alone may be old.
+func (s *Snapshot) Complete() bool { return s.live.Load() }
 
 // EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
 func (s *Snapshot) EnvironmentIDs(tenantID string) (ids []string, exists bool) {

@@ -2,6 +2,7 @@ package metering
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,43 +14,57 @@ const (
 	daysOfHours = 30
 	daysOfDays  = 400
 
-	// daysLock is held while a day is added up, and shared by who writes down hours of past days.
+	// daysLock is held while a day of a tenant is added up, and shared by who writes down hours of past days.
 	daysLock = 0x666c6167_75736573
 )
 
-// AddUpDays adds up the hours of each day that is over, once and again where hours came later, and removes hours and days that are no longer kept. It may be repeated.
-func (m *Meter) AddUpDays(ctx context.Context) error {
-	today := m.now().UTC().Truncate(aDay)
-	for day := today.AddDate(0, 0, -daysOfHours); day.Before(today); day = day.AddDate(0, 0, 1) {
-		if err := m.addUp(ctx, day); err != nil {
-			return fmt.Errorf("the hours of %s: %w", day.Format(time.DateOnly), err)
-		}
-	}
-	return m.removeOld(ctx, today)
-}
+// lateHours is when a day is added up after its end: by then all nodes have written down its last hour, also those whose clocks are slow.
+const lateHours = time.Hour
 
-// addUp adds up a day unless that has been done.
-func (m *Meter) addUp(ctx context.Context, day time.Time) error {
-	var done bool
-	if err := m.db.QueryRow(ctx, `select exists (select from keep.use_days where day = $1)`, day).Scan(&done); done || err != nil {
+// AddUpDays adds up the hours of each tenant's days that are over, once and again where hours came later, and removes hours and days that are no longer kept. It may be repeated. It
+// goes on with the other tenants where one's fail, and returns the errors of all.
+func (m *Meter) AddUpDays(ctx context.Context) error {
+	tenants, err := tenantsIn(ctx, m.db, "tenant_hours")
+	if err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(daysLock)); err != nil {
-			return err
+	today := m.now().UTC().Truncate(aDay)
+	over := m.now().UTC().Add(-lateHours).Truncate(aDay)
+	var errs []error
+	for _, tenantID := range tenants {
+		if err := m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfHours), over); err != nil {
+			errs = append(errs, err)
 		}
-		tenants, err := tenantsIn(ctx, tx, "tenant_hours")
-		if err != nil {
-			return err
-		}
-		for _, tenantID := range tenants {
+	}
+	return errors.Join(append(errs, m.removeOld(ctx, today))...)
+}
+
+func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, first, end time.Time) error {
+	rows, err := m.db.Query(ctx, `select (hour at time zone 'UTC')::date as day from keep.tenant_hours where tenant_id = $1 and hour >= $2 and hour < $3
+		except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, first, end)
+	if err != nil {
+		return err
+	}
+	days, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	if err != nil {
+		return err
+	}
+	for _, day := range days {
+		err := pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(daysLock)); err != nil {
+				return err
+			}
 			if err := addUpTenant(ctx, tx, tenantID, day); err != nil {
 				return err
 			}
+			_, err := tx.Exec(ctx, `insert into keep.use_days (tenant_id, day) values ($1, $2) on conflict do nothing`, tenantID, day)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("the hours of %s of the tenant %s: %w", day.Format(time.DateOnly), tenantID, err)
 		}
-		_, err = tx.Exec(ctx, `insert into keep.use_days (day) values ($1) on conflict do nothing`, day)
-		return err
-	})
+	}
+	return nil
 }
 
 // tenantsIn lists the tenants that have rows in a table, each of which its index finds at once.
@@ -183,7 +198,7 @@ func (m *Meter) removeOld(ctx context.Context, today time.Time) error {
 		before        time.Time
 	}{
 		{"flag_hours", "hour", today.AddDate(0, 0, -daysOfHours)}, {"tenant_hours", "hour", today.AddDate(0, 0, -daysOfHours)},
-		{"flag_days", "day", today.AddDate(0, 0, -daysOfDays)}, {"tenant_days", "day", today.AddDate(0, 0, -daysOfDays)},
+		{"flag_days", "day", today.AddDate(0, 0, -daysOfDays)}, {"tenant_days", "day", today.AddDate(0, 0, -daysOfDays)}, {"use_days", "day", today.AddDate(0, 0, -daysOfDays)},
 	} {
 		tenants, err := tenantsIn(ctx, m.db, old.table)
 		if err != nil {
@@ -195,6 +210,5 @@ func (m *Meter) removeOld(ctx context.Context, today time.Time) error {
 			}
 		}
 	}
-	_, err := m.db.Exec(ctx, `delete from keep.use_days where day < $1`, today.AddDate(0, 0, -daysOfHours))
-	return err
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 
 // Present tells what there is.
 type Present interface {
+	// Complete reports whether it has known all that there was at some time since it began.
+	Complete() bool
 	// EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
 	EnvironmentIDs(tenantID string) ([]string, bool)
 	// FlagLife is the life of a flag, and false if there is no such flag.
@@ -24,7 +26,7 @@ const (
 	flagGrace   = 24 * time.Hour
 )
 
-var tablesOfTenants = []string{"flag_hours", "flag_days", "flag_outcomes", "flag_uses", "tenant_hours", "tenant_days", "evaluations", "evaluation_restarts"}
+var tablesOfTenants = []string{"flag_hours", "flag_days", "flag_outcomes", "flag_uses", "tenant_hours", "tenant_days", "use_days", "evaluations", "evaluation_restarts"}
 
 // ForgetTenant implements commands.TenantData.
 func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
@@ -35,8 +37,11 @@ func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
 	return keep.DatabaseError("the use of the tenant's flags cannot be forgotten at the moment", m.db.SendBatch(ctx, b).Close())
 }
 
-// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late.
+// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late. As long as present is not complete it removes nothing.
 func (m *Meter) RemoveGone(ctx context.Context, present Present) error {
+	if !present.Complete() {
+		return nil
+	}
 	seen := map[string]bool{}
 	for _, table := range tablesOfTenants {
 		tenants, err := tenantsIn(ctx, m.db, table)

@@ -202,9 +202,10 @@ func (c *columns) outcomeOf(s *counted.Served) string {
 
 func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	b := &pgx.Batch{}
-	if day := c.hour.Truncate(aDay); day.Before(now.UTC().Truncate(aDay)) {
+	day, today := c.hour.Truncate(aDay), now.UTC().Truncate(aDay)
+	if day.Before(today) && !day.Before(today.AddDate(0, 0, -daysOfHours)) {
 		b.Queue(`select pg_advisory_xact_lock_shared($1)`, int64(daysLock))
-		b.Queue(`delete from keep.use_days where day = $1`, day) // it is to be added up again
+		b.Queue(`delete from keep.use_days where tenant_id = any($1) and day = $2`, slices.Concat(c.flags.tenants, c.tenants.tenants), day) // it is to be added up again
 	}
 	if o := &c.outcomes; len(o.keys) > 0 {
 		b.Queue(`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)

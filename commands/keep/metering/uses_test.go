@@ -245,7 +245,7 @@ func TestUses(t *testing.T) {
 		if got := c.sums(t, `select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`); !maps.Equal(got, clients) {
 			t.Fatalf("the tenant's clients have %v, want %v", got, clients)
 		}
-		c.clock = c.clock.Add(24 * time.Hour)
+		c.clock = c.clock.Add(25 * time.Hour)
 		for range 2 {
 			if err := nodes[0].AddUpDays(ctx); err != nil {
 				t.Fatal(err)
@@ -308,6 +308,8 @@ type present map[string]struct {
 	flags        map[string]uint64
 }
 
+func (p present) Complete() bool { return len(p) > 0 }
+
 func (p present) EnvironmentIDs(tenantID string) ([]string, bool) {
 	t, ok := p[tenantID]
 	return t.environments, ok
@@ -360,6 +362,11 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 		}
 	}
 	delete(there, "t")
+	remove()
+	if n := c.rows(t, "tenant_days"); n != 2 {
+		t.Errorf("%d days are left of what a node removes that knows nothing yet, want 2", n)
+	}
+	there["another"] = present{}["another"]
 	used.evaluate("kept", "e", "1", "c", c.clock) // of a node that has not heard of it
 	c.flush(m)
 	remove()
@@ -395,7 +402,7 @@ func TestOldHoursAndDaysGo(t *testing.T) {
 	if err := m.AddUpDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for table, want := range map[string]int{"flag_hours": 0, "tenant_hours": 0, "flag_days": 1, "tenant_days": 1} {
+	for table, want := range map[string]int{"flag_hours": 0, "tenant_hours": 0, "flag_days": 1, "tenant_days": 1, "use_days": 1} {
 		if n := c.rows(t, table); n != want {
 			t.Errorf("%s has %d rows, want %d", table, n, want)
 		}
