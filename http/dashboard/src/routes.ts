@@ -21,6 +21,7 @@ export const accountRoutes: AccountRoute[] = [
 /** Pages of a tenant, which stand in the shell. Their place is what usePlace returns; useParams has what else the path names. */
 export const tenantRoutes: Route[] = [
   { path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') },
+  { path: 'flags/:key', page: () => import('./pages/flag/FlagPage.svelte') },
   { path: 'projects', page: () => import('./pages/projects/ProjectsPage.svelte') },
   { path: 'environments', page: () => import('./pages/environments/EnvironmentsPage.svelte') },
   { path: 'audit', page: () => import('./pages/audit/AuditPage.svelte') },

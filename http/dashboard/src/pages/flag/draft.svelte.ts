@@ -1,0 +1,89 @@
+/** What somebody is changing, beside what it was when they began. What others change meanwhile takes nothing from what was typed. */
+export class Draft<T extends object> {
+  mine = $state() as T;
+  #base = $state.raw() as T;
+  #version = $state(0);
+  /** What is there now, where others have changed the same meanwhile. */
+  theirs = $state.raw<{ value: T; version: number }>();
+  #saving = false;
+  #seen: { value: T; version: number } | undefined;
+
+  constructor(value: T, version: number) {
+    this.begin(value, version);
+  }
+
+  /** What it was when the person began, or what they chose to go on from. */
+  get base(): T {
+    return this.#base;
+  }
+
+  /** The version that a change stands on. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get changed(): boolean {
+    return !same(this.mine, this.#base);
+  }
+
+  begin(value: T, version: number): void {
+    this.#base = value;
+    this.#version = version;
+    this.mine = structuredClone(value);
+    this.theirs = undefined;
+  }
+
+  discard(): void {
+    this.begin(this.theirs?.value ?? this.#base, this.theirs?.version ?? this.#version);
+  }
+
+  /** Goes on from theirs with what was typed. */
+  keepMine(): void {
+    if (this.theirs) this.#standOn(this.theirs.value, this.theirs.version);
+  }
+
+  /** While it is being saved, what comes in may be what was saved, with what the service made of it. */
+  saving(): void {
+    this.#saving = true;
+    this.#seen = undefined;
+  }
+
+  saved(): void {
+    this.#saving = false;
+    this.begin(this.#seen?.value ?? ($state.snapshot(this.mine) as T), this.#seen?.version ?? this.#version);
+  }
+
+  refused(): void {
+    this.#saving = false;
+    if (this.#seen) this.follow(this.#seen.value, this.#seen.version);
+  }
+
+  /** Takes in what is there now. */
+  follow(value: T, version: number): void {
+    if (version < this.#version) return;
+    this.#seen = { value, version };
+    if (this.#saving) return;
+    const both = (Object.keys(value) as (keyof T)[]).filter(
+      (part) =>
+        !same(value[part], this.#base[part]) &&
+        !same(this.mine[part], this.#base[part]) &&
+        !same(this.mine[part], value[part]),
+    );
+    if (both.length) this.theirs = { value, version };
+    else this.#standOn(value, version);
+  }
+
+  // What the person has not touched becomes as it is there.
+  #standOn(value: T, version: number): void {
+    for (const part of Object.keys(value) as (keyof T)[]) {
+      if (same(this.mine[part], this.#base[part])) this.mine[part] = structuredClone(value[part]);
+    }
+    this.#base = value;
+    this.#version = version;
+    this.theirs = undefined;
+  }
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

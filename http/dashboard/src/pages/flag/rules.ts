@@ -1,0 +1,209 @@
+import { parseExactly } from '../../api/exact';
+import { Failure } from '../../api/failure';
+import type { Condition, FlagType, NewRule, Operator, Rule, Rules, Serve, Variation } from '../../queries/flag';
+import type { ChangedField } from '../../words/changes';
+import { rules as words } from '../../words/rules';
+import { typed, valueOf } from './values';
+
+/** What is served, as it is typed. */
+export type ServeDraft = {
+  kind: 'variation' | 'rollout' | 'value';
+  variationId: string;
+  value: string;
+  weights: Record<string, string>;
+  bucketBy: string;
+};
+
+/** A condition as it is typed. Its values are texts of JSON, so that numbers keep their digits. */
+export type ConditionDraft = { id: string; attribute: string; op: Operator; values: string[]; negate: boolean };
+
+export type RuleDraft = {
+  /** Its own, or one by which the page knows it until it has one. */
+  id: string;
+  known: boolean;
+  name: string;
+  conditions: ConditionDraft[];
+  serve: ServeDraft;
+};
+
+export type RulesDraft = { rules: RuleDraft[]; fallthrough: ServeDraft | null };
+
+/** What operators take: nothing, numbers, texts, or any of both. */
+export function takes(op: Operator): 'none' | 'numbers' | 'any' | 'texts' {
+  if (op === 'exists') return 'none';
+  if (op === 'in') return 'any';
+  return ['gt', 'gte', 'lt', 'lte'].includes(op) ? 'numbers' : 'texts';
+}
+
+export function draftOfRules({ rules, fallthrough }: Rules, type: FlagType, variations: Variation[]): RulesDraft {
+  return {
+    rules: rules.map((rule) => ({
+      id: rule.id,
+      known: true,
+      name: rule.name,
+      conditions: rule.conditions.map((condition, i) => draftOfCondition(condition, `${rule.id} ${i}`)),
+      serve: draftOfServe(rule.serve, type, variations),
+    })),
+    fallthrough: fallthrough && draftOfServe(fallthrough, type, variations),
+  };
+}
+
+function draftOfCondition({ attribute, op, values, negate }: Condition, id: string): ConditionDraft {
+  return { id, attribute, op, values: values.map((value) => JSON.stringify(value)), negate };
+}
+
+const blanks: Record<FlagType, unknown> = { boolean: true, string: '', number: 0, json: {} };
+
+function draftOfServe(serve: Serve, type: FlagType, variations: Variation[]): ServeDraft {
+  const weights = Object.fromEntries(variations.map(({ id }) => [id, '0']));
+  for (const share of serve.rollout ?? []) weights[share.variationId] = String(share.weight);
+  return {
+    kind: serve.rollout ? 'rollout' : serve.variationId ? 'variation' : 'value',
+    variationId: serve.variationId ?? variations[0]?.id ?? '',
+    value: typed(type, serve.value === undefined ? blanks[type] : serve.value),
+    weights,
+    bucketBy: serve.bucketBy === 'targetingKey' ? '' : (serve.bucketBy ?? ''),
+  };
+}
+
+/** What a new rule serves: the first value, or where there is none, one that is typed. */
+export function newServe(type: FlagType, variations: Variation[]): ServeDraft {
+  const [first] = variations;
+  return draftOfServe(first ? { variationId: first.id } : { value: blanks[type] }, type, variations);
+}
+
+export function newRule(type: FlagType, variations: Variation[]): RuleDraft {
+  const serve = newServe(type, variations);
+  return { id: crypto.randomUUID(), known: false, name: '', conditions: [newCondition()], serve };
+}
+
+export const newCondition = (): ConditionDraft => ({
+  id: crypto.randomUUID(),
+  attribute: '',
+  op: 'in',
+  values: [],
+  negate: false,
+});
+
+export type Problems = Record<string, string>;
+
+/** What is sent for a draft. What cannot be sent is thrown as a failure of the fields, named as the API does. */
+export function sentRules(drafts: RuleDraft[], type: FlagType): NewRule[] {
+  const errors: Problems = {};
+  const rules = drafts.map((rule, i) => ({
+    ...(rule.known && { id: rule.id }),
+    name: rule.name.trim(),
+    conditions: rule.conditions.map(sentCondition),
+    serve: caught(errors, () => sentServe(rule.serve, type, `rules[${i}].serve`)) ?? {},
+  }));
+  if (Object.keys(errors).length) throw new Failure(422, { errors });
+  return rules;
+}
+
+function caught<T>(errors: Problems, make: () => T): T | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    Object.assign(errors, error.fields);
+  }
+}
+
+export function sentCondition({ attribute, op, values, negate }: ConditionDraft): Condition {
+  return {
+    attribute: attribute.trim(),
+    op,
+    values: takes(op) === 'none' ? [] : values.map((value) => parseExactly(value) as string),
+    negate,
+  };
+}
+
+export function sentServe(serve: ServeDraft, type: FlagType, field: string): Serve {
+  if (serve.kind === 'variation') return { variationId: serve.variationId };
+  if (serve.kind === 'value') return { value: valueOf(type, serve.value, `${field}.value`) };
+  const rollout = sharesOf(serve).filter((share) => share.weight !== 0);
+  if (!rollout.length) throw new Failure(422, { errors: { [`${field}.rollout`]: words.sumZeroField } });
+  const bad = rollout.find(({ weight }) => Number.isNaN(weight));
+  if (bad) throw new Failure(422, { errors: { [`${field}.rollout`]: words.notWeight } });
+  return { rollout, bucketBy: serve.bucketBy.trim() || 'targetingKey' };
+}
+
+/** The shares of a rollout. A weight that is no number is NaN. */
+export function sharesOf({ weights }: ServeDraft): { variationId: string; weight: number }[] {
+  return Object.entries(weights).map(([variationId, weight]) => ({
+    variationId,
+    weight: weight.trim() === '' ? 0 : Number(weight),
+  }));
+}
+
+/** What was typed as a value of a condition, as a text of JSON; undefined where it is none. */
+export function chipOf(text: string, condition: Pick<ConditionDraft, 'op' | 'attribute'>): string | undefined {
+  const kind = takes(condition.op);
+  const trimmed = text.trim();
+  if (kind === 'texts' || (kind === 'any' && condition.attribute.trim() === 'targetingKey')) {
+    return JSON.stringify(trimmed);
+  }
+  const value = literal(trimmed);
+  if (kind === 'numbers') return value !== undefined && /^[-\d]/.test(trimmed) ? trimmed : undefined;
+  return value === undefined ? JSON.stringify(trimmed) : trimmed;
+}
+
+// A number, a boolean or a quoted text of JSON.
+function literal(text: string): unknown {
+  if (!/^(".*"|true|false|-?\d.*)$/s.test(text)) return;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return;
+  }
+}
+
+/** A value of a condition as it is shown: a text stands without quotes, where it could not be taken for something else. */
+export function chipText(chip: string, op: Operator): string {
+  const value: unknown = parseExactly(chip);
+  if (typeof value !== 'string') return chip;
+  return takes(op) === 'any' && literal(value) !== undefined ? chip : value;
+}
+
+/** A serve in words, also while it is not valid. */
+export function shownServe(
+  serve: ServeDraft,
+  type: FlagType,
+  names: ReadonlyMap<string, string>,
+  tell: (serve: unknown, names: ReadonlyMap<string, string>) => string,
+): string {
+  return tell(roughServe(serve, type), names);
+}
+
+/** What would be sent for a draft, as far as it can be told while it is not valid. */
+export function roughRules(draft: RulesDraft, type: FlagType): { rules: Rule[]; fallthrough: Serve | null } {
+  return {
+    rules: draft.rules.map((rule) => ({
+      id: rule.id,
+      name: rule.name.trim(),
+      conditions: rule.conditions.map(sentCondition),
+      serve: roughServe(rule.serve, type),
+    })),
+    fallthrough: draft.fallthrough && roughServe(draft.fallthrough, type),
+  };
+}
+
+function roughServe(serve: ServeDraft, type: FlagType): Serve {
+  try {
+    return sentServe(serve, type, '');
+  } catch {
+    return serve.kind === 'value' ? { value: serve.value } : { rollout: [] };
+  }
+}
+
+/** What differs between two drafts, as a history would have it. */
+export function changesBetween(before: RulesDraft, after: RulesDraft, type: FlagType): ChangedField[] {
+  const [was, is] = [roughRules(before, type), roughRules(after, type)];
+  const find = (rules: Rule[], id: string) => rules.find((rule) => rule.id === id) ?? null;
+  const ids = [...new Set([...was.rules, ...is.rules].map(({ id }) => id))];
+  return [
+    ...ids.map((id) => ({ field: `rules.${id}`, from: find(was.rules, id), to: find(is.rules, id) })),
+    { field: 'rules.order', from: was.rules.map(({ id }) => id), to: is.rules.map(({ id }) => id) },
+    { field: 'fallthrough', from: was.fallthrough, to: is.fallthrough },
+  ].filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to));
+}

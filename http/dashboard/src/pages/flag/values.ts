@@ -1,0 +1,25 @@
+import { parseExactly } from '../../api/exact';
+import { Failure } from '../../api/failure';
+import type { FlagType } from '../../queries/flag';
+import { flag as words } from '../../words/flag';
+
+/** A value as it is typed: a text stands without quotes. */
+export function typed(type: FlagType, value: unknown): string {
+  if (type === 'string') return typeof value === 'string' ? value : '';
+  return type === 'json' ? JSON.stringify(value, null, 2) : JSON.stringify(value);
+}
+
+/** What was typed as a value. Where it is none, that is thrown as a failure of the field. */
+export function valueOf(type: FlagType, text: string, field: string): unknown {
+  if (type === 'string') return text;
+  try {
+    return parseExactly(text.trim());
+  } catch {
+    throw new Failure(422, { errors: { [field]: type === 'json' ? words.notJSON : words.notNumber } });
+  }
+}
+
+/** A value in one line. */
+export function oneLine(value: unknown): string {
+  return JSON.stringify(value) ?? '';
+}

@@ -1,0 +1,356 @@
+import {
+  createInfiniteQuery,
+  createMutation,
+  createQueries,
+  createQuery,
+  keepPreviousData,
+  type QueryClient,
+  useQueryClient,
+} from '@tanstack/svelte-query';
+import { answer, api, at, body, type Place, type Schemas } from '../api/client';
+import { exactBody } from '../api/exact';
+import { keys } from './keys';
+
+export type FlagDetail = Schemas['FlagDetail'];
+export type FlagChange = Schemas['UpdateFlagBody'];
+export type FlagType = FlagDetail['type'];
+export type Variation = Schemas['VariationBody'];
+export type VariationChange = Schemas['UpdateVariationBody'];
+export type Rules = Schemas['RulesBody'];
+export type Rule = Schemas['RuleBody'];
+export type NewRule = Schemas['NewRuleBody'];
+export type Condition = Schemas['ConditionBody'];
+export type Operator = Condition['op'];
+export type Serve = Schemas['ServeBody'];
+export type Entry = Schemas['HistoryEntry'];
+export type Then = Schemas['VersionBody'];
+export type Change = Schemas['ChangeBody'];
+export type Evaluation = Schemas['EvaluationBody'];
+export type Explanation = Schemas['ExplanationBody'];
+export type Context = Schemas['ContextBody'];
+
+/** On which version a change stands, and why it is made. */
+export type Standing = { version: number; reason?: string };
+
+const text = { parseAs: 'text' } as const;
+
+/** The headers of a change. Reasons are sent as UTF-8. */
+function on(place: Place, { version, reason }: Standing) {
+  const utf8 = new TextEncoder().encode(reason?.trim() ?? '');
+  return {
+    ...at(place),
+    'If-Match': `"${version}"`,
+    ...(utf8.length && { 'X-Change-Reason': String.fromCharCode(...utf8) }),
+  };
+}
+
+function readFlag(place: Place, key: string) {
+  return {
+    queryKey: keys.flag(place, key),
+    queryFn: ({ signal }: { signal: AbortSignal }) =>
+      exactBody<FlagDetail>(
+        api.GET('/api/v1/flags/{flagKey}', {
+          params: { path: { flagKey: key }, header: at(place) },
+          ...text,
+          signal,
+        }),
+      ),
+    structuralSharing: false as const,
+  };
+}
+
+export function useFlag(place: () => Place, key: () => string) {
+  return createQuery(() => readFlag(place(), key()));
+}
+
+/** A flag in several environments, in their order. */
+export function useFlagIn(places: () => Place[], key: () => string) {
+  return createQueries(() => ({ queries: places().map((place) => readFlag(place, key())) }));
+}
+
+/** The rules of a flag in an environment, with what those get whom none matches. */
+export function useRules(place: () => Place, key: () => string) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'rules'],
+    queryFn: ({ signal }: { signal: AbortSignal }) => readRules(place(), key(), signal),
+    structuralSharing: false,
+  }));
+}
+
+export type VersionedRules = Rules & { version: number };
+
+// The rules with the version that they were read at.
+async function readRules(place: Place, key: string, signal: AbortSignal): Promise<VersionedRules> {
+  let version = 0;
+  const rules = await exactBody<Rules>(
+    api
+      .GET('/api/v1/flags/{flagKey}/rules', {
+        params: { path: { flagKey: key }, header: at(place) },
+        ...text,
+        signal,
+      })
+      .then((got) => {
+        version = versionOf(got.response.headers);
+        return got;
+      }),
+  );
+  return { ...rules, version };
+}
+
+const versionOf = (headers: Headers): number => Number(headers.get('ETag')?.replaceAll('"', '') ?? 0);
+
+const entries = 50; // of a history are read at once
+
+/** A flag's history, the newest entries first. */
+export function useHistory(place: () => Place, key: () => string) {
+  return createInfiniteQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'history'],
+    queryFn: async ({ pageParam, signal }) => readHistory(place(), key(), pageParam, signal),
+    initialPageParam: 0,
+    getNextPageParam: (last: Entry[], pages: Entry[][]) =>
+      last.length < entries ? undefined : pages.reduce((sum, page) => sum + page.length, 0),
+    structuralSharing: false,
+  }));
+}
+
+/** What others have changed since a version, the newest first: as much of it as is read at once. */
+export function useSince(place: () => Place, key: () => string, version: () => number | undefined) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'since', version()],
+    queryFn: async ({ signal }) =>
+      (await readHistory(place(), key(), 0, signal)).filter((entry) => entry.version > (version() ?? 0)),
+    enabled: version() !== undefined,
+    structuralSharing: false,
+  }));
+}
+
+function readHistory(place: Place, key: string, offset: number, signal: AbortSignal): Promise<Entry[]> {
+  return exactBody<Entry[]>(
+    api.GET('/api/v1/flags/{flagKey}/history', {
+      params: {
+        path: { flagKey: key },
+        header: { 'X-Tenant-ID': place.tenant },
+        query: { limit: entries, offset },
+      },
+      ...text,
+      signal,
+    }),
+  );
+}
+
+/** A flag as it was at a version. */
+export function useVersion(place: () => Place, key: () => string, version: () => number | undefined) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'version', version()],
+    queryFn: ({ signal }) =>
+      exactBody<Then>(
+        api.GET('/api/v1/flags/{flagKey}/versions/{version}', {
+          params: { path: { flagKey: key(), version: version()! }, header: at(place()) },
+          ...text,
+          signal,
+        }),
+      ),
+    enabled: version() !== undefined,
+    staleTime: Infinity,
+    placeholderData: keepPreviousData,
+    structuralSharing: false,
+  }));
+}
+
+/** What differs between two versions of a flag. */
+export function useDiff(place: () => Place, key: () => string, from: () => number | undefined, to: () => number) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'diff', from(), to()],
+    queryFn: async ({ signal }) => {
+      const diff = await exactBody<Schemas['DiffBody']>(
+        api.GET('/api/v1/flags/{flagKey}/diff', {
+          params: {
+            path: { flagKey: key() },
+            header: at(place()),
+            query: { from: String(from()), to: String(to()) },
+          },
+          ...text,
+          signal,
+        }),
+      );
+      return diff.changes;
+    },
+    enabled: from() !== undefined && from() !== to(),
+    staleTime: Infinity,
+    structuralSharing: false,
+  }));
+}
+
+/** What a flag serves to somebody, and why. */
+export function useExplained(place: () => Place, key: () => string, context: () => Context | undefined) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'explained', JSON.stringify(context())],
+    queryFn: ({ signal }) =>
+      exactBody<Evaluation>(
+        api.POST('/api/v1/flags/{flagKey}/evaluate', {
+          params: { path: { flagKey: key() }, header: at(place()), query: { explain: true } },
+          body: { ...context(), environment: place().environment },
+          ...text,
+          signal,
+        }),
+      ),
+    enabled: context() !== undefined,
+    placeholderData: keepPreviousData,
+    structuralSharing: false,
+  }));
+}
+
+/** Brings all readings of flags up to date. It is over when what is shown is new. */
+export function refreshFlags(client: QueryClient, place: Place): Promise<void> {
+  return client.invalidateQueries({ queryKey: keys.tenantFlags(place.tenant) });
+}
+
+/** A change of one flag. What it was refused for is thrown; in either case readings are brought up to date, before it is over. */
+function useChange<T, R>(place: () => Place, change: (wanted: T) => Promise<R>) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: change,
+    onSettled: () => refreshFlags(client, place()),
+  }));
+}
+
+export function useUpdateFlag(place: () => Place, key: () => string) {
+  return useChange(place, ({ fields, ...standing }: Standing & { fields: FlagChange }) =>
+    body(
+      api.PATCH('/api/v1/flags/{flagKey}', {
+        params: { path: { flagKey: key() }, header: on(place(), standing) },
+        body: fields,
+      }),
+    ),
+  );
+}
+
+export type VariationWanted = Standing & {
+  /** Without it the variation is added. */
+  id?: string;
+  fields: VariationChange;
+};
+
+export function useSaveVariation(place: () => Place, key: () => string) {
+  return useChange(place, ({ id, fields, ...standing }: VariationWanted) => {
+    const header = on(place(), standing);
+    if (id === undefined) {
+      return body(
+        api.POST('/api/v1/flags/{flagKey}/variations', {
+          params: { path: { flagKey: key() }, header },
+          body: fields as Schemas['NewVariationBody'],
+        }),
+      );
+    }
+    return body(
+      api.PATCH('/api/v1/flags/{flagKey}/variations/{variationId}', {
+        params: { path: { flagKey: key(), variationId: id }, header },
+        body: fields,
+      }),
+    );
+  });
+}
+
+export function useRemoveVariation(place: () => Place, key: () => string) {
+  return useChange(place, ({ id, ...standing }: Standing & { id: string }) =>
+    answer(
+      api.DELETE('/api/v1/flags/{flagKey}/variations/{variationId}', {
+        params: { path: { flagKey: key(), variationId: id }, header: on(place(), standing) },
+      }),
+    ),
+  );
+}
+
+export type RulesWanted = Standing & {
+  rules?: NewRule[];
+  /** null unsets it; undefined leaves it. */
+  fallthrough?: Serve | null;
+};
+
+/** Changes the rules, the fallthrough, or both: that is two changes, and the second stands on the first. */
+export function useSaveRules(place: () => Place, key: () => string) {
+  return useChange(place, async ({ rules, fallthrough, ...standing }: RulesWanted) => {
+    if (rules) {
+      const { headers } = await answer(
+        api.PUT('/api/v1/flags/{flagKey}/rules', {
+          params: { path: { flagKey: key() }, header: on(place(), standing) },
+          body: { rules },
+        }),
+      );
+      standing = { ...standing, version: versionOf(headers) };
+    }
+    if (fallthrough !== undefined) {
+      await answer(
+        api.PUT('/api/v1/flags/{flagKey}/fallthrough', {
+          params: { path: { flagKey: key() }, header: on(place(), standing) },
+          body: { serve: fallthrough },
+        }),
+      );
+    }
+  });
+}
+
+export function useRevert(place: () => Place, key: () => string) {
+  return useChange(place, ({ to, ...standing }: Standing & { to: number }) =>
+    body(
+      api.POST('/api/v1/flags/{flagKey}/revert', {
+        params: { path: { flagKey: key() }, header: on(place(), standing) },
+        body: { version: to },
+      }),
+    ),
+  );
+}
+
+/** Switches a flag in an environment. It is shown at once, and taken back where the service refuses. Switches of one flag wait for each other. */
+export function useSwitchHere(place: () => Place, key: () => string) {
+  const client = useQueryClient();
+  const known = (environment: string) => keys.flag({ ...place(), environment }, key());
+  return createMutation(() => ({
+    scope: { id: `switch ${key()}` },
+    mutationFn: async ({ environment, to }: { environment: string; to: boolean }) => {
+      const there = { ...place(), environment };
+      const version = client.getQueryData<FlagDetail>(known(environment))?.version ?? 0;
+      const call = { params: { path: { flagKey: key() }, header: on(there, { version }) } };
+      const { headers } = await answer(
+        to ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
+      );
+      stands(versionOf(headers));
+    },
+    onMutate: async ({ environment, to }) => {
+      await client.cancelQueries({ queryKey: known(environment), exact: true });
+      show(environment, to);
+    },
+    onError: (_error, { environment, to }) => show(environment, !to),
+    onSettled: () => refreshFlags(client, place()),
+  }));
+
+  function show(environment: string, enabled: boolean): void {
+    client.setQueryData<FlagDetail>(known(environment), (flag) => flag && { ...flag, enabled });
+  }
+
+  // What was switched is all that is new in the version: the next switch stands on it, also where that is not read yet.
+  function stands(version: number): void {
+    client.setQueriesData<FlagDetail>(
+      {
+        queryKey: keys.tenantFlags(place().tenant),
+        predicate: ({ queryKey }) => queryKey.join() === known(String(queryKey[2])).join(),
+      },
+      (flag) => flag && { ...flag, version: Math.max(flag.version, version) },
+    );
+  }
+}
+
+/** The project that a flag belongs to, where it belongs to one. */
+export function useProjectOf(place: () => Place, id: () => string | null) {
+  return createQuery(() => ({
+    queryKey: [...keys.projects(place().tenant), id()],
+    queryFn: () =>
+      body(
+        api.GET('/api/v1/projects/{projectId}', {
+          params: { path: { projectId: id()! }, header: { 'X-Tenant-ID': place().tenant } },
+        }),
+      ),
+    enabled: id() !== null,
+    staleTime: 60_000,
+  }));
+}

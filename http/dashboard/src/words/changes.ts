@@ -1,0 +1,182 @@
+import type { Condition, Rule, Serve } from '../queries/flag';
+import { flags } from './flags';
+import { operators, rules as ruleWords } from './rules';
+
+/** One thing that a change did, in words: what it is about, and what was there before and after. */
+export type Told = { what: string; before?: string; after?: string };
+
+/** A field that changed, as the API's histories and diffs have them. */
+export type ChangedField = { field: string; from: unknown; to: unknown };
+
+/** What a history calls its entries. */
+export const actions: Record<string, string> = {
+  created: 'Created',
+  updated: 'Changed',
+  status_changed: 'Status changed',
+  enabled: 'Switched on',
+  disabled: 'Switched off',
+  variation_added: 'Value added',
+  variation_updated: 'Value changed',
+  variation_removed: 'Value deleted',
+  rules_changed: 'Rules changed',
+  fallthrough_changed: 'Everyone else gets something else',
+  deleted: 'Deleted',
+  reverted: 'Reverted',
+};
+
+const fields: Record<string, string> = {
+  name: 'Name',
+  description: 'Description',
+  tags: 'Tags',
+  status: 'Status',
+  permanent: 'Permanent',
+  defaultValue: 'Default value',
+  enabled: 'State',
+  type: 'Type',
+  projectId: 'Project',
+  weight: 'weight',
+  value: 'value',
+};
+
+/** The names of what changes are about, by id. */
+export type Names = ReadonlyMap<string, string>;
+
+export const goneName = 'a deleted one';
+
+/** What changed, in words. */
+export function tell(changes: readonly ChangedField[], names: Names): Told[] {
+  return changes.flatMap((change) => tellOne(change, names));
+}
+
+function tellOne({ field, from, to }: ChangedField, names: Names): Told[] {
+  const [kind, id, part] = field.split('.');
+  if (kind === 'variations' && id) return tellVariation(id, part, from, to, names);
+  if (field === 'rules.order') return tellOrder(from as string[], to as string[], names);
+  if (kind === 'rules') return tellRule(from as Rule | null, to as Rule | null, names);
+  if (field === 'fallthrough') {
+    return [{ what: ruleWords.everyoneElse, before: serveOf(from, names), after: serveOf(to, names) }];
+  }
+  if (field === 'version' || field === 'at') return [{ what: 'To version', after: String(to) }];
+  return [{ what: fields[field] ?? field, before: plain(field, from), after: plain(field, to) }];
+}
+
+function plain(field: string, value: unknown): string | undefined {
+  if (value === null || value === undefined) return;
+  if (field === 'enabled') return value ? flags.enabled.true : flags.enabled.false;
+  if (field === 'permanent') return value ? 'Yes' : 'No';
+  if (field === 'status') return flags.status[value as keyof typeof flags.status];
+  if (field === 'type') return flags.types[value as keyof typeof flags.types];
+  if (field === 'tags') return (value as string[]).join(', ') || 'none';
+  if (field === 'defaultValue' || field === 'value') return JSON.stringify(value);
+  return typeof value === 'string' ? value || 'none' : JSON.stringify(value);
+}
+
+type Variation = { name: string; value: unknown; weight: number; description?: string };
+
+function tellVariation(id: string, part: string | undefined, from: unknown, to: unknown, names: Names): Told[] {
+  const name = names.get(id) ?? (to as Variation | null)?.name ?? (from as Variation | null)?.name ?? goneName;
+  if (part) {
+    return [{ what: `Value ${name}: ${fields[part] ?? part}`, before: plain(part, from), after: plain(part, to) }];
+  }
+  const [before, after] = [from as Variation | null, to as Variation | null];
+  if (before && after) {
+    return (['name', 'value', 'weight', 'description'] as const)
+      .filter((p) => JSON.stringify(before[p]) !== JSON.stringify(after[p]))
+      .map((p) => ({
+        what: `Value ${name}: ${(fields[p] ?? p).toLowerCase()}`,
+        before: plain(p, before[p]),
+        after: plain(p, after[p]),
+      }));
+  }
+  return [
+    {
+      what: `Value ${name}`,
+      before: before ? variation(before) : undefined,
+      after: after ? variation(after) : undefined,
+    },
+  ];
+}
+
+function variation({ value, weight }: Variation): string {
+  return JSON.stringify(value) + (weight ? `, weight ${weight}` : '');
+}
+
+// Rules that came or went say so themselves: an order is told where rules that stayed have moved.
+function tellOrder(from: string[] | null, to: string[] | null, names: Names): Told[] {
+  const [before, after] = [from ?? [], to ?? []];
+  const stayed = (ids: string[], others: string[]) => ids.filter((id) => others.includes(id));
+  const [was, is] = [stayed(before, after), stayed(after, before)];
+  if (was.join() === is.join()) return [];
+  const named = (ids: string[]) => ids.map((id) => names.get(id) ?? goneName).join(' → ');
+  return [{ what: ruleWords.order, before: named(was), after: named(is) }];
+}
+
+function tellRule(from: Rule | null, to: Rule | null, names: Names): Told[] {
+  if (!from || !to) {
+    const rule = (from ?? to)!;
+    const told = inWords(rule, names);
+    return [{ what: ruleWords.rule(nameOf(rule)), before: from ? told : undefined, after: to ? told : undefined }];
+  }
+  const told: Told[] = [];
+  const what = (part: string) => `${ruleWords.rule(nameOf(to))}: ${part}`;
+  if (from.name !== to.name) told.push({ what: what(ruleWords.name.toLowerCase()), before: from.name, after: to.name });
+  const left = without(from.conditions, to.conditions);
+  const came = without(to.conditions, from.conditions);
+  for (let i = 0; i < Math.max(left.length, came.length); i++) {
+    const [before, after] = [left[i], came[i]];
+    told.push({
+      what: what(ruleWords.condition),
+      before: before && conditionInWords(before),
+      after: after && conditionInWords(after),
+    });
+  }
+  if (!left.length && !came.length && JSON.stringify(from.conditions) !== JSON.stringify(to.conditions)) {
+    told.push({ what: what(ruleWords.conditionsMoved) });
+  }
+  if (JSON.stringify(from.serve) !== JSON.stringify(to.serve)) {
+    told.push({ what: what(ruleWords.serves), before: serveOf(from.serve, names), after: serveOf(to.serve, names) });
+  }
+  return told;
+}
+
+function without(conditions: Condition[], others: Condition[]): Condition[] {
+  const known = others.map((o) => JSON.stringify(o));
+  return conditions.filter((c) => !known.includes(JSON.stringify(c)));
+}
+
+/** What a rule is called: its name, or else what it asks. */
+export function nameOf(rule: Pick<Rule, 'name' | 'conditions'>): string {
+  return rule.name || rule.conditions.map(conditionInWords).join(` ${ruleWords.and} `) || ruleWords.everyone;
+}
+
+function inWords(rule: Rule, names: Names): string {
+  const asked = rule.conditions.map(conditionInWords).join(` ${ruleWords.and} `);
+  return `${asked ? `${ruleWords.if} ${asked}` : ruleWords.everyone}: ${serveOf(rule.serve, names)}`;
+}
+
+const shownValues = 8;
+
+export function conditionInWords({ attribute, op, values, negate }: Condition): string {
+  const { is, isNot } = operators[op];
+  const shown = values.slice(0, shownValues).map((v) => (typeof v === 'string' ? v : JSON.stringify(v)));
+  const more = values.length > shownValues ? ` ${ruleWords.more(values.length - shownValues)}` : '';
+  return `${attribute} ${negate ? isNot : is} ${shown.join(', ')}${more}`.trim();
+}
+
+/** What is served, in words. */
+export function serveOf(serve: unknown, names: Names): string {
+  const { variationId, rollout, bucketBy, value } = (serve ?? {}) as Serve;
+  const named = (id: string) => names.get(id) ?? goneName;
+  if (!serve) return ruleWords.byWeights;
+  if (rollout) {
+    const sum = rollout.reduce((total, share) => total + share.weight, 0);
+    const shares = rollout.map((share) => `${named(share.variationId)} ${percent(share.weight, sum)}`).join(', ');
+    return bucketBy && bucketBy !== 'targetingKey' ? `${shares} ${ruleWords.by(bucketBy)}` : shares;
+  }
+  return variationId ? named(variationId) : JSON.stringify(value);
+}
+
+const percents = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 2 });
+
+/** The share of a weight among all. */
+export const percent = (weight: number, sum: number): string => percents.format(sum > 0 ? weight / sum : 0);

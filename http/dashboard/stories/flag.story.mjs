@@ -1,0 +1,88 @@
+async function open(v, flag) {
+  await v.signUp();
+  await v.call('POST', '/api/v1/flags', flag);
+  await v.open(`/t/${v.place.tenant}/production/flags/${flag.key}`);
+  await v.heading(flag.key).waitFor();
+}
+
+export default {
+  'a flag is switched where one is and elsewhere, and its settings are changed with a reason': async (come) => {
+    const v = await come({ refused: [422] });
+    await open(v, { key: 'checkout', type: 'number', name: '<img src=x onerror=alert(1)>' });
+    await v.page.getByText('<img src=x onerror=alert(1)>').waitFor();
+    await v.switch('checkout').click();
+    await v.page.getByRole('switch', { name: 'checkout', exact: true, checked: true }).waitFor();
+    await v.switch('checkout in development').click();
+    await v.until('both are on', async () => (await v.call('GET', '/api/v1/flags/checkout')).version === 3);
+    await v.field('Tags').fill('web, money');
+    await v.field('Default value').fill('nonsense');
+    await v.inspect();
+    await v.button('Save').click();
+    await v.page.getByText('Default value is not a number.').waitFor();
+    await v.field('Default value').fill('9007199254740993');
+    await v.field('Name').fill('x'.repeat(201));
+    await v.button('Save').click();
+    await v.page.getByText(/^Name must have at most 200 characters/).waitFor();
+    await v.field('Name').fill('Checkout');
+    await v.field('Reason').fill('Größer als zuvor');
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    await v.inspect();
+    const [entry] = await v.call('GET', '/api/v1/flags/checkout/history');
+    if (entry.reason !== 'Größer als zuvor') throw new Error(`the reason is ${entry.reason}`);
+    await v.page.reload();
+    await v.until('the number kept its digits', async () => {
+      await v.field('Default value').waitFor();
+      return (await v.field('Default value').inputValue()) === '9007199254740993';
+    });
+  },
+
+  'values are added, weighed and deleted': async (come) => {
+    const v = await come({ refused: [422] });
+    await open(v, { key: 'colour', type: 'string' });
+    for (const [name, weight] of [
+      ['red', '30'],
+      ['blue', '70'],
+    ]) {
+      await v.button('Add value').click();
+      await v.page.getByRole('dialog').getByLabel('Weight', { exact: true }).fill(weight);
+      await v.page.getByRole('dialog').getByLabel('Value', { exact: true }).fill(name);
+      await v.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      await v.page.getByText('Name is required').waitFor();
+      await v.page.getByRole('dialog').getByLabel('Name', { exact: true }).fill(name);
+      await v.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    await v.page.getByRole('img', { name: 'Share of a split: red 30%, blue 70%' }).waitFor();
+    await v.inspect();
+    await v.button('Delete red').click();
+    await v.inspect();
+    await v.button('Delete').click();
+    await v.page.getByRole('img', { name: 'Share of a split: blue 100%' }).waitFor();
+  },
+
+  'who changes the same as somebody else chooses whose is to stand': async (come) => {
+    const v = await come({ refused: [412] });
+    await open(v, { key: 'shared', type: 'boolean' });
+    await v.field('Name').fill('Mine');
+    await v.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs' });
+    await v.button('Save').click();
+    await v.heading('Somebody else has changed the same meanwhile').waitFor();
+    await v.page.getByRole('alert').getByText('Theirs', { exact: true }).waitFor();
+    await v.inspect();
+    await v.button('Keep mine').click();
+    await v.button('Save').click();
+    await v.until('mine stands', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine');
+    await v.button('Save').waitFor({ state: 'detached' });
+    // What others change beside it is in nobody's way.
+    await v.field('Name').fill('Mine again');
+    await v.call('PATCH', '/api/v1/flags/shared', { description: 'Theirs' });
+    await v.button('Save').click();
+    await v.until('both stand', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine again');
+    await v.field('Name').fill('Never mind');
+    await v.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs at last' });
+    await v.button('Save').click();
+    await v.button('Take theirs').click();
+    await v.until('theirs is shown', async () => (await v.field('Name').inputValue()) === 'Theirs at last');
+  },
+};
