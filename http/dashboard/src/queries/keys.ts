@@ -8,6 +8,8 @@ export const keys = {
   members: (tenant: string) => ['members', tenant] as const,
   clients: (tenant: string) => ['clients', tenant] as const,
   audit: (tenant: string, filter: object) => ['audit', tenant, filter] as const,
+  usage: (tenant: string) => ['usage', tenant] as const,
+  cleanup: (tenant: string) => ['cleanup', tenant] as const,
   projects: (tenant: string) => ['projects', tenant] as const,
   /** All that is read of flags at a place. */
   flags: (place: Place) => ['flags', place.tenant, place.environment] as const,

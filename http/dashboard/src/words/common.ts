@@ -22,6 +22,7 @@ const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const absolute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
 const days = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
+const dates = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
 const numbers = new Intl.NumberFormat('en');
 
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -44,6 +45,15 @@ export function ago(time: string, now = Date.now()): string {
 
 export const exactly = (time: string): string => absolute.format(new Date(time));
 export const dayOf = (time: string): string => days.format(new Date(time));
+export const dayInMonth = (time: string): string => dates.format(new Date(time));
 export const clockTime = (time: number): string => clock.format(time);
 export const count = (n: number): string => numbers.format(n);
+const sizes = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** A number of bytes: 1.5 MiB. */
+export function size(bytes: number): string {
+  const unit = bytes < 1024 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), sizes.length - 1);
+  return `${count(Math.round((bytes / 1024 ** unit) * 10) / 10)} ${sizes[unit]}`;
+}
+
 export const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;

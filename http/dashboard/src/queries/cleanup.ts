@@ -1,0 +1,25 @@
+import { createInfiniteQuery } from '@tanstack/svelte-query';
+import { answer, api, at, type Place, type Schemas } from '../api/client';
+import { keys } from './keys';
+
+export type CleanupFlag = Schemas['CleanupFlag'];
+
+const pageSize = 100;
+
+/** The flags that can go, those first that could go for longest. */
+export function useCleanup(place: () => Place) {
+  return createInfiniteQuery(() => ({
+    queryKey: keys.cleanup(place().tenant),
+    queryFn: async ({ pageParam, signal }: { pageParam: number; signal: AbortSignal }) => {
+      const { body: flags, headers } = await answer(
+        api.GET('/api/v1/cleanup', {
+          params: { header: at(place()), query: { limit: pageSize, offset: pageParam } },
+          signal,
+        }),
+      );
+      return { flags, next: headers.get('Link') ? pageParam + pageSize : undefined };
+    },
+    initialPageParam: 0,
+    getNextPageParam: (page: { next: number | undefined }) => page.next,
+  }));
+}

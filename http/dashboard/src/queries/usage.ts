@@ -1,0 +1,31 @@
+import { createQuery } from '@tanstack/svelte-query';
+import { api, body, type Place, type Schemas } from '../api/client';
+import { keys } from './keys';
+
+export type Usage = Schemas['TenantUsage'];
+export type Metrics = Schemas['TenantMetrics'];
+
+/** What a tenant has and uses, and its limits. */
+export function useUsage(tenant: () => string) {
+  return createQuery(() => ({
+    queryKey: keys.usage(tenant()),
+    queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/usage', { params: { path: { tenantId: tenant() } } })),
+  }));
+}
+
+/** Who evaluated how much at a place: by the hour for a day, or by the day for a month. */
+export function useTenantMetrics(place: () => Place, interval: () => Metrics['interval']) {
+  return createQuery(() => ({
+    queryKey: [...keys.usage(place().tenant), place().environment, interval()],
+    queryFn: () =>
+      body(
+        api.GET('/api/v1/tenants/{tenantId}/metrics', {
+          params: {
+            path: { tenantId: place().tenant },
+            query: { interval: interval(), environment: place().environment },
+          },
+        }),
+      ),
+    placeholderData: (before: Metrics | undefined) => before,
+  }));
+}

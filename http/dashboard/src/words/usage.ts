@@ -1,0 +1,38 @@
+/** What a tenant has, uses and may use. */
+export const usage = {
+  title: 'Usage',
+  text: 'What this tenant has and uses, and what its plan allows.',
+  limits: 'Limits',
+  flags: 'Flags',
+  bytes: 'Size of all flags',
+  written: 'Written by changes today',
+  allBytes: 'Size of flags in all your free tenants',
+  allWritten: 'Written today in all your free tenants',
+  of: (used: string, limit: string) => `${used} of ${limit}`,
+  counts: {
+    evaluations: 'Evaluations this month',
+    users: 'Members',
+    requestsPerMinute: 'Requests a minute, at most',
+  },
+  evaluations: (environment: string) => `Evaluations in ${environment}`,
+  period: 'Period',
+  periods: { hour: '24 hours', day: '30 days' },
+  none: 'No flag was evaluated in this time',
+  noneText: 'Evaluations show here within seconds.',
+  total: (evaluations: string, prefetches: string) =>
+    `${evaluations} evaluations, ${prefetches} reads of all flags at once`,
+  time: 'Time',
+  count: 'Evaluations',
+  reasons: {
+    FALLTHROUGH: 'What is left',
+    RULE_MATCH: 'By a rule',
+    OFF: 'Off',
+    ARCHIVED: 'Archived',
+  },
+  most: 'Flags evaluated most',
+  clients: 'Who evaluates most',
+  flag: 'Flag',
+  client: 'Client',
+  seen: 'Last seen',
+  people: 'People',
+};

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+
+/** Goes to a page by the navigation. */
+async function go(v, name) {
+  await v.page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+  await v.heading(name).waitFor();
+}
+
+export default {
+  'people and machines come and go, and the trail tells of it': async (come) => {
+    const v = await come({ refused: [409, 422] });
+    await v.signUp();
+
+    await go(v, 'Members');
+    const email = `${randomUUID()}@example.com`;
+    await v.button('Add member').click();
+    await v.field('Email').fill('nonsense');
+    await v.button('Add').click();
+    await v.page
+      .getByRole('dialog')
+      .getByText(/^Email .*\.$/)
+      .waitFor();
+    await v.inspect();
+    await v.field('Email').fill(email);
+    await v.button('Add').click();
+    await v.page.getByText('Pending').waitFor();
+    await v.inspect();
+    await v.field(`Role of ${email}`).selectOption('viewer');
+    await v.field(`Role of ${v.email}`).selectOption('viewer');
+    await v.page.getByRole('alert').waitFor(); // the last admin stays one
+    await v.button(`Remove ${email}`).click();
+    await v.button('Remove').click();
+    await v.button(`Remove ${email}`).waitFor({ state: 'detached' });
+
+    await go(v, 'Clients');
+    await v.button('New client').click();
+    await v.field('Name').fill('<img src=x onerror=alert(1)>');
+    await v.inspect();
+    await v.button('Create').click();
+    await v.heading('The secret').waitFor();
+    await v.inspect();
+    const [id, secret] = await v.page.getByRole('dialog').locator('pre').allInnerTexts();
+    const token = await fetch(`${v.url}/api/v1/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'client_credentials', client_id: id, client_secret: secret }),
+    });
+    if (!token.ok) throw new Error(`the secret is refused: ${token.status}`);
+    await v.button('I have kept it').click();
+    await v.page.getByText(id).waitFor();
+    if ((await v.page.content()).includes(secret)) throw new Error('the secret is still there');
+    await v.inspect();
+
+    await go(v, 'Environments');
+    await v.button('Add environment').click();
+    await v.field('Name').fill('staging');
+    await v.button('Add').click();
+    await v.link('staging').waitFor();
+    await v.button('Delete staging').click();
+    await v.field('Type staging to confirm').fill('staging');
+    await v.button('Delete').click();
+    await v.link('staging').waitFor({ state: 'detached' });
+
+    await go(v, 'Projects');
+    await v.button('New project').click();
+    await v.field('Name').fill('Checkout');
+    await v.button('Create').click();
+    await v.link('Checkout').waitFor();
+    await v.inspect();
+
+    await go(v, 'Audit');
+    await v.page.locator('summary', { hasText: '<img src=x onerror=alert(1)>' }).waitFor();
+    await v.field('What was done').selectOption('project.created');
+    const entries = v.page.locator('details');
+    await v.until('one entry is left', async () => (await entries.count()) === 1);
+    await v.page.reload();
+    await v.until('it is still one', async () => (await entries.count()) === 1);
+    await entries.locator('summary').click();
+    await entries.getByText('Checkout').nth(1).waitFor();
+    await v.inspect();
+    await v.shot('audit');
+  },
+
+  'an auditor verifies the trail, and what is no checkpoint of it': async (come) => {
+    const v = await come();
+    await v.signUp();
+    await go(v, 'Audit');
+    await v.button('Verify').click();
+    const dialog = v.page.getByRole('dialog');
+    const verify = dialog.getByRole('button', { name: 'Verify', exact: true });
+    await verify.click();
+    await dialog.getByText('is signed by the key').waitFor();
+    const kept = await dialog.locator('pre').first().innerText();
+    for (const key of ['one', 'two', 'three']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    await dialog.getByLabel('Earlier checkpoint').fill(kept);
+    await dialog.getByLabel('Hash every change, too').check();
+    // The service signs what its read model has: it may have the new flags a moment later.
+    await v.until('the trail is longer, and whole', async () => {
+      await verify.click();
+      await dialog.getByText('are hashed, and lead to what the checkpoint signed').waitFor();
+      return kept.split('\n')[1] !== (await dialog.locator('pre').first().innerText()).split('\n')[1];
+    });
+    await dialog.getByText('of the earlier checkpoint, unaltered').waitFor();
+    await v.inspect();
+    await v.shot('verified');
+    await dialog.getByLabel('Earlier checkpoint').fill(kept.replace(/\n(\d+)\n/, (_, n) => `\n${n - 1}\n`));
+    await verify.click();
+    await dialog.getByText('The key has not signed the checkpoint.').waitFor();
+  },
+
+  'usage, clean-up and one’s own account at 360 px': async (come) => {
+    const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark', refused: [401, 422] });
+    await v.signUp();
+    await v.call('POST', '/api/v1/flags', { key: 'used', type: 'boolean' });
+    const { tenant, environment } = v.place;
+    for (let i = 0; i < 3; i++) {
+      await v.call('POST', '/api/v1/flags/used/evaluate', { targetingKey: `user-${i}`, environment });
+    }
+    await v.until('the evaluations are counted', async () => {
+      await v.open(`/t/${tenant}/${environment}/usage`);
+      await v.heading('Usage').waitFor();
+      return v
+        .link('used')
+        .waitFor({ timeout: 1000 })
+        .then(
+          () => true,
+          () => false,
+        );
+    });
+    await v.inspect();
+    await v.shot('usage-360');
+    await v.open(`/t/${tenant}/${environment}/cleanup`);
+    await v.page.getByText('Nothing to clean up').waitFor();
+    await v.inspect();
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Profile' }).click();
+    await v.heading('Profile').waitFor();
+    await v.inspect();
+    await v.button('Sign out everywhere').click();
+    const dialog = v.page.getByRole('dialog');
+    await dialog.getByLabel('Password').fill('not the password');
+    await dialog.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await v.page.getByText('Password is wrong.').waitFor();
+    await v.inspect();
+  },
+};
