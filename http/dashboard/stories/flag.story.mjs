@@ -85,4 +85,70 @@ export default {
     await v.button('Take theirs').click();
     await v.until('theirs is shown', async () => (await v.field('Name').inputValue()) === 'Theirs at last');
   },
+
+  'rules are made, ordered, rolled out and tried, and the past is looked at and brought back': async (come) => {
+    const v = await come({ refused: [422] });
+    await open(v, { key: 'rollout', type: 'string', defaultValue: 'off' });
+    for (const name of ['old', 'new']) {
+      await v.call('POST', '/api/v1/flags/rollout/variations', { name, value: name });
+    }
+    await v.call('POST', '/api/v1/flags/rollout/enable');
+    await v.page.reload();
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Add rule').click();
+    await v.field('Attribute').fill('plan');
+    await v.field('Values').fill('pro');
+    await v.field('Values').press('Enter');
+    await v.field('Values').fill('team');
+    await v.field('Which value').first().selectOption('new');
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    await v.field('Attributes').fill('{"plan":"team"}');
+    await v.page.getByText('A rule matched').waitFor();
+    await v.inspect();
+
+    // A second rule, by keyboard: it is wrong at first, then it goes before the other.
+    await v.button('Add rule').press('Enter');
+    await v.field('Name').fill('Everyone a bit');
+    await v.field('Operator').selectOption('matches');
+    await v.field('Attribute').fill('email');
+    await v.field('Values').fill('(');
+    await v.field('Values').press('Enter');
+    await v.field('Serve').first().selectOption('rollout');
+    await v.page.getByRole('slider', { name: 'Between old and new' }).press('ArrowLeft');
+    await v.page.getByText('99%', { exact: true }).waitFor();
+    await v.field('Weight of new').fill('99');
+    await v.page.getByText('Sum 198').waitFor();
+    await v.button('Save').click();
+    await v.page.getByText('Values must be a regular expression').waitFor();
+    await v.inspect();
+    await v.shot('flag-rules');
+    await v.button('Take ( away').click();
+    await v.field('Values').fill('@example\\.com$');
+    await v.button('Move Everyone a bit up').press('Enter');
+    await v.page.getByText('Everyone a bit is number 1 of 2 now').waitFor({ state: 'attached' });
+    await v.field('Reason').fill('half of them first');
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    const { rules } = await v.call('GET', '/api/v1/flags/rollout/rules');
+    const shown = JSON.stringify(
+      rules.map((r) => [r.name, r.conditions[0].values, r.serve.rollout?.map((s) => s.weight)]),
+    );
+    if (shown !== '[["Everyone a bit",["@example\\\\.com$"],[99,99]],["",["pro","team"],null]]') throw new Error(shown);
+
+    await v.page.getByRole('tab', { name: 'History' }).click();
+    await v.page.getByText('half of them first').waitFor();
+    await v.inspect();
+    await v.link('Show version 3').click();
+    await v.page.getByText('What has changed since then').waitFor();
+    await v.inspect();
+    await v.shot('flag-past');
+    await v.button('Revert').click();
+    await v.page.getByRole('dialog').getByLabel('Reason').fill('not yet');
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Revert' }).click();
+    await v.page.getByText('not yet').first().waitFor();
+    await v.page.getByRole('switch', { name: 'rollout', exact: true, checked: false }).waitFor();
+    const then = await v.call('GET', '/api/v1/flags/rollout/rules');
+    if (then.rules.length) throw new Error('the rules are still there');
+  },
 };

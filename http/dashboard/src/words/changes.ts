@@ -146,7 +146,9 @@ function without(conditions: Condition[], others: Condition[]): Condition[] {
 
 /** What a rule is called: its name, or else what it asks. */
 export function nameOf(rule: Pick<Rule, 'name' | 'conditions'>): string {
-  return rule.name || rule.conditions.map(conditionInWords).join(` ${ruleWords.and} `) || ruleWords.everyone;
+  if (rule.name || !rule.conditions.length) return rule.name || ruleWords.everyone;
+  const asked = rule.conditions.filter(({ attribute }) => attribute);
+  return asked.map(conditionInWords).join(` ${ruleWords.and} `) || ruleWords.new;
 }
 
 function inWords(rule: Rule, names: Names): string {

@@ -85,6 +85,7 @@ export const rules = {
   more: (n: number) => `and ${n} more`,
   by: (attribute: string) => `by ${attribute}`,
   everyone: 'everyone',
+  new: 'New rule',
   everyoneElse: 'Everyone else gets',
   byWeights: 'what the weights of the values say',
   off: (environment: string) => `The flag is off in ${environment}: everyone gets the default value until it is on.`,

@@ -5,7 +5,7 @@ export class Draft<T extends object> {
   #version = $state(0);
   /** What is there now, where others have changed the same meanwhile. */
   theirs = $state.raw<{ value: T; version: number }>();
-  #saving = false;
+  #sent = $state.raw<T>();
   #seen: { value: T; version: number } | undefined;
 
   constructor(value: T, version: number) {
@@ -44,17 +44,23 @@ export class Draft<T extends object> {
 
   /** While it is being saved, what comes in may be what was saved, with what the service made of it. */
   saving(): void {
-    this.#saving = true;
+    this.#sent = $state.snapshot(this.mine) as T;
     this.#seen = undefined;
   }
 
+  get busy(): boolean {
+    return this.#sent !== undefined;
+  }
+
+  /** What was typed while it was being saved stays, on top of it. */
   saved(): void {
-    this.#saving = false;
-    this.begin(this.#seen?.value ?? ($state.snapshot(this.mine) as T), this.#seen?.version ?? this.#version);
+    if (this.#sent) this.#base = this.#sent;
+    this.#sent = undefined;
+    this.#standOn(this.#seen?.value ?? this.#base, this.#seen?.version ?? this.#version);
   }
 
   refused(): void {
-    this.#saving = false;
+    this.#sent = undefined;
     if (this.#seen) this.follow(this.#seen.value, this.#seen.version);
   }
 
@@ -62,7 +68,7 @@ export class Draft<T extends object> {
   follow(value: T, version: number): void {
     if (version < this.#version) return;
     this.#seen = { value, version };
-    if (this.#saving) return;
+    if (this.busy) return;
     const both = (Object.keys(value) as (keyof T)[]).filter(
       (part) =>
         !same(value[part], this.#base[part]) &&
