@@ -2,7 +2,6 @@ import { createQuery } from '@tanstack/svelte-query';
 import { api, body, type Place, type Schemas } from '../api/client';
 import { keys } from './keys';
 
-export type Usage = Schemas['TenantUsage'];
 export type Metrics = Schemas['TenantMetrics'];
 
 /** What a tenant has and uses, and its limits. */

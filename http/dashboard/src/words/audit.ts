@@ -30,7 +30,6 @@ export const audit = {
   formats: { ndjson: 'JSON, a line each', csv: 'CSV, for spreadsheets' },
   in: 'in',
   system: 'The service',
-  reason: 'Reason',
   action: 'Fact',
   version: 'Version',
   request: 'Request',
