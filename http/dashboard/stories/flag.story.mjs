@@ -84,6 +84,22 @@ export default {
     await v.button('Save').click();
     await v.button('Take theirs').click();
     await v.until('theirs is shown', async () => (await v.field('Name').inputValue()) === 'Theirs at last');
+    // A rule that somebody else has deleted is there again.
+    const rule = { name: 'Staff', conditions: [], serve: { value: true } };
+    await v.call('PUT', '/api/v1/flags/shared/rules', { rules: [rule] });
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Edit rule Staff').click();
+    await v.page.getByRole('tabpanel').getByLabel('Name', { exact: true }).fill('All staff');
+    await v.call('PUT', '/api/v1/flags/shared/rules', { rules: [] });
+    await v.button('Save').click();
+    await v.heading('Somebody else has changed the same meanwhile').waitFor();
+    await v.inspect();
+    await v.shot('flag-meanwhile');
+    await v.button('Keep mine').click();
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    const { rules } = await v.call('GET', '/api/v1/flags/shared/rules');
+    if (rules[0]?.name !== 'All staff') throw new Error(JSON.stringify(rules));
   },
 
   'rules are made, ordered, rolled out and tried, and the past is looked at and brought back': async (come) => {

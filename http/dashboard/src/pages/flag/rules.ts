@@ -20,7 +20,6 @@ export type ConditionDraft = { id: string; attribute: string; op: Operator; valu
 export type RuleDraft = {
   /** Its own, or one by which the page knows it until it has one. */
   id: string;
-  known: boolean;
   name: string;
   conditions: ConditionDraft[];
   serve: ServeDraft;
@@ -39,7 +38,6 @@ export function draftOfRules({ rules, fallthrough }: Rules, type: FlagType, vari
   return {
     rules: rules.map((rule) => ({
       id: rule.id,
-      known: true,
       name: rule.name,
       conditions: rule.conditions.map((condition, i) => draftOfCondition(condition, `${rule.id} ${i}`)),
       serve: draftOfServe(rule.serve, type, variations),
@@ -74,7 +72,7 @@ export function newServe(type: FlagType, variations: Variation[]): ServeDraft {
 
 export function newRule(type: FlagType, variations: Variation[]): RuleDraft {
   const serve = newServe(type, variations);
-  return { id: crypto.randomUUID(), known: false, name: '', conditions: [newCondition()], serve };
+  return { id: crypto.randomUUID(), name: '', conditions: [newCondition()], serve };
 }
 
 export const newCondition = (): ConditionDraft => ({
@@ -87,11 +85,12 @@ export const newCondition = (): ConditionDraft => ({
 
 export type Problems = Record<string, string>;
 
-/** What is sent for a draft. What cannot be sent is thrown as a failure of the fields, named as the API does. */
-export function sentRules(drafts: RuleDraft[], type: FlagType): NewRule[] {
+/** What is sent for a draft. Rules that are not there yet, or not any more, are new. What cannot be sent is thrown as a failure of the fields, named as the API does. */
+export function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagType): NewRule[] {
+  const known = new Set(there.map(({ id }) => id));
   const errors: Problems = {};
   const rules = drafts.map((rule, i) => ({
-    ...(rule.known && { id: rule.id }),
+    ...(known.has(rule.id) && { id: rule.id }),
     name: rule.name.trim(),
     conditions: rule.conditions.map(sentCondition),
     serve: caught(errors, () => sentServe(rule.serve, type, `rules[${i}].serve`)) ?? {},
