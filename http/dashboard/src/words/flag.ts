@@ -6,12 +6,10 @@ export const flag = {
   switchIn: (key: string, environment: string) => `${key} in ${environment}`,
   notJSON: 'is not valid JSON',
   notNumber: 'is not a number',
-  noDescription: 'No description',
   gone: 'There is no such flag',
   goneText: 'It may have been deleted, or the address has a mistake.',
   facts: {
     title: 'Facts',
-    key: 'Key',
     type: 'Type',
     lifecycle: 'Lifecycle',
     project: 'Project',
@@ -70,7 +68,6 @@ export const flag = {
     reason: 'Reason',
     reasonHint: 'For the history: why?',
     discard: 'Discard',
-    retried: 'The flag has moved on meanwhile, but not in what you have changed.',
   },
   conflict: {
     title: 'Somebody else has changed the same meanwhile',

@@ -138,9 +138,8 @@ export const trial = {
   attributes: 'Attributes',
   attributesHint: 'As JSON',
   notObject: 'must be an object of JSON',
-  unsaved: 'This is asked of what is saved, not of what you are changing.',
+  saved: 'Asked of what is saved, as you type.',
   gets: 'They get',
-  off: 'The flag is off',
   reasons: {
     OFF: 'The flag is off',
     ARCHIVED: 'The flag is archived',
@@ -173,5 +172,4 @@ export const trial = {
   split: (unit: string, bucket: string, total: string) => `“${unit}” fell on ${bucket} of ${total}.`,
   holds: 'holds',
   fails: 'does not hold',
-  rest: 'What comes after was not asked.',
 };
