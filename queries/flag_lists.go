@@ -46,18 +46,25 @@ const (
 	keptKeysOverhead  = 512      // bytes, of a list
 	keptKeysFor       = time.Minute
 	keptUseFor        = 2 * time.Second // of lists that depend on the use of flags or on the time
+	finalAfter        = time.Minute     // how long after a time no further change is recorded as of then: clocks may differ
 )
 
-// flagLists keeps the keys of lists of flags until one of the tenant's flags changes: a page is then read by its keys, and the list is not counted and put in order
-// again for it.
+// flagLists keeps the keys of lists of flags, those of now until one of the tenant's flags changes: a page is then read by its keys, and the list is not counted and put in
+// order again for it.
 type flagLists struct {
 	mu    sync.Mutex
-	of    map[string]*tenantLists // by tenant
+	of    map[listsOf]*tenantLists
 	bytes int
 }
 
+// listsOf tells which lists are bounded, and forgotten, together.
+type listsOf struct {
+	tenantID string
+	past     bool // of times whose lists do not change any more
+}
+
 type tenantLists struct {
-	changed events.Position     // of the flag that changed last
+	changed events.Position     // of the flag that changed last; zero for lists of the past
 	lists   map[string]keptKeys // by what tells them apart: see FlagList.id
 	bytes   int
 }
@@ -67,13 +74,13 @@ type keptKeys struct {
 	made, until time.Time
 }
 
-func newFlagLists() *flagLists { return &flagLists{of: map[string]*tenantLists{}} }
+func newFlagLists() *flagLists { return &flagLists{of: map[listsOf]*tenantLists{}} }
 
 // get returns the keys of a list in which all changes of flags up to a position are.
-func (f *flagLists) get(tenantID string, changed events.Position, id string, now time.Time) (flagKeys, bool) {
+func (f *flagLists) get(of listsOf, changed events.Position, id string, now time.Time) (flagKeys, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t := f.of[tenantID]
+	t := f.of[of]
 	if t == nil || t.changed != changed {
 		return flagKeys{}, false
 	}
@@ -82,11 +89,11 @@ func (f *flagLists) get(tenantID string, changed events.Position, id string, now
 }
 
 // keep keeps the keys of a list. Those of a tenant that would take too much go for it, and then those of other tenants.
-func (f *flagLists) keep(tenantID string, changed events.Position, id string, keys flagKeys, now time.Time, during time.Duration) {
+func (f *flagLists) keep(of listsOf, changed events.Position, id string, keys flagKeys, now time.Time, during time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	size := keys.size() + len(id) + keptKeysOverhead
-	t := f.of[tenantID]
+	t := f.of[of]
 	switch {
 	case size > maxKeptKeysTenant || t != nil && t.changed.Compare(changed) > 0:
 		return
@@ -95,9 +102,9 @@ func (f *flagLists) keep(tenantID string, changed events.Position, id string, ke
 			f.add(t, -(before.size() + len(id) + keptKeysOverhead))
 		}
 	default:
-		f.forget(tenantID)
+		f.forget(of)
 		t = &tenantLists{changed: changed, lists: map[string]keptKeys{}}
-		f.of[tenantID] = t
+		f.of[of] = t
 	}
 	t.lists[id] = keptKeys{keys, now, now.Add(during)}
 	f.add(t, size)
@@ -105,7 +112,7 @@ func (f *flagLists) keep(tenantID string, changed events.Position, id string, ke
 		if f.bytes <= maxKeptKeys {
 			return
 		}
-		if other != tenantID {
+		if other != of {
 			f.forget(other)
 		}
 	}
@@ -116,9 +123,9 @@ func (f *flagLists) add(t *tenantLists, bytes int) {
 	f.bytes += bytes
 }
 
-func (f *flagLists) forget(tenantID string) {
-	if t := f.of[tenantID]; t != nil {
+func (f *flagLists) forget(of listsOf) {
+	if t := f.of[of]; t != nil {
 		f.bytes -= t.bytes
-		delete(f.of, tenantID)
+		delete(f.of, of)
 	}
 }

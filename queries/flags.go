@@ -48,16 +48,22 @@ type FlagFilter struct {
 const (
 	// $1 is the tenant, $2 the environment's id.
 	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2)`
-	// flagsAt are rows with all that flagColumns names, at the time $3.
-	flagsAt = `(select s.tenant_id, s.key, s.id, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status, s.created_at,
-			(select d.default_value from read.flag_spans d where d.tenant_id = s.tenant_id and d.key = s.key and d.version = s.default_version) as default_value,
-			(select v.version from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $3
-				order by v.recorded desc, v.version desc limit 1) as version,
-			(select v.updated_at from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $3
-				order by v.recorded desc, v.version desc limit 1) as updated_at,
-			coalesce((select v.enabled from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.environment_id = $2 and v.recorded <= $3
-				and v.version > s.created_version order by v.recorded desc, v.version desc limit 1), false) as enabled
+	// enabledAt is flagEnabled at the time $3.
+	enabledAt = `exists (select from read.flag_environment_spans e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2 and e.since <= $3 and e.until > $3)`
+	// flagsAt are the flags at the time $3 with what lists choose and sort them by.
+	flagsAt = `(select s.*, (select v.updated_at from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $3
+				order by v.recorded desc, v.version desc limit 1) as updated_at
 		from read.flag_spans s where s.tenant_id = $1 and s.since <= $3 and s.until > $3)`
+	// versionAt is the version v that the flag o.key had at the time $3, if it ever had one by then.
+	versionAt = `(select version, updated_at from read.flag_versions where tenant_id = $1 and key = o.key and recorded <= $3 order by recorded desc, version desc limit 1)`
+	// spanAt is what lists show of the flag o.key at the version v.
+	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version order by version desc limit 1)`
+	// flagAt is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads the same number of rows however often the flag has changed.
+	flagAt = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status, s.created_at, v.version, v.updated_at,
+			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key and version = s.default_version) as default_value,
+			coalesce((select until > $3 from read.flag_environment_spans where tenant_id = $1 and key = o.key and environment_id = $2 and version <= v.version
+				order by version desc limit 1), false) as enabled
+		from ` + versionAt + ` v cross join lateral ` + spanAt + ` s where s.until > $3)`
 )
 
 // flagColumns are read from rows f. enabled is what tells whether the flag is on.
@@ -77,7 +83,7 @@ type FlagList struct {
 	Sort   FlagSort
 	Page   Page
 	Stale  Staleness // as of now
-	// Changed is the position of the last change of one of the tenant's flags that is known: as long as it is the same, a list of now is not made again.
+	// Changed is the position of the last change of one of the tenant's flags that is known: as long as it is the same, a list is not made again.
 	Changed events.Position
 }
 
@@ -118,14 +124,14 @@ func (l FlagList) dependsOnUse() bool {
 	return len(l.Filter.Lifecycles) > 0 || !l.Filter.EvaluatedBefore.IsZero() || l.Sort.byUse() != nil
 }
 
-// id tells lists of a tenant of now apart.
+// id tells lists of a tenant apart.
 func (l FlagList) id() string {
 	environment, enabled := "", ""
 	if l.Filter.Enabled != nil {
 		environment, enabled = l.EnvironmentID, strconv.FormatBool(*l.Filter.Enabled)
 	}
 	f := l.Filter
-	return fmt.Sprintf("%q", []string{environment, enabled, f.ProjectID, f.Type, f.Status, f.Tag, f.Search, fmt.Sprint(f.Lifecycles), f.EvaluatedBefore.UTC().String(), string(l.Sort)})
+	return fmt.Sprintf("%q", []string{l.At.UTC().String(), environment, enabled, f.ProjectID, f.Type, f.Status, f.Tag, f.Search, fmt.Sprint(f.Lifecycles), f.EvaluatedBefore.UTC().String(), string(l.Sort)})
 }
 
 // flagRows are the rows f of a list, from a query's "from" on.
@@ -138,7 +144,7 @@ type flagRows struct {
 func (l FlagList) rows() flagRows {
 	r := flagRows{from: `from read.flags f`, where: `where f.tenant_id = $1 and $2 <> ''`, enabled: flagEnabled, args: []any{l.TenantID, l.EnvironmentID}}
 	if !l.At.IsZero() {
-		r = flagRows{from: `from ` + flagsAt + ` f`, where: `where $2 <> ''`, enabled: `f.enabled`, args: append(r.args, l.At)}
+		r = flagRows{from: `from ` + flagsAt + ` f`, where: `where $2 <> ''`, enabled: enabledAt, args: append(r.args, l.At)}
 	}
 	where := func(condition string, value any) {
 		r.args = append(r.args, value)
@@ -153,8 +159,12 @@ func (l FlagList) rows() flagRows {
 	if l.Filter.Status != "" {
 		where("f.status = $%d", l.Filter.Status)
 	}
-	if l.Filter.Enabled != nil {
-		where(r.enabled+" = $%d", *l.Filter.Enabled)
+	switch enabled := l.Filter.Enabled; {
+	case enabled == nil:
+	case *enabled:
+		r.where += " and " + r.enabled
+	default:
+		r.where += " and not " + r.enabled
 	}
 	if l.Filter.Tag != "" {
 		where("$%d = any(f.tags)", l.Filter.Tag)
@@ -173,40 +183,57 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 		}
 	}
 	r := l.rows()
-	if !l.At.IsZero() && l.Sort.order() == "f.key" {
-		return list[Flag](ctx, q.db, flagColumns(r.enabled)+noUse, r.from+" "+r.where, `f.key`, l.Page, r.args...)
-	}
 	keys, err := q.flagKeys(ctx, l, r)
 	if err != nil {
 		return nil, err
 	}
-	columns := flagColumns(r.enabled) + noUse
-	var wanted func(Flag) bool
-	if l.At.IsZero() {
-		wanted = func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) } // it may have been evaluated since the keys were read
-		columns = flagColumns(r.enabled) + usedColumns
-		r.from += joinUse
+	if !l.At.IsZero() {
+		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + flagAt + ` f`
+		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+noUse, from, "o.place", keys.page(l.Page), len(keys.ends), nil, l.TenantID, l.EnvironmentID, l.At, []string{})
 	}
+	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) } // it may have been evaluated since the keys were read
+	columns := flagColumns(r.enabled) + usedColumns
+	r.from += joinUse
 	r.args = append(r.args, []string{}) // the keys of each piece
 	// That the key is any of them follows from the join, but leads the planner to the rows' index, however few it takes the filters to leave.
 	from := fmt.Sprintf("%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])", r.from, len(r.args), r.where)
 	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys.page(l.Page), len(keys.ends), wanted, r.args...)
 }
 
-// flagKeys returns the keys of a list, all its pages. Those of now are kept where the read models hold all that Changed tells of.
+// keptUnder tells under what the keys of a list are kept, and for how long. ok is false where they are not: the read models lack changes that are known.
+func (q *Queries) keptUnder(ctx context.Context, l FlagList) (of listsOf, changed events.Position, during time.Duration, ok bool) {
+	switch {
+	case !l.At.IsZero() && l.Stale.Now.Sub(l.At) > finalAfter:
+		return listsOf{l.TenantID, true}, events.Position{}, keptKeysFor, true
+	case l.dependsOnUse():
+		during = keptUseFor
+	default:
+		during = keptKeysFor
+	}
+	return listsOf{l.TenantID, false}, l.Changed, during, q.holds(ctx, l.Changed)
+}
+
+// flagKeys returns the keys of a list, all its pages.
 func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys flagKeys, err error) {
-	current := l.At.IsZero() && q.holds(ctx, l.Changed)
-	if current {
-		if keys, ok := q.lists.get(l.TenantID, l.Changed, l.id(), l.Stale.Now); ok {
+	of, changed, during, keep := q.keptUnder(ctx, l)
+	if keep {
+		if keys, ok := q.lists.get(of, changed, l.id(), l.Stale.Now); ok {
 			return keys, nil
 		}
 	}
 	if l.dependsOnUse() {
-		if keys, err = q.usedFlagKeys(ctx, l, r); err == nil && current {
-			q.lists.keep(l.TenantID, l.Changed, l.id(), keys, l.Stale.Now, keptUseFor)
-		}
-		return keys, err
+		keys, err = q.usedFlagKeys(ctx, l, r)
+	} else {
+		keys, err = q.sortedFlagKeys(ctx, l, r)
 	}
+	if err == nil && keep {
+		q.lists.keep(of, changed, l.id(), keys, l.Stale.Now, during)
+	}
+	return keys, err
+}
+
+// sortedFlagKeys reads the keys of a list in its order.
+func (q *Queries) sortedFlagKeys(ctx context.Context, l FlagList, r flagRows) (keys flagKeys, err error) {
 	rows, err := q.db.Query(ctx, "select f.key "+r.from+" "+r.where+" order by "+l.Sort.order(), r.args...)
 	if err != nil {
 		return keys, classify(err)
@@ -218,9 +245,6 @@ func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys fl
 		return nil
 	})
 	keys.text = text.String()
-	if err == nil && current {
-		q.lists.keep(l.TenantID, l.Changed, l.id(), keys, l.Stale.Now, keptKeysFor)
-	}
 	return keys, classify(err)
 }
 

@@ -1,7 +1,6 @@
 package queries
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -21,25 +20,18 @@ type FlagAt struct {
 // FlagsAt lists the flags that there were at a time by key: those that are named, each once, or all of the tenant where keys is nil,
 // once WaitUntilCurrent has waited for "flag.".
 func (q *Queries) FlagsAt(ctx context.Context, tenantID string, keys []string, at time.Time) ([]FlagAt, error) {
-	named := keys != nil
-	rows, err := q.db.Query(ctx, `select s.key, (select v.version from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $2
-				order by v.recorded desc, v.version desc limit 1) as version,
-			not exists (select from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded > $2) as unchanged
-		from read.flag_spans s where s.tenant_id = $1 and s.since <= $2 and s.until > $2 and (not $3 or s.key = any($4)) order by s.key`, tenantID, at, named, keys)
+	flags := `(select f.key from ` + flagsAt + ` f where $2::text[] is null)`
+	if keys != nil {
+		flags = `unnest($2::text[])`
+		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	}
+	rows, err := q.db.Query(ctx, `select o.key, coalesce(v.version, 0) as version, v.version is not null and not exists
+			(select from read.flag_versions later where later.tenant_id = $1 and later.key = o.key and later.recorded > $3) as unchanged
+		from `+flags+` o (key) left join lateral (select v.version from `+versionAt+` v cross join lateral `+spanAt+` s where s.until > $3) v on true
+		order by o.key`, tenantID, keys, at)
 	if err != nil {
 		return nil, classify(err)
 	}
-	flags, err := pgx.CollectRows(rows, pgx.RowToStructByName[FlagAt])
-	if err != nil || !named {
-		return flags, classify(err)
-	}
-	all := make([]FlagAt, 0, len(keys))
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
-		flag := FlagAt{Key: key}
-		if i, found := slices.BinarySearchFunc(flags, key, func(f FlagAt, key string) int { return cmp.Compare(f.Key, key) }); found {
-			flag = flags[i]
-		}
-		all = append(all, flag)
-	}
-	return all, nil
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[FlagAt])
+	return list, classify(err)
 }

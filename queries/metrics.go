@@ -46,7 +46,7 @@ const (
 // FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and ErrLargeOutcomes.
 func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key string) (m Metrics, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
-		if err := r.tx.QueryRow(ctx, `select created_version from read.flag_spans where tenant_id = $1 and key = $2 and until = 'infinity'`, filter.TenantID, key).Scan(&r.life); err != nil {
+		if err := r.tx.QueryRow(ctx, `select created_version from read.flags where tenant_id = $1 and key = $2`, filter.TenantID, key).Scan(&r.life); err != nil {
 			return err
 		}
 		r.key = key
@@ -83,7 +83,7 @@ func (q *Queries) TopFlags(ctx context.Context, filter MetricsFilter) (top []Fla
 				union all
 				select flag_key, life, evaluations from keep.flag_hours where tenant_id = $1 and hour = any($3) and environment_id = any($4)
 			), sums as (select flag_key, life, sum(evaluations)::bigint as evaluations from uses group by flag_key, life)
-			select s.flag_key as key, s.evaluations from sums s join read.flag_spans f on f.tenant_id = $1 and f.key = s.flag_key and f.created_version = s.life and f.until = 'infinity'
+			select s.flag_key as key, s.evaluations from sums s join read.flags f on f.tenant_id = $1 and f.key = s.flag_key and f.created_version = s.life
 			where s.evaluations > 0 order by s.evaluations desc, s.flag_key limit $5`, filter.TenantID, r.days, r.hours, filter.flagEnvironments(), topFlags)
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ func ofMetrics(b *testing.B) (pool *pgxpool.Pool, now time.Time) {
 	for _, table := range []string{"flag_hours", "flag_days", "tenant_hours", "tenant_days", "flag_outcomes", "use_days"} {
 		run(b, pool, "vacuum analyze keep."+table)
 	}
-	run(b, pool, "vacuum analyze read.flag_spans")
+	run(b, pool, "vacuum analyze read.flags")
 	return pool, time.Date(2026, 3, 14, 15, 9, 0, 0, time.UTC)
 }
 

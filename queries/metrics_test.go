@@ -34,9 +34,9 @@ func run(t testing.TB, pool *pgxpool.Pool, statements string) {
 
 // newFlags makes flags with what metrics ask of them: from is SQL with their tenant, key and life, "from (...) f (tenant, key, life)".
 func newFlags(from string) string {
-	return `insert into read.flag_spans select r.* ` + from + `, jsonb_populate_record(null::read.flag_spans, jsonb_build_object('tenant_id', f.tenant, 'key', f.key, 'version', f.life,
-		'created_version', f.life, 'default_version', f.life, 'id', '', 'name', '', 'type', 'boolean', 'description', '', 'tags', '[]'::jsonb, 'permanent', false, 'status', 'active',
-		'created_at', now(), 'since', now(), 'until', 'infinity')) r;`
+	return `insert into read.flags select r.* ` + from + `, jsonb_populate_record(null::read.flags, jsonb_build_object('tenant_id', f.tenant, 'key', f.key, 'version', f.life,
+		'created_version', f.life, 'id', '', 'name', '', 'type', 'boolean', 'default_value', 'false'::jsonb, 'description', '', 'tags', '[]'::jsonb, 'permanent', false, 'status', 'active', 'salt', '',
+		'created_at', now(), 'updated_at', now())) r;`
 }
 
 // counts is what metrics have in their points that are not empty: when, evaluations and prefetches.

@@ -1,11 +1,8 @@
 package models
 
-import (
-	"flagledger/events"
-	"flagledger/projections"
-)
+import "flagledger/projections"
 
-var flagSpanTables = []string{"flag_spans", "flag_versions"}
+var flagSpanTables = []string{"flag_spans", "flag_environment_spans", "flag_versions"}
 
 // flagSpans are tables of what the lists of flags held at any time. What every change touches stands apart: a switch that is turned copies nothing else.
 const flagSpans = `
@@ -29,24 +26,32 @@ create table flag_spans ( -- holds from the recorded time since up to, but not a
     until           timestamptz not null default 'infinity',
     primary key (tenant_id, key, version)
 );
-create table flag_versions ( -- a row for each event
+create table flag_environment_spans ( -- the flag is enabled in the environment from since up to, but not at, until
     tenant_id      text        not null,
     key            text collate "C" not null,
-    version        bigint      not null,
-    recorded       timestamptz not null,
-    updated_at     timestamptz not null,
-    environment_id text, -- where the flag was switched; null for other changes
-    enabled        boolean, -- there
+    environment_id text        not null,
+    version        bigint      not null, -- of the flag, that the row began with
+    since          timestamptz not null,
+    until          timestamptz not null default 'infinity',
+    primary key (tenant_id, key, environment_id, version)
+);
+create table flag_versions ( -- a row for each event
+    tenant_id  text        not null,
+    key        text collate "C" not null,
+    version    bigint      not null,
+    recorded   timestamptz not null,
+    updated_at timestamptz not null,
     primary key (tenant_id, key, recorded, version)
 );
 `
 
 const flagSpansIndexes = `
-create index if not exists flag_spans_times on flag_spans (tenant_id, key, since, until); -- what held at a time is found without the rows of other times
-create index if not exists flag_spans_project on flag_spans (project_id) where project_id is not null;
-create index if not exists flag_versions_switches on flag_versions (tenant_id, key, environment_id, recorded, version) where environment_id is not null;`
+-- What held at a time is found without the rows that were over by then.
+create index if not exists flag_spans_until on flag_spans (tenant_id, until, since, key);
+create index if not exists flag_environment_spans_until on flag_environment_spans (tenant_id, environment_id, until, since, key);
+create index if not exists flag_spans_project on flag_spans (project_id) where project_id is not null;`
 
-var flagVersionsTable = &projections.Table{Name: "flag_versions", Columns: []string{"tenant_id", "key", "version", "recorded", "updated_at", "environment_id", "enabled"}}
+var flagVersionsTable = &projections.Table{Name: "flag_versions", Columns: []string{"tenant_id", "key", "version", "recorded", "updated_at"}}
 
 var (
 	// createFlag makes the row of a flag, and begins its span.
@@ -72,24 +77,23 @@ var (
 		insert into flag_spans
 			(tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, since)
 		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, recorded from next`)
+	// enableFlag does nothing where the flag is enabled.
+	enableFlag = projections.NewStatement("tenant_id text, key text, environment_id text, version bigint, recorded timestamptz",
+		`, new as (select * from given g where not exists
+				(select from flag_environments e where e.tenant_id = g.tenant_id and e.key = g.key and e.environment_id = g.environment_id)),
+			enabled as (insert into flag_environments (tenant_id, key, environment_id) select tenant_id, key, environment_id from new)
+		insert into flag_environment_spans (tenant_id, key, environment_id, version, since) select tenant_id, key, environment_id, version, recorded from new`)
+	disableFlag = projections.NewStatement("tenant_id text, key text, environment_id text, recorded timestamptz",
+		`, disabled as (delete from flag_environments e using given g where e.tenant_id = g.tenant_id and e.key = g.key and e.environment_id = g.environment_id returning e.*, g.recorded)
+		`+endEnvironmentSpans)
 	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz", `update flag_spans s set until = g.recorded from `+lastSpan)
 )
+
+// endEnvironmentSpans ends the spans of what was enabled in disabled.
+const endEnvironmentSpans = `update flag_environment_spans s set until = d.recorded from disabled d cross join lateral (select version from flag_environment_spans
+		where tenant_id = d.tenant_id and key = d.key and environment_id = d.environment_id order by version desc limit 1) last
+	where s.tenant_id = d.tenant_id and s.key = d.key and s.environment_id = d.environment_id and s.version = last.version`
 
 // lastSpan joins the last span of each given flag.
 const lastSpan = `given g cross join lateral (select version from flag_spans where tenant_id = g.tenant_id and key = g.key order by version desc limit 1) last
 	where s.tenant_id = g.tenant_id and s.key = g.key and s.version = last.version`
-
-// keepFlagVersion queues the row of flag_versions of an event.
-func keepFlagVersion(b *projections.Batch, tenant, key string, e events.Recorded, fact events.FlagFact) {
-	var environment *string
-	var enabled *bool
-	switch fact := fact.(type) {
-	case events.FlagEnabled:
-		environment, enabled = &fact.Environment.ID, new(true)
-	case events.FlagDisabled:
-		environment, enabled = &fact.Environment.ID, new(false)
-	case events.FlagCreated, events.FlagUpdated, events.FlagStatusChanged, events.FlagDeleted, events.VariationAdded, events.VariationUpdated, events.VariationRemoved,
-		events.RulesChanged, events.FallthroughChanged, events.FlagReverted:
-	}
-	b.Insert(flagVersionsTable, tenant, key, e.Revision, e.At, e.Time, environment, enabled)
-}

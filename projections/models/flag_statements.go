@@ -7,17 +7,13 @@ var (
 	// touchFlag may run after the flag has been deleted and created once more.
 	touchFlag = projections.NewStatement("tenant_id text, key text, version bigint, time timestamptz",
 		`update flags f set version = g.version, updated_at = g.time from given g where f.tenant_id = g.tenant_id and f.key = g.key and f.version < g.version`)
-	deleteFlag = projections.NewStatement("tenant_id text, key text",
+	deleteFlag = projections.NewStatement("tenant_id text, key text, recorded timestamptz",
 		`, v as (delete from flag_variations t using given g where t.tenant_id = g.tenant_id and t.key = g.key),
-			e as (delete from flag_environments t using given g where t.tenant_id = g.tenant_id and t.key = g.key),
+			disabled as (delete from flag_environments t using given g where t.tenant_id = g.tenant_id and t.key = g.key returning t.*, g.recorded),
+			e as (`+endEnvironmentSpans+`),
 			r as (delete from flag_rules t using given g where t.tenant_id = g.tenant_id and t.key = g.key),
 			f as (delete from flag_fallthroughs t using given g where t.tenant_id = g.tenant_id and t.key = g.key)
 		delete from flags t using given g where t.tenant_id = g.tenant_id and t.key = g.key`)
-
-	enableFlag = projections.NewStatement("tenant_id text, key text, environment_id text",
-		`insert into flag_environments (tenant_id, key, environment_id) select tenant_id, key, environment_id from given on conflict do nothing`)
-	disableFlag = projections.NewStatement("tenant_id text, key text, environment_id text",
-		`delete from flag_environments e using given g where e.tenant_id = g.tenant_id and e.key = g.key and e.environment_id = g.environment_id`)
 
 	insertVariation = projections.NewStatement(
 		"tenant_id text, key text, id text, added bigint, ordinal int, name text, value json, description text, weight bigint",

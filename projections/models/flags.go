@@ -11,7 +11,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 8, // with whether a flag is permanent, and the version that it was created with
+	Version: 9, // with when a flag was enabled in which environment
 	Tables:  slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}, flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
@@ -83,7 +83,7 @@ func applyFlag(b *projections.Batch, e events.Recorded) error {
 	if err := changeFlag(b, tenant, key, e, fact); err != nil {
 		return err
 	}
-	keepFlagVersion(b, tenant, key, e, fact)
+	b.Insert(flagVersionsTable, tenant, key, e.Revision, e.At, e.Time)
 	keepState(b, tenant, key, e)
 	return nil
 }
@@ -103,9 +103,9 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 	case events.FlagStatusChanged:
 		b.Queue(updateFlag, tenant, key, nil, nil, nil, nil, nil, nil, fact.To, e.Revision, e.At)
 	case events.FlagEnabled:
-		b.Queue(enableFlag, tenant, key, fact.Environment.ID)
+		b.Queue(enableFlag, tenant, key, fact.Environment.ID, e.Revision, e.At)
 	case events.FlagDisabled:
-		b.Queue(disableFlag, tenant, key, fact.Environment.ID)
+		b.Queue(disableFlag, tenant, key, fact.Environment.ID, e.At)
 	case events.VariationAdded:
 		addVariation(b, tenant, key, e.Revision, 0, fact.Variation)
 	case events.VariationUpdated:
@@ -126,7 +126,7 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 		}
 	case events.FlagDeleted:
 		b.Queue(endFlagSpans, tenant, key, e.At)
-		b.Queue(deleteFlag, tenant, key)
+		b.Queue(deleteFlag, tenant, key, e.At)
 		return nil
 	}
 	// It may run after the flag has been deleted and created once more.
