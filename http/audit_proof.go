@@ -166,7 +166,7 @@ func (a *API) proveAuditConsistency(ctx context.Context, in *auditConsistencyInp
 		return nil, err
 	}
 	if in.From > size {
-		return nil, invalid(map[string]string{"from": "is more than the facts that there are"})
+		return nil, invalid(map[string]string{"from": "must not be more than size, or without it than the facts that there are"})
 	}
 	hashes, err := tree.ProveGrowth(ctx, size, in.From)
 	if err != nil {

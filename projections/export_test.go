@@ -13,8 +13,9 @@ import (
 // What the tests see of the machinery beyond what it exports. They stand outside of the package because they need the read models.
 
 const (
-	LiveSchema  = liveSchema
-	WaitTimeout = waitTimeout
+	LiveSchema     = liveSchema
+	BuildingSchema = buildingSchema
+	WaitTimeout    = waitTimeout
 )
 
 var (

@@ -40,6 +40,37 @@ func (w *world) sameFromScratch() {
 	w.same("dropping all and a rebuild", before)
 }
 
+// A rebuild beside another of the same read model says that it waits.
+func TestARebuildTellsThatItWaitsForAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p, err := models.ByName([]string{"projects"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := w.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Release()
+	lock := func(function string) {
+		t.Helper()
+		if _, err := other.Exec(t.Context(), `select `+function+`(hashtext('flagledger projection'), hashtext($1))`, projections.BuildingSchema+".projects"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock("pg_advisory_lock")
+	ended := make(chan error, 1)
+	w.background(func(ctx context.Context) {
+		ended <- projections.Rebuild(ctx, w.url, w.store, p, projections.RebuildOptions{}, w.log)
+	})
+	w.eventually("it says that it waits", func() bool { return w.logged.has("waits until that has ended") })
+	lock("pg_advisory_unlock")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestARebuildGivesTheSameRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

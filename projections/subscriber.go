@@ -128,7 +128,13 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 			return err
 		}
 	}
+	waiting := time.AfterFunc(time.Second, func() {
+		if s.build != nil {
+			s.log.Info("another process builds the read model; this one waits until that has ended", "projection", s.projection.Name)
+		}
+	})
 	held, release, err := s.session.hold(ctx, s.schema+"."+s.projection.Name, s.follower.expect)
+	waiting.Stop()
 	if err != nil {
 		return err
 	}

@@ -80,11 +80,11 @@ func (p *progress) rate() int64 {
 	return int64(float64(read) / time.Since(p.began).Seconds())
 }
 
-// left is how long the rest takes at the pace so far.
-func (p *progress) left() time.Duration {
+// left is how long the rest takes at the pace so far, or "unknown" before there is one.
+func (p *progress) left() string {
 	done := p.done()
-	if done <= p.first {
-		return 0
+	if done <= p.first && done < p.total {
+		return "unknown"
 	}
-	return time.Duration(float64(time.Since(p.began)) * float64(p.total-done) / float64(done-p.first)).Round(time.Second)
+	return time.Duration(float64(time.Since(p.began)) * float64(p.total-done) / float64(max(done-p.first, 1))).Round(time.Second).String()
 }
