@@ -52,7 +52,7 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 	if err != nil {
 		return 0, "", err
 	}
-	wanted := tenantStreams{tenantID: tenantID, projects: map[string]bool{}}
+	wanted := tenantFilter{tenantID: tenantID, projects: map[string]bool{}}
 	var last events.Recorded
 	w, err := export.Resume(file, export.NewHeader(identity.ID, tenantID, key), func(e events.Recorded) {
 		last = e

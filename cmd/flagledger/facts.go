@@ -45,14 +45,14 @@ func readFacts(path string, read func(*export.Reader) error) error {
 	return read(r)
 }
 
-// tenantStreams tells the facts of a tenant from others, which it must be given in the order of the log; all facts where there is no tenant.
-type tenantStreams struct {
+// tenantFilter tells the facts of a tenant from others, which it must be given in the order of the log; all facts where there is no tenant.
+type tenantFilter struct {
 	tenantID string
 	projects map[string]bool // its streams of projects, also of those that are deleted
 }
 
 // observe notes a project that the tenant makes, and reports whether a fact is the tenant's. The error is for a project of which this program cannot read whose it is.
-func (t tenantStreams) observe(e events.Recorded) (bool, error) {
+func (t tenantFilter) observe(e events.Recorded) (bool, error) {
 	if t.tenantID == "" {
 		return true, nil
 	}
@@ -63,17 +63,17 @@ func (t tenantStreams) observe(e events.Recorded) (bool, error) {
 }
 
 // observers are observe for the kinds of streams that are of a tenant.
-var observers = events.EachStream(tenantStreams.observeFlag, tenantStreams.observeProject, tenantStreams.observeTenant, nil, nil)
+var observers = events.EachStream(tenantFilter.observeFlag, tenantFilter.observeProject, tenantFilter.observeTenant, nil, nil)
 
-func (t tenantStreams) observeFlag(e events.Recorded) (bool, error) {
+func (t tenantFilter) observeFlag(e events.Recorded) (bool, error) {
 	return strings.HasPrefix(e.Stream, events.FlagStream(t.tenantID, "")), nil
 }
 
-func (t tenantStreams) observeTenant(e events.Recorded) (bool, error) {
+func (t tenantFilter) observeTenant(e events.Recorded) (bool, error) {
 	return e.Stream == events.TenantStream(t.tenantID), nil
 }
 
-func (t tenantStreams) observeProject(e events.Recorded) (bool, error) {
+func (t tenantFilter) observeProject(e events.Recorded) (bool, error) {
 	if e.Revision == 1 {
 		if e.Err != nil {
 			return false, fmt.Errorf("the tenant of %s is not known: %w", e.Stream, e.Err)

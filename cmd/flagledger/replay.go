@@ -124,7 +124,7 @@ type replay struct {
 	log    *slog.Logger
 	form   replayForm
 	screen *screen
-	mine   tenantStreams
+	mine   tenantFilter
 
 	nameless   bool              // it was told that names cannot be read
 	widths     []int             // of the columns so far
@@ -136,7 +136,7 @@ type replay struct {
 func newReplay(cmd replayCommand, store events.Store, names *queries.Queries, out io.Writer, form replayForm, log *slog.Logger) *replay {
 	return &replay{
 		replayCommand: cmd, store: store, names: names, log: log, form: form, screen: newScreen(out, form.colour),
-		mine: tenantStreams{cmd.Tenant, map[string]bool{}}, variations: map[string]string{}, rules: map[string]string{}, resources: map[string]string{},
+		mine: tenantFilter{cmd.Tenant, map[string]bool{}}, variations: map[string]string{}, rules: map[string]string{}, resources: map[string]string{},
 	}
 }
 

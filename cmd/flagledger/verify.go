@@ -52,7 +52,7 @@ func (cmd verifyTrailCommand) Run(ctx context.Context) error {
 
 // verification is what is known of the facts of a tenant while they are read in the order of the log.
 type verification struct {
-	streams     tenantStreams
+	streams     tenantFilter
 	revisions   map[string]events.Revision
 	tree        proof.CompactRange
 	checkpoints []proof.Checkpoint // that are still to be reached, the smallest first
@@ -62,7 +62,7 @@ type verification struct {
 
 func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verification {
 	slices.SortFunc(checkpoints, func(a, b proof.Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
-	return &verification{streams: tenantStreams{tenantID, map[string]bool{}}, revisions: map[string]events.Revision{}, checkpoints: checkpoints}
+	return &verification{streams: tenantFilter{tenantID, map[string]bool{}}, revisions: map[string]events.Revision{}, checkpoints: checkpoints}
 }
 
 // take reports whether a fact is the tenant's, and notes its revision. The error names a fact that cannot be the tenant's next.
