@@ -56,7 +56,7 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 
 // flagsAt are the flags of a time that an evaluation of many is about.
 type flagsAt struct {
-	flags       []queries.FlagAt
+	flags       []queries.VersionThen
 	environment events.EnvironmentRef
 	pastSlot    *fair.Slot // left while nothing is added up
 }
@@ -75,7 +75,7 @@ func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at
 	if s.environment, err = a.pastEnvironment(ctx, p.tenant.ID(), e.environmentOf(r), at); err != nil {
 		return s, err
 	}
-	s.flags, err = a.Queries.FlagsAt(ctx, p.tenant.ID(), e.flagKeys, at)
+	s.flags, err = a.Queries.VersionsAt(ctx, p.tenant.ID(), e.flagKeys, at)
 	return s, err
 }
 
@@ -103,7 +103,7 @@ func (s flagsAt) evaluate(ctx context.Context, a *API, p *principal, e *evaluati
 
 // compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one that its facts give. Meanwhile it leaves its
 // slot for costly work.
-func (s flagsAt) compile(ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.FlagAt) (*snapshot.Flag, error) {
+func (s flagsAt) compile(ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.VersionThen) (*snapshot.Flag, error) {
 	if f.Version == 0 {
 		return nil, queries.ErrNotFound
 	}

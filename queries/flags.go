@@ -58,8 +58,8 @@ const (
 	versionAt = `(select version, updated_at from read.flag_versions where tenant_id = $1 and key = o.key and recorded <= $3 order by recorded desc, version desc limit 1)`
 	// spanAt is what lists show of the flag o.key at the version v.
 	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version order by version desc limit 1)`
-	// flagAt is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads the same number of rows however often the flag has changed.
-	flagAt = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status, s.created_at, v.version, v.updated_at,
+	// listedAt is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads the same number of rows however often the flag has changed.
+	listedAt = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status, s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key and version = s.default_version) as default_value,
 			coalesce((select until > $3 from read.flag_environment_spans where tenant_id = $1 and key = o.key and environment_id = $2 and version <= v.version
 				order by version desc limit 1), false) as enabled
@@ -188,7 +188,7 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 		return nil, err
 	}
 	if !l.At.IsZero() {
-		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + flagAt + ` f`
+		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + listedAt + ` f`
 		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+noUse, from, "o.place", keys.page(l.Page), len(keys.ends), nil, l.TenantID, l.EnvironmentID, l.At, []string{})
 	}
 	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) } // it may have been evaluated since the keys were read

@@ -10,16 +10,16 @@ import (
 	"flagledger/events"
 )
 
-// FlagAt is a flag that there was at a time.
-type FlagAt struct {
+// VersionThen is the version that a flag had at a time.
+type VersionThen struct {
 	Key       string
-	Version   events.Revision // that it had then; 0 for a key that no flag had
-	Unchanged bool            // it is at that version still
+	Version   events.Revision // 0 for a key that no flag had then
+	Unchanged bool            // the flag is at that version still
 }
 
-// FlagsAt lists the flags that there were at a time by key: those that are named, each once, or all of the tenant where keys is nil,
+// VersionsAt lists the versions that flags had at a time, by key: those that are named, each once, or all of the tenant where keys is nil,
 // once WaitUntilCurrent has waited for "flag.".
-func (q *Queries) FlagsAt(ctx context.Context, tenantID string, keys []string, at time.Time) ([]FlagAt, error) {
+func (q *Queries) VersionsAt(ctx context.Context, tenantID string, keys []string, at time.Time) ([]VersionThen, error) {
 	flags := `(select f.key from ` + flagsAt + ` f where $2::text[] is null)`
 	if keys != nil {
 		flags = `unnest($2::text[])`
@@ -32,6 +32,6 @@ func (q *Queries) FlagsAt(ctx context.Context, tenantID string, keys []string, a
 	if err != nil {
 		return nil, classify(err)
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[FlagAt])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[VersionThen])
 	return list, classify(err)
 }
