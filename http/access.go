@@ -213,7 +213,7 @@ func (a *API) identify(next http.Handler) http.Handler {
 
 // authenticate verifies a token, refuses one that has been revoked, and returns what it proves.
 func (a *API) authenticate(ctx context.Context, token string) (*credential, error) {
-	c, err := a.tokens.verify(ctx, token)
+	c, err := a.verifier.verify(ctx, token)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ type Options struct {
 // API serves the interface.
 type API struct {
 	Options
-	tokens        *tokens
+	verifier      *tokenVerifier
 	limiter       *limit.Limiter
 	queues        queues
 	unread        unread
@@ -118,7 +118,7 @@ type API struct {
 // New builds the interface.
 func New(o Options) *API {
 	a := &API{
-		Options: o, tokens: newTokens(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads), router: chi.NewMux(),
+		Options: o, verifier: newTokenVerifier(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads), router: chi.NewMux(),
 		durations: newDurations(), reasons: newReasons(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

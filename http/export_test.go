@@ -9,7 +9,7 @@ import (
 )
 
 // OccupyTokens takes all that a flow may have where tokens are signed, the places of those that wait included, until free is called.
-func (a *API) OccupyTokens(flow string) (free func()) { return occupy(a.queues.tokens, flow) }
+func (a *API) OccupyTokens(flow string) (free func()) { return occupy(a.queues.signing, flow) }
 
 // OccupyChanges is OccupyTokens for costly changes of flags.
 func (a *API) OccupyChanges(flow string) (free func()) { return occupy(a.queues.changes, flow) }
@@ -25,7 +25,7 @@ func occupy(q *fair.Queue, flow string) (free func()) {
 	full := make(chan struct{})
 	once := sync.OnceFunc(func() { close(full) })
 	var all sync.WaitGroup
-	for range q.FlowSlots() + tokensWaiting + 1 { // one more than may be: it is refused at once
+	for range q.FlowSlots() + signingWaiting + 1 { // one more than may be: it is refused at once
 		all.Go(func() {
 			slot, err := q.Enter(ctx, flow)
 			if err != nil {

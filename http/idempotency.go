@@ -111,7 +111,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 // signedOut is what a token of an ended session proves; nil where it proves nothing, or its person may not use the service.
 func (a *API) signedOut(r *http.Request) *credential {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	c, err := a.tokens.verify(r.Context(), token)
+	c, err := a.verifier.verify(r.Context(), token)
 	if err != nil || c.machine != nil || a.Live.ShutOut(c.claims.UserID) {
 		return nil
 	}

@@ -114,12 +114,12 @@ func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []event
 	if left := a.countAuthenticated(r, p.credential); left.Exceeded {
 		return "", tooManyRequests(left, "")
 	}
-	slot, err := a.enterQueue(r.Context(), a.queues.tokens, p)
+	slot, err := a.enterQueue(r.Context(), a.queues.signing, p)
 	if err != nil {
 		return "", err
 	}
 	defer slot.Leave()
-	return a.tokens.machines.Issue(client.ID, client.TenantID, scopes)
+	return a.verifier.machines.Issue(client.ID, client.TenantID, scopes)
 }
 
 // readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts as left out.

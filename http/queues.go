@@ -21,7 +21,7 @@ type queues struct {
 	payments    *fair.Queue // calls of the payment provider that requests make
 	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from their body to the answer; not while they wait for the stream
 	reversals   *fair.Queue // the changes of a revert of many flags; flag by flag, but for large ones, which wait in changes
-	tokens      *fair.Queue // signing of machines' tokens
+	signing     *fair.Queue // signing of machines' tokens
 	bodies      *fair.Queue // large bodies, from when more than largeBody of one has come to the answer; and flags of the past while they are brought back
 }
 
@@ -31,9 +31,9 @@ const (
 	// patience is the longest that costly work waits to begin.
 	patience = 5 * time.Second
 	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of each is in memory.
-	nodeWaiting   = 4000
-	tokensWaiting = 100 // requests of a flow for tokens
-	bodiesWaiting = 1000
+	nodeWaiting    = 4000
+	signingWaiting = 100 // requests of a flow for tokens
+	bodiesWaiting  = 1000
 )
 
 // newQueues makes the queues of a node whose database takes so many reads at once.
@@ -48,7 +48,7 @@ func newQueues(reads int) queues {
 		payments:    fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
 		changes:     fair.New(fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
 		reversals:   fair.New(fair.Limits{Slots: revertsAtOnce, FlowSlots: revertsAtOnce / 2, FlowWaiting: 10 * revertsAtOnce, Waiting: nodeWaiting, Patience: patience}),
-		tokens:      fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: tokensWaiting, Waiting: nodeWaiting, Patience: patience}),
+		signing:     fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: signingWaiting, Waiting: nodeWaiting, Patience: patience}),
 		bodies:      fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
 	}
 }

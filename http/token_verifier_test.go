@@ -71,12 +71,12 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	a = New(Options{
 		Reads: 2, Live: live, Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL, Now: time.Now,
 	})
-	token, err := a.tokens.machines.Issue(commands.NewID(), "t", nil)
+	token, err := a.verifier.machines.Issue(commands.NewID(), "t", nil)
 	must(err)
 	if _, err := a.authenticate(ctx, token); err == nil {
 		b.Fatal("the token of a client that is not known is accepted")
 	}
-	token, err = a.tokens.machines.Issue("c", "t", []events.Scope{events.FlagsRead, events.FlagsEvaluate})
+	token, err = a.verifier.machines.Issue("c", "t", []events.Scope{events.FlagsRead, events.FlagsEvaluate})
 	must(err)
 	return a, map[string]string{"machine": token, "person": session.IDToken}
 }
@@ -102,7 +102,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 			b.ReportAllocs()
 			key := sha256.Sum256([]byte(token))
 			for b.Loop() {
-				a.tokens.verified.Delete(key)
+				a.verifier.verified.Delete(key)
 				authenticate(b)
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	"flagledger/commands/oauth"
 )
 
-// tokens verifies bearer tokens and remembers those that hold until they expire, so that a token's signature is checked once.
-type tokens struct {
+// tokenVerifier verifies bearer tokens and remembers those that hold until they expire, so that a token's signature is checked once.
+type tokenVerifier struct {
 	identity commands.Identity
 	machines *oauth.Tokens
 	now      func() time.Time
@@ -24,11 +24,11 @@ type tokens struct {
 // maxTokens bounds what is remembered: some 50 MB.
 const maxTokens = 100_000
 
-func newTokens(o Options) *tokens {
-	return &tokens{o.Identity, &oauth.Tokens{Keys: o.Keys, Issuer: o.PublicURL}, o.Now, xsync.NewMap[[sha256.Size]byte, *credential]()}
+func newTokenVerifier(o Options) *tokenVerifier {
+	return &tokenVerifier{o.Identity, &oauth.Tokens{Keys: o.Keys, Issuer: o.PublicURL}, o.Now, xsync.NewMap[[sha256.Size]byte, *credential]()}
 }
 
-func (t *tokens) verify(ctx context.Context, token string) (*credential, error) {
+func (t *tokenVerifier) verify(ctx context.Context, token string) (*credential, error) {
 	key := hash(token)
 	if c, ok := t.verified.Load(key); ok {
 		if t.now().Before(c.expires) {
@@ -58,7 +58,7 @@ func hash(token string) [sha256.Size]byte {
 }
 
 // check verifies a token of either kind.
-func (t *tokens) check(ctx context.Context, token string) (*credential, error) {
+func (t *tokenVerifier) check(ctx context.Context, token string) (*credential, error) {
 	if keys.TypeOf(token) == oauth.Type {
 		claims, err := t.machines.Verify(ctx, token)
 		return &credential{machine: &machine{claims.ClientID, claims.TenantID, claims.Scopes}, expires: claims.ExpiresAt}, err
