@@ -62,7 +62,7 @@ func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time
 			return Invitation{}, Done{}, err
 		}
 		if done.Position != (events.Position{}) || granted.Position != (events.Position{}) {
-			done.Async = done.Async || granted.Async
+			done.NotShown = done.NotShown || granted.NotShown
 			return accepted, done, nil
 		}
 	}

@@ -120,7 +120,7 @@ func ByService() By { return BySystem("flagledger") }
 type Done struct {
 	Position events.Position // of its last event; zero where there was nothing to do
 	Revision events.Revision // likewise
-	Async    bool            // the read models do not show it yet
+	NotShown bool            // the read models do not show it yet
 	Repeated bool            // the request had done it already when it was made before
 }
 
@@ -153,7 +153,7 @@ func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	} else {
 		leave()
 	}
-	done := Done{Async: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
+	done := Done{NotShown: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
 	if did.changed || did.repeated {
 		done.Position, done.Revision = did.last.position, did.last.revision
 	}
@@ -346,7 +346,7 @@ func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}
-	return s, Done{Position: last.position, Revision: last.revision, Async: !w.await(ctx, last.position, last.factPrefixes()), Repeated: true}, true, nil
+	return s, Done{Position: last.position, Revision: last.revision, NotShown: !w.await(ctx, last.position, last.factPrefixes()), Repeated: true}, true, nil
 }
 
 // factPrefixes are what the names of the facts of the event's stream begin with: one.

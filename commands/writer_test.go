@@ -235,7 +235,7 @@ func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 			on := SwitchFlag{FlagRef: FlagRef{TenantID: "t", Key: name}, Environment: production, On: true}
 			awaits := func(what string, done Done, names string) {
 				t.Helper()
-				if want := []string{fmt.Sprintf("%d %s", store.commit, names)}; !slices.Equal(awaited, want) || done.Async == shown {
+				if want := []string{fmt.Sprintf("%d %s", store.commit, names)}; !slices.Equal(awaited, want) || done.NotShown == shown {
 					t.Errorf("%s awaits %v, want %v, and is told to be %+v", what, awaited, want, done)
 				}
 				awaited = nil

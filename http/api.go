@@ -226,7 +226,7 @@ type Changed struct {
 }
 
 func changedBy(done commands.Done) Changed {
-	if done.Async {
+	if done.NotShown {
 		return Changed{Preference: "respond-async"}
 	}
 	return Changed{}

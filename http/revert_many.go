@@ -110,8 +110,8 @@ type revertRun struct {
 	environment string // to which the call is limited; empty for all
 	dryRun      bool
 
-	async bool // the lists do not show all yet
-	out   revertedFlagsBody
+	notShown bool // the lists do not show all yet
+	out      revertedFlagsBody
 }
 
 // newRevertRun reads what a call asks for. Its error is a problem, or that of a query.
@@ -208,7 +208,7 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 	}
 	all.Wait()
 	for _, o := range outcomes {
-		r.async = r.async || o.async
+		r.notShown = r.notShown || o.notShown
 	}
 	for i, flag := range flags {
 		o := outcomes[i]
@@ -231,8 +231,8 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 
 // reverted is what became of one flag.
 type reverted struct {
-	changed, async bool
-	err            error
+	changed, notShown bool
+	err               error
 }
 
 func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
@@ -264,7 +264,7 @@ func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 		defer large.Leave()
 	}
 	_, done, err := do(ctx, r.api.Writer, cmd)
-	return reverted{done.Position != events.Position{}, done.Async, err}
+	return reverted{done.Position != events.Position{}, done.NotShown, err}
 }
 
 // whyLeft tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it was brought back.
@@ -298,7 +298,7 @@ func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 	defer slot.Leave()
 	unchanged, err := r.api.Queries.FlagsUnchangedSince(ctx, r.since, last)
 	r.out.Unchanged += unchanged
-	return &revertedFlagsOutput{changedBy(commands.Done{Async: r.async}), r.out}, err
+	return &revertedFlagsOutput{changedBy(commands.Done{NotShown: r.notShown}), r.out}, err
 }
 
 // A cursor is good for one tenant and one body: with another, flags would be left out unnoticed.

@@ -178,7 +178,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 				default:
 					written[i] = append(written[i], flag.ID)
 					acknowledged.Add(1)
-					if done.Async {
+					if done.NotShown {
 						async.Add(1)
 					}
 				}

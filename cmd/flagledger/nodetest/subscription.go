@@ -11,7 +11,7 @@ func (c *Client) Subscribe(s events.Subscription) {
 	set := commands.SetSubscription{TenantRef: commands.TenantRef{TenantID: c.Tenant}, Subscription: s, Now: c.Service.Config.Now()}
 	by := commands.BySystem("test")
 	_, done, err := commands.Do(c.Service.T.Context(), c.Service.Node.API.Writer, by, set)
-	if err != nil || done.Async {
+	if err != nil || done.NotShown {
 		c.Service.T.Fatalf("set a subscription: %+v, %v", done, err)
 	}
 }
