@@ -22,37 +22,37 @@ type EventRef struct {
 // RefTo returns the name of an event.
 func RefTo(e Recorded) EventRef { return EventRef{e.Stream, e.Revision, e.ID.String()} }
 
-// Checkpoint is a position, and what identifies the log up to it.
-type Checkpoint struct {
+// LogPosition is a position, and what identifies the log up to it.
+type LogPosition struct {
 	Engine   string
 	LogID    string // empty where the log had no events, or where a release noted it that did not know of ids
 	Position Position
 	Last     EventRef // the last event up to the position; empty where nobody has read that, or where a release noted it that did not know of it
 }
 
-// After returns the checkpoint after events that follow this one, where the log goes on from next.
-func (c Checkpoint) After(list []Recorded, next Position) Checkpoint {
+// After returns the position after events that follow this one, where the log goes on from next.
+func (p LogPosition) After(list []Recorded, next Position) LogPosition {
 	if n := len(list); n > 0 {
-		if c.LogID == "" { // the log was empty
-			c.LogID = LogID(list[0])
+		if p.LogID == "" { // the log was empty
+			p.LogID = LogID(list[0])
 		}
-		c.Last = RefTo(list[n-1])
+		p.Last = RefTo(list[n-1])
 	}
-	c.Position = next
-	return c
+	p.Position = next
+	return p
 }
 
-// Holds reports whether the log, which is that of a store, holds all up to a checkpoint; what is empty in that counts as of this log. The checkpoint must have
+// Holds reports whether the log, which is that of a store, holds all up to a position; what is empty in that counts as of this log. The position must have
 // been read before the log was identified: the end may have moved on since.
-func (l Log) Holds(ctx context.Context, store Store, c Checkpoint) (bool, error) {
-	if c.Engine != l.Engine || c.LogID != "" && c.LogID != l.ID || c.Position.Compare(l.End) > 0 {
+func (l Log) Holds(ctx context.Context, store Store, p LogPosition) (bool, error) {
+	if p.Engine != l.Engine || p.LogID != "" && p.LogID != l.ID || p.Position.Compare(l.End) > 0 {
 		return false, nil
 	}
-	if c.Last == (EventRef{}) {
+	if p.Last == (EventRef{}) {
 		return true, nil
 	}
-	for e, err := range store.Read(ctx, c.Last.Stream, c.Last.Revision) {
-		return err == nil && RefTo(e) == c.Last, err
+	for e, err := range store.Read(ctx, p.Last.Stream, p.Last.Revision) {
+		return err == nil && RefTo(e) == p.Last, err
 	}
 	return false, nil
 }

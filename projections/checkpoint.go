@@ -20,7 +20,7 @@ const (
 
 // checkpoint is how far a read model has followed the log. It stands in the schema of its tables and commits with their rows.
 type checkpoint struct {
-	events.Checkpoint
+	events.LogPosition
 	version int
 	table   uint32 // the oid of the first of the tables: another one after a rebuild
 }
@@ -112,8 +112,8 @@ type checkpointColumns struct {
 	LastEvent       events.EventRef
 }
 
-func (c checkpointColumns) checkpoint() events.Checkpoint {
-	return events.Checkpoint{Engine: c.Engine, LogID: c.Log, Position: events.Position{Commit: c.Commit, Prepare: c.Prepare}, Last: c.LastEvent}
+func (c checkpointColumns) checkpoint() events.LogPosition {
+	return events.LogPosition{Engine: c.Engine, LogID: c.Log, Position: events.Position{Commit: c.Commit, Prepare: c.Prepare}, Last: c.LastEvent}
 }
 
 // resume finds where a read model stands in the log of a store: errAnotherLog where it was made from another one. It writes the log's id into a checkpoint
@@ -126,7 +126,7 @@ func (p Projection) resume(ctx context.Context, conn *pgx.Conn, schema string, s
 	if err != nil {
 		return c, err
 	}
-	held, err := log.Holds(ctx, store, c.Checkpoint)
+	held, err := log.Holds(ctx, store, c.LogPosition)
 	if err != nil {
 		return c, err
 	}

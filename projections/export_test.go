@@ -48,7 +48,7 @@ func CarryOn(ctx context.Context, p Projection, url string, store events.Store, 
 	if err != nil {
 		return err
 	}
-	reached := func(c events.Checkpoint) { committed(c.Position) }
+	reached := func(c events.LogPosition) { committed(c.Position) }
 	return process.route(ctx, &subscriber{process: process, projection: p, schema: liveSchema, committed: reached, resumed: reached})
 }
 

@@ -67,7 +67,7 @@ func (p *Progress) SnapshotReached(page events.Page) {
 
 // SnapshotBegan notes that the snapshot of this node begins at a checkpoint, with all that is before it. Nothing tells which read models follow that, so all count as if
 // they followed the last event of it.
-func (p *Progress) SnapshotBegan(c events.Checkpoint) {
+func (p *Progress) SnapshotBegan(c events.LogPosition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logID, p.snapshot = c.LogID, c.Position
@@ -242,7 +242,7 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 			return err
 		}
 		if !held {
-			c = events.Checkpoint{}
+			c = events.LogPosition{}
 		}
 		p.resumed(row.Projection, c.LogID, c.Position)
 	}

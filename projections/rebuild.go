@@ -78,7 +78,7 @@ func Rebuild(ctx context.Context, url string, store events.Store, list []Project
 func (s *subscriber) builder(f *follower) *subscriber {
 	b := *s
 	b.schema = buildingSchema
-	b.committed, b.resumed = func(events.Checkpoint) {}, func(events.Checkpoint) {}
+	b.committed, b.resumed = func(events.LogPosition) {}, func(events.LogPosition) {}
 	b.follower = f
 	b.follower.building = true
 	b.build = &build{process: s.process, projection: s.projection, report: func(events.Position, int) {}}

@@ -43,8 +43,8 @@ func Run(ctx context.Context, url string, store events.Store, list []Projection,
 	for _, projection := range list {
 		subscribers = append(subscribers, &subscriber{
 			process: p, projection: projection, schema: liveSchema,
-			committed: func(c events.Checkpoint) { progress.reached(projection.Name, c.LogID, c.Position) },
-			resumed:   func(c events.Checkpoint) { progress.resumed(projection.Name, c.LogID, c.Position) },
+			committed: func(c events.LogPosition) { progress.reached(projection.Name, c.LogID, c.Position) },
+			resumed:   func(c events.LogPosition) { progress.resumed(projection.Name, c.LogID, c.Position) },
 			failed:    func(failed bool) { progress.failed(projection.Name, failed) },
 		})
 	}

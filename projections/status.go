@@ -61,18 +61,18 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 	if err != nil {
 		return nil, err
 	}
-	holds := map[events.Checkpoint]bool{} // many read models stand at the same event, which may be large
+	holds := map[events.LogPosition]bool{} // many read models stand at the same event, which may be large
 	for i, c := range found {
 		s := &list[i]
 		if !s.Built {
 			continue
 		}
-		if _, known := holds[c.Checkpoint]; !known {
-			if holds[c.Checkpoint], err = log.Holds(ctx, store, c.Checkpoint); err != nil {
+		if _, known := holds[c.LogPosition]; !known {
+			if holds[c.LogPosition], err = log.Holds(ctx, store, c.LogPosition); err != nil {
 				return nil, err
 			}
 		}
-		if s.Built = holds[c.Checkpoint]; s.Built {
+		if s.Built = holds[c.LogPosition]; s.Built {
 			s.Position = c.Position
 		}
 	}

@@ -37,7 +37,7 @@ type subscriber struct {
 	projection Projection
 	schema     string
 	// committed is told each checkpoint that is written, resumed each that is found.
-	committed, resumed func(events.Checkpoint)
+	committed, resumed func(events.LogPosition)
 	// failed, if set, is told whether the projection has failed or goes on.
 	failed func(bool)
 	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
@@ -209,9 +209,9 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 	if err != nil {
 		return err
 	}
-	s.resumed(c.Checkpoint)
+	s.resumed(c.LogPosition)
 	s.model = nil
-	p := place{checkpoint: c, reached: c.Checkpoint, parked: parked, written: time.Now()}
+	p := place{checkpoint: c, reached: c.LogPosition, parked: parked, written: time.Now()}
 	for {
 		page, err := s.follower.next(ctx, p.reached.Position, s.interval())
 		if err == nil {
@@ -283,10 +283,10 @@ func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
 // place is where a projection stands in the log.
 type place struct {
 	checkpoint
-	reached events.Checkpoint // at the checkpoint or after it, without an event of the projection's in between
-	parked  map[string]bool   // the streams that it no longer follows
-	passed  int               // events since the checkpoint
-	written time.Time         // when the checkpoint was
+	reached events.LogPosition // at the checkpoint or after it, without an event of the projection's in between
+	parked  map[string]bool    // the streams that it no longer follows
+	passed  int                // events since the checkpoint
+	written time.Time          // when the checkpoint was
 }
 
 // apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by itself, and the streams of those that
@@ -329,14 +329,14 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 }
 
 // commit delivers events and commits what their handler queued together with the checkpoint. A rebuild gives way, but for the time in which it stops the live projector.
-func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) error {
+func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *place) error {
 	if s.build == nil || s.build.conn != nil {
 		return s.commitNow(ctx, messages, list, next, p)
 	}
 	return s.traffic.giveWay(ctx, func() error { return s.commitNow(ctx, messages, list, next, p) })
 }
 
-func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.Checkpoint, p *place) (err error) {
+func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *place) (err error) {
 	defer func() {
 		if err != nil {
 			s.model = nil // it may hold what was not committed
@@ -365,7 +365,7 @@ func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Mes
 
 // moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
 // it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked. And streams that were parked may be retried.
-func (s *subscriber) moveCheckpoint(batch *Batch, next events.Checkpoint, p *place) {
+func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *place) {
 	batch.exec(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8
 			and (select count(*) from keep.parked where projection = $1 and building = $11) = $12`,
@@ -377,7 +377,7 @@ func (s *subscriber) moveCheckpoint(batch *Batch, next events.Checkpoint, p *pla
 }
 
 // flush commits a batch that moves the checkpoint.
-func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.Checkpoint, p *place) error {
+func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.LogPosition, p *place) error {
 	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			return batch.run(ctx, tx, func(moved pgconn.CommandTag) error {
@@ -391,8 +391,8 @@ func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.Checkp
 	if err != nil {
 		return err
 	}
-	p.Checkpoint, p.passed, p.written = next, 0, time.Now()
-	s.committed(p.Checkpoint)
+	p.LogPosition, p.passed, p.written = next, 0, time.Now()
+	s.committed(p.LogPosition)
 	return nil
 }
 

@@ -286,7 +286,7 @@ func testHolds(t *testing.T, engine Engine) {
 		t.Fatal(err)
 	}
 	list := collect(t, s.Read(t.Context(), "project-1", 1))
-	before := events.Checkpoint{Engine: log.Engine, LogID: log.ID}
+	before := events.LogPosition{Engine: log.Engine, LogID: log.ID}
 	for what, test := range map[string]struct {
 		last events.EventRef
 		want bool

@@ -93,7 +93,7 @@ var ErrServerRuns = errors.New("a server runs on this database: stop it first")
 const catchUpInterval = 50 * time.Millisecond
 
 // checkpoint returns how far a log has been followed, or nil where reactions have not begun in any.
-func (r *Reactions) checkpoint(ctx context.Context) (*events.Checkpoint, error) {
+func (r *Reactions) checkpoint(ctx context.Context) (*events.LogPosition, error) {
 	rows, err := r.pool.Query(ctx, `select engine, log, commit, prepare, last_event from keep.reactions`)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (r *Reactions) checkpoint(ctx context.Context) (*events.Checkpoint, error) 
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
-	return &events.Checkpoint{
+	return &events.LogPosition{
 		Engine: noted.Engine, LogID: noted.Log, Position: events.Position{Commit: noted.Commit, Prepare: noted.Prepare}, Last: noted.LastEvent,
 	}, err
 }
@@ -115,20 +115,20 @@ func (r *Reactions) checkpoint(ctx context.Context) (*events.Checkpoint, error) 
 func (r *Reactions) AnotherLog() bool { return r.anotherLog.Load() }
 
 // resume finds how far the log has been followed. A checkpoint of another log says nothing of this one: the head of the log takes its place.
-func (r *Reactions) resume(ctx context.Context) (events.Checkpoint, error) {
+func (r *Reactions) resume(ctx context.Context) (events.LogPosition, error) {
 	for {
 		c, err := r.checkpoint(ctx)
 		if err != nil {
-			return events.Checkpoint{}, err
+			return events.LogPosition{}, err
 		}
 		log, err := r.store.Log(ctx)
 		if err != nil {
-			return events.Checkpoint{}, err
+			return events.LogPosition{}, err
 		}
 		if c != nil {
 			held, err := log.Holds(ctx, r.store, *c)
 			if err != nil {
-				return events.Checkpoint{}, err
+				return events.LogPosition{}, err
 			}
 			if held {
 				c.LogID = log.ID
@@ -137,13 +137,13 @@ func (r *Reactions) resume(ctx context.Context) (events.Checkpoint, error) {
 			}
 		}
 		if err := r.startAtHead(ctx, log.ID, c); err != nil {
-			return events.Checkpoint{}, err
+			return events.LogPosition{}, err
 		}
 	}
 }
 
 // startAtHead notes the head of the log in place of a checkpoint, or where there is none. It changes nothing where another node was quicker.
-func (r *Reactions) startAtHead(ctx context.Context, logID string, before *events.Checkpoint) error {
+func (r *Reactions) startAtHead(ctx context.Context, logID string, before *events.LogPosition) error {
 	head, err := r.store.Head(ctx)
 	if err != nil {
 		return err

@@ -237,8 +237,8 @@ func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages
 type follower struct {
 	*Reactions
 	conn  *pgx.Conn
-	noted events.Checkpoint
-	seen  events.Checkpoint // up to here all jobs are noted
+	noted events.LogPosition
+	seen  events.LogPosition // up to here all jobs are noted
 }
 
 // take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is refused is passed over.
@@ -318,7 +318,7 @@ func (f *follower) skip(e events.Recorded, err error) {
 }
 
 // commit inserts jobs and moves the checkpoint, both or neither.
-func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.Checkpoint) error {
+func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.LogPosition) error {
 	err := pgx.BeginFunc(ctx, f.conn, func(tx pgx.Tx) error {
 		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, log = $3, last_event = $4, updated_at = now()
 			where engine = $5 and commit = $6 and prepare = $7`,

@@ -19,7 +19,7 @@ import (
 type diskCopy struct {
 	path  string
 	saved *Saved // the file, where it was read before Run; nil from then on
-	began func(events.Checkpoint)
+	began func(events.LogPosition)
 
 	// Only Run and what it starts use these.
 	savedUpTo   events.Position // what the file holds
@@ -53,7 +53,7 @@ const (
 //
 // A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored. While the event store cannot be reached,
 // what the file holds is served.
-func (s *Snapshot) KeepOnDisk(path string, saved *Saved, began func(events.Checkpoint)) {
+func (s *Snapshot) KeepOnDisk(path string, saved *Saved, began func(events.LogPosition)) {
 	s.copy = &diskCopy{path: path, saved: saved, began: began}
 }
 
@@ -101,7 +101,7 @@ func (s *Snapshot) serveCopy(log *slog.Logger) {
 }
 
 // checkLog returns errOtherLog for a file of another log than a store's. confirmed is false if the store could not be asked within servePatience.
-func checkLog(ctx context.Context, store events.Store, of events.Checkpoint) (confirmed bool, err error) {
+func checkLog(ctx context.Context, store events.Store, of events.LogPosition) (confirmed bool, err error) {
 	if of.Engine != store.Engine() {
 		return false, errOtherLog
 	}
@@ -124,7 +124,7 @@ func checkLog(ctx context.Context, store events.Store, of events.Checkpoint) (co
 }
 
 // holds reports whether a store's log holds all up to a checkpoint.
-func holds(ctx context.Context, store events.Store, c events.Checkpoint) (bool, error) {
+func holds(ctx context.Context, store events.Store, c events.LogPosition) (bool, error) {
 	log, err := store.Log(ctx)
 	if err != nil {
 		return false, err
@@ -176,7 +176,7 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	held, err := holds(ctx, store, events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last})
+	held, err := holds(ctx, store, events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last})
 	if err != nil {
 		return err
 	}

@@ -199,9 +199,9 @@ func TestAFileThatWasReadIsNotReadAgain(t *testing.T) {
 	}
 	store := &outage{}
 	saved.checkpoint.Engine = store.Engine()
-	var began events.Checkpoint
+	var began events.LogPosition
 	s := New()
-	s.KeepOnDisk(path, saved, func(at events.Checkpoint) { began = at })
+	s.KeepOnDisk(path, saved, func(at events.LogPosition) { began = at })
 	gone, goAway := context.WithCancel(t.Context())
 	goAway()
 	s.begin(gone, store, slog.New(slog.DiscardHandler))

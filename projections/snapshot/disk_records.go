@@ -10,7 +10,7 @@ import (
 
 // contents are all that a snapshot holds at a checkpoint, with what readers share: it is only read.
 type contents struct {
-	checkpoint events.Checkpoint
+	checkpoint events.LogPosition
 	written    time.Time
 	tenants    []savedTenant
 	users      []savedUser
@@ -60,7 +60,7 @@ func (s *Snapshot) copyContents() *contents {
 	if s.Faults() > 0 {
 		return nil
 	}
-	all := &contents{checkpoint: events.Checkpoint{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last}, written: time.Now()}
+	all := &contents{checkpoint: events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last}, written: time.Now()}
 	s.tenants.Range(func(_ string, t *Tenant) bool {
 		all.tenants = append(all.tenants, t.saved())
 		return true
@@ -208,7 +208,7 @@ func (s *Snapshot) addTenant(saved savedTenant) {
 	}
 }
 
-func (c *coder) checkpoint(v *events.Checkpoint) {
+func (c *coder) checkpoint(v *events.LogPosition) {
 	codeText(c, &v.Engine)
 	codeText(c, &v.LogID)
 	codeNumber(c, &v.Position.Commit)

@@ -38,7 +38,7 @@ type Snapshot struct {
 	live     atomic.Bool // all of the log was in the snapshot at some time
 
 	applying sync.Mutex      // held while a page is applied
-	logID    string          // of the log that the snapshot holds, as in events.Checkpoint
+	logID    string          // of the log that the snapshot holds, as in events.LogPosition
 	last     events.EventRef // the last event of it
 
 	announcer *announcer // nil where listeners are told at once
