@@ -1,8 +1,11 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -128,6 +131,43 @@ type flagMetrics struct {
 	Points []flagPointBody `json:"points" doc:"In order, without gaps"`
 }
 
+// flagMetricsBody is flagMetrics, of which one piece of the points at a time is in memory: their values can be large.
+type flagMetricsBody struct{ pieces *pieces }
+
+// Schema implements huma.SchemaProvider.
+func (flagMetricsBody) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[flagMetrics](), true, "")
+}
+
+func (b flagMetricsBody) writeTo(w io.Writer) { b.pieces.writeTo(w) }
+
+// metricsPieces is head with the points. The first piece of them is read and written.
+func metricsPieces(ctx context.Context, head flagMetrics, points *queries.FlagPoints) (*pieces, error) {
+	p := newPieces(ctx)
+	p.text.Write(bytes.TrimSuffix(asJSON(head), []byte("]}"))) // the points are the last member
+	separator := ""
+	next := func() (bool, error) {
+		read, err := points.Next(ctx)
+		if err != nil {
+			return false, err
+		}
+		for _, point := range read {
+			p.text.WriteString(separator)
+			separator = ","
+			p.text.Write(asJSON(showFlagPoint(point)))
+		}
+		if !points.More() {
+			p.text.WriteString("]}")
+		}
+		return points.More(), nil
+	}
+	more, err := next()
+	if more {
+		p.next = inSlot(ctx, next)
+	}
+	return p, err
+}
+
 type tenantMetrics struct {
 	MetricsBody
 	Points []PointBody      `json:"points" doc:"In order, without gaps"`
@@ -183,7 +223,7 @@ func (a *API) addFlagMetrics() {
 		TenantInput
 		MetricsInput
 		Key string `path:"flagKey" doc:"The flag's key" example:"new-checkout"`
-	}) (*struct{ Body flagMetrics }, error) {
+	}) (*struct{ Body flagMetricsBody }, error) {
 		filter, err := in.filter(ctx)
 		if err != nil {
 			return nil, err
@@ -195,11 +235,9 @@ func (a *API) addFlagMetrics() {
 		if err != nil {
 			return nil, err
 		}
-		body := flagMetrics{FlagKey: in.Key, MetricsBody: in.show(m), Points: make([]flagPointBody, len(m.Points))}
-		for i, p := range m.Points {
-			body.Points[i] = showFlagPoint(p)
-		}
-		return &struct{ Body flagMetrics }{body}, nil
+		head := flagMetrics{FlagKey: in.Key, MetricsBody: in.show(m), Points: []flagPointBody{}}
+		p, err := metricsPieces(ctx, head, a.Queries.FlagPoints(filter.TenantID, in.Key, m))
+		return &struct{ Body flagMetricsBody }{flagMetricsBody{p}}, err
 	})
 	tenant := operation("GET", "/api/v1/tenants/{tenantId}"+path, "get-tenant-metrics", "Tenants", "How often a tenant's flags are evaluated, which of them most, and by whom")
 	tenant.Description = metricsCounted + ". What flags and environments counted stays when they are deleted, but for `flags`."

@@ -15,6 +15,8 @@ type Metrics struct {
 	Prefetches  int64
 	Points      []Point
 	Clients     []ClientUse // the most active first
+
+	life int64 // of the flag
 }
 
 // FlagEvaluations is how often a flag was evaluated.
@@ -43,7 +45,8 @@ const (
 	hoursKept = 35 * 24 * time.Hour
 )
 
-// FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and ErrLargeOutcomes.
+// FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and ErrLargeOutcomes. The outcomes of its points are to be
+// read with FlagPoints.
 func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key string) (m Metrics, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
 		if err := r.tx.QueryRow(ctx, `select created_version from read.flags where tenant_id = $1 and key = $2`, filter.TenantID, key).Scan(&r.life); err != nil {
@@ -54,13 +57,12 @@ func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key str
 		if err != nil {
 			return err
 		}
-		if m, err = r.metrics(ctx, known); err != nil {
-			return err
-		}
-		return r.showOutcomes(ctx, m.Points)
+		m, err = r.metrics(ctx, known)
+		m.life = r.life
+		return err
 	})
-	if errors.Is(err, ErrLargeOutcomes) {
-		return m, err
+	if err == nil && sizeOfOutcomes(m.Points) > maxOutcomeBytes {
+		return m, ErrLargeOutcomes
 	}
 	return m, classify(err)
 }
@@ -235,7 +237,11 @@ func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error
 
 // names reads names by ids.
 func (r *metricsReader) names(ctx context.Context, query string, args ...any) (map[string]*string, error) {
-	rows, err := r.tx.Query(ctx, query, args...)
+	return namesOf(ctx, r.tx, query, args...)
+}
+
+func namesOf(ctx context.Context, db reader, query string, args ...any) (map[string]*string, error) {
+	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -248,83 +254,29 @@ func (r *metricsReader) names(ctx context.Context, query string, args ...any) (m
 	return names, err
 }
 
-// outcomes reads the outcomes that the flag has had, without their values.
+// outcomes reads the outcomes that the flag has had, without their names and values.
 func (r *metricsReader) outcomes(ctx context.Context) (map[string]*Outcome, error) {
-	rows, err := r.tx.Query(ctx, `select outcome, variation_id, variation_name, octet_length(value::text) from keep.flag_outcomes
+	rows, err := r.tx.Query(ctx, `select outcome, variation_id, octet_length(value::text) from keep.flag_outcomes
 		where tenant_id = $1 and flag_key = $2 and life = $3`, r.TenantID, r.key, r.life)
 	if err != nil {
 		return nil, err
 	}
 	known := map[string]*Outcome{}
 	var o Outcome
-	_, err = pgx.ForEachRow(rows, []any{&o.id, &o.VariationID, &o.VariationName, &o.size}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&o.id, &o.VariationID, &o.size}, func() error {
 		known[o.id] = new(o)
 		return nil
 	})
 	return known, err
 }
 
-// showOutcomes completes the outcomes that points show.
-func (r *metricsReader) showOutcomes(ctx context.Context, points []Point) error {
-	shown, size := map[string]*Outcome{}, 0
-	for _, point := range points {
-		for _, o := range point.Outcomes {
+func sizeOfOutcomes(points []Point) (n int) {
+	for _, p := range points {
+		for _, o := range p.Outcomes {
 			if o.Outcome != nil {
-				shown[o.id] = o.Outcome
-				size += o.size
+				n += o.size
 			}
 		}
 	}
-	if size > maxOutcomeBytes {
-		return ErrLargeOutcomes
-	}
-	ids := make([]string, 0, len(shown))
-	for id := range shown {
-		ids = append(ids, id)
-	}
-	rows, err := r.tx.Query(ctx, `select outcome, value::text from keep.flag_outcomes where tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
-		r.TenantID, r.key, r.life, ids)
-	if err != nil {
-		return err
-	}
-	var id string
-	var value []byte
-	if _, err := pgx.ForEachRow(rows, []any{&id, &value}, func() error {
-		shown[id].Value = append([]byte{}, value...)
-		return nil
-	}); err != nil {
-		return err
-	}
-	return r.nameVariations(ctx, shown)
-}
-
-// nameVariations gives variations their names of today, or the last that those had which were removed.
-func (r *metricsReader) nameVariations(ctx context.Context, outcomes map[string]*Outcome) error {
-	names, err := r.names(ctx, `select id, name from read.flag_variations where tenant_id = $1 and key = $2`, r.TenantID, r.key)
-	if err != nil {
-		return err
-	}
-	var removed []string
-	for _, o := range outcomes {
-		if o.VariationID != nil && names[*o.VariationID] == nil {
-			removed = append(removed, *o.VariationID)
-		}
-	}
-	var last map[string]*string
-	if len(removed) > 0 {
-		last, err = r.names(ctx, `select v.id, a.changes -> ('variations.' || v.id) -> 'from' ->> 'name' from unnest($3::text[]) v (id)
-			cross join lateral (select a.changes from read.audit a where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag'
-				and a.action = 'flag.variation_removed' and a.changes -> ('variations.' || v.id) is not null order by a.n desc limit 1) a`, r.TenantID, r.key, removed)
-	}
-	for _, o := range outcomes {
-		if o.VariationID == nil {
-			continue
-		}
-		for _, known := range []map[string]*string{last, names} {
-			if name := known[*o.VariationID]; name != nil {
-				o.VariationName = name
-			}
-		}
-	}
-	return err
+	return n
 }

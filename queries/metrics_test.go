@@ -105,8 +105,13 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 	want("in an environment", counts(flag(filter(Hourly, "dev", "2026-03-13"))), "13T10 2 1")
 	want("the sum", []int64{hourly.Evaluations, hourly.Prefetches}, "[12 6]")
 	want("reasons", hourly.Points[10].Reasons, map[string]int64{"OFF": 4, "RULE_MATCH": 4})
+	shown := q.FlagPoints("t", "k", hourly)
+	points, err := shown.Next(t.Context())
+	if err != nil || shown.More() {
+		t.Fatalf("%d of %d points: %v", len(points), len(hourly.Points), err)
+	}
 	var outcomes []string
-	for _, o := range hourly.Points[10].Outcomes {
+	for _, o := range points[10].Outcomes {
 		if o.Outcome == nil {
 			outcomes = append(outcomes, fmt.Sprint("rest ", o.Count))
 			continue
@@ -166,8 +171,27 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 	}
 
 	run(t, pool, `update keep.flag_outcomes set value = to_json(repeat('x', 9000000)) where outcome = 'value' and tenant_id = 't'`)
-	if _, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k"); err != nil {
+	m, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k")
+	if err != nil {
 		t.Errorf("27 MB of values: %v", err)
+	}
+	pieces := q.FlagPoints("t", "k", m)
+	for read := 0; pieces.More() || read != len(m.Points); {
+		points, err := pieces.Next(t.Context())
+		if read += len(points); err != nil || len(points) == 0 {
+			t.Fatalf("%d points of large values are read, and %d: %v", read, len(points), err)
+		}
+		large := 0
+		for _, p := range points {
+			for _, o := range p.Outcomes {
+				if o.Outcome != nil && len(o.Value) > 9_000_000 {
+					large++
+				}
+			}
+		}
+		if large > 1 {
+			t.Errorf("%d large values are in memory at once", large)
+		}
 	}
 	run(t, pool, `update keep.flag_outcomes set value = to_json(repeat('x', 12000000)) where outcome = 'value' and tenant_id = 't'`)
 	if _, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k"); !errors.Is(err, ErrLargeOutcomes) {

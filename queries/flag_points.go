@@ -1,0 +1,116 @@
+package queries
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// FlagPoints are the points of a flag's metrics. Their values are read piece by piece: who reads the answer slowly has little of them in memory.
+type FlagPoints struct {
+	q             *Queries
+	tenantID, key string
+	life          int64
+	left          []Point
+}
+
+// FlagPoints begins to read the points of metrics.
+func (q *Queries) FlagPoints(tenantID, key string, m Metrics) *FlagPoints {
+	return &FlagPoints{q, tenantID, key, m.life, m.Points}
+}
+
+// More reports whether there are further points.
+func (f *FlagPoints) More() bool { return len(f.left) > 0 }
+
+// Next reads the outcomes of the next points: of so many that their values have pieceBytes, and of one at least. It returns ErrNotFound where the flag has gone meanwhile.
+func (f *FlagPoints) Next(ctx context.Context) ([]Point, error) {
+	n, size, shown := 0, 0, map[string]*Outcome{}
+	for _, point := range f.left {
+		if n > 0 && size >= pieceBytes {
+			break
+		}
+		n++
+		for _, o := range point.Outcomes {
+			if o.Outcome != nil && shown[o.id] == nil {
+				shown[o.id] = new(*o.Outcome)
+				size += o.size
+			}
+		}
+	}
+	if err := f.read(ctx, shown); err != nil {
+		return nil, classify(err)
+	}
+	points := slices.Clone(f.left[:n])
+	for i := range points {
+		points[i].Outcomes = slices.Clone(points[i].Outcomes)
+		for j, o := range points[i].Outcomes {
+			if o.Outcome != nil {
+				points[i].Outcomes[j].Outcome = shown[o.id]
+			}
+		}
+	}
+	f.left = f.left[n:]
+	return points, nil
+}
+
+// read completes outcomes.
+func (f *FlagPoints) read(ctx context.Context, shown map[string]*Outcome) error {
+	if len(shown) == 0 {
+		return nil
+	}
+	ids := make([]string, 0, len(shown))
+	for id := range shown {
+		ids = append(ids, id)
+	}
+	rows, err := f.q.db.Query(ctx, `select outcome, variation_name, value::text from keep.flag_outcomes where tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
+		f.tenantID, f.key, f.life, ids)
+	if err != nil {
+		return err
+	}
+	var id string
+	var name *string
+	var value []byte
+	tag, err := pgx.ForEachRow(rows, []any{&id, &name, &value}, func() error {
+		shown[id].VariationName, shown[id].Value = name, slices.Clone(value)
+		return nil
+	})
+	if err == nil && int(tag.RowsAffected()) < len(ids) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	return f.nameVariations(ctx, shown)
+}
+
+// nameVariations gives variations their names of today, or the last that those had which were removed.
+func (f *FlagPoints) nameVariations(ctx context.Context, outcomes map[string]*Outcome) error {
+	names, err := namesOf(ctx, f.q.db, `select id, name from read.flag_variations where tenant_id = $1 and key = $2`, f.tenantID, f.key)
+	if err != nil {
+		return err
+	}
+	var removed []string
+	for _, o := range outcomes {
+		if o.VariationID != nil && names[*o.VariationID] == nil {
+			removed = append(removed, *o.VariationID)
+		}
+	}
+	var last map[string]*string
+	if len(removed) > 0 { // their facts are read once: a look-up of each among all would take their number squared
+		last, err = namesOf(ctx, f.q.db, `select distinct on (v.id) v.id, c.value -> 'from' ->> 'name' from read.audit a
+			cross join lateral json_each(a.changes) c join unnest($3::text[]) v (id) on c.key = 'variations.' || v.id
+			where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag' and a.action = 'flag.variation_removed' order by v.id, a.n desc`, f.tenantID, f.key, removed)
+	}
+	for _, o := range outcomes {
+		if o.VariationID == nil {
+			continue
+		}
+		for _, known := range []map[string]*string{last, names} {
+			if name := known[*o.VariationID]; name != nil {
+				o.VariationName = name
+			}
+		}
+	}
+	return err
+}
