@@ -14,23 +14,27 @@ type tenantUses struct {
 
 	mu          sync.Mutex // held while uses are added and dropped, and while a flag is replaced
 	places      map[unique.Handle[string]]*place
-	count       int // of flags
-	callerPages int
+	count       atomic.Int64 // of flags
+	callerPages atomic.Int64
 	floor       uint32              // the hour before which nothing counts any more: see sweep
 	all         atomic.Pointer[use] // of all flags, by environment
 }
 
 const (
-	// maxUses is how many environments of flags a node tells apart for a tenant in an hour; beyond it, it counts those of a flag together. All take 16 MiB.
+	// maxUses is how many environments of flags a node tells apart in an hour, for a tenant and for all unpaid ones of a creator; beyond it, it counts those of a flag together. All
+	// take 16 MiB.
 	maxUses = 100_000
-	// maxCallerPages is how many pages of callers a tenant's uses may have on a node: 20,000 flags with as many clients as a tenant can have. All take 66 MiB.
-	maxCallerPages = 9 * 20_000
+	// maxCallerPages is how many pages of callers the uses of flags may have, of a tenant and of all unpaid ones of a creator: 20,000 flags with twelve clients each. All take 8 MiB;
+	// who writes a use down writes all of its callers.
+	maxCallerPages = 20_000
 )
 
 // Moment is when something is counted.
 type Moment struct {
 	hour, second uint32 // of the Unix time
 }
+
+func (m Moment) time() time.Time { return time.Unix(int64(m.second), 0) }
 
 // moment is the moment at a time. While too much waits to be written down, the hour stands still.
 func (all *uses) moment(now time.Time) Moment {
@@ -109,7 +113,7 @@ func later(last *atomic.Uint32, second uint32) {
 
 // countCaller counts an evaluation for who made it. It returns false for one that is not told apart.
 func (u *use) countCaller(by *Client, at Moment) bool {
-	c := u.callerOf(by)
+	c := u.callerOf(by, at)
 	if c == nil {
 		return false
 	}
@@ -158,7 +162,7 @@ func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at Moment)
 	}
 	list := &current.uses
 	before, next, shared := findUse(list, in)
-	if next == nil && s.count >= maxUses {
+	if next == nil && s.reached(t, at, maxUses, usesOf) {
 		in = everywhere
 		before, next, shared = findUse(list, in)
 	}
@@ -170,12 +174,12 @@ func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at Moment)
 	}
 	u := &use{place: s.place(t, in, hour), key: shared, life: flag.life}
 	if next != nil {
-		s.callerPages -= next.pages()
+		s.callerPages.Add(-int64(next.pages()))
 		u.next.Store(next.next.Load())
 	} else {
 		u.next.Store(list.Load())
 		before = list
-		s.count++
+		s.count.Add(1)
 	}
 	before.Store(u)
 	return u
@@ -201,7 +205,6 @@ func (s *tenantUses) place(t *Tenant, in unique.Handle[string], hour uint32) *pl
 	p.all = &use{place: p}
 	before, last, _ := findUse(&s.all, in)
 	if last != nil {
-		s.callerPages -= last.pages()
 		p.all.next.Store(last.next.Load())
 	}
 	before.Store(p.all)
@@ -248,14 +251,22 @@ func (u *use) cellOfReason(letter uint32) *cell {
 }
 
 // callerOf finds the count of a client, or adds it; nil for one that does not get any.
-func (u *use) callerOf(client *Client) *caller {
+func (u *use) callerOf(client *Client, at Moment) *caller {
 	c, full := u.findCaller(client)
 	if c != nil || full {
 		return c
 	}
 	u.place.tenant.uses.mu.Lock()
 	defer u.place.tenant.uses.mu.Unlock()
-	return u.addCaller(client)
+	return u.addCaller(client, at)
+}
+
+func usesOf(s *tenantUses) int64        { return s.count.Load() }
+func callerPagesOf(s *tenantUses) int64 { return s.callerPages.Load() }
+
+// reached reports whether there is as much as may be, of a tenant or, where nobody pays for it, of all such tenants that its creator has.
+func (s *tenantUses) reached(t *Tenant, at Moment, most int64, of func(*tenantUses) int64) bool {
+	return of(s) >= most || s.node.created.reached(t, at.time(), most, of)
 }
 
 // replace puts a flag in the place of another, nil for none, and hands its uses on if it has the same life.
@@ -279,8 +290,8 @@ func (t *Tenant) replace(key string, before, after *Flag) {
 // drop takes the uses of a flag that is gone out of the tenant's.
 func (s *tenantUses) drop(f *Flag) {
 	for u := f.uses.Load(); u != nil; u = u.next.Load() {
-		s.count--
-		s.callerPages -= u.pages()
+		s.count.Add(-1)
+		s.callerPages.Add(-int64(u.pages()))
 	}
 }
 

@@ -425,14 +425,54 @@ func TestManyUsesOfATenant(t *testing.T) {
 			t.Fatalf("flag %d has %d evaluations", i, n)
 		}
 	}
-	if together != flags-maxUses/environments || tenant.uses.count != maxUses+together {
-		t.Errorf("%d flags are counted without environments, and %d uses in all", together, tenant.uses.count)
+	if together != flags-maxUses/environments || tenant.uses.count.Load() != int64(maxUses+together) {
+		t.Errorf("%d flags are counted without environments, and %d uses in all", together, tenant.uses.count.Load())
 	}
 	for i := range flags {
 		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", fmt.Sprintf("flag-%d", i)), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
 	}
-	if tenant.uses.count != 0 {
-		t.Errorf("%d uses are counted of flags that were deleted", tenant.uses.count)
+	if n := tenant.uses.count.Load(); n != 0 {
+		t.Errorf("%d uses are counted of flags that were deleted", n)
+	}
+}
+
+// Many tenants that nobody pays for tell no more apart than one.
+func TestUsesOfAllUnpaidTenantsOfACreator(t *testing.T) {
+	s := New()
+	for id, of := range map[string]struct {
+		creator string
+		plan    events.Plan
+	}{"full": {"c", events.FreePlan}, "free": {"c", events.FreePlan}, "paid": {"c", events.StandardPlan}, "other": {"d", events.FreePlan}} {
+		created := recorded(events.TenantStream(id), 1, events.TenantCreated{ID: id, Plan: of.plan})
+		created.Actor.ID = of.creator
+		s.apply(events.Page{Events: []events.Recorded{created, recorded(events.FlagStream(id, "f"), 1, made(events.BooleanFlag, "false"))}}, slog.New(slog.DiscardHandler))
+	}
+	full, _ := s.Tenant("full")
+	full.uses.count.Store(maxUses - 1)
+	full.uses.callerPages.Store(maxCallerPages - 1)
+	for id, want := range map[string][3]int{"free": {2, 12, 30}, "paid": {3, 30, 30}, "other": {3, 30, 30}} {
+		tenant, _ := s.Tenant(id)
+		flag, _ := tenant.Flag("f")
+		for i := range 30 {
+			for e := range 3 {
+				tenant.CountEvaluation("f", fmt.Sprint("e", e), &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, &Client{ID: fmt.Sprint("c", i)}, tenant.Moment(noon))
+			}
+		}
+		uses, clients, own := 0, 0, 0
+		for _, u := range taken(s) {
+			switch {
+			case u.FlagKey == "":
+				own = max(own, len(u.Callers))
+			case u.EnvironmentID == "e0":
+				clients = len(u.Callers)
+				fallthrough
+			default:
+				uses++
+			}
+		}
+		if got := [3]int{uses, clients, own}; got != want {
+			t.Errorf("%s has %v uses, clients of the first and clients of all flags, want %v", id, got, want)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func New() *Snapshot {
 		changes:  changes{size: maxChanges},
 		ready:    make(chan struct{}),
 	}
-	s.uses.maxPast = maxPast
+	s.uses.created, s.uses.maxPast = &s.created, maxPast
 	s.position.Store(&events.Position{})
 	s.logName.Store(new(string))
 	return s

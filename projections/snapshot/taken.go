@@ -50,7 +50,7 @@ func (u *use) addUp() {
 	for c := range u.eachCaller() {
 		if more := uint32(c.n.load()) - c.added; more > 0 {
 			c.added += more
-			if of := all.callerOf(c.client.Load()); of != nil {
+			if of := all.callerOf(c.client.Load(), Moment{}); of != nil {
 				of.n.add(uint64(more), striped)
 				later(&of.seen, c.seen.Load())
 				all.seen(&all.evaluated, u.evaluated.Load())
@@ -193,7 +193,6 @@ func (s *tenantUses) sweepAll(hour uint32) {
 			continue
 		}
 		at.Store(u.next.Load())
-		s.callerPages -= u.pages()
 	}
 }
 
@@ -216,8 +215,8 @@ func (t *Tenant) sweepFlags(hour uint32) {
 				continue
 			}
 			at.Store(u.next.Load())
-			t.uses.count--
-			t.uses.callerPages -= u.pages()
+			t.uses.count.Add(-1)
+			t.uses.callerPages.Add(-int64(u.pages()))
 		}
 		return true
 	})

@@ -251,7 +251,7 @@ func (u *use) changedCaller(client *Client) *caller {
 }
 
 // addCaller gives a client a count, nil if there are maxCallers, or no more memory for any. The tenant's uses are locked.
-func (u *use) addCaller(client *Client) *caller {
+func (u *use) addCaller(client *Client, now Moment) *caller {
 	take := func(c *caller) bool {
 		held := c.client.Load()
 		if held != nil && held.ID != client.ID {
@@ -267,11 +267,12 @@ func (u *use) addCaller(client *Client) *caller {
 	for range callerPages {
 		page := at.Load()
 		if page == nil {
-			t := &u.place.tenant.uses
-			if t.callerPages >= maxCallerPages {
-				return nil
+			if t := u.place.tenant; u.key != "" { // the uses of all flags are few
+				if t.uses.reached(t, now, maxCallerPages, callerPagesOf) {
+					return nil
+				}
+				t.uses.callerPages.Add(1)
 			}
-			t.callerPages++
 			page = &callers{}
 			page.of[0].client.Store(client)
 			at.Store(page)
@@ -297,6 +298,7 @@ func (u *use) pages() (n int) {
 
 // uses are those of a node that are to be written down.
 type uses struct {
+	created        *createdTenants
 	flags, tenants waiting
 	frozen         atomic.Uint32 // the hour that everything counts in while too much of past hours waits to be written down; 0 mostly
 	swept          atomic.Uint32 // the hour before which sweep has dropped all
