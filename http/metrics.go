@@ -4,8 +4,11 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"flagledger/commands"
 )
 
 const metricsRoute = "/metrics"
@@ -35,9 +38,10 @@ func (a *API) addMetrics() {
 	})
 }
 
+// onThisMachine reports whether a client is on the same machine, and asks for it by such a name: a page of a browser there can be led to it by a name of its own.
 func onThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+	if name := (&url.URL{Host: r.Host}).Hostname(); err != nil || !commands.Loopback(name) || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
 		return false
 	}
 	address, err := netip.ParseAddr(host)

@@ -17,12 +17,21 @@ import (
 func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 	a := newAPI(anonymous(100))
 	for _, near := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"} {
-		if w := a.from(near, "GET", "/metrics"); w.Code != 200 || !strings.Contains(w.Body.String(), "flagledger_streams") {
+		if w := a.from(near, "GET", "http://localhost/metrics"); w.Code != 200 || !strings.Contains(w.Body.String(), "flagledger_streams") {
 			t.Errorf("from %s: %d", near, w.Code)
 		}
 	}
+	for host, want := range map[string]int{"localhost:8080": 200, "127.0.0.1": 200, "[::1]:8080": 200, "localhost.example.com": 404, "example.com:8080": 404, "": 404} { // a page of a browser here may ask by a name of its own
+		r := httptest.NewRequest("GET", "/metrics", nil)
+		r.RemoteAddr, r.Host = "127.0.0.1:1", host
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("by the name %q: %d, want %d", host, w.Code, want)
+		}
+	}
 	for _, call := range [][]string{{"192.0.2.1:1"}, {"127.0.0.1:1", "X-Forwarded-For", "127.0.0.1"}, {"127.0.0.1:1", "Forwarded", "for=127.0.0.1"}, {"@"}} {
-		if w := a.from(call[0], "GET", "/metrics", call[1:]...); w.Code != 404 || strings.Contains(w.Body.String(), "flagledger_streams") {
+		if w := a.from(call[0], "GET", "http://localhost/metrics", call[1:]...); w.Code != 404 || strings.Contains(w.Body.String(), "flagledger_streams") {
 			t.Errorf("from %v: %d", call, w.Code)
 		}
 	}
