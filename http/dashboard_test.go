@@ -26,7 +26,7 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 		"*/*":                                       {200, ""},
 		"":                                          {200, ""},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/", nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

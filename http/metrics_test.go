@@ -22,7 +22,7 @@ func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 		}
 	}
 	for host, want := range map[string]int{"localhost:8080": 200, "127.0.0.1": 200, "[::1]:8080": 200, "localhost.example.com": 404, "example.com:8080": 404, "": 404} { // a page of a browser here may ask by a name of its own
-		r := httptest.NewRequest("GET", "/metrics", nil)
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.RemoteAddr, r.Host = "127.0.0.1:1", host
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)

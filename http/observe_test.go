@@ -66,7 +66,7 @@ func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, w.Code, status)
 		}
 	}
-	metrics := a.from("127.0.0.1:1", "GET", "/metrics").Body.String()
+	metrics := a.from("127.0.0.1:1", "GET", "http://localhost/metrics").Body.String()
 	for _, count := range []string{
 		`flagledger_http_request_duration_seconds_count{method="POST",route="/api/v1/flags/{flagKey}/evaluate",status="5xx"} 3`,
 		`flagledger_http_request_duration_seconds_count{method="POST",route="unknown",status="4xx"} 3`,
@@ -85,7 +85,7 @@ func TestAnAnswerWithoutABodyIsNoFault(t *testing.T) {
 	a := newAPI(anonymous(100))
 	a.router.Get("/nothing", func(http.ResponseWriter, *http.Request) {})
 	a.from("192.0.2.1:1", "GET", "/nothing")
-	metrics := a.from("127.0.0.1:1", "GET", "/metrics").Body.String()
+	metrics := a.from("127.0.0.1:1", "GET", "http://localhost/metrics").Body.String()
 	if count := `{method="GET",route="/nothing",status="2xx"} 1`; !strings.Contains(metrics, count+"\n") {
 		t.Errorf("the metrics lack %s", count)
 	}

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestServing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := httptest.NewRequest("GET", "/app", nil)
+			r := httptest.NewRequest(http.MethodGet, "/app", nil)
 			r.URL.Path = c.path
 			if c.accepts != "" {
 				r.Header.Set("Accept-Encoding", c.accepts)

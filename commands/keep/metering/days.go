@@ -18,8 +18,8 @@ const (
 	daysLock = 0x666c6167_75736573
 )
 
-// lateHours is when a day is added up after its end: by then all nodes have written down its last hour, also those whose clocks are slow.
-const lateHours = time.Hour
+// addUpAfter is when a day is added up after its end: by then all nodes have written down its last hour, also those whose clocks are slow.
+const addUpAfter = time.Hour
 
 // AddUpDays adds up the hours of each tenant's days that are over, once and again where hours came later, and removes hours and days that are no longer kept. It may be repeated. It
 // goes on with the other tenants where one's fail, and returns the errors of all.
@@ -29,7 +29,7 @@ func (m *Meter) AddUpDays(ctx context.Context) error {
 		return err
 	}
 	today := m.now().UTC().Truncate(aDay)
-	over := m.now().UTC().Add(-lateHours).Truncate(aDay)
+	over := m.now().UTC().Add(-addUpAfter).Truncate(aDay)
 	var errs []error
 	for _, tenantID := range tenants {
 		if err := m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfHours), over); err != nil {
