@@ -96,7 +96,7 @@ func startLoad(c *nodetest.Client, writers int) *load {
 					if r.Header.Get("Preference-Applied") != "" {
 						l.async.Add(1)
 					}
-				case r.Err != nil || r.Status == 503:
+				case r.Err != nil || r.Status == 503 || r.Status == 429: // 429 after waiting in vain
 					l.unknown.Add(1)
 				default:
 					c.Service.T.Errorf("write %d of writer %d: %v", n, w, r)
