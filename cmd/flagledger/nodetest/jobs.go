@@ -46,7 +46,7 @@ func (s *Service) RetryJobs() {
 // ResumeJobs has jobs begun again that were under way when their node was killed: else that is a minute after their beginning.
 func (s *Service) ResumeJobs(killed time.Time) {
 	s.T.Helper()
-	s.Exec(`update jobs.river_job set attempted_at = attempted_at - interval '2 minutes' where state = 'running' and attempted_at < $1`, killed)
+	s.Exec(`update jobs.river_job set attempted_at = attempted_at - interval '20 minutes' where state = 'running' and attempted_at < $1`, killed)
 }
 
 // Exec carries out SQL in the database of the service.

@@ -9,7 +9,9 @@ export default {
     await v.signUp();
     await v.inspect();
     await v.button('Make first-flag').click();
+    const switched = v.page.waitForResponse((r) => r.url().endsWith('/enable') && r.ok());
     await v.switch('first-flag').click();
+    await switched; // the switch is shown before the service has heard of it
     await v.button('Try it here').click();
     await v.page.getByText('true · FALLTHROUGH').waitFor();
     await v.inspect();
@@ -25,8 +27,14 @@ export default {
     await v.page.reload();
     await v.heading('Flags').waitFor();
     const tab = await v.context.newPage();
-    await tab.goto(v.page.url());
-    await tab.getByRole('heading', { name: 'Flags', exact: true }).waitFor();
+    await v.until('the new tab has the session', async () => {
+      await tab.goto(v.page.url()); // on a busy machine the other tab may tell of it too late
+      const flags = tab.getByRole('heading', { name: 'Flags', exact: true });
+      return flags.waitFor({ timeout: 5000 }).then(
+        () => true,
+        () => false,
+      );
+    });
     await v.button('Appearance').click();
     await v.page.getByRole('menuitem', { name: 'Dark' }).waitFor();
     await v.page.keyboard.press('Escape'); // the page can be used again

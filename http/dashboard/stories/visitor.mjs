@@ -19,6 +19,7 @@ export class Visitor {
       reducedMotion: 'reduce',
       ...options,
     });
+    v.context.setDefaultTimeout(120_000); // a machine may be busy
     await v.context.addInitScript(axe);
     v.page = await v.context.newPage();
     v.page.on('pageerror', (error) => v.wrong.push(`uncaught: ${error.message}`));
