@@ -59,7 +59,7 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 	$(GO) test -short $$($(GO) list ./... | grep -v -e /embedded -e /pgtest -e /firebase -e /tooltest -e /events/eventstore)
 	$(GO) test -run '^TestAStory$$' ./http
 
-# Programs without debug symbols link sooner, and `make lint` vets. With the race detector go checks how unsafe is used, which nothing here does, and has each
+# Programs without debug symbols link sooner, and `make lint` vets. With the race detector go checks how unsafe is used, where nothing here reads memory by it, and has each
 # program sleep for a second at its end. Garbage is collected a third as often while there is memory: a heap that grows more than that is new pages, and their
 # shadow, from the system.
 RACE              := -race -gcflags=all=-d=checkptr=0 -ldflags='-s -w'

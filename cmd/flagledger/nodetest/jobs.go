@@ -43,7 +43,7 @@ func (s *Service) RetryJobs() {
 	s.Exec(`update jobs.river_job set state = 'available', scheduled_at = now() where state = 'retryable'`)
 }
 
-// ResumeJobs has jobs begun again that were under way when their node was killed: else that is a minute after their beginning.
+// ResumeJobs has jobs begun again that were under way when their node was killed: else that is a minute after their beginning, or ten for periodic ones.
 func (s *Service) ResumeJobs(killed time.Time) {
 	s.T.Helper()
 	s.Exec(`update jobs.river_job set attempted_at = attempted_at - interval '20 minutes' where state = 'running' and attempted_at < $1`, killed)
