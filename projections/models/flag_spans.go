@@ -89,11 +89,13 @@ var (
 	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz", `update flag_spans s set until = g.recorded from `+lastSpan)
 )
 
-// endEnvironmentSpans ends the spans of what was enabled in disabled.
-const endEnvironmentSpans = `update flag_environment_spans s set until = d.recorded from disabled d cross join lateral (select version from flag_environment_spans
-		where tenant_id = d.tenant_id and key = d.key and environment_id = d.environment_id order by version desc limit 1) last
-	where s.tenant_id = d.tenant_id and s.key = d.key and s.environment_id = d.environment_id and s.version = last.version`
+// endEnvironmentSpans ends the spans of what was enabled in disabled. Here and below, offset 0 has the last span found before the table is joined: otherwise each of a
+// flag's spans may be looked at.
+const endEnvironmentSpans = `update flag_environment_spans s set until = d.recorded
+	from (select *, (select version from flag_environment_spans s where s.tenant_id = disabled.tenant_id and s.key = disabled.key and s.environment_id = disabled.environment_id
+		order by version desc limit 1) as last from disabled offset 0) d
+	where s.tenant_id = d.tenant_id and s.key = d.key and s.environment_id = d.environment_id and s.version = d.last`
 
 // lastSpan joins the last span of each given flag.
-const lastSpan = `given g cross join lateral (select version from flag_spans where tenant_id = g.tenant_id and key = g.key order by version desc limit 1) last
-	where s.tenant_id = g.tenant_id and s.key = g.key and s.version = last.version`
+const lastSpan = `(select *, (select version from flag_spans s where s.tenant_id = given.tenant_id and s.key = given.key order by version desc limit 1) as last from given offset 0) g
+	where s.tenant_id = g.tenant_id and s.key = g.key and s.version = g.last`

@@ -51,8 +51,8 @@ var (
 	// beginProjectSpan begins another span with what is left of the project.
 	beginProjectSpan = projections.NewStatement("id text, version bigint, recorded timestamptz",
 		`, ended as (update project_spans s set until = g.recorded
-			from given g cross join lateral (select version from project_spans where id = g.id order by version desc limit 1) last
-			where s.id = g.id and s.version = last.version)
+			from (select *, (select version from project_spans s where s.id = given.id order by version desc limit 1) as last from given offset 0) g
+			where s.id = g.id and s.version = g.last)
 		insert into project_spans (id, version, tenant_id, name, description, color, created_at, updated_at, since)
 		select p.id, g.version, p.tenant_id, p.name, p.description, p.color, p.created_at, p.updated_at, g.recorded from given g join projects p on p.id = g.id`)
 )

@@ -60,7 +60,7 @@ var (
 		update member_spans s set until = g.recorded from given g where s.tenant_id = g.tenant_id and s.until = 'infinity'`)
 )
 
-// lastOfMember joins the last span of each given member.
-const lastOfMember = `given g cross join lateral
-		(select version from member_spans where tenant_id = g.tenant_id and user_id = g.user_id order by version desc limit 1) last
-	where s.tenant_id = g.tenant_id and s.user_id = g.user_id and s.version = last.version`
+// lastOfMember joins the last span of each given member, found first as in flag_spans.go.
+const lastOfMember = `(select *, (select version from member_spans s where s.tenant_id = given.tenant_id and s.user_id = given.user_id order by version desc limit 1) as last
+		from given offset 0) g
+	where s.tenant_id = g.tenant_id and s.user_id = g.user_id and s.version = g.last`
