@@ -40,7 +40,7 @@ var leastRoles = map[string]string{
 	"GET /api/v1/notifications/device-tokens": "person", "POST /api/v1/notifications/device-tokens": "person", "DELETE /api/v1/notifications/device-tokens/{token}": "person",
 	"GET /api/v1/cleanup": "viewer",
 	"GET /api/v1/audit":   "viewer", "GET /api/v1/audit/export": "viewer", "GET /api/v1/audit/facts": "admin", "GET /api/v1/audit/key": "viewer", "GET /api/v1/audit/checkpoint": "viewer", "GET /api/v1/audit/proof": "viewer", "GET /api/v1/audit/consistency": "viewer",
-	"GET /api/v1/admin/audit":          "platform admin",
+	"GET /api/v1/admin/audit": "platform admin", "GET /api/v1/admin/status": "platform admin", "GET /api/v1/admin/role": "person",
 	"GET /api/v1/billing/subscription": "viewer", "GET /api/v1/billing/features/analytics": "viewer",
 	"GET /api/v1/billing/features/experiments/check": "viewer", "GET /api/v1/billing/features/multivariate/check": "viewer",
 	"GET /api/v1/projects": "viewer", "GET /api/v1/projects/{projectId}": "viewer",

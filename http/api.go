@@ -76,6 +76,8 @@ type Options struct {
 
 	// Troubles lists what is wrong although evaluation goes on; it is empty when all is well.
 	Troubles func() []string
+	// Status is how the node sees the service, for those who run it.
+	Status func() ServiceStatus
 
 	// StaleAfter is how long a flag must have been without use or change to be unused or settled.
 	StaleAfter time.Duration
@@ -170,6 +172,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addFeatures()
 	a.addCheckout()
 	a.addPlatform()
+	a.addServiceStatus()
 	a.addInvitations()
 	a.addProductTours()
 	a.addSandbox()

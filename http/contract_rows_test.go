@@ -180,6 +180,8 @@ var additions = map[string]string{
 	"GET /api/v1/audit/proof":                                      "it shows that a fact is in the trail of a checkpoint",
 	"GET /api/v1/audit/consistency":                                "it shows that a trail begins with that of an older checkpoint",
 	"GET /api/v1/admin/audit":                                      "operators ask who changed what in all tenants and on the platform",
+	"GET /api/v1/admin/role":                                       "a page shows what concerns the platform to those alone who may see it",
+	"GET /api/v1/admin/status":                                     "operators see what is behind or fails without the command line",
 	"GET /api/v1/flags/{flagKey}/versions":                         "the past of a flag",
 	"GET /api/v1/flags/{flagKey}/versions/{version}":               "the past of a flag",
 	"GET /api/v1/flags/{flagKey}/diff":                             "the past of a flag",

@@ -78,7 +78,7 @@ type legacyInviteBody struct {
 func (a *API) addLegacyPlatform() {
 	users := legacyOperation("GET", "/admin/users", "legacy-list-users", "All people")
 	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[legacyUserBody], error) {
-		list, err := a.Queries.PlatformUsers(ctx, in.page())
+		list, err := a.Queries.PlatformUsers(ctx, "", in.page())
 		return listed(ctx, *in, list, err, func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) })
 	})
 	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role", "Give a person a role on the platform")

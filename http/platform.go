@@ -64,10 +64,22 @@ var changesRoles = access{who: person, platform: events.SuperUser, endsAccess: t
 
 func (a *API) addPlatform() {
 	const tag, users = "Platform", "/api/v1/admin/users"
-	listUsers := func(ctx context.Context, in *PageInput) (*listOutput[PlatformUserBody], error) {
-		list, err := a.Queries.PlatformUsers(ctx, in.page())
-		return listed(ctx, *in, list, err, showPlatformUser)
+	listUsers := func(ctx context.Context, in *struct {
+		PageInput
+		Search string `query:"q" maxLength:"200" doc:"Part of the address or the display name, in either case, or an id"`
+	}) (*listOutput[PlatformUserBody], error) {
+		list, err := a.Queries.PlatformUsers(ctx, in.Search, in.page())
+		return listed(ctx, in.PageInput, list, err, showPlatformUser)
 	}
+	own := operation("GET", "/api/v1/admin/role", "get-own-platform-role", tag, "What the caller may do on the platform")
+	own.Description = "Anybody may ask; most have no role there."
+	register(a, access{who: person, unverified: true}, own, func(ctx context.Context, _ *struct{}) (*ownRoleOutput, error) {
+		out := &ownRoleOutput{}
+		if role := a.platformRole(principalOf(ctx).claims); role != "" {
+			out.Body.Role = new(string(role))
+		}
+		return out, nil
+	})
 	register(a, onPlatform(events.PlatformAdmin), operation("GET", users, "list-users", tag, "All people"), listUsers)
 	register(a, onPlatform(events.SuperUser), operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"), listUsers)
 	register(a, onPlatform(events.PlatformViewer), operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants, with what they use"), a.listAllTenants)
@@ -102,9 +114,18 @@ type platformRoleBody struct {
 	Role clearable `json:"role" enum:"viewer,admin,super_user" example:"admin"`
 }
 
-func (a *API) listAllTenants(ctx context.Context, in *PageInput) (*listOutput[platformTenantBody], error) {
-	list, err := a.Queries.PlatformTenants(ctx, in.page())
-	return listed(ctx, *in, list, err, func(t queries.PlatformTenant) platformTenantBody {
+type ownRoleOutput struct {
+	Body struct {
+		Role *string `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"null for none, also while the address of the caller is not verified" example:"admin"`
+	}
+}
+
+func (a *API) listAllTenants(ctx context.Context, in *struct {
+	PageInput
+	Search string `query:"q" maxLength:"200" doc:"Part of the name or of the address to write to, in either case, or an id"`
+}) (*listOutput[platformTenantBody], error) {
+	list, err := a.Queries.PlatformTenants(ctx, in.Search, in.page())
+	return listed(ctx, in.PageInput, list, err, func(t queries.PlatformTenant) platformTenantBody {
 		return platformTenantBody{TenantBody: a.showTenant(t.Tenant), Usage: UsageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
 	})
 }

@@ -449,3 +449,13 @@ func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 	add()
 	w.eventually("the newer version is built again", shows(next, "fact"))
 }
+
+// Where nothing was ever rebuilt there is no schema for it.
+func TestNothingIsBuildingBeforeTheFirstRebuild(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(`drop schema if exists ` + projections.BuildingSchema + ` cascade`)
+	if building, err := projections.Building(t.Context(), w.pool); err != nil || len(building) > 0 {
+		t.Fatalf("%v are building, err %v", building, err)
+	}
+}

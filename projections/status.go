@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
@@ -121,4 +122,21 @@ func measure(ctx context.Context, list []Status, projections []Projection, store
 		behind = slices.DeleteFunc(behind, func(i int) bool { return list[i].Position.Compare(start) < 0 })
 	}
 	return nil
+}
+
+// Building tells up to where the rebuilds of read models that are under way, or were interrupted, have read the log, by name.
+func Building(ctx context.Context, db *pgxpool.Pool) (map[string]events.Position, error) {
+	reached := map[string]events.Position{}
+	rows, _ := db.Query(ctx, `select projection, commit, prepare from `+buildingSchema+`.checkpoints`) // the rows have its error too
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[struct {
+		Projection string
+		events.Position
+	}])
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P01" || pg.Code == "3F000") { // nothing was ever rebuilt
+		return reached, nil
+	}
+	for _, row := range found {
+		reached[row.Projection] = row.Position
+	}
+	return reached, err
 }

@@ -28,12 +28,12 @@ func TestThePlatformsListsAreReadAlongAnIndex(t *testing.T) {
 	}
 
 	q := New(pool, nil, nil)
-	users, err := q.PlatformUsers(t.Context(), Page{})
+	users, err := q.PlatformUsers(t.Context(), "", Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantPlan(t, q, users, "users_created_at_id_idx")
-	tenants, err := q.PlatformTenants(t.Context(), Page{})
+	tenants, err := q.PlatformTenants(t.Context(), "", Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,9 +33,10 @@ const (
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )
 
-// PlatformUsers lists all people in the order in which they joined.
-func (q *Queries) PlatformUsers(ctx context.Context, page Page) (*List[PlatformUser], error) {
-	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom+` where true`, `u.created_at, u.id`, page)
+// PlatformUsers lists the people whose address or name has a text in it, or whose id it is, in the order in which they joined. An empty text is in all.
+func (q *Queries) PlatformUsers(ctx context.Context, search string, page Page) (*List[PlatformUser], error) {
+	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom+`
+		where (strpos(lower(concat_ws(E'\n', p.email, p.display_name)), lower($1)) > 0 or u.id = $1)`, `u.created_at, u.id`, page, search)
 }
 
 // PlatformUser reads one person. It returns ErrNotFound where there is none of that id.
@@ -94,11 +95,12 @@ type PlatformTenant struct {
 	Evaluations int64
 }
 
-// PlatformTenants lists all tenants, deleted ones among them, in the order of their creation.
-func (q *Queries) PlatformTenants(ctx context.Context, page Page) (*List[PlatformTenant], error) {
+// PlatformTenants lists the tenants whose name or address has a text in it, or whose id it is, deleted ones among them, in the order of their creation. An empty
+// text is in all.
+func (q *Queries) PlatformTenants(ctx context.Context, search string, page Page) (*List[PlatformTenant], error) {
 	return list[PlatformTenant](ctx, q.db, tenantColumns+`, t.deleted_at is null as active,
 		case when t.deleted_at is null then (select count(*) from read.flags f where f.tenant_id = t.id) else 0 end as flags,
 		(select count(*) from read.members m where m.tenant_id = t.id and not m.pending) as users,
 		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id and e.month = date_trunc('month', now() at time zone 'utc')::date) as evaluations`,
-		tenantFrom+`where true`, `t.created_at, t.id`, page)
+		tenantFrom+`where (strpos(lower(concat_ws(E'\n', t.name, coalesce(c.primary_email, creator.email))), lower($1)) > 0 or t.id = $1)`, `t.created_at, t.id`, page, search)
 }

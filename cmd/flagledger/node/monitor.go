@@ -35,7 +35,10 @@ type monitor struct {
 }
 
 type observation struct {
+	head     events.Position
 	statuses []projections.Status
+	// building is how far rebuilds are, by the name of the read model.
+	building map[string]events.Position
 	jobs     jobsObservation
 	skew     time.Duration // of the clock of this node, ahead of the database's
 	// storeErr is of an event store other than the database, and databaseErr of the rest.
@@ -79,10 +82,13 @@ func (m *monitor) observe(ctx context.Context) {
 	}
 	headErr := within(ctx, headTimeout, func(ctx context.Context) error {
 		head, err := m.store.Head(ctx)
-		if err == nil && m.snapshot.Position().Compare(head) >= 0 {
+		if err != nil {
+			return err
+		}
+		if o.head = head; m.snapshot.Position().Compare(head) >= 0 {
 			o.upToDate = time.Now()
 		}
-		return err
+		return nil
 	})
 	if headErr != nil { // told at once: where the database hangs, all that follows does until its time is up
 		early := o
@@ -95,9 +101,11 @@ func (m *monitor) observe(ctx context.Context) {
 	}
 	statusErr := within(ctx, statusTimeout, func(ctx context.Context) error {
 		statuses, err := projections.Statuses(ctx, m.pool, models.All(), m.store)
-		if err == nil {
-			o.statuses = statuses
+		if err != nil {
+			return err
 		}
+		o.statuses = statuses
+		o.building, err = projections.Building(ctx, m.pool)
 		return err
 	})
 	jobsErr := within(ctx, statusTimeout, func(ctx context.Context) error {

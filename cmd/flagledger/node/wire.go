@@ -260,7 +260,7 @@ func (p *parts) api() *http.API {
 		DailyInvitations: jobs.NewDailyInvitations(p.pool),
 		Inviter:          &commands.Inviter{Writer: p.writer, Directory: p.directory, Invitations: p.queries, SuperUsers: superUsers},
 		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Checkpoints: p.checkpoints, Idempotency: p.requests,
-		Metrics: p.metrics, LoopbackMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Now: p.Now,
+		Metrics: p.metrics, LoopbackMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Status: p.monitor.status, Now: p.Now,
 		StaleAfter: p.StaleFor, Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
