@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/tooltest"
 	"flagledger/http/dashboard"
@@ -37,6 +38,30 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 		nodetest.Same(t, "Accept: "+accept, []any{answer.StatusCode, answer.Header.Get("Location"), answer.Header.Values("Vary")}, []any{want[0], want[1], []string{"Accept"}})
+	}
+}
+
+// Many people open the dashboard from one address: the dozens of files that a page loads are no requests to count.
+func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	limits, began := nodetest.Generous, time.Now()
+	limits.Anonymous = 500 // the service is asked for its health until it has started
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Limits: limits, Now: func() time.Time { return began }, // so that no minute ends
+	}, nodetest.Log(t))
+	left := func(path string) int {
+		_, remaining, _ := budget(s.Anonymous().Call("GET", path, nil))
+		return remaining
+	}
+	before := left("/app/assets/x.js")
+	for range 5 {
+		if now := left("/app/assets/x.js"); now != before {
+			t.Fatalf("%d are left, and were %d", now, before)
+		}
+	}
+	if now := left("/app"); now != before-1 {
+		t.Errorf("%d are left after a page, and were %d", now, before)
 	}
 }
 

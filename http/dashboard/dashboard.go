@@ -14,6 +14,11 @@ import (
 // Path is where the dashboard is served.
 const Path = "/app"
 
+// IsAsset reports whether a path of a request is that of a file which pages of the dashboard load, rather than of a page.
+func IsAsset(path string) bool {
+	return strings.HasPrefix(path, Path+"/"+assets)
+}
+
 // Policy lets the dashboard load its own files alone, call this service alone and be framed by nobody. Markup is never made of text but by Svelte, from its own templates.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
