@@ -67,8 +67,8 @@ RACEBIN           := $(TOOLS)/race
 RACERUN           := env GOGC=300 GOMEMLIMIT=2GiB GORACE=atexit_sleep_ms=0 FLAGLEDGER_TEST_PROGRAM=$(RACEBIN)/flagledger
 RACETEST          := -test.paniconexit0 -test.parallel=4 -test.timeout=30m
 
-# Properties of the API and of nodes are checked on 40 examples in place of 100, since each makes dozens of calls.
-PROPERTIES        := -rapid.checks=40
+# Properties of the API and of nodes are checked on 20 examples in place of 100, since each makes dozens of calls; with other ones in each run.
+PROPERTIES        := -rapid.checks=20
 
 # The parts go on at once and share a Postgres, since many tests wait for servers. Those of the API and of nodes take longest: the others take what they leave of the cores.
 .PHONY: test

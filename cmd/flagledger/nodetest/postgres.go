@@ -1,7 +1,7 @@
 package nodetest
 
 import (
-	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"flagledger/migrations/embedded"
 )
@@ -50,8 +49,13 @@ func OwnPostgres(t testing.TB, settings ...string) (dir string, p *embedded.Post
 
 // Postmaster is the id of the process that runs Postgres on a data folder, or that is about to; 0 where there is none.
 func Postmaster(dir string) int {
-	pid := notedPostmaster(dir)
-	if pid == 0 {
+	file, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(file), "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
 		return 0
 	}
 	// The file outlives a process that is killed.
@@ -62,40 +66,23 @@ func Postmaster(dir string) int {
 	return pid
 }
 
-// notedPostmaster is the id that the last process to run Postgres on a data folder has written there; 0 where there is none.
-func notedPostmaster(dir string) int {
-	file, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(file), "\n")
-	pid, err := strconv.Atoi(line)
-	if err != nil {
-		return 0
-	}
-	return pid
-}
-
-// Outage keeps Postgres down until end is called: each one that is started is killed before it is ready.
+// Outage ends Postgres, and keeps it down until end is called: without its control file, none that is started gets ready.
 func Outage(t testing.TB, dir string) (end func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var killing sync.WaitGroup
-	killing.Go(func() {
-		killed := 0
-		for ctx.Err() == nil {
-			if noted := notedPostmaster(dir); noted != killed { // asking for the process each time would take most of a core
-				if pid := Postmaster(dir); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
-					killed = pid
-				}
-			}
-			select {
-			case <-time.After(2 * time.Millisecond):
-			case <-ctx.Done():
-			}
+	t.Helper()
+	control := filepath.Join(dir, "postgres", "global", "pg_control")
+	if err := os.Rename(control, control+".away"); err != nil {
+		t.Fatal(err)
+	}
+	end = sync.OnceFunc(func() {
+		if err := os.Rename(control+".away", control); err != nil {
+			t.Error(err)
 		}
 	})
-	return func() {
-		cancel()
-		killing.Wait()
+	if pid := Postmaster(dir); pid > 0 {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			end()
+			t.Fatal(err)
+		}
 	}
+	return end
 }
