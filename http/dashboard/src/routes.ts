@@ -22,12 +22,23 @@ export const accountRoutes: AccountRoute[] = [
 export const tenantRoutes: Route[] = [
   { path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') },
   { path: 'flags/:key', page: () => import('./pages/flag/FlagPage.svelte') },
+  { path: 'playground', page: () => import('./pages/playground/PlaygroundPage.svelte') },
   { path: 'projects', page: () => import('./pages/projects/ProjectsPage.svelte') },
   { path: 'environments', page: () => import('./pages/environments/EnvironmentsPage.svelte') },
   { path: 'audit', page: () => import('./pages/audit/AuditPage.svelte') },
   { path: 'cleanup', page: () => import('./pages/cleanup/CleanupPage.svelte') },
+  { path: 'billing', page: () => import('./pages/billing/BillingPage.svelte') },
   { path: 'usage', page: () => import('./pages/usage/UsagePage.svelte') },
   { path: 'profile', page: () => import('./pages/profile/ProfilePage.svelte') },
   { path: 'members', page: () => import('./pages/members/MembersPage.svelte') },
   { path: 'clients', page: () => import('./pages/clients/ClientsPage.svelte') },
 ].map((route) => ({ ...route, path: `/t/:tenant/:environment/${route.path}` }));
+
+/** Pages of those who run the platform, outside of all tenants. */
+export const platformRoutes: Route[] = [
+  { path: '/platform/service', page: () => import('./pages/platform/ServicePage.svelte') },
+  { path: '/platform/people', page: () => import('./pages/platform/PeoplePage.svelte') },
+  { path: '/platform/tenants', page: () => import('./pages/platform/TenantsPage.svelte') },
+  { path: '/platform/invitations', page: () => import('./pages/platform/InvitationsPage.svelte') },
+  { path: '/platform/audit', page: () => import('./pages/platform/PlatformAuditPage.svelte') },
+];

@@ -18,6 +18,24 @@ export default {
     await v.shot('first-flag');
     await v.button('Go to your flags').click();
     await v.page.getByRole('switch', { name: 'first-flag', checked: true }).waitFor();
+
+    await v.button('Take the tour').press('Enter');
+    await v.heading('Where you are 1 of 5').waitFor();
+    await v.inspect();
+    await v.shot('tour');
+    for (let i = 0; i < 4; i++) await v.page.keyboard.press('Enter');
+    await v.button('Done').press('Enter');
+    await v.button('Done').waitFor({ state: 'detached' });
+    const { id } = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).user);
+    const tour = () => v.call('GET', `/api/v1/users/${id}/product-tours/dashboard@1`);
+    await v.until('the tour is over', async () => (await tour()).completed);
+    await v.page.reload();
+    await v.switch('first-flag').waitFor();
+    if (await v.button('Take the tour').count()) throw new Error('the tour is offered again');
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Take the tour' }).click();
+    await v.button('Next').press('Escape');
+    await v.button('Next').waitFor({ state: 'detached' });
   },
 
   'a session is taken to a reloaded page and a new tab, and ended in all of them': async (come) => {

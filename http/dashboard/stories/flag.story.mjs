@@ -62,7 +62,9 @@ export default {
   },
 
   'who changes the same as somebody else chooses whose is to stand': async (come) => {
-    const v = await come({ refused: [412] });
+    const v = await come({ refused: [404, 412] });
+    // Nothing is heard of what others do: that it is told before one saves is another story.
+    await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     await open(v, { key: 'shared', type: 'boolean' });
     await v.field('Name').fill('Mine');
     await v.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs' });
@@ -102,6 +104,47 @@ export default {
     if (rules[0]?.name !== 'All staff') throw new Error(JSON.stringify(rules));
   },
 
+  'who leaves a flag that is not saved is asked first': async (come) => {
+    const v = await come();
+    await open(v, { key: 'unsaved', type: 'boolean' });
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Flags', exact: true }).click();
+    await v.link('unsaved').click();
+    const asked = v.heading('Leave without saving?');
+    const stay = async () => {
+      await v.button('Stay').click();
+      await asked.waitFor({ state: 'detached' });
+      if (!v.page.url().endsWith('/production/flags/unsaved')) throw new Error(`it is left for ${v.page.url()}`);
+      if ((await v.field('Name').inputValue()) !== 'Mine') throw new Error('what was typed is lost');
+    };
+    await v.field('Name').fill('Mine');
+    await v.page.getByRole('tab', { name: 'History' }).click();
+    await v.page.getByRole('tab', { name: 'Overview' }).click();
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Audit' }).click();
+    await asked.waitFor();
+    await v.inspect();
+    await stay();
+    await v.page.getByRole('combobox', { name: 'Environment' }).click();
+    await v.page.getByRole('option', { name: 'development' }).click();
+    await asked.waitFor();
+    await stay();
+    await v.until(
+      'the switcher says where one is',
+      async () => (await v.page.getByRole('combobox', { name: 'Environment' }).inputValue()) === 'production',
+    );
+    await v.page.goBack(); // from a part of the page to another
+    await v.page.goBack();
+    await v.page.goBack();
+    await asked.waitFor();
+    await v.shot('flag-leave');
+    await v.page.getByRole('dialog').waitFor();
+    await v.button('Leave the page').click();
+    await v.heading('Flags').waitFor();
+    await v.link('unsaved').click();
+    await v.until('it is as it was', async () => (await v.field('Name').inputValue()) === 'unsaved');
+    await v.page.goBack();
+    await v.heading('Flags').waitFor();
+  },
+
   'rules are made, ordered, rolled out and tried, and the past is looked at and brought back': async (come) => {
     const v = await come({ refused: [422] });
     await open(v, { key: 'rollout', type: 'string', defaultValue: 'off' });
@@ -119,7 +162,9 @@ export default {
     await v.field('Which value').first().selectOption('new');
     await v.button('Save').click();
     await v.button('Save').waitFor({ state: 'detached' });
-    await v.field('Attributes').fill('{"plan":"team"}');
+    await v.button('Add attribute').click();
+    await v.field('Attribute name').fill('plan');
+    await v.field('Value of plan').fill('team');
     await v.page.getByText('A rule matched').waitFor();
     await v.inspect();
 
@@ -170,6 +215,15 @@ export default {
     await v.page.getByRole('tab', { name: 'History' }).click();
     await v.page.getByText('half of them first').waitFor();
     await v.inspect();
+    const slider = v.page.getByRole('slider', { name: 'Version' });
+    await slider.press('Home');
+    await v.heading('The flag at version 1').waitFor();
+    await v.page.getByText('The flag is off', { exact: true }).waitFor();
+    for (let i = 0; i < 4; i++) await slider.press('ArrowRight');
+    await v.heading('The flag at version 5').waitFor();
+    await v.page.getByRole('tabpanel', { name: 'History' }).getByText('A rule matched').waitFor();
+    await v.inspect();
+    await v.shot('flag-time');
     await v.link('Show version 3').click();
     await v.page.getByText('What has changed since then').waitFor();
     await v.inspect();

@@ -43,6 +43,71 @@ export default {
     await v.until('the page of the flag', () => v.page.url().endsWith('/flags/banner'));
   },
 
+  'flags are switched and deleted many at once, and one that was deleted is brought back': async (come) => {
+    const v = await come({ refused: [404] });
+    await v.signUp();
+    for (const key of ['one', 'two', 'three']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    await v.call('PATCH', '/api/v1/flags/two', { status: 'archived' });
+    await v.page.reload();
+    await v.field('Select all flags').check();
+    await v.field('Select two').uncheck();
+    await v.button('Switch on').click();
+    await v.heading('Switch 2 flags on in production?').waitFor();
+    await v.inspect();
+    await v.page.getByRole('dialog').getByLabel('Reason').fill('all at once');
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Switch on' }).click();
+    await v.page.getByRole('switch', { name: 'three', checked: true }).waitFor();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    const [entry] = await v.call('GET', '/api/v1/flags/one/history');
+    if (entry.reason !== 'all at once') throw new Error(`the reason is ${entry.reason}`);
+
+    // One that somebody has deleted meanwhile is told, and the others go.
+    await v.field('Select one').check();
+    await v.field('Select three').check();
+    await v.inspect();
+    await v.shot('flags-selected');
+    await v.page.route('**/api/v1/flags/three', (route) =>
+      route.fulfill({
+        status: 404,
+        contentType: 'application/problem+json',
+        body: '{"status":404,"detail":"no flag"}',
+      }),
+    );
+    await v.button('Delete').click();
+    await v.field('Type 2 to confirm').fill('2');
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await v.page.getByText('1 flag was not changed').waitFor();
+    await v.link('one').waitFor({ state: 'detached' });
+    await v.inspect();
+    await v.shot('flags-refused');
+    await v.page.unroute('**/api/v1/flags/three');
+
+    await v.link('three').click();
+    await v.button('Delete the flag').click();
+    await v.field('Type three to confirm').fill('three');
+    await v.inspect();
+    await v.field('Reason').last().fill('done with it');
+    await v.button('Delete').click();
+    await v.heading('Flags').waitFor();
+    await v.link('three').waitFor({ state: 'detached' });
+    await v.link('two').click();
+    await v.page.getByRole('tab').first().waitFor(); // it is noted as looked at when it is shown
+    await v.page.goBack();
+    await v.page.keyboard.press('Control+k');
+    const recent = v.page.getByRole('group', { name: 'Recent flags' });
+    await recent.getByRole('option', { name: 'two' }).waitFor();
+    if (await recent.getByRole('option', { name: 'three' }).count()) throw new Error('a deleted flag is recent');
+    await v.page.keyboard.press('Escape');
+
+    await v.open(`/t/${v.place.tenant}/production/flags/three`);
+    await v.page.getByText('“done with it”').waitFor();
+    await v.inspect();
+    await v.shot('flag-deleted');
+    await v.button('Bring it back').click();
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Bring it back' }).click();
+    await v.page.getByRole('switch', { name: 'three', exact: true, checked: true }).waitFor();
+  },
+
   'the flags at 360 px, in the dark': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
     await v.signUp();

@@ -23,7 +23,7 @@ export default {
     await v.inspect();
     await v.field('Email').fill(email);
     await v.button('Add').click();
-    await v.page.getByText('Pending').waitFor();
+    await v.page.getByText('Pending', { exact: true }).waitFor();
     await v.inspect();
     await v.field(`Role of ${email}`).selectOption('viewer');
     await v.field(`Role of ${v.email}`).selectOption('viewer');
@@ -109,6 +109,18 @@ export default {
     await dialog.getByLabel('Earlier checkpoint').fill(kept.replace(/\n(\d+)\n/, (_, n) => `\n${n - 1}\n`));
     await verify.click();
     await dialog.getByText('The key has not signed the checkpoint.').waitFor();
+  },
+
+  'an admin sees the plan, and that nothing can be bought here': async (come) => {
+    const v = await come({ refused: [503] });
+    await v.signUp();
+    await go(v, 'Billing');
+    await v.page.getByText('No subscription').waitFor();
+    await v.inspect();
+    await v.button('Choose Standard').click();
+    await v.page.getByText('This service takes no payments.').waitFor();
+    await v.inspect();
+    await v.shot('billing');
   },
 
   'usage, clean-up and one’s own account at 360 px': async (come) => {

@@ -18,7 +18,7 @@ async function play(name, title, story) {
   const began = Date.now();
   try {
     await story(async (options) => {
-      const visitor = await Visitor.come(browser, process.env.SERVICE_URL, options);
+      const visitor = await Visitor.come(browser, options);
       visitors.push(visitor);
       return visitor;
     });

@@ -11,7 +11,7 @@ export class Visitor {
   wrong = [];
 
   /** refused are the statuses that the story provokes; a browser tells each in its console. */
-  static async come(browser, url, { refused = [], ...options } = {}) {
+  static async come(browser, { refused = [], url = process.env.SERVICE_URL, ...options } = {}) {
     const v = new Visitor();
     v.url = url;
     v.context = await browser.newContext({
@@ -19,7 +19,7 @@ export class Visitor {
       reducedMotion: 'reduce',
       ...options,
     });
-    v.context.setDefaultTimeout(120_000); // a machine may be busy
+    v.context.setDefaultTimeout(Number(process.env.PATIENCE ?? 120_000)); // milliseconds: a machine may be busy
     await v.context.addInitScript(axe);
     v.page = await v.context.newPage();
     v.page.on('pageerror', (error) => v.wrong.push(`uncaught: ${error.message}`));
@@ -39,13 +39,13 @@ export class Visitor {
 
   button = (name) => this.page.getByRole('button', { name, exact: true });
   link = (name) => this.page.getByRole('link', { name, exact: true });
-  field = (name) => this.page.getByLabel(name, { exact: true });
+  field = (name) => this.page.getByLabel(name, { exact: true }).filter({ visible: true });
   heading = (name) => this.page.getByRole('heading', { name, exact: true });
   switch = (name) => this.page.getByRole('switch', { name, exact: true });
 
   /** Signs up as somebody new, and comes to the flags. */
-  async signUp() {
-    this.email = `${randomUUID()}@example.com`;
+  async signUp(email = `${randomUUID()}@example.com`) {
+    this.email = email;
     await this.open('/sign-up');
     await this.field('Email').fill(this.email);
     await this.field('Password').fill(password);
@@ -60,7 +60,7 @@ export class Visitor {
   }
 
   /** Calls the API as the visitor, beside the page: what others do meanwhile. */
-  async call(method, path, body) {
+  async call(method, path, body, reason) {
     const token = await this.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token);
     const response = await fetch(this.url + path, {
       method,
@@ -68,6 +68,7 @@ export class Visitor {
         Authorization: `Bearer ${token}`,
         'X-Tenant-ID': this.place.tenant,
         'Content-Type': 'application/json',
+        ...(reason && { 'X-Change-Reason': reason }),
       },
       body: body && JSON.stringify(body),
     });

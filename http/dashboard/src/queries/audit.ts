@@ -4,7 +4,7 @@ import { failureOf } from '../api/failure';
 import type { operations } from '../api/schema';
 import { keys } from './keys';
 
-export type Entry = Schemas['AuditEntryBody'];
+export type Entry = Schemas['AuditEntryBody'] & { tenantId?: string | null };
 
 type Asked = NonNullable<operations['get-audit-trail']['parameters']['query']>;
 
@@ -15,33 +15,43 @@ const pageSize = 50;
 
 type Page = { entries: Entry[]; next?: string };
 
-/** The trail of a tenant, newest first, page by page. While another filter is read, what the one before found stays. */
-export function useAudit(place: () => Place, filter: () => AuditFilter) {
+/** The trail of the platform and of all tenants in one, or with tenantId of that tenant. */
+export type PlatformAuditFilter = AuditFilter & { tenantId?: string };
+
+/** The trail of a tenant, newest first, page by page. */
+export const useAudit = (place: () => Place, filter: () => AuditFilter) =>
+  useTrail(
+    () => keys.audit(place().tenant, filter()),
+    (page, signal) =>
+      answer(api.GET('/api/v1/audit', { params: { header: at(place()), query: { ...filter(), ...page } }, signal })),
+  );
+
+export const usePlatformAudit = (filter: () => PlatformAuditFilter) =>
+  useTrail(
+    () => [...keys.platform, 'audit', filter()],
+    (page, signal) => answer(api.GET('/api/v1/admin/audit', { params: { query: { ...filter(), ...page } }, signal })),
+  );
+
+/** What useAudit and usePlatformAudit return. */
+export type Trail = ReturnType<typeof useTrail>;
+
+// While another filter is read, what the one before found stays.
+function useTrail(
+  key: () => readonly unknown[],
+  read: (page: Pick<Asked, 'limit' | 'cursor'>, signal: AbortSignal) => Promise<{ body: Entry[]; headers: Headers }>,
+) {
   return createInfiniteQuery(() => ({
-    queryKey: keys.audit(place().tenant, filter()),
-    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
-      readPage(place(), filter(), pageParam, signal),
+    queryKey: key(),
+    queryFn: async ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }): Promise<Page> => {
+      const { body: entries, headers } = await read({ limit: pageSize, cursor: pageParam }, signal);
+      const link = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
+      const next = link && new URL(link, location.origin).searchParams.get('cursor');
+      return { entries, next: next || undefined };
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page) => page.next,
     placeholderData: (before: { pages: Page[]; pageParams: (string | undefined)[] } | undefined) => before,
   }));
-}
-
-async function readPage(
-  place: Place,
-  filter: AuditFilter,
-  cursor: string | undefined,
-  signal: AbortSignal,
-): Promise<Page> {
-  const { body: entries, headers } = await answer(
-    api.GET('/api/v1/audit', {
-      params: { header: at(place), query: { ...filter, limit: pageSize, cursor } },
-      signal,
-    }),
-  );
-  const link = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
-  const next = link && new URL(link, location.origin).searchParams.get('cursor');
-  return { entries, next: next || undefined };
 }
 
 /** The whole trail, as far as the filter lets it, as a file. */

@@ -10,6 +10,7 @@ import {
 import { answer, api, at, body, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
 import { keys } from './keys';
+import { reasonHeader } from './reason';
 
 export type FlagDetail = Schemas['FlagDetail'];
 export type FlagChange = Schemas['UpdateFlagBody'];
@@ -24,6 +25,8 @@ export type Operator = Condition['op'];
 export type Serve = Schemas['ServeBody'];
 export type Entry = Schemas['HistoryEntry'];
 export type Then = Schemas['VersionBody'];
+/** A flag in one environment. */
+export type There = Schemas['FlagInEnvironment'];
 export type Change = Schemas['ChangeBody'];
 export type Evaluation = Schemas['EvaluationBody'];
 export type Explanation = Schemas['ExplanationBody'];
@@ -34,14 +37,9 @@ export type Standing = { version: number; reason?: string };
 
 const text = { parseAs: 'text' } as const;
 
-/** The headers of a change. Reasons are sent as UTF-8. */
+/** The headers of a change. */
 function on(place: Place, { version, reason }: Standing) {
-  const utf8 = new TextEncoder().encode(reason?.trim() ?? '');
-  return {
-    ...at(place),
-    'If-Match': `"${version}"`,
-    ...(utf8.length && { 'X-Change-Reason': String.fromCharCode(...utf8) }),
-  };
+  return { ...at(place), 'If-Match': `"${version}"`, ...reasonHeader(reason) };
 }
 
 function readFlag(place: Place, key: string) {
@@ -124,18 +122,45 @@ export function useSince(place: () => Place, key: () => string, version: () => n
   }));
 }
 
-function readHistory(place: Place, key: string, offset: number, signal: AbortSignal): Promise<Entry[]> {
+/** Entries of a flag's history, the newest first. */
+export function readHistory(
+  place: Place,
+  key: string,
+  offset: number,
+  signal: AbortSignal,
+  limit = entries,
+): Promise<Entry[]> {
   return exactBody<Entry[]>(
     api.GET('/api/v1/flags/{flagKey}/history', {
       params: {
         path: { flagKey: key },
         header: { 'X-Tenant-ID': place.tenant },
-        query: { limit: entries, offset },
+        query: { limit, offset },
       },
       ...text,
       signal,
     }),
   );
+}
+
+const mostVersions = 1000; // are read at once
+
+export type VersionLine = Schemas['VersionEntry'];
+
+/** The newest versions of a flag, the oldest of them first. */
+export function useVersions(place: () => Place, key: () => string) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'versions'],
+    queryFn: async ({ signal }) => {
+      const versions = await body(
+        api.GET('/api/v1/flags/{flagKey}/versions', {
+          params: { path: { flagKey: key() }, header: at(place()), query: { limit: mostVersions } },
+          signal,
+        }),
+      );
+      return versions.reverse();
+    },
+  }));
 }
 
 /** A flag as it was at a version. */
@@ -181,14 +206,22 @@ export function useDiff(place: () => Place, key: () => string, from: () => numbe
   }));
 }
 
-/** What a flag serves to somebody, and why. */
-export function useExplained(place: () => Place, key: () => string, context: () => Context | undefined) {
+/** A moment of the past: a time, or a version of a flag. */
+export type Moment = { at?: string; version?: number };
+
+/** What a flag serves to somebody, and why: now, or what it served at a moment. */
+export function useExplained(
+  place: () => Place,
+  key: () => string,
+  context: () => Context | undefined,
+  moment: () => Moment = () => ({}),
+) {
   return createQuery(() => ({
-    queryKey: [...keys.flag(place(), key()), 'explained', JSON.stringify(context())],
+    queryKey: [...keys.flag(place(), key()), 'explained', moment(), JSON.stringify(context())],
     queryFn: ({ signal }) =>
       exactBody<Evaluation>(
         api.POST('/api/v1/flags/{flagKey}/evaluate', {
-          params: { path: { flagKey: key() }, header: at(place()), query: { explain: true } },
+          params: { path: { flagKey: key() }, header: at(place()), query: { explain: true, ...moment() } },
           body: { ...context(), environment: place().environment },
           ...text,
           signal,
@@ -265,11 +298,12 @@ export type RulesWanted = Standing & {
   rules?: NewRule[];
   /** null unsets it; undefined leaves it. */
   fallthrough?: Serve | null;
+  enabled?: boolean;
 };
 
-/** Changes the rules, the fallthrough, or both: that is two changes, and the second stands on the first. */
+/** Changes the rules, the fallthrough, and whether the flag is on: each is a change, which stands on the one before. */
 export function useSaveRules(place: () => Place, key: () => string) {
-  return useChange(place, async ({ rules, fallthrough, ...standing }: RulesWanted) => {
+  return useChange(place, async ({ rules, fallthrough, enabled, ...standing }: RulesWanted) => {
     if (rules) {
       const { headers } = await answer(
         api.PUT('/api/v1/flags/{flagKey}/rules', {
@@ -280,14 +314,32 @@ export function useSaveRules(place: () => Place, key: () => string) {
       standing = { ...standing, version: versionOf(headers) };
     }
     if (fallthrough !== undefined) {
-      await answer(
+      const { headers } = await answer(
         api.PUT('/api/v1/flags/{flagKey}/fallthrough', {
           params: { path: { flagKey: key() }, header: on(place(), standing) },
           body: { serve: fallthrough },
         }),
       );
+      standing = { ...standing, version: versionOf(headers) };
+    }
+    if (enabled !== undefined) {
+      const call = { params: { path: { flagKey: key() }, header: on(place(), standing) } };
+      await answer(
+        enabled ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
+      );
     }
   });
+}
+
+/** Deletes a flag. Its history stays. */
+export function useDeleteFlag(place: () => Place, key: () => string) {
+  return useChange(place, (standing: Standing) =>
+    answer(
+      api.DELETE('/api/v1/flags/{flagKey}', {
+        params: { path: { flagKey: key() }, header: on(place(), standing) },
+      }),
+    ),
+  );
 }
 
 export function useRevert(place: () => Place, key: () => string) {

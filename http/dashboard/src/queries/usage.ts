@@ -2,6 +2,7 @@ import { createQuery } from '@tanstack/svelte-query';
 import { api, body, type Place, type Schemas } from '../api/client';
 import { keys } from './keys';
 
+export type Usage = NonNullable<ReturnType<typeof useUsage>['data']>;
 export type Metrics = Schemas['TenantMetrics'];
 
 /** What a tenant has and uses, and its limits. */

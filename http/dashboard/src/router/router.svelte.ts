@@ -1,20 +1,32 @@
 /** The path at which the dashboard is served. Paths of pages are without it. */
 const base = '/app';
 
+// What the browser keeps with a page.
+type Kept = { at: number } | null;
+
 export type Query = Record<string, string | undefined>;
 
 /** Where the person is, which the URL says. Reading it in a component keeps the component up to date. */
 class Router {
   #url = $state.raw(new URL(location.href));
+  // By its value: what a page asks for changes without the page being made anew.
+  #path = $derived(this.#url.pathname.slice(base.length) || '/');
+  #at: number; // among the pages that the browser goes back and forth between
+  #agreed = false;
+  #unsaved = new Set<() => boolean>();
+  /** What waits until the person has said whether the page is left: see shell/LeaveDialog.svelte. */
+  held = $state.raw<() => void>();
 
   constructor() {
-    addEventListener('popstate', () => (this.#url = new URL(location.href)));
+    this.#at = (history.state as Kept)?.at ?? 0;
+    history.replaceState({ at: this.#at } satisfies Kept, '');
+    addEventListener('popstate', (event) => this.#arrive((event.state as Kept)?.at ?? 0));
     document.addEventListener('click', (event) => this.#follow(event));
   }
 
   /** The path of the page, such as /t/1/production/flags. */
   get path(): string {
-    return this.#url.pathname.slice(base.length) || '/';
+    return this.#path;
   }
 
   /** What the URL asks the page for: filters, sorting, a tab. */
@@ -30,8 +42,23 @@ class Router {
 
   /** Goes to a page. With replace the page before is not gone back to. */
   go(path: string, query: Query = {}, { replace = false } = {}): void {
-    this.#show(this.href(path, query), replace);
-    scrollTo(0, 0);
+    this.#visit(this.href(path, query), replace);
+  }
+
+  /** Does what leaves the page: at once, or when the person agrees to lose what is not saved. */
+  leave(act: () => void): void {
+    if (this.#keeps) this.held = act;
+    else act();
+  }
+
+  /** Has the person asked before a page is left that has something unsaved. What it returns ends that. */
+  keep(unsaved: () => boolean): () => void {
+    this.#unsaved.add(unsaved);
+    return () => this.#unsaved.delete(unsaved);
+  }
+
+  get #keeps(): boolean {
+    return [...this.#unsaved].some((unsaved) => unsaved());
   }
 
   /** Changes what the URL asks the page for; undefined takes a name away. Each change is gone back over as one, unless it replaces. */
@@ -41,8 +68,34 @@ class Router {
   }
 
   #show(href: string, replace: boolean): void {
-    history[replace ? 'replaceState' : 'pushState'](null, '', href);
+    if (!replace) this.#at++;
+    history[replace ? 'replaceState' : 'pushState']({ at: this.#at } satisfies Kept, '', href);
     this.#url = new URL(location.href);
+  }
+
+  #visit(href: string, replace: boolean): void {
+    const show = () => {
+      this.#show(href, replace);
+      scrollTo(0, 0);
+    };
+    if (new URL(href, location.href).pathname === this.#url.pathname) show();
+    else this.leave(show);
+  }
+
+  // The browser has gone back or forth: where the person is to be asked first, it returns.
+  #arrive(at: number): void {
+    const by = at - this.#at;
+    if (by && !this.#agreed && location.pathname !== this.#url.pathname && this.#keeps) {
+      history.go(-by);
+      this.held = () => {
+        this.#agreed = true;
+        history.go(by);
+      };
+      return;
+    }
+    this.#agreed = false;
+    this.#at = at;
+    if (location.href !== this.#url.href) this.#url = new URL(location.href);
   }
 
   // Links are plain <a href>: what the browser would do by itself, such as a new tab, it does.
@@ -60,8 +113,7 @@ class Router {
       return;
     if (link.origin !== location.origin || !`${link.pathname}/`.startsWith(`${base}/`)) return;
     event.preventDefault();
-    this.#show(link.href, link.href === location.href);
-    scrollTo(0, 0);
+    this.#visit(link.href, link.href === location.href);
   }
 }
 

@@ -57,3 +57,6 @@ export function size(bytes: number): string {
 }
 
 export const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;
+
+/** A value in one line. */
+export const oneLine = (value: unknown): string => JSON.stringify(value) ?? '';

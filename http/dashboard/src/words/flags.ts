@@ -22,6 +22,35 @@ export const flags = {
     status: 'Filter by status',
     any: { type: 'Any type', enabled: 'On or off', lifecycle: 'Any lifecycle', status: 'Any status' },
   },
+  select: (key: string) => `Select ${key}`,
+  selectAll: 'Select all flags',
+  selectFirst: (n: number) => `Select the first ${n} flags`,
+  selection: {
+    title: 'Selected flags',
+    selected: (n: number) => `${n} selected`,
+    none: 'Select none',
+    changes: {
+      enable: {
+        button: 'Switch on',
+        title: (flags: string, environment: string) => `Switch ${flags} on in ${environment}?`,
+        text: 'Whoever asks for them gets what their rules and values say.',
+      },
+      disable: {
+        button: 'Switch off',
+        title: (flags: string, environment: string) => `Switch ${flags} off in ${environment}?`,
+        text: 'Whoever asks for them gets their default values.',
+      },
+      delete: {
+        button: 'Delete',
+        title: (flags: string) => `Delete ${flags}?`,
+        text: 'They go in every environment, with their rules and values. Their histories stay, and each can be brought back.',
+      },
+    },
+    confirm: (n: number) => `Type ${n} to confirm`,
+    progress: (done: number, all: number) => `${done} of ${all}`,
+    refused: (flags: string, one: boolean) =>
+      `${flags} ${one ? 'was' : 'were'} not changed, and ${one ? 'is' : 'are'} still selected.`,
+  },
   enabled: { true: 'On', false: 'Off' },
   types: { boolean: 'Boolean', string: 'String', number: 'Number', json: 'JSON' },
   status: { active: 'Active', inactive: 'Inactive', archived: 'Archived' },

@@ -1,4 +1,4 @@
-import type { AuditFilter } from '../../queries/audit';
+import type { AuditFilter, PlatformAuditFilter } from '../../queries/audit';
 
 /** What the trail can be narrowed by, as the URL and the API call it. */
 const names = ['q', 'userId', 'action', 'resourceType', 'resourceId', 'environment', 'from', 'to'] as const;
@@ -9,11 +9,8 @@ export function filterOf(query: URLSearchParams): AuditFilter {
   return Object.fromEntries(asked) as AuditFilter;
 }
 
-/** A time of the API as fields for local times have it, and back. */
-export function toLocal(time: string | undefined): string {
-  const at = time ? new Date(time) : undefined;
-  if (!at || Number.isNaN(at.getTime())) return '';
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+/** The same of the platform's trail, which can be narrowed to a tenant. */
+export function platformFilterOf(query: URLSearchParams): PlatformAuditFilter {
+  const tenantId = query.get('tenantId');
+  return { ...filterOf(query), ...(tenantId && { tenantId }) };
 }
-
-export const fromLocal = (text: string): string | undefined => (text ? new Date(text).toISOString() : undefined);

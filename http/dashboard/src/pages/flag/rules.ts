@@ -197,7 +197,11 @@ function roughServe(serve: ServeDraft, type: FlagType): Serve {
 
 /** What differs between two drafts, as a history would have it. */
 export function changesBetween(before: RulesDraft, after: RulesDraft, type: FlagType): ChangedField[] {
-  const [was, is] = [roughRules(before, type), roughRules(after, type)];
+  return changesOfRules(roughRules(before, type), roughRules(after, type));
+}
+
+/** What differs between the rules of before and after, as a history would have it. */
+export function changesOfRules(was: Rules, is: Rules): ChangedField[] {
   const find = (rules: Rule[], id: string) => rules.find((rule) => rule.id === id) ?? null;
   const ids = [...new Set([...was.rules, ...is.rules].map(({ id }) => id))];
   return [

@@ -18,8 +18,3 @@ export function valueOf(type: FlagType, text: string, field: string): unknown {
     throw new Failure(422, { errors: { [field]: type === 'json' ? words.notJSON : words.notNumber } });
   }
 }
-
-/** A value in one line. */
-export function oneLine(value: unknown): string {
-  return JSON.stringify(value) ?? '';
-}

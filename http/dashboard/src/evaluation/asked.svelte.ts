@@ -1,0 +1,61 @@
+import type { Context } from '../queries/flag';
+import { attributesOf } from './attributes';
+
+const stored = 'context';
+const pause = 250; // milliseconds without typing
+
+type Typed = {
+  targetingKey: string;
+  /** As JSON. */
+  attributes: string;
+};
+
+/** Whom flags are asked for, as it was typed. It is kept for the tab: all that ask, ask for the same. */
+class Asked {
+  #typed = $state.raw<Typed>({ targetingKey: 'user-42', attributes: '{}' });
+
+  constructor() {
+    const kept = sessionStorage.getItem(stored);
+    if (kept) this.#typed = JSON.parse(kept) as Typed;
+  }
+
+  get targetingKey(): string {
+    return this.#typed.targetingKey;
+  }
+
+  set targetingKey(targetingKey: string) {
+    this.#keep({ ...this.#typed, targetingKey });
+  }
+
+  get attributes(): string {
+    return this.#typed.attributes;
+  }
+
+  set attributes(attributes: string) {
+    this.#keep({ ...this.#typed, attributes });
+  }
+
+  /** undefined while what was typed is none. */
+  get context(): Context | undefined {
+    const attributes = attributesOf(this.attributes);
+    return attributes && { targetingKey: this.targetingKey, attributes };
+  }
+
+  #keep(typed: Typed): void {
+    this.#typed = typed;
+    sessionStorage.setItem(stored, JSON.stringify(typed));
+  }
+}
+
+export const asked = new Asked();
+
+/** Whom flags are asked for, a moment after each change. Call it at a component's start. */
+export function useAsked(): () => Context | undefined {
+  let context = $state.raw(asked.context);
+  $effect(() => {
+    const next = asked.context;
+    const timer = setTimeout(() => (context = next ?? context), pause);
+    return () => clearTimeout(timer);
+  });
+  return () => context;
+}

@@ -1,0 +1,99 @@
+import type { QueryClient } from '@tanstack/svelte-query';
+import { SvelteMap } from 'svelte/reactivity';
+import type { Place } from '../api/client';
+import { type Entry, readHistory } from '../queries/flag';
+import { keys } from '../queries/keys';
+import { session } from '../session/session.svelte';
+import { concerns, knownVersions } from './readings';
+import { Stream, type StreamEvent } from './stream';
+
+type Changed = NonNullable<StreamEvent['flags']>[number];
+
+/** What others have changed of a flag, the newest first. */
+export type Mark = { key: string; entries: Entry[] };
+
+const marked = 60_000; // milliseconds for which a change is marked
+const hiddenLong = 60_000; // after which a page that nobody sees stops listening
+const atOnce = 20; // flags of an event of which is asked who changed them
+const tries = 5; // until a history has what a list has already
+
+/** What others do while the person looks. */
+class Live {
+  /** Since when the service cannot be heard. */
+  away = $state<number>();
+  readonly marks = new SvelteMap<string, Mark>();
+
+  /** Keeps what is read at a place up to date. What it returns ends that. */
+  follow(place: Place, client: QueryClient): () => void {
+    const stream = new Stream(place, {
+      changed: (event) => void this.#take(event, place, client, ended.signal),
+      away: (away) => this.#hear(away, client),
+    });
+    const ended = new AbortController();
+    let hiding: ReturnType<typeof setTimeout> | undefined;
+    const look = () => {
+      clearTimeout(hiding);
+      if (document.hidden) hiding = setTimeout(() => stream.close(), hiddenLong);
+      else stream.open();
+    };
+    document.addEventListener('visibilitychange', look);
+    look();
+    return () => {
+      document.removeEventListener('visibilitychange', look);
+      clearTimeout(hiding);
+      stream.close();
+      ended.abort();
+      this.away = undefined;
+      this.marks.clear();
+    };
+  }
+
+  #hear(away: boolean, client: QueryClient): void {
+    if (away) this.away ??= Date.now();
+    else if (this.away !== undefined) {
+      this.away = undefined;
+      void client.invalidateQueries({ predicate: (query) => query.state.fetchFailureCount > 0 });
+    }
+  }
+
+  async #take(event: StreamEvent, place: Place, client: QueryClient, ended: AbortSignal): Promise<void> {
+    if (event.type !== 'refetchEvaluation') return;
+    const known = knownVersions(client, place);
+    const news = event.flags?.filter((flag) => flag.deleted || flag.version > (known.get(flag.key) ?? 0));
+    if (news?.length === 0) return;
+    const told = news && new Set(news.map(({ key }) => key));
+    void client.invalidateQueries({
+      queryKey: keys.tenantFlags(place.tenant),
+      predicate: ({ queryKey }) => concerns(queryKey, place, told),
+    });
+    void client.invalidateQueries({ queryKey: keys.trail(place.tenant) });
+    await Promise.all(
+      (news ?? [])
+        .slice(0, atOnce)
+        .map((flag) => this.#mark(flag, place, known.get(flag.key) ?? flag.version - 1, ended)),
+    );
+  }
+
+  async #mark(flag: Changed, place: Place, since: number, ended: AbortSignal): Promise<void> {
+    const entries = await entriesOf(flag, place, ended);
+    const theirs = entries.filter(
+      ({ version, actorType, userId }) => version > since && !(actorType === 'user' && userId === session.user?.id),
+    );
+    if (!theirs.length || ended.aborted) return;
+    const mark = { key: flag.key, entries: theirs };
+    this.marks.set(flag.key, mark);
+    setTimeout(() => this.marks.get(flag.key) === mark && this.marks.delete(flag.key), marked);
+  }
+}
+
+// A history may lag behind the lists for a moment.
+async function entriesOf(flag: Changed, place: Place, ended: AbortSignal): Promise<Entry[]> {
+  for (let i = 0; i < tries && !ended.aborted; i++) {
+    const entries = await readHistory(place, flag.key, 0, ended, 10).catch(() => []);
+    if (entries.some(({ version }) => version >= flag.version)) return entries;
+    await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** i));
+  }
+  return [];
+}
+
+export const live = new Live();

@@ -1,0 +1,97 @@
+import { at, authorized, type Place, type Schemas } from '../api/client';
+import { asFailure, failureOf } from '../api/failure';
+import { eventsOf } from './events';
+
+export type StreamEvent = Schemas['StreamEvent'];
+
+type Listener = {
+  changed: (event: StreamEvent) => void;
+  /** The service cannot be heard, or can be again. */
+  away: (away: boolean) => void;
+};
+
+const silence = 45_000; // milliseconds: three heartbeats
+const longest = 10_000;
+
+/** The stream of what changes at a place. It comes back by itself, and goes on from what it has heard. */
+export class Stream {
+  #last = '';
+  #retry = 2_000;
+  #open: AbortController | undefined;
+
+  constructor(
+    readonly place: Place,
+    readonly listener: Listener,
+  ) {}
+
+  open(): void {
+    if (this.#open) return;
+    this.#open = new AbortController();
+    void this.#follow(this.#open.signal);
+  }
+
+  close(): void {
+    this.#open?.abort();
+    this.#open = undefined;
+  }
+
+  async #follow(closed: AbortSignal): Promise<void> {
+    for (let failures = 0; !closed.aborted;) {
+      let pause = this.#retry;
+      try {
+        await this.#listen(closed, () => {
+          failures = 0;
+          this.listener.away(false);
+        });
+      } catch (error) {
+        if (closed.aborted) return;
+        const failure = asFailure(error);
+        if (!failure.passing && failure.status !== 500) return;
+        if (failure.away) this.listener.away(true);
+        pause = Math.min(failure.retryAfter ? failure.retryAfter * 1000 : this.#retry * 2 ** failures, longest);
+        failures++;
+      }
+      await rest(pause, closed);
+    }
+  }
+
+  // Returns when the stream has ended. What it throws is why it did not begin.
+  async #listen(closed: AbortSignal, begun: () => void): Promise<void> {
+    const silent = new AbortController();
+    const signal = AbortSignal.any([closed, silent.signal]);
+    let alarm = setTimeout(() => silent.abort(), silence);
+    try {
+      const headers = { ...at(this.place), ...(this.#last && { 'Last-Event-ID': this.#last }) };
+      const response = await authorized(new Request('/api/v1/flags/stream', { headers, signal }));
+      if (!response.ok || !response.body) throw failureOf(response, await response.json().catch(() => undefined));
+      begun();
+      for await (const event of eventsOf(response.body)) {
+        clearTimeout(alarm);
+        alarm = setTimeout(() => silent.abort(), silence);
+        if (event.retry) this.#retry = event.retry;
+        if (event.data) this.listener.changed(JSON.parse(event.data) as StreamEvent);
+        if (event.id) this.#last = event.id;
+      }
+    } catch (error) {
+      if (error instanceof TypeError) return; // it broke off
+      if (!silent.signal.aborted) throw error;
+    } finally {
+      clearTimeout(alarm);
+    }
+  }
+}
+
+/** Waits, but no longer than until the browser is online again. */
+function rest(milliseconds: number, closed: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      clearTimeout(timer);
+      removeEventListener('online', over);
+      closed.removeEventListener('abort', over);
+      resolve();
+    };
+    const timer = setTimeout(over, milliseconds);
+    addEventListener('online', over);
+    closed.addEventListener('abort', over);
+  });
+}

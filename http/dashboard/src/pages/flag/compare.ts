@@ -1,0 +1,82 @@
+import type { FlagDetail, NewRule, Rule, Serve, There } from '../../queries/flag';
+import type { ChangedField } from '../../words/changes';
+import { changesOfRules } from './rules';
+
+/** How a rule stands to those of another environment. */
+export type Mark = 'same' | 'differs' | 'only';
+
+// A rule has an id of its own in each environment.
+const content = ({ name, conditions, serve }: Rule) => JSON.stringify([name, conditions, serve]);
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+// The rule that is the same among others, or else the one of the same name.
+function counterpart(rule: Rule, others: Rule[]): Rule | undefined {
+  return (
+    others.find((other) => content(other) === content(rule)) ??
+    others.find((other) => rule.name !== '' && other.name === rule.name)
+  );
+}
+
+export function markOf(rule: Rule, others: Rule[]): Mark {
+  const other = counterpart(rule, others);
+  if (!other) return 'only';
+  return content(other) === content(rule) ? 'same' : 'differs';
+}
+
+/** Whether the rules that both have are in another order. */
+export function otherOrder(a: There, b: There): boolean {
+  const common = (rules: Rule[], others: Rule[]) =>
+    rules.map(content).filter((c) => others.some((other) => content(other) === c));
+  return !same(common(a.rules, b.rules), common(b.rules, a.rules));
+}
+
+/** Whether a flag is the same in two environments. */
+export function alike(a: There, b: There): boolean {
+  return (
+    a.enabled === b.enabled && same(a.rules.map(content), b.rules.map(content)) && same(a.fallthrough, b.fallthrough)
+  );
+}
+
+/** What those get whom no rule matches while a flag is on. */
+export function otherwise(flag: FlagDetail, { fallthrough }: There): Serve {
+  if (fallthrough) return fallthrough;
+  const rollout = flag.variations.filter(({ weight }) => weight > 0);
+  if (rollout.length) return { rollout: rollout.map(({ id, weight }) => ({ variationId: id, weight })) };
+  return { value: flag.type === 'boolean' ? true : flag.defaultValue };
+}
+
+export type Parts = { rules: boolean; fallthrough: boolean; enabled: boolean };
+
+export type Copied = {
+  changes: ChangedField[];
+  rules?: NewRule[];
+  fallthrough?: There['fallthrough'];
+  enabled?: boolean;
+};
+
+/** What becomes of an environment when parts of another are copied to it: what is sent, where it differs. Rules that are there keep their ids, so that nobody falls elsewhere in their splits. */
+export function copied(from: There, to: There, parts: Parts): Copied {
+  const free = [...to.rules];
+  const rules = from.rules.map((rule, i) => {
+    const known = counterpart(rule, free);
+    if (known) free.splice(free.indexOf(known), 1);
+    return { ...rule, id: known?.id ?? `new ${i}` };
+  });
+  const wanted = {
+    rules: parts.rules ? rules : to.rules,
+    fallthrough: parts.fallthrough ? from.fallthrough : to.fallthrough,
+  };
+  const ids = new Set(to.rules.map(({ id }) => id));
+  const enabled = parts.enabled && from.enabled !== to.enabled ? from.enabled : undefined;
+  return {
+    changes: [
+      ...changesOfRules(to, wanted),
+      ...(enabled === undefined ? [] : [{ field: 'enabled', from: to.enabled, to: enabled }]),
+    ],
+    rules: same(wanted.rules, to.rules)
+      ? undefined
+      : rules.map(({ id, ...rule }) => (ids.has(id) ? { id, ...rule } : rule)),
+    fallthrough: same(wanted.fallthrough, to.fallthrough) ? undefined : wanted.fallthrough,
+    enabled,
+  };
+}

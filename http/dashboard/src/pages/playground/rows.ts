@@ -1,0 +1,25 @@
+import type { Evaluation } from '../../queries/flag';
+import type { Refusal, Served } from '../../queries/served';
+
+/** What a flag serves in an environment: nothing of both where it is not there. */
+export type Cell = { environment: string; answer?: Evaluation; refusal?: Refusal };
+
+export type Row = { key: string; cells: Cell[]; differs: boolean };
+
+/** A row for each flag, by key. Flags differ where they serve other values. */
+export function rowsOf(served: readonly Served[]): Row[] {
+  const there = served.filter(({ failure }) => !failure);
+  const keys = new Set(there.flatMap(({ flags, refused }) => [...Object.keys(flags), ...Object.keys(refused)]));
+  return [...keys].sort().map((key) => {
+    const values = new Set(there.map(({ flags }) => JSON.stringify(flags[key]?.value)));
+    return {
+      key,
+      cells: served.map(({ environment, flags, refused }) => ({
+        environment,
+        answer: flags[key],
+        refusal: refused[key],
+      })),
+      differs: values.size > 1,
+    };
+  });
+}

@@ -1,0 +1,52 @@
+import { createMutation, useQueryClient } from '@tanstack/svelte-query';
+import { answer, api, at, type Place } from '../api/client';
+import { asFailure } from '../api/failure';
+import { keys } from './keys';
+import { reasonHeader } from './reason';
+
+export type BulkChange = 'enable' | 'disable' | 'delete';
+
+export type BulkWanted = { change: BulkChange; flags: string[]; reason: string; done: (flags: number) => void };
+
+/** A flag that was not changed, and why. */
+export type BulkRefusal = { flag: string; failure: unknown };
+
+const atOnce = 4;
+const tries = 3;
+
+/** Changes flags one by one, a few at once. It gives back which of them were refused. */
+export function useBulkChange(place: () => Place) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: async ({ change, flags, reason, done }: BulkWanted): Promise<BulkRefusal[]> => {
+      const refused: BulkRefusal[] = [];
+      const waiting = [...flags];
+      const work = async () => {
+        for (let flag = waiting.shift(); flag !== undefined; flag = waiting.shift()) {
+          await changeOne(place(), change, flag, reason).catch((failure: unknown) => refused.push({ flag, failure }));
+          done(flags.length - waiting.length);
+        }
+      };
+      await Promise.all(Array.from({ length: atOnce }, work));
+      return refused;
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant) }),
+  }));
+}
+
+// What is too much at once is asked again when the service says so.
+async function changeOne(place: Place, change: BulkChange, flagKey: string, reason: string): Promise<void> {
+  const call = { params: { path: { flagKey }, header: { ...at(place), ...reasonHeader(reason) } } };
+  for (let left = tries - 1; ; left--) {
+    try {
+      if (change === 'enable') await answer(api.POST('/api/v1/flags/{flagKey}/enable', call));
+      else if (change === 'disable') await answer(api.POST('/api/v1/flags/{flagKey}/disable', call));
+      else await answer(api.DELETE('/api/v1/flags/{flagKey}', call));
+      return;
+    } catch (error) {
+      const { status, retryAfter } = asFailure(error);
+      if (status !== 429 || !left) throw error;
+      await new Promise((resolve) => setTimeout(resolve, (retryAfter ?? 1) * 1000));
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { createInfiniteQuery, createMutation, createQuery, useQueryClient } from '@tanstack/svelte-query';
+import { answer, api, body, type Schemas } from '../api/client';
+import { keys } from './keys';
+
+export type PlatformUser = Schemas['PlatformUserBody'];
+export type PlatformTenant = Schemas['PlatformTenantBody'];
+export type PlatformRole = NonNullable<PlatformUser['role']>;
+export type Invitation = Schemas['InvitationBody'];
+export type ServiceStatus = Schemas['ServiceStatusBody'];
+
+const pageSize = 50;
+
+/** The person's role on the platform: null for none, undefined while it is not known. */
+export function usePlatformRole(): () => PlatformRole | null | undefined {
+  const role = createQuery(() => ({
+    queryKey: [...keys.platform, 'role'],
+    queryFn: () => body(api.GET('/api/v1/admin/role')),
+    staleTime: 5 * 60_000,
+  }));
+  return () => role.data?.role;
+}
+
+/** The people whose name or address has a text in it, page by page. */
+export const usePeople = (q: () => string) =>
+  useList('people', q, (query, signal) => answer(api.GET('/api/v1/admin/users', { params: { query }, signal })));
+
+/** The tenants whose name or address has a text in it, page by page. */
+export const usePlatformTenants = (q: () => string) =>
+  useList('tenants', q, (query, signal) => answer(api.GET('/api/v1/admin/tenants', { params: { query }, signal })));
+
+type Asked = { q?: string; limit: number; offset: number };
+type Page<T> = { rows: T[]; total: number };
+
+function useList<T>(
+  name: string,
+  q: () => string,
+  read: (asked: Asked, signal: AbortSignal) => Promise<{ body: T[]; headers: Headers }>,
+) {
+  return createInfiniteQuery(() => ({
+    queryKey: [...keys.platform, name, q()],
+    queryFn: async ({ pageParam, signal }: { pageParam: number; signal: AbortSignal }): Promise<Page<T>> => {
+      const { body: rows, headers } = await read({ q: q() || undefined, limit: pageSize, offset: pageParam }, signal);
+      return { rows, total: Number(headers.get('X-Total-Count') ?? rows.length) };
+    },
+    initialPageParam: 0,
+    getNextPageParam: (last: Page<T>, pages: Page<T>[]) => {
+      const read = pages.reduce((n, { rows }) => n + rows.length, 0);
+      return last.rows.length && read < last.total ? read : undefined;
+    },
+    placeholderData: (before: { pages: Page<T>[]; pageParams: number[] } | undefined) => before,
+  }));
+}
+
+/** Shuts a person out everywhere, or lets them in again. */
+export function useActivate() {
+  return useChange(({ userId, active }: { userId: string; active: boolean }) => {
+    const call = { params: { path: { userId } } };
+    return body(
+      active
+        ? api.PATCH('/api/v1/admin/users/{userId}/reactivate', call)
+        : api.PATCH('/api/v1/admin/users/{userId}/deactivate', call),
+    );
+  });
+}
+
+/** Gives a person a role on the platform; null takes it away. */
+export function useGivePlatformRole() {
+  return useChange(({ userId, role }: { userId: string; role: PlatformRole | null }) =>
+    body(api.PATCH('/api/v1/admin/users/{userId}/role', { params: { path: { userId } }, body: { role } })),
+  );
+}
+
+/** The invitations to the platform, the newest first. */
+export function useInvitations() {
+  return createQuery(() => ({
+    queryKey: [...keys.platform, 'invitations'],
+    queryFn: async () => (await body(api.GET('/api/v1/admin/invitations'))).toReversed(),
+  }));
+}
+
+export function useInvite() {
+  return useChange((invitation: { email: string; role: 'viewer' | 'admin' }) =>
+    body(api.POST('/api/v1/admin/invitations', { body: invitation })),
+  );
+}
+
+export function useRevokeInvitation() {
+  return useChange((invitationId: string) =>
+    body(api.DELETE('/api/v1/admin/invitations/{invitationId}', { params: { path: { invitationId } } })),
+  );
+}
+
+export function useResendInvitation() {
+  return useChange((invitationId: string) =>
+    body(api.POST('/api/v1/admin/invitations/{invitationId}/resend', { params: { path: { invitationId } } })),
+  );
+}
+
+function useChange<Change, Made>(make: (change: Change) => Promise<Made>) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: make,
+    onSettled: () => client.invalidateQueries({ queryKey: keys.platform }),
+  }));
+}
+
+/** How the service stands, every few seconds. */
+export function useServiceStatus() {
+  return createQuery(() => ({
+    queryKey: [...keys.platform, 'status'],
+    queryFn: () => body(api.GET('/api/v1/admin/status')),
+    refetchInterval: 3_000,
+  }));
+}

@@ -1,0 +1,60 @@
+import { plural } from './common';
+
+/** How the service stands, for those who run it. */
+export const service = {
+  title: 'Service',
+  text: 'How it stands now, as one of its nodes sees it.',
+  ok: 'All is well.',
+  models: {
+    title: 'Read models',
+    text: 'Every list is read from one of these. They are made from the facts, and can be rebuilt at any time.',
+    columns: { name: 'Name', state: 'State', lag: 'Behind' },
+    current: 'Up to date',
+    building: 'Being built',
+    behind: (facts: number, most: boolean, seconds: string) =>
+      `${most ? 'at least ' : ''}${plural(facts, 'fact', 'facts')}, ${seconds}`,
+    parked: (n: number) => `${plural(n, 'stream', 'streams')} left out`,
+    rebuilt: (percent: number) => `Rebuilt to ${percent} %`,
+    rebuiltHint: 'A rebuild is under way, or was interrupted and goes on when it is started again.',
+  },
+  jobs: {
+    title: 'Jobs',
+    none: 'No job waits.',
+    lag: (facts: number, seconds: string) =>
+      `No jobs have been made yet from ${plural(facts, 'fact', 'facts')}: ${seconds} behind.`,
+    columns: { kind: 'Kind', state: 'State', count: 'Jobs', failing: 'Failing' },
+    states: {
+      available: 'Next in line',
+      running: 'Under way',
+      scheduled: 'For later',
+      retryable: 'To be tried again',
+      pending: 'Waiting',
+      cancelled: 'Cancelled',
+      discarded: 'Given up',
+    },
+  },
+  store: 'Event store',
+  engines: { postgres: 'Postgres', eventstore: 'EventStoreDB' },
+  reachable: 'Reached',
+  away: 'Cannot be reached',
+  position: 'End of the log',
+  database: 'Database',
+  skew: 'Clock ahead of it by',
+  snapshot: 'Flags in memory',
+
+  ageOf: (seconds: string) => `${seconds} old`,
+  leftOut: 'Facts left out',
+  build: 'What runs',
+  version: 'Version',
+  buildNumber: 'Build',
+  environment: 'Environment',
+};
+
+/** A length of time: 1.5 s, 4 min. */
+export function duration(seconds: number): string {
+  const size = Math.abs(seconds);
+  if (size < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (size < 100) return `${Math.round(seconds * 10) / 10} s`;
+  if (size < 6000) return `${Math.round(seconds / 60)} min`;
+  return `${Math.round(seconds / 3600)} h`;
+}

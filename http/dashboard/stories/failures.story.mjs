@@ -1,0 +1,140 @@
+import { password } from './visitor.mjs';
+
+const { RESTARTED_URL: restarted, CONTROL_URL: control } = process.env;
+
+const problem = (status, headers) => (route) =>
+  route.fulfill({ status, headers, contentType: 'application/problem+json', body: JSON.stringify({ status }) });
+
+/** Makes a flag and opens its page. */
+async function openFlag(v, key) {
+  await v.signUp();
+  await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+  await v.open(`/t/${v.place.tenant}/production/flags/${key}`);
+  await v.heading(key).waitFor();
+  await v.field('Name').waitFor();
+}
+
+const stories = {
+  'what is too much at once is told, and read again when the service says so': async (come) => {
+    const v = await come({ refused: [429] });
+    await v.signUp();
+    await v.call('POST', '/api/v1/flags', { key: 'busy', type: 'boolean' });
+    let asked = 0;
+    await v.page.route('**/api/v1/flags?**', (route) =>
+      asked++ ? route.fallback() : problem(429, { 'Retry-After': '1' })(route),
+    );
+    await v.page.reload();
+    await v.switch('busy').waitFor();
+    await v.page.route('**/api/v1/flags/busy/enable', problem(429, { 'Retry-After': '7' }));
+    await v.switch('busy').click();
+    await v.page.getByText('That was too much at once. Try again in 7 seconds.').waitFor();
+    await v.page.getByRole('switch', { name: 'busy', checked: false }).waitFor();
+    await v.inspect();
+  },
+
+  'offline, what was read and typed stays, and is saved later': async (come) => {
+    const v = await come({ refused: ['ERR_INTERNET_DISCONNECTED', 'ERR_NETWORK_CHANGED', 'ERR_FAILED'] });
+    await openFlag(v, 'away');
+    await v.field('Name').fill('Typed while away');
+    await v.context.setOffline(true);
+    await v.page.getByText('You are offline. This is how things stood at').waitFor();
+    await v.button('Save').click();
+    await v.page.getByText('The service cannot be reached. Check your connection, then try again.').waitFor();
+    await v.inspect();
+    await v.shot('offline');
+    await v.context.setOffline(false);
+    await v.page.getByText('You are offline.').waitFor({ state: 'detached' });
+    await v.button('Save').click();
+    await v.until('it is saved', async () => (await v.call('GET', '/api/v1/flags/away')).name === 'Typed while away');
+  },
+
+  'from signing in to a flag that is rolled out, by keyboard alone': async (come) => {
+    const v = await come();
+    await v.signUp();
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.heading('Sign in').waitFor();
+
+    const { keyboard } = v.page;
+    const reach = async (wanted) => {
+      await wanted.waitFor();
+      for (let i = 0; i < 80; i++) {
+        if (await wanted.evaluate((node) => node === document.activeElement)) return;
+        await keyboard.press('Tab');
+      }
+      throw new Error(`the keyboard does not reach ${wanted}`);
+    };
+    const type = async (name, text, within = v.page) => {
+      await reach(within.getByLabel(name, { exact: true }));
+      await keyboard.press('Control+a');
+      await keyboard.type(text);
+    };
+    const goTo = async (name) => {
+      await keyboard.press('Control+k');
+      await v.page.getByRole('combobox', { name: 'Go to' }).waitFor();
+      await keyboard.type(name);
+      await v.page.getByRole('option', { name, selected: true }).waitFor();
+      await keyboard.press('Enter');
+    };
+    await type('Email', v.email);
+    await type('Password', password);
+    await keyboard.press('Enter');
+    await v.heading('Flags').waitFor();
+    await goTo('New flag');
+    await type('Key', 'by-keyboard');
+    await keyboard.press('Enter');
+    await v.link('by-keyboard').waitFor();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await goTo('by-keyboard');
+    await v.heading('by-keyboard').waitFor();
+    for (const [name, weight] of [
+      ['new', '20'],
+      ['old', '80'],
+    ]) {
+      await reach(v.button('Add value'));
+      await keyboard.press('Enter');
+      const dialog = v.page.getByRole('dialog', { name: 'New value' });
+      await type('Name', name, dialog);
+      await type('Weight', weight, dialog);
+      if (name === 'old') {
+        await reach(dialog.getByLabel('Value', { exact: true }));
+        await keyboard.press('ArrowUp');
+      }
+      await reach(dialog.getByRole('button', { name: 'Save' }));
+      await keyboard.press('Enter');
+      await dialog.waitFor({ state: 'detached' });
+    }
+    await v.page.getByRole('img', { name: 'Share of a split: new 20%, old 80%' }).waitFor();
+    await reach(v.switch('by-keyboard'));
+    await keyboard.press('Space');
+    await v.page.getByRole('switch', { name: 'by-keyboard', exact: true, checked: true }).waitFor();
+    await v.until('it is rolled out', async () => {
+      const { enabled, variations } = await v.call('GET', '/api/v1/flags/by-keyboard');
+      return enabled && variations.map((x) => `${x.value} ${x.weight}`).join() === 'true 20,false 80';
+    });
+  },
+};
+
+const ofRestarts = {
+  'the server is killed and comes back, and nothing is lost': async (come) => {
+    const v = await come({ url: restarted, refused: ['ERR_CONNECTION', 'ERR_INCOMPLETE', 'ERR_EMPTY', 503, 502] });
+    const order = (what) => fetch(`${control}/${what}`, { method: 'POST' });
+    await openFlag(v, 'steady');
+    await v.field('Name').fill('Typed before');
+    await order('stop');
+    await v.page.getByText('The service is away. This is how things stood at').waitFor();
+    await v.button('Save').click();
+    await v.page.getByText('The service cannot be reached. Check your connection, then try again.').waitFor();
+    await v.inspect();
+    await v.shot('restart');
+    await order('start');
+    await v.page.getByText('The service is away.').waitFor({ state: 'detached' });
+    await v.button('Save').click();
+    await v.until('it is saved', async () => (await v.call('GET', '/api/v1/flags/steady')).name === 'Typed before');
+    // What others change is heard of again.
+    await v.call('PATCH', '/api/v1/flags/steady', { description: 'Changed after' });
+    await v.until('it is heard of', async () => (await v.field('Description').inputValue()) === 'Changed after');
+  },
+};
+
+export default control ? { ...stories, ...ofRestarts } : stories;

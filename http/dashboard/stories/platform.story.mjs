@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { password } from './visitor.mjs';
+
+// Whom the service's settings name.
+const superUser = 'root@example.com';
+
+async function enter(v) {
+  const account = { email: superUser, password };
+  await fetch(`${v.url}/auth/signup`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(account),
+  }); // another story may have been first
+  await v.open('/sign-in');
+  await v.field('Email').fill(superUser);
+  await v.field('Password').fill(password);
+  await v.button('Sign in').click();
+  await v.heading('Flags').waitFor();
+}
+
+async function go(v, name) {
+  await v.page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+  await v.heading(name).waitFor();
+}
+
+export default {
+  'a super user sees how the service stands, and shuts somebody out': async (come) => {
+    const other = await come({ refused: [401, 403] });
+    await other.signUp();
+    if (await other.link('Platform').count()) throw new Error('somebody without a role is led to the platform');
+    const v = await come();
+    await enter(v);
+    await v.link('Platform').click();
+    await v.heading('Service').waitFor();
+    await v.page.getByRole('row', { name: 'oauth_clients' }).waitFor();
+    await v.inspect();
+    await v.shot('service');
+
+    await go(v, 'People');
+    await v.field('Search').fill(other.email);
+    await v.button(`Deactivate ${other.email}`).waitFor();
+    await v.inspect();
+    await v.shot('people');
+    await v.button(`Deactivate ${other.email}`).click();
+    await v.button('Deactivate').click();
+    await v.page.getByText('Deactivated').waitFor();
+    await other.page.reload();
+    await other.page.getByText(/deactivated/i).waitFor();
+    await v.button(`Activate ${other.email}`).click();
+    await v.button(`Deactivate ${other.email}`).waitFor();
+    await v.link(`Audit of ${other.email}`).click();
+    await v.heading('Audit').waitFor();
+    await v.inspect();
+
+    await go(v, 'Tenants');
+    await v.field('Search').fill(other.email);
+    await v.page.getByRole('cell', { name: other.email }).waitFor();
+    await v.inspect();
+    await v.shot('tenants');
+  },
+
+  'somebody is invited to the platform, and the invitation is taken back, at 360 px': async (come) => {
+    const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark', refused: [422] });
+    await enter(v);
+    await v.open('/platform/invitations');
+    await v.button('Invite').click();
+    await v.field('Email').fill('nonsense');
+    await v.button('Send the invitation').click();
+    await v.page
+      .getByRole('dialog')
+      .getByText(/^Email .*\.$/)
+      .waitFor();
+    const email = `${randomUUID()}@example.com`;
+    await v.field('Email').fill(email);
+    await v.button('Send the invitation').click();
+    await v.button(`Revoke the invitation of ${email}`).click();
+    await v.button('Revoke').click();
+    await v.page.getByRole('row', { name: email }).getByText('Revoked').waitFor();
+    await v.inspect();
+    await v.shot('invitations-360');
+    await v.open('/platform/service');
+    await v.page.getByRole('row', { name: 'oauth_clients' }).waitFor();
+    await v.inspect();
+    await v.shot('service-360');
+  },
+};

@@ -1,0 +1,73 @@
+async function begin(v) {
+  await v.signUp();
+  for (const key of ['banner', 'checkout', 'search']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+  await v.call('PUT', '/api/v1/flags/checkout/rules', {
+    rules: [{ name: 'Paying', conditions: [{ attribute: 'seats', op: 'gte', values: [10] }], serve: { value: true } }],
+  });
+  await v.call('PUT', '/api/v1/flags/checkout/fallthrough', { serve: { value: false } });
+  const before = new Date().toISOString();
+  await v.call('POST', '/api/v1/flags/checkout/enable');
+  await v.open(`/t/${v.place.tenant}/production/playground`);
+  await v.heading('Playground').waitFor();
+  return before;
+}
+
+export default {
+  'somebody is asked for, in all environments, now and at a moment': async (come) => {
+    const v = await come();
+    const before = await begin(v);
+    const cell = (flag, value, environment) =>
+      v.page.getByRole('button', { name: new RegExp(`^${value} .*${flag} in ${environment}$`) });
+    await cell('checkout', 'false', 'production').waitFor();
+    await v.button('Add attribute').click();
+    await v.field('Attribute name').fill('seats');
+    await v.field('Value of seats').fill('12');
+    await cell('checkout', 'true', 'production').waitFor();
+    await cell('checkout', 'false', 'development').waitFor();
+    await v.page.getByText('3 flags, 1 differs between environments').waitFor();
+    await v.inspect();
+    await v.shot('playground');
+
+    await v.page.getByLabel('Only what differs').check();
+    await v.link('banner').waitFor({ state: 'detached' });
+    await cell('checkout', 'true', 'production').click();
+    await v.page.getByRole('dialog').getByText('seats is at least 10').waitFor();
+    await v.inspect();
+    await v.shot('playground-why');
+    await v.page.keyboard.press('Escape');
+
+    // Whom one asks for stays with the tab, all else with the URL.
+    await v.page.getByRole('radio', { name: 'JSON' }).click();
+    if ((await v.field('Attributes').inputValue()) !== '{"seats":12}') throw new Error('the number is another one');
+    await v.field('Attributes').fill('{"seats":');
+    await v.page.getByText('must be an object of JSON').waitFor();
+    await v.field('Attributes').fill('{"seats":13}');
+    await v.page.reload();
+    await cell('checkout', 'true', 'production').waitFor();
+    if (await v.link('banner').isVisible()) throw new Error('the URL has not kept what is shown');
+
+    // Then it was off.
+    await v.page.getByLabel('Only what differs').uncheck();
+    await v.page.getByRole('radio', { name: 'At a moment' }).click();
+    await v.field('Moment').waitFor();
+    const url = new URL(v.page.url());
+    url.searchParams.set('at', before);
+    await v.page.goto(url.href);
+    await cell('checkout', 'false', 'production').getByText('The flag is off').waitFor();
+    await v.page.getByLabel('development').uncheck();
+    await cell('checkout', 'false', 'development').waitFor({ state: 'detached' });
+    await v.field('Find flags').fill('ban');
+    await v.link('checkout').waitFor({ state: 'detached' });
+    await v.inspect();
+  },
+
+  'the playground at 360 px, in the dark': async (come) => {
+    const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
+    await begin(v);
+    await v.link('search').waitFor();
+    await v.inspect();
+    await v.shot('playground-360');
+    await v.link('search').scrollIntoViewIfNeeded();
+    await v.shot('playground-360-table');
+  },
+};
