@@ -179,31 +179,35 @@ func TestARebuildGoesOnWhereItWasEnded(t *testing.T) {
 		return column[uint32](w, `select to_regclass($1)::oid`, schema+".flags")[0]
 	}
 	for _, afresh := range []bool{false, true} {
-		ended, end := context.WithCancel(t.Context())
-		var begun sync.Map
+		ended, end := context.WithTimeout(t.Context(), time.Minute)
+		var left atomic.Int64
+		left.Store(int64(len(list)))
+		first := map[string]func(){}
+		for _, model := range list {
+			first[model.Name] = sync.OnceFunc(func() {
+				if left.Add(-1) == 0 {
+					end()
+				}
+			})
+		}
 		report := func(projection string, reached events.Position, _ int) {
-			if reached.Commit == 0 {
-				return
-			}
-			begun.Store(projection, true)
-			if _, flags := begun.Load("flags"); !flags {
-				return
-			}
-			if _, audit := begun.Load("audit"); audit {
-				end()
+			if reached.Commit > 0 {
+				first[projection]()
+				<-ended.Done() // neither goes on until both have begun
 			}
 		}
 		_ = projections.Rebuild(ended, w.url, w.store, list, projections.RebuildOptions{Rate: 1000, Report: report}, w.log)
+		end()
 		at := column[int64](w, `select commit from read_next.checkpoints where projection = 'flags'`)
 		if len(at) != 1 || at[0] == 0 || at[0] >= 1300 {
 			t.Fatalf("the rebuild was ended at %v", at)
 		}
-		left := table("read_next")
+		tables := table("read_next")
 		if err := projections.Rebuild(t.Context(), w.url, w.store, list, projections.RebuildOptions{Afresh: afresh}, w.log); err != nil {
 			t.Fatal(err)
 		}
 		w.same("a rebuild after one that was ended", before)
-		if wentOn := table("read") == left; wentOn == afresh {
+		if wentOn := table("read") == tables; wentOn == afresh {
 			t.Errorf("asked to begin afresh: %t; it went on with the tables that were left: %t", afresh, wentOn)
 		}
 	}
