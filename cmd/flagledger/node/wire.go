@@ -161,7 +161,7 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 // wire makes the parts that work over what is open.
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
-	p.progress.Patience = cmp.Or(p.WaitUntilRead, p.progress.Patience)
+	p.progress.Patience = cmp.Or(p.Patience, p.progress.Patience)
 	p.snapshot.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
 	if p.Data != "" {
 		p.snapshot.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)
@@ -174,6 +174,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, p.progress.Wait)
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
 	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.snapshot, p.Now), idempotency.New(p.pool, p.Now)
+	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)
 	p.writer.TenantFlagBytes, p.writer.UnpaidFlagBytes = p.FlagBounds.tenantBytes(p.snapshot, p.Now), p.FlagBounds.unpaidBytes(p.snapshot, p.Now)
 	p.writer.UnpaidCreator = unpaidCreator(p.snapshot, p.Now)

@@ -31,8 +31,8 @@ func Shared(t testing.TB) *Service {
 	}
 	shared.Do(func() {
 		atEnd.TB = t
-		// So much goes on in it at once that its read models may lag on a busy machine.
-		c := node.Config{EventStoreURL: EngineURL(&atEnd), Environment: "development", WaitUntilRead: time.Minute, SuperUsers: []string{"root@example.com"}}
+		// So much goes on in it at once that its database may lag on a busy machine.
+		c := node.Config{EventStoreURL: EngineURL(&atEnd), Environment: "development", Patience: time.Minute, SuperUsers: []string{"root@example.com"}}
 		shared.service = Start(&atEnd, Database(&atEnd), c, Log(&atEnd))
 	})
 	if shared.service == nil {

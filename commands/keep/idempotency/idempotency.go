@@ -22,18 +22,22 @@ const (
 	// TTL is how long a key is remembered.
 	TTL = 24 * time.Hour
 	// lease is how long an attempt has before another one may begin: its node may have died.
-	lease   = 30 * time.Second
-	timeout = 2 * time.Second
+	lease = 30 * time.Second
 )
 
 // Requests remembers requests that bear a key, in a database.
 type Requests struct {
+	// Patience is how long the database is waited for, two seconds from New.
+	Patience time.Duration
+
 	db  *pgxpool.Pool
 	now func() time.Time
 }
 
 // New returns the requests in a database. now tells the time.
-func New(db *pgxpool.Pool, now func() time.Time) *Requests { return &Requests{db, now} }
+func New(db *pgxpool.Pool, now func() time.Time) *Requests {
+	return &Requests{Patience: 2 * time.Second, db: db, now: now}
+}
 
 // Request is a request with a key.
 type Request struct {
@@ -75,7 +79,7 @@ type Attempt struct {
 // Begin returns the answer to a request that has been answered before, or else the right to carry it out. Its errors are *commands.Error: Invalid
 // where the key was used for another request, Conflict while another attempt is under way, Unavailable when the database cannot be reached.
 func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
 	defer cancel()
 	for {
 		clock, now := time.Now(), rs.now().Truncate(time.Millisecond)
@@ -112,7 +116,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 // Resume is Begin for a request that must not be carried out for the first time. It returns the answer, or the right to carry the request out if an earlier
 // attempt began and never ended, or nil for both.
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
 	defer cancel()
 	now := rs.now().Truncate(time.Millisecond)
 	attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
@@ -161,7 +165,7 @@ func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
 func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 
 func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.Patience)
 	defer cancel()
 	_, err := a.requests.db.Exec(ctx, `update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
 		a.request.scope(), a.claim, encrypted)
