@@ -81,11 +81,21 @@ export default {
     await v.call('PATCH', '/api/v1/flags/shared', { description: 'Theirs' });
     await v.button('Save').click();
     await v.until('both stand', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine again');
-    await v.field('Name').fill('Never mind');
-    await v.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs at last' });
+    await v.button('Save').waitFor({ state: 'detached' });
+    // What others change while one's own change is on its way is told too, where one has typed on.
+    await v.page.route('**/api/v1/flags/shared', async (route) => {
+      if (route.request().method() !== 'PATCH') return route.fallback();
+      const response = await route.fetch();
+      await v.field('Name').fill('Never mind');
+      await v.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs at last' });
+      return route.fulfill({ response });
+    });
+    await v.field('Name').fill('Mine once more');
     await v.button('Save').click();
+    await v.heading('Somebody else has changed the same meanwhile').waitFor();
     await v.button('Take theirs').click();
     await v.until('theirs is shown', async () => (await v.field('Name').inputValue()) === 'Theirs at last');
+    await v.page.unroute('**/api/v1/flags/shared');
     // A rule that somebody else has deleted is there again.
     const rule = { name: 'Staff', conditions: [], serve: { value: true } };
     await v.call('PUT', '/api/v1/flags/shared/rules', { rules: [rule] });

@@ -97,6 +97,11 @@ async function readRules(place: Place, key: string, signal: AbortSignal): Promis
 
 const versionOf = (headers: Headers): number => Number(headers.get('ETag')?.replaceAll('"', '') ?? 0);
 
+// The version of a flag that a change made.
+async function versionAfter<T>(call: Parameters<typeof answer<T>>[0]): Promise<number> {
+  return versionOf((await answer(call)).headers);
+}
+
 const entries = 50; // of a history are read at once
 
 /** A flag's history, the newest entries first. */
@@ -249,7 +254,7 @@ function useChange<T, R>(place: () => Place, change: (wanted: T) => Promise<R>) 
 
 export function useUpdateFlag(place: () => Place, key: () => string) {
   return useChange(place, ({ fields, ...standing }: Standing & { fields: FlagChange }) =>
-    body(
+    versionAfter(
       api.PATCH('/api/v1/flags/{flagKey}', {
         params: { path: { flagKey: key() }, header: on(place(), standing) },
         body: fields,
@@ -268,14 +273,14 @@ export function useSaveVariation(place: () => Place, key: () => string) {
   return useChange(place, ({ id, fields, ...standing }: VariationWanted) => {
     const header = on(place(), standing);
     if (id === undefined) {
-      return body(
+      return versionAfter(
         api.POST('/api/v1/flags/{flagKey}/variations', {
           params: { path: { flagKey: key() }, header },
           body: fields as Schemas['NewVariationBody'],
         }),
       );
     }
-    return body(
+    return versionAfter(
       api.PATCH('/api/v1/flags/{flagKey}/variations/{variationId}', {
         params: { path: { flagKey: key(), variationId: id }, header },
         body: fields,
@@ -304,30 +309,24 @@ export type RulesWanted = Standing & {
 /** Changes the rules, the fallthrough, and whether the flag is on: each is a change, which stands on the one before. */
 export function useSaveRules(place: () => Place, key: () => string) {
   return useChange(place, async ({ rules, fallthrough, enabled, ...standing }: RulesWanted) => {
+    const params = () => ({ path: { flagKey: key() }, header: on(place(), standing) });
     if (rules) {
-      const { headers } = await answer(
-        api.PUT('/api/v1/flags/{flagKey}/rules', {
-          params: { path: { flagKey: key() }, header: on(place(), standing) },
-          body: { rules },
-        }),
+      standing.version = await versionAfter(
+        api.PUT('/api/v1/flags/{flagKey}/rules', { params: params(), body: { rules } }),
       );
-      standing = { ...standing, version: versionOf(headers) };
     }
     if (fallthrough !== undefined) {
-      const { headers } = await answer(
-        api.PUT('/api/v1/flags/{flagKey}/fallthrough', {
-          params: { path: { flagKey: key() }, header: on(place(), standing) },
-          body: { serve: fallthrough },
-        }),
+      standing.version = await versionAfter(
+        api.PUT('/api/v1/flags/{flagKey}/fallthrough', { params: params(), body: { serve: fallthrough } }),
       );
-      standing = { ...standing, version: versionOf(headers) };
     }
     if (enabled !== undefined) {
-      const call = { params: { path: { flagKey: key() }, header: on(place(), standing) } };
-      await answer(
+      const call = { params: params() };
+      standing.version = await versionAfter(
         enabled ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
       );
     }
+    return standing.version;
   });
 }
 
@@ -363,10 +362,11 @@ export function useSwitchHere(place: () => Place, key: () => string) {
       const there = { ...place(), environment };
       const version = client.getQueryData<FlagDetail>(known(environment))?.version ?? 0;
       const call = { params: { path: { flagKey: key() }, header: on(there, { version }) } };
-      const { headers } = await answer(
-        to ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
+      stands(
+        await versionAfter(
+          to ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
+        ),
       );
-      stands(versionOf(headers));
     },
     onMutate: async ({ environment, to }) => {
       await client.cancelQueries({ queryKey: known(environment), exact: true });

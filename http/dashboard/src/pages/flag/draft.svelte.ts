@@ -52,11 +52,14 @@ export class Draft<T extends object> {
     return this.#sent !== undefined;
   }
 
-  /** What was typed while it was being saved stays, on top of it. */
-  saved(): void {
+  /** It is saved, as a version. What was typed meanwhile stays, on top of it. */
+  saved(version: number): void {
     if (this.#sent) this.#base = this.#sent;
     this.#sent = undefined;
-    this.#standOn(this.#seen?.value ?? this.#base, this.#seen?.version ?? this.#version);
+    if (this.#seen && this.#seen.version > version) {
+      this.#version = version;
+      this.follow(this.#seen.value, this.#seen.version);
+    } else this.#standOn(this.#seen?.value ?? this.#base, version);
   }
 
   refused(): void {
