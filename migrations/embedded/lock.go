@@ -77,7 +77,11 @@ func (l *folderLock) write(port int, ready bool) error {
 	return nil
 }
 
-func (l *folderLock) release() { _ = l.f.Close() }
+// release unlocks before it closes: a child between fork and exec may have the file open still.
+func (l *folderLock) release() {
+	_ = syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN)
+	_ = l.f.Close()
+}
 
 func readLock(dir string) (lockState, error) {
 	f, err := os.Open(filepath.Join(dir, "lock"))

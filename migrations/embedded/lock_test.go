@@ -1,0 +1,23 @@
+package embedded
+
+import (
+	"syscall"
+	"testing"
+)
+
+// A child that another goroutine starts has the file of the lock open until it runs its program.
+func TestALockIsReleasedThoughAChildHasItsFileOpen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lock, err := lockFolder(t.Context(), dir)
+	must(t, err)
+	child, err := syscall.Dup(int(lock.f.Fd()))
+	must(t, err)
+	defer func() { _ = syscall.Close(child) }()
+	lock.release()
+	s, err := readLock(dir)
+	must(t, err)
+	if s.held {
+		t.Error("the lock is held still")
+	}
+}
