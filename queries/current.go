@@ -1,0 +1,27 @@
+package queries
+
+import (
+	"context"
+	"fmt"
+
+	"flagledger/events"
+)
+
+// WaitUntilCurrent waits until the read models of facts of the given names hold all that has been recorded. It returns ErrUnavailable where that takes too long.
+func (q *Queries) WaitUntilCurrent(ctx context.Context, names ...string) error {
+	head, err := q.store.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if !q.wait(ctx, head, names) {
+		return fmt.Errorf("%w: they have not come to position %s yet", ErrUnavailable, head)
+	}
+	return nil
+}
+
+// holds reports whether the read models of flags hold a position by now.
+func (q *Queries) holds(ctx context.Context, position events.Position) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return q.wait != nil && q.wait(ctx, position, []string{"flag."})
+}
