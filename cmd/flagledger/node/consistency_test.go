@@ -129,6 +129,9 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 		matches += v.checkEvaluation(rt, key, flag)
 		v.checkAPI(t, rt, key, flag)
 	})
+	served := v.serveByARule(t)
+	flags["served"] = served
+	matches += v.checkEvaluation(t, "served", served)
 	if t.Logf("%d flags, %d commands refused, %d rules matched", len(flags), refusals, matches); matches == 0 {
 		t.Error("no rule matched")
 	}
@@ -143,6 +146,26 @@ func TestAllViewsOfAFlagAgree(t *testing.T) {
 		rebuilt.checkRows(t, key, flag)
 		rebuilt.checkEvaluation(t, key, flag)
 	}
+}
+
+// serveByARule makes a flag with a rule that matches everybody: those that are drawn may match nobody.
+func (v views) serveByARule(t *testing.T) (flag commands.Flag) {
+	t.Helper()
+	ref := commands.FlagRef{TenantID: "t", Key: "served"}
+	rule := commands.NewRule{NewID: commands.NewID(), Salt: commands.NewSalt(), Conditions: []events.Condition{}, Serve: &commands.NewServe{Value: json.RawMessage("true")}}
+	for _, cmd := range []commands.Command[commands.Flag]{
+		commands.CreateFlag{TenantID: ref.TenantID, Key: ref.Key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: commands.NewSalt()},
+		commands.SetRules{FlagRef: ref, Environment: environments[0], Rules: []commands.NewRule{rule}},
+		commands.SwitchFlag{FlagRef: ref, Environment: environments[0], On: true},
+	} {
+		after, done, err := commands.Do(t.Context(), v.writer, tester, cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flag = after
+		v.wait(t, done.Position)
+	}
+	return flag
 }
 
 // checkRows compares what is read of a flag with the state that the last command on it returned.
