@@ -61,6 +61,45 @@ export default {
     await v.page.getByRole('img', { name: 'Share of a split: blue 100%' }).waitFor();
   },
 
+  'who closes a dialog with something typed in it is asked first': async (come) => {
+    const v = await come();
+    await open(v, { key: 'colour', type: 'string' });
+    const asked = v.heading('Close without saving?');
+    const dialog = (name) => v.page.getByRole('dialog', { name, exact: true });
+    await v.button('Add value').click();
+    await dialog('New value').waitFor();
+    await v.page.keyboard.press('Escape');
+    await dialog('New value').waitFor({ state: 'detached' });
+
+    await v.button('Add value').click();
+    await dialog('New value').getByLabel('Name', { exact: true }).fill('red');
+    await v.page.keyboard.press('Escape');
+    await asked.waitFor();
+    await v.inspect();
+    await v.shot('unsaved-dialog');
+    await v.page.keyboard.press('Escape');
+    await asked.waitFor({ state: 'detached' });
+    if ((await dialog('New value').getByLabel('Name', { exact: true }).inputValue()) !== 'red') {
+      throw new Error('what was typed is lost');
+    }
+    await dialog('New value').getByRole('button', { name: 'Close', exact: true }).click();
+    await asked.waitFor();
+    await v.button('Close without saving').click();
+    await dialog('New value').waitFor({ state: 'detached' });
+    if (await v.page.getByRole('dialog').count()) throw new Error('a dialog is still open');
+
+    // So does a form of a page, and what is sent is not asked about.
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).click();
+    await v.button('New project').click();
+    await dialog('New project').getByLabel('Name', { exact: true }).fill('Shop');
+    await v.page.keyboard.press('Escape');
+    await asked.waitFor();
+    await v.button('Stay').click();
+    await dialog('New project').getByRole('button', { name: 'Create', exact: true }).click();
+    await v.link('Shop').waitFor();
+    await dialog('New project').waitFor({ state: 'detached' });
+  },
+
   'who changes the same as somebody else chooses whose is to stand': async (come) => {
     const v = await come({ refused: [404, 412] });
     // Nothing is heard of what others do: that it is told before one saves is another story.

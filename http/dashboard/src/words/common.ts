@@ -6,6 +6,12 @@ export const common = {
   cancel: 'Cancel',
   create: 'Create',
   save: 'Save',
+  unsaved: {
+    title: 'Close without saving?',
+    text: 'What you have typed here is not saved yet, and would be lost.',
+    leave: 'Close without saving',
+    stay: 'Stay',
+  },
   copy: 'Copy',
   copied: 'Copied',
   again: 'Try again',
