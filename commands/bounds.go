@@ -11,20 +11,20 @@ import (
 // countMargin is how far below a bound exact counting begins, or a tenth of the bound if that is less. A snapshot that lacks more would pass the bound.
 const countMargin = 1000
 
-// Count counts in the snapshot of this node what a bound limits and other streams hold, such as the flags of a tenant, and those that were admitted and are not
-// released. Near the bound one caller counts at a time, until release, once the snapshot holds all that was appended. So one node never passes the bound, each
+// Admit counts in the snapshot of this node what a bound limits and other streams hold, such as the flags of a tenant, and those that were admitted and are not
+// released; the caller is admitted if there is room, until release. Near the bound one caller counts at a time, until release, once the snapshot holds all that was appended. So one node never passes the bound, each
 // further node by one at most.
 //
 // Errors are *Error: TooMany for a caller that waited for 5 s, Unavailable where the snapshot is behind.
-func (w *Writer) Count(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
-	return w.countUpTo(ctx, things, limit{bound: bound, margin: min(countMargin, bound/10), growth: 1}, nil, count)
+func (w *Writer) Admit(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
+	return w.admitUpTo(ctx, things, limit{bound: bound, margin: min(countMargin, bound/10), growth: 1}, nil, count)
 }
 
 // limit is a bound, the margin below it where exact counting begins, and by how much the caller makes it grow.
 type limit struct{ bound, margin, growth int }
 
-// countUpTo is Count with a limit. Where names are given, what shows facts of those names has to hold all too, as the count is of a read model.
-func (w *Writer) countUpTo(ctx context.Context, things string, l limit, names []string, count func() int) (n int, release func(), err error) {
+// admitUpTo is Admit with a limit. Where names are given, what shows facts of those names has to hold all too, as the count is of a read model.
+func (w *Writer) admitUpTo(ctx context.Context, things string, l limit, names []string, count func() int) (n int, release func(), err error) {
 	if l.margin < l.bound {
 		fits := func(admitted int) (int, bool) {
 			n := count() + admitted
@@ -36,7 +36,7 @@ func (w *Writer) countUpTo(ctx context.Context, things string, l limit, names []
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	release, err = w.counts.enter(ctx, things)
+	release, err = w.counting.enter(ctx, things)
 	if err != nil {
 		return 0, nil, countedInVain(l.bound)
 	}

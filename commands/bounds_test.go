@@ -34,7 +34,7 @@ func (m *memory) lagging() *lagging {
 
 // create makes a flag of a tenant that has all but ten of those that it may have.
 func (n *lagging) create(ctx context.Context, key string) error {
-	flags, release, err := n.Count(ctx, "flags of t", MaxFlags, func() int { return MaxFlags - 10 + int(n.shown.Load()) })
+	flags, release, err := n.Admit(ctx, "flags of t", MaxFlags, func() int { return MaxFlags - 10 + int(n.shown.Load()) })
 	if err != nil {
 		return err
 	}
@@ -77,18 +77,18 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 	_, w := newMemory()
 	count := func() int { return MaxFlags - countMargin - 1 }
 	for range 2 {
-		n, release, err := w.Count(t.Context(), "flags of t", MaxFlags, count)
-		if err != nil || n != count() || len(w.counts.keys) > 0 {
+		n, release, err := w.Admit(t.Context(), "flags of t", MaxFlags, count)
+		if err != nil || n != count() || len(w.counting.keys) > 0 {
 			t.Fatalf("counted %d, %v", n, err)
 		}
 		release()
 	}
 	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false }, time.Now)
 	given(t, behind, 0)
-	if _, _, err := behind.Count(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
+	if _, _, err := behind.Admit(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
 		t.Errorf("behind the log, it is counted: %v", err)
 	}
-	if len(behind.counts.keys) > 0 {
+	if len(behind.counting.keys) > 0 {
 		t.Error("keys that are not in use are remembered")
 	}
 }
@@ -124,7 +124,7 @@ func TestTenantsAreNotCountedWhileTheirListIsBehind(t *testing.T) {
 	if _, _, err := CountCreated(t.Context(), behind, noTenantsCreated{}, "u"); KindOf(err) != Unavailable {
 		t.Errorf("behind the log, they are counted: %v", err)
 	}
-	if len(behind.counts.keys) > 0 {
+	if len(behind.counting.keys) > 0 {
 		t.Error("keys that are not in use are remembered")
 	}
 }

@@ -20,12 +20,12 @@ func TestThoseUnderWayAreCounted(t *testing.T) {
 	w := countingWriter(t)
 	const shown = 500
 	for i := range 401 { // up to 900, and the first one that is counted exactly
-		n, _, err := w.Count(t.Context(), "projects", 1000, func() int { return shown })
+		n, _, err := w.Admit(t.Context(), "projects", 1000, func() int { return shown })
 		if err != nil || n != shown+i {
 			t.Fatalf("the %d. of them counts %d (%v)", i+1, n, err)
 		}
 	}
-	if n, release, err := w.Count(t.Context(), "projects of another", 1000, func() int { return 0 }); n != 0 || err != nil {
+	if n, release, err := w.Admit(t.Context(), "projects of another", 1000, func() int { return 0 }); n != 0 || err != nil {
 		t.Errorf("others count %d (%v)", n, err)
 	} else {
 		release()
@@ -37,14 +37,14 @@ func TestNothingIsCountedTwiceAtTheBound(t *testing.T) {
 	w := countingWriter(t)
 	shown := 8
 	count := func() int { return shown }
-	_, release, err := w.Count(t.Context(), "projects", 10, count)
+	_, release, err := w.Admit(t.Context(), "projects", 10, count)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown = 9
 	counted := make(chan int)
 	go func() {
-		n, last, err := w.Count(t.Context(), "projects", 10, count)
+		n, last, err := w.Admit(t.Context(), "projects", 10, count)
 		if err != nil {
 			t.Error(err)
 		} else {
@@ -72,7 +72,7 @@ func TestBytesUnderWayAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if admitted += growth; len(w.counts.keys) > 0 { // it is counted exactly, and the next one waits for it
+		if admitted += growth; len(w.counting.keys) > 0 { // it is counted exactly, and the next one waits for it
 			release()
 			break
 		}

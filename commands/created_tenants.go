@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MaxCreated is how many tenants of one's own making one may have. See Writer.Count for how exactly it is held.
+// MaxCreated is how many tenants of one's own making one may have. See Writer.Admit for how exactly it is held.
 const MaxCreated = 100
 
 // MaxCreatedPerDay is how many tenants one may create on a day in UTC, those included that are deleted since.
@@ -36,11 +36,11 @@ type CreatedTenants interface {
 	CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error)
 }
 
-// CountCreated counts the tenants that a person has created, as Writer.Count does with MaxCreated: exactly from the first, as many may be made at once. While
+// CountCreated counts the tenants that a person has created, as Writer.Admit does with MaxCreated: exactly from the first, as many may be made at once. While
 // the list of tenants is behind, it returns Unavailable.
 func CountCreated(ctx context.Context, w *Writer, tenants CreatedTenants, userID string) (c CreatedBefore, release func(), err error) {
 	var failed error
-	_, release, err = w.countUpTo(ctx, "tenants of "+userID, limit{bound: MaxCreated, margin: MaxCreated, growth: 1}, []string{"tenant."}, func() int {
+	_, release, err = w.admitUpTo(ctx, "tenants of "+userID, limit{bound: MaxCreated, margin: MaxCreated, growth: 1}, []string{"tenant."}, func() int {
 		c.At = w.now()
 		c.Tenants, c.Today, failed = tenants.CountCreated(ctx, userID, dayOf(c.At))
 		return c.Tenants

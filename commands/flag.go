@@ -55,7 +55,7 @@ const (
 	maxTag         = 50
 )
 
-// MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Count for how exactly it is held.
+// MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Admit for how exactly it is held.
 const MaxFlags = 20_000
 
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -77,7 +77,7 @@ type CreateFlag struct {
 	// ProjectMissing says that the tenant has no such project. A project that is deleted at the same moment may still count as there.
 	ProjectMissing bool
 	Permanent      bool
-	// FlagCount is how many flags the tenant has, by Writer.Count with MaxFlags.
+	// FlagCount is how many flags the tenant has, by Writer.Admit with MaxFlags.
 	FlagCount  int
 	Salt       string // new
 	Variations []NewVariation

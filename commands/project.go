@@ -38,7 +38,7 @@ const DefaultColor = "#6b7280"
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// MaxProjects is how many projects a tenant may have: all nodes know them. See Writer.Count for how exactly it is held.
+// MaxProjects is how many projects a tenant may have: all nodes know them. See Writer.Admit for how exactly it is held.
 const MaxProjects = 1000
 
 // CreateProject creates a project.
@@ -48,7 +48,7 @@ type CreateProject struct {
 	Name        string
 	Description string
 	Color       *string // nil: DefaultColor
-	Projects    int     // how many the tenant has, by Writer.Count with MaxProjects
+	Projects    int     // how many the tenant has, by Writer.Admit with MaxProjects
 }
 
 func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }

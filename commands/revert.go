@@ -23,7 +23,7 @@ type RevertFlag struct {
 	Only *events.EnvironmentRef
 	// ProjectMissing says that the tenant has no project such as the flag was in.
 	ProjectMissing bool
-	// FlagCount is how many flags the tenant has, by Writer.Count with MaxFlags. It matters for a flag that is deleted.
+	// FlagCount is how many flags the tenant has, by Writer.Admit with MaxFlags. It matters for a flag that is deleted.
 	FlagCount int
 }
 

@@ -57,8 +57,8 @@ type Writer struct {
 	streams  *gate
 	tenants  *gate
 	folds    *gate
-	counts   *gate
-	admitted admitted // what counts does not hold yet
+	counting *gate // who counts exactly, one at a time
+	admitted admitted
 	written  written
 }
 
@@ -83,7 +83,7 @@ const streamRest = 3
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	return &Writer{
-		store: store, await: await, now: now, states: newStates(maxStates), streams: newRestingGate(streamRest), tenants: newGate(tenantCommands), folds: newGate(1), counts: newGate(1), admitted: admitted{things: map[string]*growing{}},
+		store: store, await: await, now: now, states: newStates(maxStates), streams: newRestingGate(streamRest), tenants: newGate(tenantCommands), folds: newGate(1), counting: newGate(1), admitted: admitted{things: map[string]*growing{}},
 		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
 		UnpaidCreator:   func(string) string { return "" },
 		UnpaidFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },

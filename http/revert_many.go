@@ -301,8 +301,7 @@ func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 	return &revertedFlagsOutput{changedBy(commands.Done{NotShown: r.notShown}), r.out}, err
 }
 
-// A cursor is good for one tenant and one body: with another, flags would be left out unnoticed.
-
+// cursorScope is what a cursor is good for, one tenant and one body: with another, flags would be left out unnoticed.
 func (r *revertRun) cursorScope() []string {
 	return []string{r.since.TenantID, r.since.At.UTC().Format(time.RFC3339Nano), r.since.ProjectID, r.environment, strconv.FormatBool(r.dryRun)}
 }

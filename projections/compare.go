@@ -30,7 +30,7 @@ type DifferentError struct {
 func (e *DifferentError) Error() string {
 	var tables []string
 	for _, d := range e.Tables {
-		tables = append(tables, fmt.Sprintf("%s lacks %d rows and has %d that are wrong", d.Table, d.Missing, d.Surplus))
+		tables = append(tables, fmt.Sprintf("%s lacks %d rows and has %d too many", d.Table, d.Missing, d.Surplus))
 	}
 	text := "the tables that are read differ from what the facts make: " + strings.Join(tables, "; ")
 	if e.Parked > 0 {
@@ -45,14 +45,14 @@ const (
 	restInterval = time.Second
 )
 
-// upTo cuts a page where the live tables stand, so that the new ones can be compared with them there.
-func (s *subscriber) upTo(ctx context.Context, page events.Page, reached events.Position) (events.Page, error) {
+// cutAtLive cuts a page where the live tables stand, so that the new ones can be compared with them there.
+func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached events.Position) (events.Page, error) {
 	b := s.build
 	if b == nil || !b.comparing {
 		return page, nil
 	}
 	if b.conn == nil && page.Next.Compare(b.live) > 0 {
-		err := s.writers.use(ctx, liveSchema, func(conn *pgx.Conn) error {
+		err := s.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
 			live, err := s.projection.readCheckpoint(ctx, conn, liveSchema)
 			b.live = live.Position
 			return err
@@ -80,7 +80,7 @@ func (s *subscriber) upTo(ctx context.Context, page events.Page, reached events.
 func (s *subscriber) compare(ctx context.Context, p *place) (done bool, err error) {
 	b := s.build
 	if p.reached.Position.Compare(b.live) < 0 {
-		b.giveWay()
+		b.letLiveGoOn()
 		return false, nil
 	}
 	if p.Position != p.reached.Position {
@@ -203,7 +203,7 @@ func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err erro
 
 // discard drops the new tables.
 func (s *subscriber) discard(ctx context.Context) error {
-	return s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
+	return s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `delete from keep.parked where projection = $1 and building`, s.projection.Name); err != nil {
 				return err

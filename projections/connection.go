@@ -18,12 +18,12 @@ const (
 	builderName   = "flagledger rebuild"
 )
 
-// writers is the few connections that projections share for their transactions.
-type writers struct{ pool *pgxpool.Pool }
+// connections is the few connections that projections share for their transactions.
+type connections struct{ pool *pgxpool.Pool }
 
-// openWriters returns a pool of connections, which are opened when they are used. Their commits do not wait for the disk: what a crash of Postgres undoes, it
+// openConnections returns a pool of connections, which are opened when they are used. Their commits do not wait for the disk: what a crash of Postgres undoes, it
 // undoes together with the checkpoint.
-func openWriters(url, name string, size int32) (*writers, error) {
+func openConnections(url, name string, size int32) (*connections, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func openWriters(url, name string, size int32) (*writers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &writers{pool}, nil
+	return &connections{pool}, nil
 }
 
 // compressFast makes a connection compress large values with LZ4, where the server can: the default takes four times as long, and later events wait for it.
@@ -57,7 +57,7 @@ func compressFast(ctx context.Context, conn *pgx.Conn) error {
 const schemaKey = "flagledger schema"
 
 // acquire waits for a connection on which unqualified names are those of a schema. It must be released.
-func (w *writers) acquire(ctx context.Context, schema string) (*pgxpool.Conn, error) {
+func (w *connections) acquire(ctx context.Context, schema string) (*pgxpool.Conn, error) {
 	conn, err := w.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (w *writers) acquire(ctx context.Context, schema string) (*pgxpool.Conn, er
 }
 
 // use runs something on a connection to a schema.
-func (w *writers) use(ctx context.Context, schema string, run func(*pgx.Conn) error) error {
+func (w *connections) use(ctx context.Context, schema string, run func(*pgx.Conn) error) error {
 	conn, err := w.acquire(ctx, schema)
 	if err != nil {
 		return err

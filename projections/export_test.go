@@ -65,7 +65,7 @@ func NewBuild(ctx context.Context, p Projection, url string, store events.Store,
 		return nil, err
 	}
 	b := &Build{b: &build{process: process, projection: p}}
-	return b, process.writers.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
+	return b, process.connections.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
 		if err := p.create(ctx, conn, buildingSchema, store.Engine()); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (b *Build) LockLive(ctx context.Context) error {
 		return err
 	}
 	b.built.Position = b.b.live
-	return b.b.writers.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
+	return b.b.connections.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, `update checkpoints set commit = $2, prepare = $3 where projection = $1`, b.b.projection.Name, b.b.live.Commit, b.b.live.Prepare)
 		return err
 	})
@@ -93,7 +93,7 @@ func (b *Build) Finish(ctx context.Context) (done bool, err error) { return b.b.
 // Release lets the live projector go on.
 func (b *Build) Release() {
 	b.b.release()
-	b.b.writers.pool.Close()
+	b.b.connections.pool.Close()
 }
 
 // ConnectSession opens a connection like the one that holds the locks of a process.
@@ -107,8 +107,8 @@ type Traffic struct{ t *traffic }
 
 // NewTraffic returns one that has not looked yet. It must be closed.
 func NewTraffic(url string) (Traffic, error) {
-	w, err := openWriters(url, builderName, 1)
-	return Traffic{&traffic{writers: w}}, err
+	w, err := openConnections(url, builderName, 1)
+	return Traffic{&traffic{connections: w}}, err
 }
 
 // Watch looks until ctx ends.
@@ -119,7 +119,7 @@ func (t Traffic) Present() bool { return t.t.present() }
 
 // Since reports whether servers have run something since a time of the database.
 func (t Traffic) Since(ctx context.Context, since time.Time) (busy bool, now time.Time, err error) {
-	err = t.t.writers.use(ctx, liveSchema, func(conn *pgx.Conn) error {
+	err = t.t.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
 		busy, now, err = serversBusy(ctx, conn, since)
 		return err
 	})
@@ -127,4 +127,4 @@ func (t Traffic) Since(ctx context.Context, since time.Time) (busy bool, now tim
 }
 
 // Close closes its connection.
-func (t Traffic) Close() { t.t.writers.pool.Close() }
+func (t Traffic) Close() { t.t.connections.pool.Close() }

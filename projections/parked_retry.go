@@ -29,7 +29,7 @@ func Retry(ctx context.Context, url string, store events.Store, p Projection, st
 	if p.Ordered {
 		return ErrOrdered
 	}
-	w, err := openWriters(url, projectorName, 1)
+	w, err := openConnections(url, projectorName, 1)
 	if err != nil {
 		return err
 	}

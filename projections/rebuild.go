@@ -48,7 +48,7 @@ func Rebuild(ctx context.Context, url string, store events.Store, list []Project
 	p.feed.catchUpOnly = true
 	p.feed.limit(options.Rate)
 	if !options.FullSpeed {
-		p.traffic = &traffic{writers: p.writers}
+		p.traffic = &traffic{connections: p.connections}
 		p.feed.traffic = p.traffic
 	}
 	var subscribers []*subscriber
@@ -88,7 +88,7 @@ func (s *subscriber) builder(f *follower) *subscriber {
 // startBuild is beginBuild as often as others are in the way: tables are made by one process at a time.
 func (s *subscriber) startBuild(ctx context.Context) error {
 	for {
-		err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.beginBuild(ctx, conn) })
+		err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.beginBuild(ctx, conn) })
 		if !contended(err) {
 			return err
 		}
@@ -179,7 +179,7 @@ func (s *subscriber) index(ctx context.Context) error {
 	}
 	defer s.switching.Unlock()
 	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
-	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) })
+	err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) })
 	if inapplicable(err) {
 		s.log.Warn("new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not fit", "projection", s.projection.Name, "err", err)
 		return fmt.Errorf("%w: %w", errNotIndexed, err)
@@ -252,7 +252,7 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 		// The live checkpoint may be after events of other projections. At the head of the log none of this one is missing.
 		head, err := b.store.Head(ctx)
 		if err != nil || built.Position.Compare(head) < 0 {
-			b.giveWay()
+			b.letLiveGoOn()
 			return false, err
 		}
 	}
@@ -270,8 +270,8 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 // and release unlocks it.
 func (b *build) tryLockSwitching() bool { return time.Now().After(b.rest) && b.switching.TryLock() }
 
-// giveWay lets the live projector go on, and for some time, where it has been stopped for too long already.
-func (b *build) giveWay() {
+// letLiveGoOn lets the live projector go on, and for some time, where it has been stopped for too long already.
+func (b *build) letLiveGoOn() {
 	if b.conn != nil && time.Since(b.locked) > maxHeld {
 		b.release()
 		b.rest = time.Now().Add(restInterval)
@@ -280,7 +280,7 @@ func (b *build) giveWay() {
 
 // lockLive is called with switching locked, which release unlocks.
 func (b *build) lockLive(ctx context.Context) (err error) {
-	if b.conn, err = b.writers.acquire(ctx, liveSchema); err != nil {
+	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
 		b.switching.Unlock()
 		return err
 	}

@@ -37,7 +37,7 @@ func Run(ctx context.Context, url string, store events.Store, list []Projection,
 	p.session.notified = progress.notified
 	p.session.broken = func() {
 		progress.lost()
-		p.writers.pool.Reset()
+		p.connections.pool.Reset()
 	}
 	var subscribers []*subscriber
 	for _, projection := range list {
@@ -51,21 +51,21 @@ func Run(ctx context.Context, url string, store events.Store, list []Projection,
 	return p.route(ctx, subscribers...)
 }
 
-func newProcess(url, name string, store events.Store, connections int32, log *slog.Logger) (*process, error) {
-	writers, err := openWriters(url, name, connections)
+func newProcess(url, name string, store events.Store, atMost int32, log *slog.Logger) (*process, error) {
+	connections, err := openConnections(url, name, atMost)
 	if err != nil {
 		return nil, fmt.Errorf("projections: %w", err)
 	}
 	return &process{
-		store: store, log: log, feed: newFeed(store, log), writers: writers,
-		session: &session{url: url, log: log, claims: map[*claim]struct{}{}, broken: writers.pool.Reset, notified: func(string) {}},
+		store: store, log: log, feed: newFeed(store, log), connections: connections,
+		session: &session{url: url, log: log, claims: map[*claim]struct{}{}, broken: connections.pool.Reset, notified: func(string) {}},
 	}, nil
 }
 
 // route runs subscribers and their projections under Watermill's router, until ctx ends or all of them have. The router itself logs
 // nothing: an event that fails is logged when its stream is parked.
 func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
-	defer p.writers.pool.Close()
+	defer p.connections.pool.Close()
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NopLogger{})
 	if err != nil {
 		return fmt.Errorf("projections: %w", err)

@@ -17,14 +17,14 @@ import (
 
 // process is what the projections that one process carries on share.
 type process struct {
-	store     events.Store
-	log       *slog.Logger
-	feed      *feed
-	session   *session
-	writers   *writers
-	traffic   *traffic   // that a rebuild gives way to; nil for one that does not
-	switching sync.Mutex // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
-	large     sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
+	store       events.Store
+	log         *slog.Logger
+	feed        *feed
+	session     *session
+	connections *connections
+	traffic     *traffic   // that a rebuild gives way to; nil for one that does not
+	switching   sync.Mutex // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
+	large       sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
 }
 
 // largeEvent is the size from which an event is large, in bytes of its JSON.
@@ -166,7 +166,7 @@ func (s *subscriber) replaceOlder(ctx context.Context, messages chan<- *message.
 }
 
 func (s *subscriber) liveVersion(ctx context.Context) (version int, err error) {
-	err = s.writers.use(ctx, liveSchema, func(conn *pgx.Conn) error {
+	err = s.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
 		version, err = s.projection.liveVersion(ctx, conn)
 		return err
 	})
@@ -215,7 +215,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 	for {
 		page, err := s.follower.next(ctx, p.reached.Position, s.interval())
 		if err == nil {
-			page, err = s.upTo(ctx, page, p.reached.Position)
+			page, err = s.cutAtLive(ctx, page, p.reached.Position)
 		}
 		if err != nil {
 			return err
@@ -260,7 +260,7 @@ func (s *subscriber) interval() time.Duration {
 
 // resume finds where the read model stands, and the streams that it no longer follows.
 func (s *subscriber) resume(ctx context.Context) (c checkpoint, parked map[string]bool, err error) {
-	err = s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
+	err = s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		if c, err = s.projection.resume(ctx, conn, s.schema, s.store); err != nil {
 			return err
 		}
@@ -347,7 +347,7 @@ func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Mes
 		if s.model == nil {
 			s.model = s.projection.New()
 		}
-		use := func(run func(*pgx.Conn) error) error { return s.writers.use(ctx, s.schema, run) }
+		use := func(run func(*pgx.Conn) error) error { return s.connections.use(ctx, s.schema, run) }
 		if err := s.model.Load(ctx, use, list); err != nil {
 			return err
 		}
@@ -378,7 +378,7 @@ func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *pl
 
 // flush commits a batch that moves the checkpoint.
 func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.LogPosition, p *place) error {
-	err := s.writers.use(ctx, s.schema, func(conn *pgx.Conn) error {
+	err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			return batch.run(ctx, tx, func(moved pgconn.CommandTag) error {
 				if moved.RowsAffected() != 1 {

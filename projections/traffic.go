@@ -18,9 +18,9 @@ const (
 
 // traffic knows whether servers read or change something, as the database has it: evaluations, which are answered from memory, are not seen. nil sees none.
 type traffic struct {
-	writers *writers
-	now     atomic.Bool
-	turn    sync.Mutex // held while a piece of work goes on beside traffic, and rests
+	connections *connections
+	now         atomic.Bool
+	turn        sync.Mutex // held while a piece of work goes on beside traffic, and rests
 }
 
 // idleShare is for how many times as long as a rebuild has worked it leaves the processors to others, beside traffic.
@@ -49,7 +49,7 @@ func (t *traffic) watch(ctx context.Context) {
 	var seen uint32     // a bit for each look, the last one lowest
 	for ctx.Err() == nil {
 		busy := false
-		err := t.writers.use(ctx, liveSchema, func(conn *pgx.Conn) (err error) {
+		err := t.connections.use(ctx, liveSchema, func(conn *pgx.Conn) (err error) {
 			busy, since, err = serversBusy(ctx, conn, since)
 			return err
 		})

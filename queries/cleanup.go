@@ -3,7 +3,6 @@ package queries
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,7 +53,7 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version and o.outcome = same.outcome
 		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id
 		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
-	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys.page(page), len(keys.ends), func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours, maxClients, []string{})
+	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys.page(page), len(keys.ends), func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours, shownClients, []string{})
 }
 
 // cleanupPeriod returns the days of the period in which clients are looked for whose hours have been added up, and the hours of all others.
@@ -79,14 +78,4 @@ func (q *Queries) cleanupPeriod(ctx context.Context, tenantID string, now time.T
 		}
 	}
 	return days, hours, nil
-}
-
-// HasTenant returns ErrNotFound unless there is a tenant of an id that was not deleted.
-func (q *Queries) HasTenant(ctx context.Context, id string) error {
-	var exists bool
-	err := q.db.QueryRow(ctx, `select exists (select from read.tenants where id = $1 and deleted_at is null)`, id).Scan(&exists)
-	if err == nil && !exists {
-		return fmt.Errorf("%w: no tenant has the id %s", ErrNotFound, id)
-	}
-	return classify(err)
 }

@@ -22,6 +22,6 @@ func (q *Queries) WaitUntilCurrent(ctx context.Context, names ...string) error {
 // holds reports whether the read models of flags hold a position by now.
 func (q *Queries) holds(ctx context.Context, position events.Position) bool {
 	ctx, cancel := context.WithCancel(ctx)
-	cancel()
+	cancel() // it looks once, and waits for nobody
 	return q.wait != nil && q.wait(ctx, position, []string{"flag."})
 }

@@ -114,7 +114,7 @@ func (s FlagSort) order() string {
 		return "f.updated_at" + direction + ", f.key"
 	case ByKey:
 		return "f.key" + direction
-	default: // those by use are put in order here
+	default: // usedFlagKeys puts those by use in order
 		return "f.key"
 	}
 }
@@ -134,7 +134,7 @@ func (l FlagList) id() string {
 	return fmt.Sprintf("%q", []string{l.At.UTC().String(), environment, enabled, f.ProjectID, f.Type, f.Status, f.Tag, f.Search, fmt.Sprint(f.Lifecycles), f.EvaluatedBefore.UTC().String(), string(l.Sort)})
 }
 
-// flagRows are the rows f of a list, from a query's "from" on.
+// flagRows is the tail of a query, from its "from" on, that yields the rows f of a list.
 type flagRows struct {
 	from, where string
 	enabled     string // what tells whether the flag of a row is on

@@ -158,8 +158,8 @@ type ClientUse struct {
 	LastSeen    time.Time
 }
 
-// maxClients is how many clients metrics name, the most active.
-const maxClients = 50
+// shownClients is how many clients metrics name, the most active.
+const shownClients = 50
 
 // clients adds up what clients evaluated, by their ids; people have none.
 type clients map[string]ClientUse
@@ -201,5 +201,5 @@ func (c clients) mostActive() []ClientUse {
 	slices.SortFunc(list, func(a, b ClientUse) int {
 		return cmp.Or(cmp.Compare(b.Evaluations, a.Evaluations), strings.Compare(id(a), id(b)))
 	})
-	return list[:min(len(list), maxClients)]
+	return list[:min(len(list), shownClients)]
 }

@@ -109,7 +109,7 @@ func TestClientsAddUp(t *testing.T) {
 		}
 	}
 	list := all.mostActive()
-	if len(list) != maxClients || list[0].ClientID != nil || list[0].Evaluations != 120 || list[0].LastSeen.Unix() != 59 {
+	if len(list) != shownClients || list[0].ClientID != nil || list[0].Evaluations != 120 || list[0].LastSeen.Unix() != 59 {
 		t.Fatalf("%d clients, the first %+v", len(list), list[0])
 	}
 	if c := list[1]; *c.ClientID != "c59" || c.Evaluations != 118 || c.LastSeen.Unix() != 941 {

@@ -2,6 +2,7 @@ package queries
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,4 +79,14 @@ func (q *Queries) Environments(ctx context.Context, tenantID string, at time.Tim
 		from, args = `from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2`, append(args, at)
 	}
 	return list[Environment](ctx, q.db, `name`, from, `position`, page, args...)
+}
+
+// HasTenant returns ErrNotFound unless there is a tenant of an id that was not deleted.
+func (q *Queries) HasTenant(ctx context.Context, id string) error {
+	var exists bool
+	err := q.db.QueryRow(ctx, `select exists (select from read.tenants where id = $1 and deleted_at is null)`, id).Scan(&exists)
+	if err == nil && !exists {
+		return fmt.Errorf("%w: no tenant has the id %s", ErrNotFound, id)
+	}
+	return classify(err)
 }

@@ -74,7 +74,7 @@ func (p *progress) done() (n int64) {
 // rate is how many events a second each reader reads.
 func (p *progress) rate() int64 {
 	read := p.read / p.readers
-	if read == 0 { // not counted: most engines number the events
+	if read == 0 { // not counted: where positions are numbers, as in Postgres, they tell it
 		read = p.done()
 	}
 	return int64(float64(read) / time.Since(p.began).Seconds())

@@ -63,7 +63,7 @@ func (u *use) addUp() {
 // too much of them waits.
 func (s *Snapshot) UsesWritten(now time.Time) {
 	hour := uint32(now.Unix()) / 3600
-	past := s.uses.flags.before(hour) + s.uses.tenants.before(hour)
+	past := s.uses.flags.bytesBefore(hour) + s.uses.tenants.bytesBefore(hour)
 	switch frozen := s.uses.frozen.Load(); {
 	case past <= s.uses.maxPast:
 		s.uses.frozen.Store(0)
@@ -77,7 +77,7 @@ func (s *Snapshot) UsesWritten(now time.Time) {
 }
 
 // before returns how many bytes, about, uses of hours before one take.
-func (w *waiting) before(hour uint32) (bytes int) {
+func (w *waiting) bytesBefore(hour uint32) (bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, u := range w.uses {

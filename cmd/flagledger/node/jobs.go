@@ -24,7 +24,7 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "remove old counts of invitations", Every: 6 * time.Hour, Do: func(ctx context.Context) error { return dailyInvitations.RemoveOld(ctx, p.Now()) }},
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
-		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUp},
+		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUpMonths},
 		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.meter.AddUpDays},
 		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: func(ctx context.Context) error { return p.meter.RemoveGone(ctx, p.snapshot) }},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a name that is stored, and stays

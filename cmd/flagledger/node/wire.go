@@ -83,7 +83,7 @@ type parts struct {
 	disk     *diskWatch
 	log      *slog.Logger
 	metrics  *prometheus.Registry
-	cleanup  []func() // in the order of opening; stop runs them backwards
+	closers  []func() // in the order of opening; stop runs them backwards
 
 	// What is opened.
 	store events.Store
@@ -120,7 +120,7 @@ type parts struct {
 }
 
 func (p *parts) stop() {
-	for _, end := range slices.Backward(p.cleanup) {
+	for _, end := range slices.Backward(p.closers) {
 		end()
 	}
 }
@@ -136,11 +136,11 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 		return err
 	}
 	p.checkStore = check
-	p.cleanup = append(p.cleanup, closeStore)
+	p.closers = append(p.closers, closeStore)
 	if p.pool, err = openPool(ctx, databaseURL, poolSize, p.migrated, p.disk); err != nil {
 		return err
 	}
-	p.cleanup = append(p.cleanup, p.pool.Close)
+	p.closers = append(p.closers, p.pool.Close)
 	if p.mailer, err = p.openMailer(p.log); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 	default:
 		runs = append(runs, func(ctx context.Context) { p.migrateLater(ctx, databaseURL) })
 	}
-	p.cleanup = append(p.cleanup, runAll(ctx, runs...))
+	p.closers = append(p.closers, runAll(ctx, runs...))
 }
 
 func (p *parts) api() *http.API {

@@ -55,7 +55,7 @@ func boxOf(r Request, salt []byte) (cipher.AEAD, error) {
 }
 
 // belongsTo is what an answer belongs to.
-func belongsTo(r Request) []byte { return slices.Concat(r.scope(), r.content()) }
+func belongsTo(r Request) []byte { return slices.Concat(r.storedScope(), r.contentMAC()) }
 
 // derive makes a key of 32 bytes for a purpose from the caller's.
 func (r Request) derive(salt []byte, purpose string) []byte {

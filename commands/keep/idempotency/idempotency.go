@@ -46,14 +46,14 @@ type Request struct {
 	Content string // all that must be the same when the request is repeated
 }
 
-func (r Request) scope() []byte {
+func (r Request) storedScope() []byte {
 	key, scope := sha256.Sum256([]byte(r.Key)), sha256.Sum256([]byte(r.Scope))
 	sum := sha256.Sum256(append(key[:], scope[:]...))
 	return sum[:]
 }
 
-func (r Request) content() []byte {
-	key := r.derive(r.scope(), "flagledger content")
+func (r Request) contentMAC() []byte {
+	key := r.derive(r.storedScope(), "flagledger content")
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(r.Content))
 	return mac.Sum(nil)
@@ -85,12 +85,12 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 		clock, now := time.Now(), rs.now().Truncate(time.Millisecond)
 		attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
 		inserted, err := rs.db.Exec(ctx, `insert into keep.idempotency (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
-			on conflict (scope) do nothing`, r.scope(), r.content(), now, attempt.claim, now.Add(lease))
+			on conflict (scope) do nothing`, r.storedScope(), r.contentMAC(), now, attempt.claim, now.Add(lease))
 		if err != nil {
 			return nil, nil, databaseError(err)
 		}
 		if inserted.RowsAffected() == 1 {
-			attempt.Once = commands.NewOnce(r.scope(), now)
+			attempt.Once = commands.NewOnce(r.storedScope(), now)
 			attempt.Once.FirstUntil(clock.Add(lease / 2)) // well before another node, by its own clock, takes over
 			return attempt, nil, nil
 		}
@@ -98,9 +98,9 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 		err = rs.db.QueryRow(ctx, `update keep.idempotency set content = $2, claim = $4, claimed_until = $5, answer = null,
 				began_at = case when began_at <= $6 then $3 else began_at end
 			where scope = $1 and (began_at <= $6 or answer is null and claimed_until <= $3 and content = $2)
-			returning began_at`, r.scope(), r.content(), now, attempt.claim, now.Add(lease), now.Add(-TTL)).Scan(&began)
+			returning began_at`, r.storedScope(), r.contentMAC(), now, attempt.claim, now.Add(lease), now.Add(-TTL)).Scan(&began)
 		if err == nil {
-			attempt.Once = commands.NewOnce(r.scope(), began)
+			attempt.Once = commands.NewOnce(r.storedScope(), began)
 			return attempt, nil, nil
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
@@ -123,9 +123,9 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 	var began time.Time
 	err := rs.db.QueryRow(ctx, `update keep.idempotency set claim = $3, claimed_until = $4
 		where scope = $1 and content = $2 and answer is null and claimed_until <= $5 and began_at > $6 returning began_at`,
-		r.scope(), r.content(), attempt.claim, now.Add(lease), now, now.Add(-TTL)).Scan(&began)
+		r.storedScope(), r.contentMAC(), attempt.claim, now.Add(lease), now, now.Add(-TTL)).Scan(&began)
 	if err == nil {
-		attempt.Once = commands.NewOnce(r.scope(), began)
+		attempt.Once = commands.NewOnce(r.storedScope(), began)
 		return attempt, nil, nil
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
@@ -137,13 +137,13 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 
 func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, found bool, err error) {
 	var content, encrypted []byte
-	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.scope(), rs.now().Add(-TTL)).Scan(&content, &encrypted)
+	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.storedScope(), rs.now().Add(-TTL)).Scan(&content, &encrypted)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, false, nil
 	case err != nil:
 		return nil, false, databaseError(err)
-	case !bytes.Equal(content, r.content()):
+	case !bytes.Equal(content, r.contentMAC()):
 		return nil, true, commands.InvalidField("Idempotency-Key", "has been used for another request: a key is good for one request, which may be repeated as it was")
 	case encrypted == nil:
 		return nil, true, &commands.Error{Kind: commands.Conflict, Detail: "a request with this Idempotency-Key is still being carried out"}
@@ -168,7 +168,7 @@ func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.Patience)
 	defer cancel()
 	_, err := a.requests.db.Exec(ctx, `update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
-		a.request.scope(), a.claim, encrypted)
+		a.request.storedScope(), a.claim, encrypted)
 	return databaseError(err)
 }
 

@@ -144,9 +144,9 @@ func (m *Meter) flushMonths(ctx context.Context) error {
 	return nil
 }
 
-// AddUp makes one row of all that runs have counted for a tenant in a month that has been over for a month. What a run writes down even later is
+// AddUpMonths makes one row of all that runs have counted for a tenant in a month that has been over for a month. What a run writes down even later is
 // added to it, so it may be repeated.
-func (m *Meter) AddUp(ctx context.Context) error {
+func (m *Meter) AddUpMonths(ctx context.Context) error {
 	_, err := m.db.Exec(ctx, `with parts as (
 			delete from keep.evaluations where month < $1 and run <> $2 returning tenant_id, month, count
 		)

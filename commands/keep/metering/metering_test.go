@@ -181,7 +181,7 @@ func TestAMonthsEnd(t *testing.T) {
 	for _, step := range []struct{ month, rows int }{{2, 6}, {3, 5}, {4, 4}, {4, 4}, {5, 4}} {
 		c.clock = time.Date(2026, time.Month(step.month), 1, 0, 0, 1, 0, time.UTC)
 		for range 2 {
-			if err := m.AddUp(t.Context()); err != nil {
+			if err := m.AddUpMonths(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

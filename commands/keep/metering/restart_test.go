@@ -44,7 +44,7 @@ func TestSinceRestart(t *testing.T) {
 	want(first, 2)
 	c.clock = time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC)
 	c.flush(first)
-	if err := first.AddUp(t.Context()); err != nil {
+	if err := first.AddUpMonths(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want(first, 2)
