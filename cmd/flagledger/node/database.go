@@ -121,43 +121,53 @@ func (c Config) poolSize() (int32, error) {
 }
 
 const (
-	connectTimeout = 2 * time.Second
-	queryTimeout   = "10s"
+	connectTimeout        = 2 * time.Second
+	commandConnectTimeout = 10 * time.Second // somebody waits for a command, and nothing is tried again
+	queryTimeout          = "10s"
 )
 
 // OpenPool opens connections for reads and keepings, as many as a node with facts in Postgres has by default.
 func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	return openPool(ctx, url, cliPool, nil, nil)
+	config, err := poolConfig(url, cliPool)
+	if err != nil {
+		return nil, err
+	}
+	config.ConnConfig.ConnectTimeout = commandConnectTimeout
+	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// openPool opens a pool whose connections are refused until migrated is closed, and whose errors are noted by disk, unless these are nil.
+// openPool opens the pool of a node. Its connections are refused until migrated is closed, and its errors are noted by disk.
 func openPool(ctx context.Context, url string, size int32, migrated <-chan struct{}, disk *diskWatch) (*pgxpool.Pool, error) {
+	config, err := poolConfig(url, size)
+	if err != nil {
+		return nil, err
+	}
+	config.ConnConfig.ConnectTimeout = connectTimeout
+	config.ConnConfig.Tracer = disk
+	config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+		select {
+		case <-migrated:
+			return nil
+		default:
+			return ErrUnreachable
+		}
+	}
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+func poolConfig(url string, size int32) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("FLAGLEDGER_DATABASE_URL cannot be read as a Postgres URL")
 	}
 	config.MaxConns = size
-	if disk != nil {
-		config.ConnConfig.Tracer = disk
-	}
-	if migrated != nil {
-		config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
-			select {
-			case <-migrated:
-				return nil
-			default:
-				return ErrUnreachable
-			}
-		}
-	}
 	// Raw JSON from Postgres is not checked again.
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerJSON(conn.TypeMap())
 		return nil
 	}
-	config.ConnConfig.ConnectTimeout = connectTimeout
 	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
 	config.ConnConfig.RuntimeParams["application_name"] = projections.ReaderName
 	projections.EndSilent(config.ConnConfig.RuntimeParams) // reactions hold their lock on one of them
-	return pgxpool.NewWithConfig(ctx, config)
+	return config, nil
 }
