@@ -43,6 +43,8 @@ const (
 	topFlags = 20
 	// hoursKept is longer than any hours are: they are added up to days long before.
 	hoursKept = 35 * 24 * time.Hour
+	// daysOfHours are kept as hours, today beside them.
+	daysOfHours = 30
 )
 
 // FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and ErrLargeOutcomes. The outcomes of its points are to be
@@ -140,15 +142,23 @@ func (r *metricsReader) split(complete []time.Time) {
 	r.days, r.hours = []time.Time{}, []time.Time{}
 	for at := r.From; at.Before(r.To); {
 		whole := at.Equal(at.Truncate(Daily)) && !at.Add(Daily).After(r.To) && isComplete[at.Unix()]
-		if next := at.Add(Daily); whole && (r.Step == Daily || r.Now.Sub(at) < hoursKept) { // else the points would not show what is added up
+		if next := at.Add(Daily); whole && (r.Step == Daily || r.hasHours(at)) { // else the points would not show what is added up
 			r.days, at = append(r.days, at), next
 			continue
 		}
-		if r.Now.Sub(at) < hoursKept {
+		if r.hasHours(at) {
 			r.hours = append(r.hours, at)
 		}
 		at = at.Add(Hourly)
 	}
+}
+
+// hasHours reports whether there may be hours of a time. Points of an hour have none that is to be removed already: their day is to be counted by days alone.
+func (r *metricsReader) hasHours(at time.Time) bool {
+	if r.Step == Hourly {
+		return !at.Before(r.Now.Truncate(Daily).AddDate(0, 0, -daysOfHours))
+	}
+	return r.Now.Sub(at) < hoursKept
 }
 
 // pointHours are the hours and days that points are read from: hours alone where a point is one.
@@ -157,7 +167,7 @@ func (r *metricsReader) pointHours() (days, hours []time.Time) {
 		return r.days, r.hours
 	}
 	for i := range r.Points() {
-		if at := r.At(i); r.Now.Sub(at) < hoursKept {
+		if at := r.At(i); r.hasHours(at) {
 			hours = append(hours, at)
 		}
 	}

@@ -70,9 +70,10 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 		) e;
 		insert into keep.flag_days `+uses+`, day) values
 			('prod', 70000, 0, '{"OFF": 70000}', '{}', '{"old": [70000, 7]}', 't', 'k', 3, '2026-02-02'),
+			('prod', 5000, 0, '{}', '{}', '{"32 days ago": [5000, 7]}', 't', 'k', 3, '2026-02-10'),
 			('prod', 5, 2, '{"OFF": 5}', '{"value": 5}', '{"c1": [5, 1773300000]}', 't', 'k', 3, '2026-03-12'),
 			('prod', 1000, 0, '{}', '{}', '{"c1": [1000, 7]}', 't', 'k', 3, '2026-03-13'); -- which is being made
-		insert into keep.use_days values ('t', '2026-02-02'), ('t', '2026-03-12'), ('t', '2026-03-11'), ('t2', '2026-03-13');
+		insert into keep.use_days values ('t', '2026-02-02'), ('t', '2026-02-10'), ('t', '2026-03-12'), ('t', '2026-03-11'), ('t2', '2026-03-13');
 		insert into keep.tenant_hours (tenant_id, hour, environment_id, run, evaluations, prefetches, reasons, clients)
 			select 't', '2026-03-13T10:00Z', e, gen_random_uuid(), 200, 1, '{"OFF": 200}', '{"": [200, 9]}' from unnest(array['prod', 'gone']) e;
 		insert into keep.tenant_days (tenant_id, day, environment_id, evaluations, prefetches, reasons, clients) values ('t', '2026-03-12', 'prod', 9, 0, '{}', '{}'), ('t2', '2026-03-12', 'prod', 1000, 0, '{}', '{}')`)
@@ -141,7 +142,7 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 	want("clients of complete days and hours, by hour", clients(flag(filter(Hourly, "", "2026-03-11"))), "c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7")
 	long := flag(filter(Hourly, "", "2026-02-02"))
 	want("hours that are no longer kept", []any{long.Evaluations, clients(long)}, []any{12, "c1 Checkout 17 1773300000, people 6 " + people + ", c2 6 7"})
-	want("days of then", counts(flag(filter(Daily, "", "2026-02-02"))), "02T00 70000 0, 12T00 5 2, 13T00 10 5, 14T00 2 1")
+	want("days of then", counts(flag(filter(Daily, "", "2026-02-02"))), "02T00 70000 0, 10T00 5000 0, 12T00 5 2, 13T00 10 5, 14T00 2 1")
 	want("clients by day", clients(flag(filter(Daily, "", ""))), "c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7")
 
 	for key, of := range map[string]MetricsFilter{"none": filter(Hourly, "", ""), "k": {Period: hourlyOf(now), TenantID: "t3", Now: now}} {

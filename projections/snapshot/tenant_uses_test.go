@@ -65,6 +65,17 @@ func (s *trueSums) add(names ...string) {
 	}
 }
 
+// What is gone is removed by who knows all.
+func TestASnapshotThatLacksFactsIsNotComplete(t *testing.T) {
+	s := of(three, on)
+	if s.live.Store(true); !s.Complete() {
+		t.Error("it is not complete, though it has all")
+	}
+	if s.faults.Add(1); s.Complete() {
+		t.Error("it is complete, though a fact could not be applied")
+	}
+}
+
 // Sixteen callers on two nodes evaluate flags that change, move, end and begin again, over the ends of hours, while all is written down, at times in vain: what is written down in the
 // end is what was evaluated.
 func TestNothingIsLostOrCountedTwice(t *testing.T) {

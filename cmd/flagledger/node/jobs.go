@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"flagledger/commands"
@@ -25,11 +26,38 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUpMonths},
-		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.meter.AddUpDays},
-		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: func(ctx context.Context) error { return p.meter.RemoveGone(ctx, p.snapshot) }},
+		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.addUpDays},
+		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: p.removeGone},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a name that is stored, and stays
 		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
+}
+
+// maxUpkeepSkew is how far this node's clock may be from the database's to tell which days are over, and what is old enough to remove.
+const maxUpkeepSkew = 10 * time.Minute
+
+// addUpDays leaves days to another node, or to later, where the clock of this one is wrong: a day that is not over would be closed, or all days be too old.
+func (p *parts) addUpDays(ctx context.Context) error {
+	skew, err := clockSkew(ctx, p.pool, time.Now)
+	if err == nil && skew.Abs() > maxUpkeepSkew {
+		err = fmt.Errorf("the clock of this node and the database's are %v apart", skew.Abs().Round(time.Second))
+	}
+	if err != nil {
+		return err
+	}
+	return p.meter.AddUpDays(ctx)
+}
+
+// removeGone removes nothing where this node lags behind: what it does not know may have been made meanwhile.
+func (p *parts) removeGone(ctx context.Context) error {
+	head, err := p.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if !p.progress.Wait(ctx, head, nil) {
+		return fmt.Errorf("the snapshot has not come to position %s yet", head)
+	}
+	return p.meter.RemoveGone(ctx, p.snapshot)
 }
 
 // compareSubscriptions has the subscription of each customer compared with what the payment provider has, in a job of its own.

@@ -32,16 +32,18 @@ func (m *Meter) AddUpDays(ctx context.Context) error {
 	over := m.now().UTC().Add(-addUpAfter).Truncate(aDay)
 	var errs []error
 	for _, tenantID := range tenants {
-		if err := m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfHours), over); err != nil {
-			errs = append(errs, err)
+		err := m.addUpDaysOf(ctx, tenantID, over)
+		if err == nil {
+			err = m.removeOldHours(ctx, tenantID, today.AddDate(0, 0, -daysOfHours))
 		}
+		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, m.removeOld(ctx, today))...)
+	return errors.Join(append(errs, m.removeOldDays(ctx, today.AddDate(0, 0, -daysOfDays)))...)
 }
 
-func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, first, end time.Time) error {
-	rows, err := m.db.Query(ctx, `select (hour at time zone 'UTC')::date as day from keep.tenant_hours where tenant_id = $1 and hour >= $2 and hour < $3
-		except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, first, end)
+func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, end time.Time) error {
+	rows, err := m.db.Query(ctx, `select (hour at time zone 'UTC')::date as day from keep.tenant_hours where tenant_id = $1 and hour < $2
+		except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, end)
 	if err != nil {
 		return err
 	}
@@ -191,24 +193,25 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 	return tx.SendBatch(ctx, b).Close()
 }
 
-// removeOld removes hours and days that are no longer kept.
-func (m *Meter) removeOld(ctx context.Context, today time.Time) error {
-	for _, old := range []struct {
-		table, column string
-		before        time.Time
-	}{
-		{"flag_hours", "hour", today.AddDate(0, 0, -daysOfHours)}, {"tenant_hours", "hour", today.AddDate(0, 0, -daysOfHours)},
-		{"flag_days", "day", today.AddDate(0, 0, -daysOfDays)}, {"tenant_days", "day", today.AddDate(0, 0, -daysOfDays)}, {"use_days", "day", today.AddDate(0, 0, -daysOfDays)},
-	} {
-		tenants, err := tenantsIn(ctx, m.db, old.table)
-		if err != nil {
-			return err
-		}
-		for _, tenantID := range tenants {
-			if _, err := m.db.Exec(ctx, `delete from keep.`+old.table+` where tenant_id = $1 and `+old.column+` < $2`, tenantID, old.before); err != nil {
-				return err
-			}
+func (m *Meter) removeOldHours(ctx context.Context, tenantID string, before time.Time) error {
+	for _, table := range []string{"flag_hours", "tenant_hours"} { // the tenant's last: they tell that there are hours to add up
+		if err := m.deleteRows(ctx, table, `tenant_id = $1 and hour < $2`, tenantID, before); err != nil {
+			return fmt.Errorf("the old hours of the tenant %s: %w", tenantID, err)
 		}
 	}
 	return nil
+}
+
+func (m *Meter) removeOldDays(ctx context.Context, before time.Time) error {
+	var errs []error
+	for _, table := range []string{"flag_days", "tenant_days", "use_days"} {
+		tenants, err := tenantsIn(ctx, m.db, table)
+		errs = append(errs, err)
+		for _, tenantID := range tenants {
+			if err := m.deleteRows(ctx, table, `tenant_id = $1 and day < $2`, tenantID, before); err != nil {
+				errs = append(errs, fmt.Errorf("the old days of the tenant %s: %w", tenantID, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

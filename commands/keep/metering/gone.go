@@ -2,6 +2,8 @@ package metering
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +14,7 @@ import (
 
 // Present tells what there is.
 type Present interface {
-	// Complete reports whether it has known all that there was at some time since it began.
+	// Complete reports whether it knows all that there was at some time since it began.
 	Complete() bool
 	// EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
 	EnvironmentIDs(tenantID string) ([]string, bool)
@@ -22,7 +24,7 @@ type Present interface {
 
 // A node may not have heard yet of what others know of: what was used since then stays.
 const (
-	tenantGrace = 2 * time.Hour
+	tenantGrace = 3 * time.Hour // from the beginning of the hour
 	flagGrace   = 24 * time.Hour
 )
 
@@ -30,19 +32,22 @@ var tablesOfTenants = []string{"flag_hours", "flag_days", "flag_outcomes", "flag
 
 // ForgetTenant implements commands.TenantData.
 func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
-	b := &pgx.Batch{}
 	for _, table := range tablesOfTenants {
-		b.Queue(`delete from keep.`+table+` where tenant_id = $1`, tenantID)
+		if err := m.deleteRows(ctx, table, `tenant_id = $1`, tenantID); err != nil {
+			return keep.DatabaseError("the use of the tenant's flags cannot be forgotten at the moment", err)
+		}
 	}
-	return keep.DatabaseError("the use of the tenant's flags cannot be forgotten at the moment", m.db.SendBatch(ctx, b).Close())
+	return nil
 }
 
-// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late. As long as present is not complete it removes nothing.
+// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late. As long as present is not complete it removes nothing. It
+// goes on with the other tenants where one's fail, and returns the errors of all.
 func (m *Meter) RemoveGone(ctx context.Context, present Present) error {
 	if !present.Complete() {
 		return nil
 	}
 	seen := map[string]bool{}
+	var errs []error
 	for _, table := range tablesOfTenants {
 		tenants, err := tenantsIn(ctx, m.db, table)
 		if err != nil {
@@ -54,11 +59,11 @@ func (m *Meter) RemoveGone(ctx context.Context, present Present) error {
 			}
 			seen[tenantID] = true
 			if err := m.removeGoneOf(ctx, present, tenantID); err != nil {
-				return err
+				errs = append(errs, fmt.Errorf("the use of the tenant %s: %w", tenantID, err))
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID string) error {
@@ -82,7 +87,7 @@ func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID stri
 	var life int64
 	_, err = pgx.ForEachRow(rows, []any{&key, &life, &environmentID}, func() error {
 		now, ok := present.FlagLife(tenantID, key)
-		if !ok || now != uint64(life) || environmentID != "" && !slices.Contains(environments, environmentID) {
+		if !ok || now > uint64(life) || environmentID != "" && !slices.Contains(environments, environmentID) {
 			keys, lives, in = append(keys, key), append(lives, life), append(in, environmentID)
 		}
 		return nil
@@ -90,13 +95,25 @@ func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID stri
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	b := &pgx.Batch{}
-	for _, table := range []string{"flag_hours", "flag_days", "flag_uses"} {
-		b.Queue(`delete from keep.`+table+` as t using unnest($2::text[], $3::bigint[], $4::text[]) as gone (k, l, e)
-			where t.tenant_id = $1 and t.flag_key = gone.k and t.life = gone.l and t.environment_id = gone.e`, tenantID, keys, lives, in)
+	for table, column := range map[string]string{"flag_hours": "hour", "flag_days": "day"} {
+		times, err := m.timesOf(ctx, table, column, tenantID)
+		if err != nil {
+			return err
+		}
+		for _, at := range times { // each of which the index begins with
+			if _, err := m.db.Exec(ctx, fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`, tenantID, keys, lives, in, at); err != nil {
+				return err
+			}
+		}
 	}
+	b := &pgx.Batch{}
+	b.Queue(fmt.Sprintf(deleteLives, "flag_uses"), tenantID, keys, lives, in)
 	b.Queue(`delete from keep.flag_outcomes as o using unnest($2::text[], $3::bigint[]) as gone (k, l)
 		where o.tenant_id = $1 and o.flag_key = gone.k and o.life = gone.l
 		and not exists (select from keep.flag_uses u where u.tenant_id = $1 and u.flag_key = gone.k and u.life = gone.l)`, tenantID, keys, lives)
 	return m.db.SendBatch(ctx, b).Close()
 }
+
+// deleteLives deletes from a table what lives of flags have counted in environments.
+const deleteLives = `delete from keep.%s as t using unnest($2::text[], $3::bigint[], $4::text[]) as gone (k, l, e)
+	where t.tenant_id = $1 and t.flag_key = gone.k and t.life = gone.l and t.environment_id = gone.e`

@@ -108,7 +108,7 @@ func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logge
 func (m *Meter) flush(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return errors.Join(m.flushUses(ctx), m.flushMonths(ctx))
+	return errors.Join(m.flushMonths(ctx), m.flushUses(ctx)) // what is small first: the time is for both
 }
 
 func (m *Meter) flushMonths(ctx context.Context) error {

@@ -333,14 +333,14 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 	c := newCluster(t)
 	m := c.node()
 	used := m.uses.(*memory)
-	for _, key := range []string{"kept", "deleted", "begun again"} {
+	for _, key := range []string{"kept", "deleted", "begun again", "not known yet"} {
 		for _, environment := range []string{"e", "deleted"} {
 			used.evaluate(key, environment, "1", "c", c.clock)
 		}
 	}
-	m.Count("t", 6)
+	m.Count("t", 8)
 	c.flush(m)
-	there := present{"t": {[]string{"e"}, map[string]uint64{"kept": 1, "begun again": 7}}}
+	there := present{"t": {[]string{"e"}, map[string]uint64{"kept": 1, "begun again": 7, "not known yet": 0}}}
 	remove := func() {
 		t.Helper()
 		if err := m.RemoveGone(t.Context(), there); err != nil {
@@ -348,15 +348,15 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 		}
 	}
 	remove()
-	if n := c.rows(t, "flag_hours"); n != 6 {
-		t.Errorf("%d hours are left of what another node may know of, want 6", n)
+	if n := c.rows(t, "flag_hours"); n != 8 {
+		t.Errorf("%d hours are left of what another node may know of, want 8", n)
 	}
 	c.clock = c.clock.Add(25 * time.Hour)
 	if err := m.AddUpDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	remove()
-	for table, want := range map[string]int{"flag_hours": 1, "flag_days": 1, "flag_uses": 1, "flag_outcomes": 1, "tenant_hours": 2, "tenant_days": 2} {
+	for table, want := range map[string]int{"flag_hours": 2, "flag_days": 2, "flag_uses": 2, "flag_outcomes": 2, "tenant_hours": 2, "tenant_days": 2} {
 		if n := c.rows(t, table); n != want {
 			t.Errorf("%s has %d rows, want %d", table, n, want)
 		}
@@ -382,6 +382,34 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 	}
 }
 
+// One tenant's use cannot be removed: that of others is, however many rows it has.
+func TestWhatIsGoneIsRemovedThoughSomeCannotBe(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	run := func(sql string, arguments ...any) {
+		t.Helper()
+		if _, err := c.pool.Exec(t.Context(), sql, arguments...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const many = 2*deletedAtOnce + 1
+	run(`insert into keep.flag_hours (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
+		select t, 'f' || n, 1, 'e', $1, gen_random_uuid(), 1, 0, '{}', '{}', '{}' from generate_series(1, $2) n, unnest(array['a', 'b']) t where t = 'b' or n = 1`, c.clock, many)
+	run(`create function keep.refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$`)
+	run(`create trigger refuse before delete on keep.flag_hours for each row when (old.tenant_id = 'a') execute function keep.refuse()`)
+	err := m.RemoveGone(t.Context(), present{"another": {}})
+	if err == nil || !strings.Contains(err.Error(), "not this one") {
+		t.Errorf("what cannot be removed is told as %v", err)
+	}
+	if n := c.rows(t, "flag_hours"); n != 1 {
+		t.Errorf("%d rows are left, want the one that cannot be removed", n)
+	}
+	if err := m.AddUpDays(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOldHoursAndDaysGo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -395,8 +423,8 @@ func TestOldHoursAndDaysGo(t *testing.T) {
 	if err := m.AddUpDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if hours, days := c.rows(t, "flag_hours"), c.rows(t, "flag_days"); hours != 2 || days != 2 {
-		t.Errorf("there are %d hours and %d days, want those of the last 30 days", hours, days)
+	if hours, days := c.rows(t, "flag_hours"), c.rows(t, "flag_days"); hours != 2 || days != 3 {
+		t.Errorf("there are %d hours and %d days, want the hours of the last 30 days, and all days, though the first was added up late", hours, days)
 	}
 	c.clock = time.Date(2027, 3, 9, 1, 0, 0, 0, time.UTC) // the 401st day after the second
 	if err := m.AddUpDays(t.Context()); err != nil {
