@@ -209,6 +209,12 @@ func (r *metricsReader) metrics(ctx context.Context, known map[string]*Outcome) 
 
 // uses reads columns of the rows of hours and days, in the order of their time.
 func (r *metricsReader) uses(ctx context.Context, columns string, days, hours []time.Time) (pgx.Rows, error) {
+	sql, args := r.usesQuery(columns, days, hours)
+	return r.tx.Query(ctx, sql+" order by at", args...)
+}
+
+// usesQuery is a query of columns of the rows of hours and days, and its arguments.
+func (r *metricsReader) usesQuery(columns string, days, hours []time.Time) (string, []any) {
 	of, args := "tenant", []any{r.TenantID, days, hours}
 	where := func(condition string, value any) string {
 		args = append(args, value)
@@ -222,11 +228,10 @@ func (r *metricsReader) uses(ctx context.Context, columns string, days, hours []
 	case r.Environment != "":
 		conditions = where("environment_id = $%d", r.Environment)
 	}
-	return r.tx.Query(ctx, fmt.Sprintf(`
+	return fmt.Sprintf(`
 		select day::timestamp at time zone 'UTC' as at, %[1]s from keep.%[2]s_days where tenant_id = $1 and day = any($2::date[])%[3]s
 		union all
-		select hour, %[1]s from keep.%[2]s_hours where tenant_id = $1 and hour = any($3)%[3]s
-		order by at`, columns, of, conditions), args...)
+		select hour, %[1]s from keep.%[2]s_hours where tenant_id = $1 and hour = any($3)%[3]s`, columns, of, conditions), args
 }
 
 func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error {
@@ -264,10 +269,13 @@ func namesOf(ctx context.Context, db reader, query string, args ...any) (map[str
 	return names, err
 }
 
-// outcomes reads the outcomes that the flag has had, without their names and values.
+// outcomes reads the outcomes that the flag has had in the points, without their names and values: it may have had very many before.
 func (r *metricsReader) outcomes(ctx context.Context) (map[string]*Outcome, error) {
-	rows, err := r.tx.Query(ctx, `select outcome, variation_id, octet_length(value::text) from keep.flag_outcomes
-		where tenant_id = $1 and flag_key = $2 and life = $3`, r.TenantID, r.key, r.life)
+	days, hours := r.pointHours()
+	uses, args := r.usesQuery("outcomes", days, hours)
+	rows, err := r.tx.Query(ctx, fmt.Sprintf(`select outcome, variation_id, octet_length(value::text) from keep.flag_outcomes
+		where tenant_id = $1 and flag_key = $%d and life = $%d and outcome = any(array(select distinct json_object_keys(u.outcomes::json) from (%s) u))`, len(args)+1, len(args)+2, uses),
+		append(args, r.key, r.life)...)
 	if err != nil {
 		return nil, err
 	}

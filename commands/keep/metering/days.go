@@ -66,7 +66,10 @@ func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, end time.Time)
 			return fmt.Errorf("the hours of %s of the tenant %s: %w", day.Format(time.DateOnly), tenantID, err)
 		}
 	}
-	return nil
+	if len(days) == 0 { // once a day is enough
+		return nil
+	}
+	return m.removeOldOutcomes(ctx, tenantID)
 }
 
 // tenantsIn lists the tenants that have rows in a table, each of which its index finds at once.
