@@ -44,6 +44,7 @@ const (
 	letter  = 0xff     // of state
 	told    = 0x100    // set once whoever writes down has the outcome
 	changed = 0x200    // of a use's first cell: it is among those that are to be written down
+	second  = 0x400    // set where a cell before it has the same outcome, with another reason
 	others  = "others" // the id of theRest
 )
 
@@ -116,7 +117,7 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 				rest = c
 			}
 			continue
-		case served.id == r.VariationID && bytes.Equal(served.value, r.Value):
+		case (same || state&second == 0) && served.id == r.VariationID && bytes.Equal(served.value, r.Value): // values may be long
 			if known = true; same {
 				if served != r.served {
 					c.refresh(r)
@@ -124,7 +125,7 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 				return c, outcomes, known
 			}
 		}
-		if !u.servedBefore(c) {
+		if state&second == 0 {
 			outcomes++
 		}
 	}
@@ -132,17 +133,6 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 		return rest, outcomes, known
 	}
 	return nil, outcomes, known
-}
-
-// servedBefore reports whether a cell before one has the same outcome.
-func (u *use) servedBefore(than *cell) bool {
-	served := than.served.Load()
-	for c := &u.first; c != than; c = c.next.Load() {
-		if before := c.served.Load(); before == served || before.id == served.id && bytes.Equal(before.value, served.value) {
-			return true
-		}
-	}
-	return false
 }
 
 // refresh takes what a result has as the outcome, which has the same variation and value: it is found faster then. Its name may be another, which is to be told.
@@ -177,28 +167,31 @@ func (u *use) add(r *Result) *cell {
 	if found != nil {
 		return found
 	}
-	served := outcomeOf(r)
-	if !known && outcomes >= maxOutcomes {
+	served, state := outcomeOf(r), letterOf(r.Reason)
+	switch {
+	case known:
+		state |= second
+	case outcomes >= maxOutcomes:
 		served = theRest
 	}
-	return u.addCell(served, letterOf(r.Reason))
+	return u.addCell(served, state)
 }
 
-func (u *use) addCell(served *variation, reason uint32) *cell {
+func (u *use) addCell(served *variation, state uint32) *cell {
 	c := &u.first
 	for c.state.Load()&letter != 0 {
 		next := c.next.Load()
 		if next == nil {
 			next = &cell{}
 			next.served.Store(served)
-			next.state.Store(reason)
+			next.state.Store(state)
 			c.next.Store(next)
 			return next
 		}
 		c = next
 	}
 	c.served.Store(served)
-	c.state.Or(reason)
+	c.state.Or(state)
 	return c
 }
 
