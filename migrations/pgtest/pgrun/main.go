@@ -6,7 +6,8 @@
 // If it is set already, the command just runs. The exit code is the command's.
 //
 // With -memory the server's files are kept in memory where the system has a
-// folder for that with room enough: tests spend a third of their time on a disk.
+// folder for that with room enough, and so are temporary files of the command,
+// but for those of the go tool: tests spend a third of their time on a disk.
 package main
 
 import (
@@ -23,18 +24,14 @@ import (
 )
 
 func main() {
-	memory := flag.Bool("memory", false, "keep the server's files in memory, where there is room")
+	memory := flag.Bool("memory", false, "keep the server's and temporary files in memory, where there is room")
 	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: pgrun [-memory] COMMAND [ARGUMENT...]") }
 	flag.Parse()
 	if flag.NArg() == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	parent := os.TempDir()
-	if *memory && roomInMemory() {
-		parent = memoryFolder
-	}
-	code, err := run(parent, flag.Args())
+	code, err := run(*memory && roomInMemory(), flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgrun:", err)
 		code = max(code, 1)
@@ -45,25 +42,48 @@ func main() {
 // memoryFolder is what Linux holds in memory.
 const memoryFolder = "/dev/shm"
 
-// roomInMemory reports whether memoryFolder has room for what all tests write: some 2 GiB, a half of it the log of Postgres.
+// roomInMemory reports whether memoryFolder has room for what all tests write: some 3 GiB, most of it logs of Postgres.
 func roomInMemory() bool {
 	var disk syscall.Statfs_t
-	return syscall.Statfs(memoryFolder, &disk) == nil && uint64(disk.Bavail)*uint64(disk.Bsize) >= 4<<30 //nolint:unconvert // the types differ between systems
+	return syscall.Statfs(memoryFolder, &disk) == nil && uint64(disk.Bavail)*uint64(disk.Bsize) >= 6<<30 //nolint:unconvert // the types differ between systems
 }
 
-func run(parent string, args []string) (code int, err error) {
+// runsPrograms reports whether programs in a folder may be run. Containers often do not allow it where memory is shared.
+func runsPrograms(folder string) bool {
+	const noexec = 8 // ST_NOEXEC, see statvfs(3)
+	var disk syscall.Statfs_t
+	return syscall.Statfs(folder, &disk) == nil && disk.Flags&noexec == 0
+}
+
+func run(inMemory bool, args []string) (code int, err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = os.Environ()
+	parent := os.TempDir()
+	if inMemory {
+		files, failed := os.MkdirTemp(memoryFolder, "flagledger-tests-")
+		if failed != nil {
+			return 1, failed
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(files)) }()
+		if err := os.Chmod(files, 0o755); err != nil { // a Postgres may have to run as another user
+			return 1, err
+		}
+		if runsPrograms(files) { // tests run some that they have made
+			cmd.Env = append(cmd.Env, "TMPDIR="+files, "GOTMPDIR="+parent)
+		}
+		parent = files
+	}
 	if os.Getenv(pgtest.EnvURL) == "" {
 		url, stop, failed := startCluster(signals, parent)
 		if failed != nil {
 			return 1, failed
 		}
 		defer func() { err = errors.Join(err, stop()) }()
-		cmd.Env = append(os.Environ(), pgtest.EnvURL+"="+url)
+		cmd.Env = append(cmd.Env, pgtest.EnvURL+"="+url)
 	}
 
 	if err := cmd.Start(); err != nil {
