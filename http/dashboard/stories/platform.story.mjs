@@ -82,5 +82,9 @@ export default {
     await v.page.getByRole('row', { name: 'oauth_clients' }).waitFor();
     await v.inspect();
     await v.shot('service-360');
+    await v.open(`/platform/people?q=${superUser}`);
+    await v.page.getByLabel(`Platform role of ${superUser}`).filter({ visible: true }).waitFor();
+    await v.inspect();
+    await v.shot('people-360');
   },
 };

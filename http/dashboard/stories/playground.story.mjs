@@ -61,6 +61,29 @@ export default {
     await v.inspect();
   },
 
+  'environments have room beside each other, and each flag its whole row': async (come) => {
+    const v = await come();
+    await begin(v);
+    const { tenant } = v.place;
+    const inside = async () => {
+      const [head, row] = [v.page.getByRole('columnheader').first(), v.link('banner')];
+      await row.waitFor();
+      const [above, below] = [await head.boundingBox(), await row.boundingBox()];
+      if (above.y + above.height > below.y) throw new Error('the head of the table covers its first row');
+    };
+    for (const name of ['staging', 'preview', 'acceptance']) {
+      await v.call('POST', `/api/v1/tenants/${tenant}/environments`, { environment: name });
+      await v.page.reload();
+      await v.page.getByRole('columnheader', { name }).waitFor();
+      await inside();
+      if (name !== 'preview') continue;
+      const box = await v.page.getByRole('columnheader', { name }).boundingBox();
+      if (box.x + box.width > 1280) throw new Error('a column is cut off');
+      await v.shot('playground-four');
+    }
+    await v.shot('playground-five');
+  },
+
   'the playground at 360 px, in the dark': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
     await begin(v);

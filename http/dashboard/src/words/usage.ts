@@ -1,3 +1,5 @@
+import { plural } from './common';
+
 /** What a tenant has, uses and may use. */
 export const usage = {
   title: 'Usage',
@@ -19,8 +21,8 @@ export const usage = {
   periods: { hour: '24 hours', day: '30 days' },
   none: 'No flag was evaluated in this time',
   noneText: 'Evaluations show here within seconds.',
-  total: (evaluations: string, prefetches: string) =>
-    `${evaluations} evaluations, ${prefetches} reads of all flags at once`,
+  total: (evaluations: number, prefetches: number) =>
+    `${plural(evaluations, 'evaluation', 'evaluations')}, ${plural(prefetches, 'read', 'reads')} of all flags at once`,
   time: 'Time',
   count: 'Evaluations',
   reasons: {

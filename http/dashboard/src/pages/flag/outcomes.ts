@@ -1,3 +1,4 @@
+import type { Variation } from '../../queries/flag';
 import type { FlagUse } from '../../queries/use';
 import { oneLine } from '../../words/common';
 import { flag } from '../../words/flag';
@@ -10,12 +11,18 @@ const others = 'others';
 
 const idOf = ({ rest, variationId, value }: Outcome) => (rest ? others : `outcome ${variationId ?? oneLine(value)}`);
 
-/** What a flag served over time, as parts of bars: the most frequent outcomes, and all others together. */
-export function barsOf(points: Point[]): {
+/** What a flag served over time, as parts of bars: the most frequent outcomes, and all others together. Where all of a flag's values have room, they have the colours
+ * that they have elsewhere. */
+export function barsOf(
+  points: Point[],
+  variations: Variation[],
+): {
   parts: Record<string, string>;
   bars: { time: string; values: Record<string, number> }[];
 } {
   const sums = new Map<string, { name: string; count: number }>();
+  const inOrder = variations.length <= most ? variations : [];
+  for (const { id, name } of inOrder) sums.set(`outcome ${id}`, { name, count: 0 });
   for (const outcome of points.flatMap((point) => point.outcomes)) {
     const name = outcome.variationName ?? oneLine(outcome.value);
     const known = sums.get(idOf(outcome));
@@ -23,7 +30,9 @@ export function barsOf(points: Point[]): {
   }
   const few = sums.has(others) || sums.size > most + 1;
   sums.delete(others);
-  const ranked = [...sums].sort(([, a], [, b]) => b.count - a.count).slice(0, few ? most : most + 1);
+  const ofValues = [...sums].slice(0, inOrder.length);
+  const ofOthers = [...sums].slice(inOrder.length).sort(([, a], [, b]) => b.count - a.count);
+  const ranked = [...ofValues, ...ofOthers].slice(0, few ? most : most + 1);
   const parts = Object.fromEntries(ranked.map(([id, { name }]) => [id, name]));
   if (few) parts[others] = flag.use.others;
   const bars = points.map(({ time, outcomes }) => {
