@@ -74,4 +74,59 @@ export default {
     await v.inspect();
     await v.shot('history-360');
   },
+
+  'who copies while somebody else changes the flag sees what, and copies again': async (come) => {
+    const v = await come({ refused: [404, 412] });
+    // Nothing is heard of what others do.
+    await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
+    await begin(v);
+    await v.open(`/t/${v.place.tenant}/production/flags/ranking?tab=environments`);
+    await v.button('Copy from production').click();
+    const dialog = v.page.getByRole('dialog');
+    const copy = dialog.getByRole('button', { name: 'Copy', exact: true });
+    await dialog.getByText('Rule “Staff”').waitFor();
+    const rule = { name: 'Testers', conditions: [], serve: { value: 'odd' } };
+    await v.call('PUT', '/api/v1/flags/ranking/rules', { rules: [rule] }, 'to try it');
+    await copy.click();
+    const told = dialog.getByRole('alert');
+    await told.getByText('Somebody else has changed the flag meanwhile').waitFor();
+    await told.getByText('Rule “Testers”').waitFor();
+    await told.getByText('to try it').waitFor();
+    await v.inspect();
+    await v.shot('compare-meanwhile');
+    await copy.click();
+    await dialog.waitFor({ state: 'detached' });
+    await v.page.getByText('Only in production').waitFor({ state: 'detached' });
+    const [{ environment, changes }] = await v.call('GET', '/api/v1/flags/ranking/history');
+    if (environment !== 'development' || !JSON.stringify(changes).includes('Testers')) {
+      throw new Error(JSON.stringify([environment, changes]));
+    }
+  },
+
+  'a life of very many versions is gone through as far back as one likes': async (come) => {
+    const v = await come();
+    await begin(v);
+    // What the API answers for more versions than are read at once: the old ones are those that there are.
+    await v.page.route('**/api/v1/flags/ranking/versions?*', async (route) => {
+      const url = new URL(route.request().url());
+      const offset = Number(url.searchParams.get('offset'));
+      url.searchParams.set('offset', '0');
+      const response = await route.fetch({ url: url.href });
+      const real = await response.json();
+      const many = Array.from({ length: 1000 }, (_, i) => ({ ...real[0], version: real.length + 1000 - i }));
+      await route.fulfill({ json: offset ? real : many });
+    });
+    await v.open(`/t/${v.place.tenant}/production/flags/ranking?tab=history&version=1`);
+    await v.heading('The flag at version 1').waitFor();
+    await v.page.getByText(/^The slider begins at version \d+: there are older ones\./).waitFor();
+    await v.field('At a time').fill('2001-01-01T00:00:00');
+    await v.page.getByText('The slider does not reach so far back').waitFor();
+    await v.inspect();
+    await v.shot('history-many');
+    await v.button('Show older versions').click();
+    await v.button('Show older versions').waitFor({ state: 'detached' });
+    await v.page.getByText('The flag was not there at this time.').waitFor();
+    await v.page.getByRole('slider', { name: 'Version' }).press('Home');
+    await v.page.getByText('Version 1: Created', { exact: false }).first().waitFor();
+  },
 };

@@ -152,19 +152,24 @@ const mostVersions = 1000; // are read at once
 
 export type VersionLine = Schemas['VersionEntry'];
 
-/** The newest versions of a flag, the oldest of them first. */
+/** The versions of a flag, the newest first. */
 export function useVersions(place: () => Place, key: () => string) {
-  return createQuery(() => ({
+  return createInfiniteQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'versions'],
-    queryFn: async ({ signal }) => {
-      const versions = await body(
+    queryFn: ({ pageParam, signal }) =>
+      body(
         api.GET('/api/v1/flags/{flagKey}/versions', {
-          params: { path: { flagKey: key() }, header: at(place()), query: { limit: mostVersions } },
+          params: {
+            path: { flagKey: key() },
+            header: at(place()),
+            query: { limit: mostVersions, offset: pageParam },
+          },
           signal,
         }),
-      );
-      return versions.reverse();
-    },
+      ),
+    initialPageParam: 0,
+    getNextPageParam: (last: VersionLine[], pages: VersionLine[][]) =>
+      last.length < mostVersions ? undefined : pages.length * mostVersions,
   }));
 }
 

@@ -107,6 +107,9 @@ export const flag = {
     slider: 'Version',
     at: 'At a time',
     before: 'The flag was not there at this time.',
+    furtherBack: 'The slider does not reach so far back: show older versions first.',
+    begins: (version: number) => `The slider begins at version ${version}: there are older ones.`,
+    olderVersions: 'Show older versions',
     did: (version: number, action: string, who: string) => `Version ${version}: ${action}, ${who}`,
     off: 'Off',
     on: 'On',
@@ -131,6 +134,10 @@ export const flag = {
     enabled: 'Whether it is on',
     nothing: 'There is nothing to copy: both are the same.',
     button: 'Copy',
+    meanwhile: {
+      title: 'Somebody else has changed the flag meanwhile',
+      text: 'What would change now stands above. Look at it, then copy again.',
+    },
   },
   use: {
     title: (environment: string | undefined) =>
