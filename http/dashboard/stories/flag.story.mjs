@@ -40,6 +40,12 @@ export default {
   'values are added, weighed and deleted': async (come) => {
     const v = await come({ refused: [422] });
     await open(v, { key: 'colour', type: 'string' });
+    // Who looks for a rollout first is led to what it needs.
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.page.getByText('What the flag serves while it is on, ""').waitFor({ state: 'attached' });
+    await v.inspect();
+    await v.shot('rules-no-values');
+    await v.link('Add values').click();
     for (const [name, weight] of [
       ['red', '30'],
       ['blue', '70'],
