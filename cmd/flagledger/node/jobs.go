@@ -28,6 +28,7 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUpMonths},
 		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.addUpDays},
 		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: p.removeGone},
+		{Name: "remove the uses of tenants that are gone", Every: time.Hour, Do: p.removeUses},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a name that is stored, and stays
 		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
@@ -50,6 +51,25 @@ func (p *parts) addUpDays(ctx context.Context) error {
 
 // removeGone removes nothing where this node lags behind: what it does not know may have been made meanwhile.
 func (p *parts) removeGone(ctx context.Context) error {
+	if err := p.awaitHead(ctx); err != nil {
+		return err
+	}
+	return p.meter.RemoveGone(ctx, p.snapshot)
+}
+
+// removeUses removes when people used tenants that are gone, likewise.
+func (p *parts) removeUses(ctx context.Context) error {
+	if err := p.awaitHead(ctx); err != nil || !p.snapshot.Complete() {
+		return err
+	}
+	return p.directory.RemoveUses(ctx, func(tenantID string) bool {
+		_, exists := p.snapshot.Tenant(tenantID)
+		return exists
+	})
+}
+
+// awaitHead waits until this node knows all that has been recorded.
+func (p *parts) awaitHead(ctx context.Context) error {
 	head, err := p.store.Head(ctx)
 	if err != nil {
 		return err
@@ -57,7 +77,7 @@ func (p *parts) removeGone(ctx context.Context) error {
 	if !p.progress.Wait(ctx, head, nil) {
 		return fmt.Errorf("the snapshot has not come to position %s yet", head)
 	}
-	return p.meter.RemoveGone(ctx, p.snapshot)
+	return nil
 }
 
 // compareSubscriptions has the subscription of each customer compared with what the payment provider has, in a job of its own.

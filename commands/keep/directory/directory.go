@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -125,4 +126,25 @@ func (d *Directory) LastTenant(ctx context.Context, userID string) (tenantID str
 		return "", databaseError(err)
 	}
 	return tenantID, nil
+}
+
+// tenantGrace is how long the use of a tenant is kept that is not known: a node may not have heard of it yet.
+const tenantGrace = 2 * time.Hour
+
+// RemoveUses removes the uses of tenants that exist no more. Of a person's uses the last one stays: it tells when the person was last here.
+func (d *Directory) RemoveUses(ctx context.Context, exists func(tenantID string) bool) error {
+	rows, err := d.db.Query(ctx, `select distinct tenant_id from keep.tenant_use where at < $1`, d.now().Add(-tenantGrace))
+	if err != nil {
+		return databaseError(err)
+	}
+	gone, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return databaseError(err)
+	}
+	if gone = slices.DeleteFunc(gone, exists); len(gone) == 0 {
+		return nil
+	}
+	_, err = d.db.Exec(ctx, `delete from keep.tenant_use u where tenant_id = any($1) and at < $2
+		and exists (select from keep.tenant_use later where later.user_id = u.user_id and (later.at, later.tenant_id) > (u.at, u.tenant_id))`, gone, d.now().Add(-tenantGrace))
+	return databaseError(err)
 }

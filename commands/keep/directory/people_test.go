@@ -86,6 +86,45 @@ func TestTheTenantThatAPersonUsedLast(t *testing.T) {
 	}
 }
 
+func TestUsesOfDeletedTenantsGo(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	clock := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	people := directory.New(pool, func() time.Time { return clock })
+	use := func(who string, tenants ...string) {
+		t.Helper()
+		if _, err := people.SaveProfile(t.Context(), commands.Claims{UserID: who, Email: who + "@example.com"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, tenant := range tenants {
+			clock = clock.Add(time.Minute)
+			people.NoteUse(who, tenant)
+		}
+		if _, err := people.LastTenant(t.Context(), who); err != nil { // writes the uses down
+			t.Fatal(err)
+		}
+	}
+	use("one", "gone", "there", "gone too")
+	use("two", "gone", "gone too", "there")
+	for _, c := range []struct {
+		later time.Duration
+		want  string
+	}{
+		{time.Hour, "one gone, one gone too, one there, two gone, two gone too, two there"},
+		{2 * time.Hour, "one gone too, one there, two there"},
+	} {
+		clock = clock.Add(c.later)
+		if err := people.RemoveUses(t.Context(), func(tenantID string) bool { return tenantID == "there" }); err != nil {
+			t.Fatal(err)
+		}
+		var left string
+		err := pool.QueryRow(t.Context(), `select string_agg(user_id || ' ' || tenant_id, ', ' order by user_id, tenant_id) from keep.tenant_use`).Scan(&left)
+		if err != nil || left != c.want {
+			t.Errorf("after %v there are %q (%v), want %q", c.later, left, err, c.want)
+		}
+	}
+}
+
 // Postgres and the service agree on which addresses are the same, whatever the locale of the database.
 func TestAddressesAreTheSameInPostgres(t *testing.T) {
 	t.Parallel()
