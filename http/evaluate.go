@@ -226,7 +226,11 @@ func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluat
 
 // pathKey is the key of a flag in a path, empty where it cannot be one.
 func pathKey(r *http.Request, name string) string {
-	key, err := url.PathUnescape(chi.URLParam(r, name))
+	key := chi.URLParam(r, name)
+	if r.URL.RawPath == "" { // the router has seen the decoded path
+		return key
+	}
+	key, err := url.PathUnescape(key)
 	if err != nil {
 		return ""
 	}

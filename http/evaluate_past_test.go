@@ -66,6 +66,27 @@ func TestEvaluatingThePast(t *testing.T) {
 			me.Call("POST", manyPath+"?at=x", `{}`).Refused(422, "at")
 			me.Call("POST", manyPath+atQuery(at), `{"environment":"none"}`).Refused(404)
 		},
+		"a key or an environment that is no text is one that there was not": func(_ *testing.T, me *nodetest.Client) {
+			me.CreateFlag("f", nil)
+			at := atQuery(time.Now())
+			for _, key := range []string{"%25FF", "%2500"} { // which is %FF and %00 once it is decoded
+				for _, query := range []string{"", at, "?version=1"} {
+					me.Call("POST", nodetest.FlagPath(key, "/evaluate")+query, `{"targetingKey":"u"}`).Refused(404)
+				}
+			}
+			for _, call := range []struct{ method, path, body string }{
+				{"POST", nodetest.FlagPath("f", "/evaluate") + "?version=1", `{"targetingKey":"u"}`},
+				{"POST", "/api/v1/flags/evaluate" + at, `{"targetingKey":"u"}`},
+				{"GET", nodetest.FlagPath("f") + at, ""},
+				{"GET", "/api/v1/flags" + at, ""},
+			} {
+				var body any
+				if call.body != "" {
+					body = call.body
+				}
+				me.Call(call.method, call.path, body, "X-Environment", "\xff").Refused(404)
+			}
+		},
 		"they count as no evaluations": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate?version=2"), `{}`).Want(200)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -108,8 +109,11 @@ func (a *API) flagAt(ctx context.Context, tenantID, key, environment string, m q
 }
 
 // pastEnvironment finds the environment of a tenant that bore a name at a time, as flagAt does; an empty name stands for production.
-func (a *API) pastEnvironment(ctx context.Context, tenantID, name string, at time.Time) (events.EnvironmentRef, error) {
-	in, err := a.Queries.EnvironmentAt(ctx, tenantID, cmp.Or(name, events.DefaultEnvironment), at)
+func (a *API) pastEnvironment(ctx context.Context, tenantID, name string, at time.Time) (in events.EnvironmentRef, err error) {
+	err = queries.ErrNotFound
+	if utf8.ValidString(name) { // as a header may not be
+		in, err = a.Queries.EnvironmentAt(ctx, tenantID, cmp.Or(name, events.DefaultEnvironment), at)
+	}
 	if errors.Is(err, queries.ErrNotFound) {
 		return in, newProblem(http.StatusNotFound, "the tenant had no such environment then")
 	}
