@@ -30,7 +30,7 @@ type DifferentError struct {
 func (e *DifferentError) Error() string {
 	var tables []string
 	for _, d := range e.Tables {
-		tables = append(tables, fmt.Sprintf("%s lacks %d rows and has %d too many", d.Table, d.Missing, d.Surplus))
+		tables = append(tables, fmt.Sprintf("%s lacks %d rows and has %d that are wrong", d.Table, d.Missing, d.Surplus))
 	}
 	text := "the tables that are read differ from what the facts make: " + strings.Join(tables, "; ")
 	if e.Parked > 0 {
