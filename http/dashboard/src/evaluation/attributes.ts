@@ -11,12 +11,12 @@ export function attributesOf(text: string): Attributes | undefined {
 }
 
 /** A value of an attribute as it is typed: a text stands without quotes, where it could not be taken for something else. */
-export function typedValue(value: unknown): string {
-  return typeof value === 'string' && valueTyped(value) === value ? value : oneLine(value);
+export function textOfValue(value: unknown): string {
+  return typeof value === 'string' && valueOfText(value) === value ? value : oneLine(value);
 }
 
 /** What was typed as a value of an attribute: what is JSON counts as such, all else as a text. */
-export function valueTyped(text: string): unknown {
+export function valueOfText(text: string): unknown {
   const value = parsed(text);
   return value === undefined ? text : value;
 }

@@ -1,12 +1,18 @@
 import { createMutation, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, type Place } from '../api/client';
 import { asFailure } from '../api/failure';
-import { keys } from './keys';
+import { refreshFlags } from './flag';
 import { reasonHeader } from './reason';
 
 export type BulkChange = 'enable' | 'disable' | 'delete';
 
-export type BulkWanted = { change: BulkChange; flags: string[]; reason: string; done: (flags: number) => void };
+type BulkWanted = {
+  change: BulkChange;
+  flags: string[];
+  reason: string;
+  /** Hears after each flag how many are over, refused ones included. */
+  progress: (over: number) => void;
+};
 
 /** A flag that was not changed, and why. */
 export type BulkRefusal = { flag: string; failure: unknown };
@@ -18,19 +24,20 @@ const tries = 3;
 export function useBulkChange(place: () => Place) {
   const client = useQueryClient();
   return createMutation(() => ({
-    mutationFn: async ({ change, flags, reason, done }: BulkWanted): Promise<BulkRefusal[]> => {
+    mutationFn: async ({ change, flags, reason, progress }: BulkWanted): Promise<BulkRefusal[]> => {
       const refused: BulkRefusal[] = [];
       const waiting = [...flags];
+      let over = 0;
       const work = async () => {
         for (let flag = waiting.shift(); flag !== undefined; flag = waiting.shift()) {
           await changeOne(place(), change, flag, reason).catch((failure: unknown) => refused.push({ flag, failure }));
-          done(flags.length - waiting.length);
+          progress(++over);
         }
       };
       await Promise.all(Array.from({ length: atOnce }, work));
       return refused;
     },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant) }),
+    onSettled: () => refreshFlags(client, place()),
   }));
 }
 

@@ -116,7 +116,7 @@ export function useHistory(place: () => Place, key: () => string) {
   }));
 }
 
-/** What others have changed since a version, the newest first: as much of it as is read at once. */
+/** What has been changed since a version, by whomever, the newest first: as much of it as is read at once. */
 export function useSince(place: () => Place, key: () => string, version: () => number | undefined) {
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'since', version()],

@@ -3,7 +3,6 @@ import { answer, api, body, type Schemas } from '../api/client';
 import { keys } from './keys';
 
 export type PlatformUser = Schemas['PlatformUserBody'];
-export type PlatformTenant = Schemas['PlatformTenantBody'];
 export type PlatformRole = NonNullable<PlatformUser['role']>;
 export type Invitation = Schemas['InvitationBody'];
 export type ServiceStatus = Schemas['ServiceStatusBody'];
@@ -52,7 +51,7 @@ function useList<T>(
 }
 
 /** Shuts a person out everywhere, or lets them in again. */
-export function useActivate() {
+export function useSetActive() {
   return useChange(({ userId, active }: { userId: string; active: boolean }) => {
     const call = { params: { path: { userId } } };
     return body(

@@ -17,7 +17,7 @@ export function useTour() {
 }
 
 /** Notes that the tour is over, or is to be shown again. */
-export function useEndTour() {
+export function useMarkTour() {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: (over: boolean) => {

@@ -47,22 +47,22 @@ class Router {
 
   /** Does what leaves the page: at once, or when the person agrees to lose what is not saved. */
   leave(act: () => void): void {
-    if (this.#keeps) this.held = act;
+    if (this.#hasUnsaved) this.held = act;
     else act();
   }
 
   /** Has the person asked before a page is left that has something unsaved. What it returns ends that. */
-  keep(unsaved: () => boolean): () => void {
+  warnBeforeLeaving(unsaved: () => boolean): () => void {
     this.#unsaved.add(unsaved);
     return () => this.#unsaved.delete(unsaved);
   }
 
-  get #keeps(): boolean {
+  get #hasUnsaved(): boolean {
     return [...this.#unsaved].some((unsaved) => unsaved());
   }
 
   /** Changes what the URL asks the page for; undefined takes a name away. Each change is gone back over as one, unless it replaces. */
-  ask(change: Query, { replace = true } = {}): void {
+  setQuery(change: Query, { replace = true } = {}): void {
     const asked = { ...Object.fromEntries(this.query), ...change };
     this.#show(this.href(this.path, asked), replace);
   }
@@ -85,7 +85,7 @@ class Router {
   // The browser has gone back or forth: where the person is to be asked first, it returns.
   #arrive(at: number): void {
     const by = at - this.#at;
-    if (by && !this.#agreed && location.pathname !== this.#url.pathname && this.#keeps) {
+    if (by && !this.#agreed && location.pathname !== this.#url.pathname && this.#hasUnsaved) {
       history.go(-by);
       this.held = () => {
         this.#agreed = true;

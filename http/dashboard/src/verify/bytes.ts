@@ -6,8 +6,6 @@ export const utf8 = (text: string): Bytes => encoder.encode(text);
 
 export const fromBase64 = (text: string): Bytes => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 
-export const toBase64 = (bytes: Bytes): string => btoa(String.fromCharCode(...bytes));
-
 export function joined(...parts: Bytes[]): Bytes {
   const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;

@@ -22,6 +22,7 @@ export class Draft<T extends object> {
     return this.#version;
   }
 
+  /** Whether something is typed that is not saved. */
   get changed(): boolean {
     return !same(this.mine, this.#base);
   }
@@ -33,6 +34,7 @@ export class Draft<T extends object> {
     this.theirs = undefined;
   }
 
+  /** Goes back to what was there, or to theirs where others have changed the same. */
   discard(): void {
     this.begin(this.theirs?.value ?? this.#base, this.theirs?.version ?? this.#version);
   }
@@ -62,6 +64,7 @@ export class Draft<T extends object> {
     } else this.#standOn(this.#seen?.value ?? this.#base, version);
   }
 
+  /** It was not saved: what was typed stays. */
   refused(): void {
     this.#sent = undefined;
     if (this.#seen) this.follow(this.#seen.value, this.#seen.version);
