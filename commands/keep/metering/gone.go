@@ -95,16 +95,22 @@ func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID stri
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	for table, column := range map[string]string{"flag_hours": "hour", "flag_days": "day"} {
+	removeFrom := func(table, column string) error {
 		times, err := m.timesOf(ctx, table, column, tenantID)
-		if err != nil {
-			return err
+		for i := 0; i < len(times) && err == nil; i++ { // the index begins with them
+			_, err = m.db.Exec(ctx, fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`, tenantID, keys, lives, in, times[i])
 		}
-		for _, at := range times { // each of which the index begins with
-			if _, err := m.db.Exec(ctx, fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`, tenantID, keys, lives, in, at); err != nil {
-				return err
-			}
-		}
+		return err
+	}
+	if err := removeFrom("flag_hours", "hour"); err != nil {
+		return err
+	}
+	// A day whose hours are being added up since before they went is written first.
+	if _, err := m.db.Exec(ctx, `select pg_advisory_xact_lock_shared($1)`, int64(daysLock)); err != nil {
+		return err
+	}
+	if err := removeFrom("flag_days", "day"); err != nil {
+		return err
 	}
 	b := &pgx.Batch{}
 	b.Queue(fmt.Sprintf(deleteLives, "flag_uses"), tenantID, keys, lives, in)
