@@ -17,6 +17,7 @@ func TestWhatCanGoIsPrinted(t *testing.T) {
 	i.Serve(settings...)
 	c := i.Service().SignUp("me@example.com")
 	cleanup := func(arguments ...string) ran { return run(i, settings, append([]string{"cleanup"}, arguments...)...) }
+	i.Service().Eventually("the tenant is listed", func() bool { return cleanup("--tenant", c.Tenant).code == 0 })
 	if got := cleanup("--tenant", c.Tenant).succeeded().stdout; got != "No flag is unused or settled.\n" {
 		t.Errorf("without flags it prints %q", got)
 	}
