@@ -12,8 +12,8 @@ import (
 const countMargin = 1000
 
 // Admit counts in the snapshot of this node what a bound limits and other streams hold, such as the flags of a tenant, and those that were admitted and are not
-// released; the caller is admitted if there is room, until release. Near the bound one caller counts at a time, until release, once the snapshot holds all that was appended. So one node never passes the bound, each
-// further node by one at most.
+// released. Far from the bound the caller is admitted too, until release. Near it one caller counts at a time, until release, once the snapshot holds all that was
+// appended. So one node never passes the bound, each further node by one at most.
 //
 // Errors are *Error: TooMany for a caller that waited for 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Admit(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {

@@ -43,7 +43,7 @@ func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, gro
 
 // reserve admits a growth, or refuses it with tooLarge if things would then take more bytes than the bound.
 //
-// Near the bound it admits one change at a time, as Count does. Near is what the largest changes that a tenant may have under way can grow by, or more for a
+// Near the bound it admits one change at a time, as Admit does. Near is what the largest changes that a tenant may have under way can grow by, or more for a
 // larger growth.
 func (w *Writer) reserve(ctx context.Context, things string, bound, growth int, count func() int, tooLarge func(size int) error) (release func(), err error) {
 	used, release, err := w.admitUpTo(ctx, things, limit{bound: bound, margin: max(tenantCommands*maxFlagBytes, countMargin*growth), growth: growth}, nil, count)
