@@ -5,7 +5,9 @@ package esdbtest
 import (
 	"context"
 	"crypto/tls"
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,12 +25,10 @@ import (
 // Version is the release of EventStoreDB that a Server says it is, unless told otherwise.
 const Version = "24.2.0"
 
-const anyPort = "127.0.0.1:0"
-
 // Server is the server. It is safe for concurrent use.
 type Server struct {
 	t       testing.TB
-	address string
+	address string      // from the first Start on
 	tls     *tls.Config // nil without TLS
 
 	log     *log
@@ -51,7 +51,7 @@ func New(t testing.TB) *Server { return NewCluster(t, 1)[0] }
 func NewTLS(t testing.TB) *Server { return start(t, newLog(), &cluster{}, selfSigned(t)) }
 
 func start(t testing.TB, l *log, c *cluster, tls *tls.Config) *Server {
-	s := &Server{t: t, address: anyPort, tls: tls, log: l, cluster: c, version: Version, conns: map[*trackedConn]struct{}{}}
+	s := &Server{t: t, tls: tls, log: l, cluster: c, version: Version, conns: map[*trackedConn]struct{}{}}
 	s.faults.init()
 	s.Start()
 	c.join(s)
@@ -73,6 +73,11 @@ func (s *Server) url(credentials string) string {
 	return "esdb://" + credentials + s.address + options
 }
 
+// anyAddress has a random port below those that the system gives to whoever asks for any. One of those could be taken while the server is stopped.
+func anyAddress() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))
+}
+
 // Start lets the server listen, at its old address if it has been stopped. Its log is kept.
 func (s *Server) Start() {
 	s.mu.Lock()
@@ -83,16 +88,18 @@ func (s *Server) Start() {
 	var listener net.Listener
 	var err error
 	listens := func() bool {
-		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
+		address := s.address
+		if address == "" {
+			address = anyAddress()
+		}
+		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 		return err == nil
 	}
 	if !HoldsIn(20*time.Second, listens) { // the port is free only when its last connection is gone
 		s.t.Errorf("esdbtest: %v", err)
 		return
 	}
-	if s.address == anyPort {
-		s.address = listener.Addr().String()
-	}
+	s.address = listener.Addr().String()
 	options := []grpc.ServerOption{
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(16 << 20),
