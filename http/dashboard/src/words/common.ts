@@ -15,7 +15,7 @@ export const common = {
   copy: 'Copy',
   copied: 'Copied',
   again: 'Try again',
-  notLoaded: 'This page could not be loaded. There may be a new release, or you are offline.',
+  notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',
   never: 'Never',
   optional: 'optional',
   notFound: 'There is no such page',
