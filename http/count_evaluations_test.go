@@ -49,6 +49,7 @@ func TestWhatCountsAsUse(t *testing.T) {
 			for _, query := range []string{"?explain=true", "?version=1", "?at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))} {
 				me.Call("POST", nodetest.FlagPath("k", "/evaluate", query), `{"targetingKey":"u"}`).Want(200)
 			}
+			me.Call("POST", many+"?at="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)), `{"targetingKey":"u","flagKeys":["k"]}`).Want(200)
 
 			wantCounts(me, metricsPath("k", ""), 5, 3)
 			wantCounts(me, metricsPath("other", ""), 1, 4)
@@ -61,6 +62,17 @@ func TestWhatCountsAsUse(t *testing.T) {
 			if shown.Clients[""] != 3 || len(shown.Clients) != 2 || ofTenant.Clients[""] != 4 || len(ofTenant.Clients) != 2 {
 				t.Errorf("the flag was evaluated by %v, and flags of the tenant by %v", shown.Clients, ofTenant.Clients)
 			}
+		},
+		"an archived flag, but not where it is none": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", map[string]any{"type": "string", "defaultValue": "none"})
+			me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"archived"}`).Want(200)
+			callOFREP(me, "k", `{}`).Want(404)
+			callOFREP(me, "", `{}`).Want(200) // without it
+			me.Evaluate("k", `{}`).Want(200)
+			wantCounts(me, metricsPath("k", ""), 1, 0)
+			shown := readMetrics(me, metricsPath("k", ""))
+			nodetest.Same(t, "reasons", shown.Reasons, map[string]int{"ARCHIVED": 1})
+			nodetest.Same(t, "what was served", shown.Outcomes, map[string]int{"value none": 1})
 		},
 		"in each environment": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)

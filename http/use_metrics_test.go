@@ -1,7 +1,10 @@
 package http_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +226,56 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 			another := me.NewTenant("another")
 			nodetest.Same(t, "another tenant", readMetrics(another, tenantMetricsPath(another, "")), none)
 		},
+		"outcomes beyond 20 are one": func(t *testing.T, me *nodetest.Client) {
+			me.CreateEnabledFlag("k", map[string]any{"type": "number", "defaultValue": -1})
+			hour := time.Now().UTC().Truncate(time.Hour)
+			var outcomes []any
+			for n := range 20 {
+				me.SetFallthrough("k", fmt.Sprintf(`{"serve":{"value":%d}}`, n)).Want(200)
+				me.Evaluate("k", `{}`).Want(200)
+				me.Evaluate("k", `{}`).Want(200)
+				outcomes = append(outcomes, map[string]any{"variationId": nil, "variationName": nil, "value": n, "count": 2})
+			}
+			wantCounts(me, metricsPath("k", ""), 40, 0) // all are known before the others come
+			for _, n := range []int{20, 21, 22} {
+				me.SetFallthrough("k", fmt.Sprintf(`{"serve":{"value":%d}}`, n)).Want(200)
+				me.Evaluate("k", `{}`).Want(200)
+			}
+			outcomes = append(outcomes, map[string]any{"variationId": nil, "variationName": nil, "value": nil, "count": 3, "rest": true})
+			for _, interval := range []string{"hour", "day"} {
+				wantCounts(me, metricsPath("k", "?interval="+interval), 43, 0)
+				if !time.Now().UTC().Truncate(time.Hour).Equal(hour) {
+					t.Skip("another hour has begun, with 20 outcomes of its own")
+				}
+				points := asMaps(me.Call("GET", metricsPath("k", "?interval="+interval), nil).Want(200).Object()["points"])
+				shown := list(points[len(points)-1]["outcomes"])
+				slices.SortStableFunc(shown[:20], func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) })
+				slices.SortStableFunc(outcomes[:20], func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) })
+				nodetest.Same(t, "the outcomes", shown, outcomes)
+			}
+		},
+		"the 20 flags of a tenant that are evaluated most": func(t *testing.T, me *nodetest.Client) {
+			var keys []string
+			for n := range 22 {
+				keys = append(keys, fmt.Sprintf("flag-%02d", n))
+				me.CreateFlag(keys[n], nil)
+			}
+			var want []any
+			evaluations := 0
+			for n := range keys {
+				text, err := json.Marshal(map[string]any{"flagKeys": keys[n:]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				me.Call("POST", "/api/v1/flags/evaluate", string(text)).Want(200)
+				evaluations += len(keys) - n
+			}
+			for n := 21; n > 1; n-- {
+				want = append(want, map[string]any{"flagKey": keys[n], "evaluations": n + 1})
+			}
+			wantCounts(me, tenantMetricsPath(me, ""), evaluations, 0)
+			nodetest.Same(t, "the flags", me.Call("GET", tenantMetricsPath(me, ""), nil).Want(200).Object()["flags"], want)
+		},
 	}.Run(t)
 }
 
@@ -240,6 +293,9 @@ func TestEvaluationsAreTotalledByReason(t *testing.T) {
 	me.Call("POST", "/api/v1/flags/evaluate", `{}`).Want(200)
 	callOFREP(me, "", `{}`).Want(200)
 	me.Evaluate("none", `{}`).Refused(404)
+	me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"archived"}`).Want(200)
+	me.Evaluate("k", `{}`).Want(200)
+	callOFREP(me, "k", `{}`).Want(404)
 	var totals []string
 	for line := range strings.Lines(me.Service.Anonymous().Attempt("GET", "/metrics", "").Body) {
 		if strings.HasPrefix(line, "flagledger_evaluations_total") {
@@ -247,6 +303,6 @@ func TestEvaluationsAreTotalledByReason(t *testing.T) {
 		}
 	}
 	nodetest.Same(t, "the totals", totals, []string{
-		`flagledger_evaluations_total{reason="ARCHIVED"} 0`, `flagledger_evaluations_total{reason="FALLTHROUGH"} 1`, `flagledger_evaluations_total{reason="OFF"} 3`, `flagledger_evaluations_total{reason="RULE_MATCH"} 0`,
+		`flagledger_evaluations_total{reason="ARCHIVED"} 1`, `flagledger_evaluations_total{reason="FALLTHROUGH"} 1`, `flagledger_evaluations_total{reason="OFF"} 3`, `flagledger_evaluations_total{reason="RULE_MATCH"} 0`,
 	})
 }

@@ -78,6 +78,9 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 	})
 }
 
+// busy reports whether something failed because the machine was slow to let it in.
+func busy(failure string) bool { return strings.Contains(failure, "timeout") }
+
 // Of the 60 connections of the server, three are kept for superusers, 48 are for three nodes and nine are left for psql and the command line. The read models are rebuilt by it during the
 // load, and the node that carries them on ends.
 func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
@@ -105,15 +108,15 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 				load.Go(func() {
 					for j := range 2 {
 						key := fmt.Sprintf("%s-%d-%d-%d", part, n, i, j)
-						c.CreateFlag(key, nil)
-						succeeds := func(method, path string, headers ...string) { // once its turn comes, which on a busy machine it may not at first
-							s.Eventually(method+" "+path+" has its turn", func() bool {
-								a := c.Call(method, path, nil, headers...)
-								return a.Status != 429 && a.Want(200) != nil
+						succeeds := func(method, path string, body any, want int, headers ...string) { // at last: on a busy machine a call may wait too long for its turn, or for a connection
+							s.Eventually(method+" "+path+" succeeds", func() bool {
+								a := c.Call(method, path, body, headers...)
+								return a.Status != 429 && a.Status != 503 && a.Want(want) != nil
 							})
 						}
-						succeeds("POST", nodetest.FlagPath(key, "/enable"), "Idempotency-Key", key)
-						succeeds("GET", "/api/v1/flags?limit=10")
+						succeeds("POST", "/api/v1/flags", map[string]any{"key": key, "type": "boolean"}, 201, "Idempotency-Key", key+"-created")
+						succeeds("POST", nodetest.FlagPath(key, "/enable"), nil, 200, "Idempotency-Key", key)
+						succeeds("GET", "/api/v1/flags?limit=10", nil, 200)
 						s.Eventually("the flag is shown", func() bool { return c.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
 					}
 				})
@@ -126,9 +129,16 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	rebuild := func() {
-		if err := projections.Rebuild(t.Context(), databaseURL, store, models.All(), projections.RebuildOptions{}, book.Logger()); err != nil {
-			t.Error(err)
-		}
+		services[1].Eventually("the read models are rebuilt", func() bool {
+			err := projections.Rebuild(t.Context(), databaseURL, store, models.All(), projections.RebuildOptions{}, book.Logger())
+			if err != nil && busy(err.Error()) {
+				return false
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return true
+		})
 	}
 	wait := work("of-all", services...)
 	rebuild()
@@ -146,7 +156,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(book.String()) {
-		failed := strings.Contains(line, `"level":"ERROR"`) && !strings.Contains(line, "timeout") // a busy machine is slow to let in
+		failed := strings.Contains(line, `"level":"ERROR"`) && !busy(line)
 		if strings.Contains(line, "SQLSTATE 53300") || strings.Contains(line, "too many") || failed {
 			t.Error("the log tells:", line)
 		}

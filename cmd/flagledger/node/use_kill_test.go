@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"os"
+	"syscall"
 	"testing"
 
 	"flagledger/cmd/flagledger/nodetest"
@@ -44,4 +45,23 @@ func TestKillingTheServerLosesTheLastUsesAlone(t *testing.T) {
 	if n := evaluations(); n > most {
 		t.Errorf("%d evaluations are written down, and %d were made", n, most)
 	}
+}
+
+// A server that is stopped has written down all uses of flags.
+func TestStoppingTheServerLosesNoUse(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	p := nodetest.Build(t)
+	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t)}
+	running := p.Serve(settings...)
+	me := p.Service().SignUp(nodetest.Address())
+	me.CreateFlag("k", nil)
+	for range 4 {
+		me.Evaluate("k", `{}`).Want(200)
+	}
+	if code := running.End(syscall.SIGTERM); code != 0 {
+		t.Errorf("the server ended with %d", code)
+	}
+	p.Serve(settings...)
+	me.Call("GET", "/api/v1/flags/k/metrics?interval=day", nil).Want(200).Shows(map[string]any{"evaluations": 4})
 }
