@@ -215,8 +215,7 @@ func (t *Tenant) sweepFlags(hour uint32) {
 				continue
 			}
 			at.Store(u.next.Load())
-			t.uses.count.Add(-1)
-			t.uses.callerPages.Add(-int64(u.pages()))
+			u.drop()
 		}
 		return true
 	})

@@ -174,13 +174,13 @@ func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at Moment)
 	}
 	u := &use{place: s.place(t, in, hour), key: shared, life: flag.life}
 	if next != nil {
-		s.callerPages.Add(-int64(next.pages()))
+		next.drop()
 		u.next.Store(next.next.Load())
 	} else {
 		u.next.Store(list.Load())
 		before = list
-		s.count.Add(1)
 	}
+	s.count.Add(1)
 	before.Store(u)
 	return u
 }
@@ -277,7 +277,7 @@ func (t *Tenant) replace(key string, before, after *Flag) {
 		if after != nil && after.life == before.life {
 			after.uses.Store(before.uses.Load())
 		} else {
-			t.uses.drop(before)
+			before.dropUses()
 		}
 	}
 	if after == nil {
@@ -287,11 +287,10 @@ func (t *Tenant) replace(key string, before, after *Flag) {
 	t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
 }
 
-// drop takes the uses of a flag that is gone out of the tenant's.
-func (s *tenantUses) drop(f *Flag) {
+// dropUses takes the uses of a flag that is gone out of the tenant's.
+func (f *Flag) dropUses() {
 	for u := f.uses.Load(); u != nil; u = u.next.Load() {
-		s.count.Add(-1)
-		s.callerPages.Add(-int64(u.pages()))
+		u.drop()
 	}
 }
 

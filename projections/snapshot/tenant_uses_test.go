@@ -529,3 +529,30 @@ func TestAnOutageTakesBoundedMemory(t *testing.T) {
 		t.Errorf("%d evaluations are written down of %d, the last in the hour %v", sum, made, last)
 	}
 }
+
+// Calls that have found a use go on counting in it when its hour is over or its flag deleted, and take nothing of what its tenant may have.
+func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
+	s := filled(2)
+	tenant, _ := s.Tenant("t")
+	client := func(i int) *Client { return &Client{ID: fmt.Sprint("c", i)} }
+	var late []*use
+	for _, key := range []string{"flag-0", "flag-1"} {
+		flag, _ := tenant.Flag(key)
+		tenant.CountEvaluation(key, "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.Moment(noon))
+		late = append(late, flag.uses.Load())
+	}
+	s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "flag-1"), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
+	next := noon.Add(time.Hour)
+	flag, _ := tenant.Flag("flag-0")
+	tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.Moment(next))
+	for i := range 30 {
+		for _, u := range late {
+			if !u.countCaller(client(i), tenant.Moment(next)) {
+				t.Fatal("a late evaluation has no caller")
+			}
+		}
+	}
+	if uses, pages := tenant.uses.count.Load(), tenant.uses.callerPages.Load(); uses != 1 || pages != 0 {
+		t.Errorf("%d uses and %d pages of callers count, want 1 and 0", uses, pages)
+	}
+}

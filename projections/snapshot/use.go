@@ -45,6 +45,7 @@ const (
 	told    = 0x100    // set once whoever writes down has the outcome
 	changed = 0x200    // of a use's first cell: it is among those that are to be written down
 	second  = 0x400    // set where a cell before it has the same outcome, with another reason
+	dropped = 0x800    // of a use's first cell: no flag has it any more, and its tenant's uses are without it
 	others  = "others" // the id of theRest
 )
 
@@ -73,10 +74,10 @@ type callers struct {
 	of   [perCallerPage]caller
 }
 
-// A tenant has 100 clients at most at once.
+// A tenant has 100 clients at most at once. People are one more, and some clients may have been replaced within the hour.
 const (
 	perCallerPage = 11
-	callerPages   = 9
+	callerPages   = 10
 )
 
 // letterOf tells reasons apart: no two begin with the same letter.
@@ -260,7 +261,7 @@ func (u *use) addCaller(client *Client, now Moment) *caller {
 	for range callerPages {
 		page := at.Load()
 		if page == nil {
-			if t := u.place.tenant; u.key != "" { // the uses of all flags are few
+			if t := u.place.tenant; u.key != "" && u.first.state.Load()&dropped == 0 { // the uses of all flags are few
 				if t.uses.reached(t, now, maxCallerPages, callerPagesOf) {
 					return nil
 				}
@@ -279,6 +280,14 @@ func (u *use) addCaller(client *Client, now Moment) *caller {
 		at = &page.next
 	}
 	return nil
+}
+
+// drop takes a use that no flag has any more out of the tenant's, which are locked. Whoever has found it already may still count in it.
+func (u *use) drop() {
+	s := &u.place.tenant.uses
+	s.count.Add(-1)
+	s.callerPages.Add(-int64(u.pages()))
+	u.first.state.Or(dropped)
 }
 
 // pages is how many pages of callers it has.
