@@ -76,13 +76,16 @@ func (s *Snapshot) UsesWritten(now time.Time) {
 	}
 }
 
-// before returns how many bytes, about, uses of hours before one take.
+// bytesBefore returns how many bytes, about, uses of hours before one take.
 func (w *waiting) bytesBefore(hour uint32) (bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, u := range w.uses {
 		if u.place.hour < hour {
 			bytes += useBytes + callerPageBytes*u.pages()
+			if u.key != "" {
+				bytes += int(u.outcomeBytes())
+			}
 		}
 	}
 	return bytes
@@ -91,6 +94,7 @@ func (w *waiting) bytesBefore(hour uint32) (bytes int) {
 const (
 	useBytes        = 160
 	callerPageBytes = 384
+	cellBytes       = 48
 )
 
 // alive reports whether anybody may still ask for a use.

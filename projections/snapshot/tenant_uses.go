@@ -12,12 +12,13 @@ import (
 type tenantUses struct {
 	node *uses
 
-	mu          sync.Mutex // held while uses are added and dropped, and while a flag is replaced
-	places      map[unique.Handle[string]]*place
-	count       atomic.Int64 // of flags
-	callerPages atomic.Int64
-	floor       uint32              // the hour before which nothing counts any more: see sweep
-	all         atomic.Pointer[use] // of all flags, by environment
+	mu           sync.Mutex // held while uses are added and dropped, and while a flag is replaced
+	places       map[unique.Handle[string]]*place
+	count        atomic.Int64 // of flags
+	callerPages  atomic.Int64
+	outcomeBytes atomic.Int64
+	floor        uint32              // the hour before which nothing counts any more: see sweep
+	all          atomic.Pointer[use] // of all flags, by environment
 }
 
 const (
@@ -27,6 +28,9 @@ const (
 	// maxCallerPages is how many pages of callers the uses of flags may have, of a tenant and of all unpaid ones of a creator: 20,000 flags with twelve clients each. All take 8 MiB;
 	// who writes a use down writes all of its callers.
 	maxCallerPages = 20_000
+	// maxOutcomeBytes is how much memory what flags serve may take besides the first outcome of each use, of a tenant and of all unpaid ones of a creator. Values count, though mostly
+	// the flags have them anyway: one that was changed leaves them to its uses alone.
+	maxOutcomeBytes = 64 << 20
 )
 
 // Moment is when something is counted.
@@ -61,7 +65,7 @@ func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Clien
 	if u == nil {
 		return
 	}
-	u.cellOf(r).n.add(1, &t.uses.node.striped)
+	u.cellOf(r, at).n.add(1, &t.uses.node.striped)
 	if all := u.place.all; !u.countCaller(by, at) && all != nil {
 		all.countCaller(by, at)
 		all.seen(&all.evaluated, at.second)
@@ -225,7 +229,7 @@ func findUse(list *atomic.Pointer[use], in unique.Handle[string]) (before *atomi
 }
 
 // cellOf finds the cell of a result, or adds it.
-func (u *use) cellOf(r *Result) *cell {
+func (u *use) cellOf(r *Result, at Moment) *cell {
 	if c := u.find(r); c != nil {
 		return c
 	}
@@ -234,7 +238,7 @@ func (u *use) cellOf(r *Result) *cell {
 	}
 	u.place.tenant.uses.mu.Lock()
 	defer u.place.tenant.uses.mu.Unlock()
-	return u.add(r)
+	return u.add(r, at)
 }
 
 // cellOfReason finds the cell of a reason's letter in a use of all flags, or adds it.
@@ -261,8 +265,9 @@ func (u *use) callerOf(client *Client, at Moment) *caller {
 	return u.addCaller(client, at)
 }
 
-func usesOf(s *tenantUses) int64        { return s.count.Load() }
-func callerPagesOf(s *tenantUses) int64 { return s.callerPages.Load() }
+func usesOf(s *tenantUses) int64         { return s.count.Load() }
+func callerPagesOf(s *tenantUses) int64  { return s.callerPages.Load() }
+func outcomeBytesOf(s *tenantUses) int64 { return s.outcomeBytes.Load() }
 
 // reached reports whether there is as much as may be, of a tenant or, where nobody pays for it, of all such tenants that its creator has.
 func (s *tenantUses) reached(t *Tenant, at Moment, most int64, of func(*tenantUses) int64) bool {

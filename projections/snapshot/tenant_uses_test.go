@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -527,6 +529,50 @@ func TestAnOutageTakesBoundedMemory(t *testing.T) {
 	}
 	if sum != made || !last.Equal(now) {
 		t.Errorf("%d evaluations are written down of %d, the last in the hour %v", sum, made, last)
+	}
+}
+
+// Beyond the bound outcomes of a flag are among the rest, but for the first of each. What is deleted makes room.
+func TestOutcomesOfATenantTakeBoundedMemory(t *testing.T) {
+	s := filled(6)
+	tenant, _ := s.Tenant("t")
+	value := json.RawMessage(strconv.Quote(strings.Repeat("x", 1<<20-cellBytes-2)))
+	serveAll := func(key string) {
+		flag, _ := tenant.Flag(key)
+		for range 2 {
+			for i := range maxOutcomes {
+				served := &variation{id: fmt.Sprint("v", i), value: value}
+				tenant.CountEvaluation(key, "e", &Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served}, nil, tenant.Moment(noon))
+			}
+		}
+	}
+	for _, c := range []struct {
+		key            string
+		outcomes, rest int
+	}{{"flag-0", 20, 0}, {"flag-1", 20, 0}, {"flag-2", 20, 0}, {"flag-3", 8, 24}, {"flag-4", 1, 38}} {
+		serveAll(c.key)
+		outcomes, rest := 0, 0
+		for _, u := range taken(s) {
+			if u.FlagKey != c.key {
+				continue
+			}
+			for _, o := range u.Served {
+				if o.Rest {
+					rest += int(o.Count)
+				} else {
+					outcomes++
+				}
+			}
+		}
+		if outcomes != c.outcomes || rest != c.rest {
+			t.Errorf("%s has %d outcomes and %d evaluations of the rest, want %d and %d", c.key, outcomes, rest, c.outcomes, c.rest)
+		}
+	}
+	for i := range 5 {
+		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", fmt.Sprint("flag-", i)), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
+	}
+	if n := tenant.uses.outcomeBytes.Load(); n != 0 {
+		t.Errorf("%d bytes are counted of flags that were deleted", n)
 	}
 }
 

@@ -101,11 +101,12 @@ func (u *use) find(r *Result) *cell {
 // isThe reports whether two values are one in memory.
 func isThe(a, b json.RawMessage) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// search finds the cell of a result's outcome and reason, or that of the rest if so many other outcomes are there already, or else nil. outcomes is how many there are with any
-// reason.
+// search finds the cell of a result's outcome and reason, or that of the rest if no more outcomes may be told apart, or else nil. outcomes is how many there are with any reason,
+// maxOutcomes where there is a rest.
 func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 	reason := letterOf(r.Reason)
 	var rest *cell
+	full := false
 	for c := &u.first; c != nil; c = c.next.Load() {
 		state := c.state.Load()
 		if state&letter == 0 {
@@ -114,7 +115,7 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 		served, same := c.served.Load(), state&letter == reason
 		switch {
 		case served == theRest:
-			if same {
+			if full = true; same {
 				rest = c
 			}
 			continue
@@ -129,6 +130,9 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 		if state&second == 0 {
 			outcomes++
 		}
+	}
+	if full {
+		outcomes = maxOutcomes
 	}
 	if !known && outcomes >= maxOutcomes {
 		return rest, outcomes, known
@@ -163,19 +167,40 @@ func outcomeOf(r *Result) *variation {
 }
 
 // add makes the cell of a result, or of the rest. The tenant's uses are locked.
-func (u *use) add(r *Result) *cell {
+func (u *use) add(r *Result, now Moment) *cell {
 	found, outcomes, known := u.search(r)
 	if found != nil {
 		return found
 	}
-	served, state := outcomeOf(r), letterOf(r.Reason)
+	t, served, state := u.place.tenant, outcomeOf(r), letterOf(r.Reason)
+	first := u.first.state.Load()&letter == 0
 	switch {
 	case known:
 		state |= second
-	case outcomes >= maxOutcomes:
+	case outcomes >= maxOutcomes, !first && t.uses.reached(t, now, maxOutcomeBytes, outcomeBytesOf):
 		served = theRest
 	}
-	return u.addCell(served, state)
+	c := u.addCell(served, state)
+	if u.first.state.Load()&dropped == 0 {
+		t.uses.outcomeBytes.Add(u.bytesOf(c))
+	}
+	return c
+}
+
+// bytesOf is how much memory a cell takes, about, with the value that it keeps. The first one stands in its use.
+func (u *use) bytesOf(c *cell) int64 {
+	if c == &u.first {
+		return 0
+	}
+	return cellBytes + int64(len(c.served.Load().value))
+}
+
+// outcomeBytes is how much memory the cells of a flag's use take.
+func (u *use) outcomeBytes() (bytes int64) {
+	for c := u.first.next.Load(); c != nil; c = c.next.Load() {
+		bytes += u.bytesOf(c)
+	}
+	return bytes
 }
 
 func (u *use) addCell(served *variation, state uint32) *cell {
@@ -287,6 +312,7 @@ func (u *use) drop() {
 	s := &u.place.tenant.uses
 	s.count.Add(-1)
 	s.callerPages.Add(-int64(u.pages()))
+	s.outcomeBytes.Add(-u.outcomeBytes())
 	u.first.state.Or(dropped)
 }
 
