@@ -118,6 +118,9 @@ func (c chosen) rebuild(ctx context.Context, command, done string, options proje
 		if _, different := errors.AsType[*projections.DifferentError](err); different && !options.CompareOnly {
 			return fmt.Errorf("%w; these were not replaced, which --force does", err)
 		}
+		if err != nil && ctx.Err() != nil && !options.CompareOnly {
+			return errors.New("interrupted; a rebuild of the same read models goes on from here, or anew with --afresh")
+		}
 		if err != nil {
 			return err
 		}

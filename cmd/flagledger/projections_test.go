@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"strings"
+	"syscall"
 	"testing"
 
 	"flagledger/cmd/flagledger/node"
@@ -9,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// A rebuild beside a server can be killed and goes on; one that finds wrong rows tells of them.
+// A rebuild beside a server can be interrupted and killed, and goes on; one that finds wrong rows tells of them.
 func TestRebuildsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t) // the machinery is tested on each engine
@@ -24,18 +26,26 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 	defer pool.Close()
 
 	p, settings := nodetest.Build(t), []string{"FLAGLEDGER_DATABASE_URL=" + s.DatabaseURL}
-	killed := p.Command(settings, "projections", "rebuild", "flags", "--rate=500")
-	if err := killed.Start(); err != nil {
-		t.Fatal(err)
+	reached := func() (commit int64) {
+		_ = pool.QueryRow(t.Context(), `select commit from read_next.checkpoints where projection = 'flags'`).Scan(&commit) // there is none at first
+		return commit
 	}
-	s.Eventually("some of it is done", func() bool {
-		var commit int64
-		return pool.QueryRow(t.Context(), `select commit from read_next.checkpoints where projection = 'flags'`).Scan(&commit) == nil && commit > 0
-	})
-	if err := killed.Process.Kill(); err != nil {
-		t.Fatal(err)
+	for _, how := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		var told bytes.Buffer
+		before, rebuilding := reached(), p.Command(settings, "projections", "rebuild", "flags", "--rate=300")
+		rebuilding.Stderr = &told
+		if err := rebuilding.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.Eventually("some of it is done", func() bool { return reached() > before })
+		if err := rebuilding.Process.Signal(how); err != nil {
+			t.Fatal(err)
+		}
+		_ = rebuilding.Wait()
+		if how == syscall.SIGINT && !strings.HasSuffix(told.String(), "flagledger: interrupted; a rebuild of the same read models goes on from here, or anew with --afresh\n") {
+			t.Errorf("a rebuild that is interrupted says\n%s", told.String())
+		}
 	}
-	_ = killed.Wait()
 	if r := run(p, settings, "projections", "rebuild", "flags").succeeded(); !strings.Contains(r.stderr, "going on with what a rebuild has left") {
 		t.Errorf("after one that was killed a rebuild says\n%s", r.stderr)
 	}
