@@ -2,6 +2,7 @@
 package http
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -43,7 +44,8 @@ const (
 type Options struct {
 	Writer    *commands.Writer
 	Queries   *queries.Queries
-	Reads     int // that Queries may make at once
+	Reads     int           // that Queries may make at once
+	Patience  time.Duration // the longest that costly work waits to begin, five seconds if 0
 	Live      Live
 	Changes   Changes
 	Identity  commands.Identity
@@ -120,7 +122,7 @@ type API struct {
 // New builds the interface.
 func New(o Options) *API {
 	a := &API{
-		Options: o, verifier: newTokenVerifier(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads), router: chi.NewMux(),
+		Options: o, verifier: newTokenVerifier(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads, cmp.Or(o.Patience, patience)), router: chi.NewMux(),
 		durations: newDurations(), reasons: newReasons(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

@@ -65,7 +65,7 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 
 func TestHashingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, limiter, slots := NewHashing(), limit.New(limit.Limits{}, nil, time.Now), runtime.GOMAXPROCS(0)
+		h, limiter, slots := NewHashing(0), limit.New(limit.Limits{}, nil, time.Now), runtime.GOMAXPROCS(0)
 		for range slots {
 			_ = func() (err error) {
 				defer func() { _ = recover() }()

@@ -28,7 +28,7 @@ type queues struct {
 const (
 	// largeBody is the size from which a body counts as costly, in bytes.
 	largeBody = 32 << 10
-	// patience is the longest that costly work waits to begin.
+	// patience is the longest that costly work waits to begin, where Options has no other.
 	patience = 5 * time.Second
 	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of each is in memory.
 	nodeWaiting    = 4000
@@ -36,8 +36,8 @@ const (
 	bodiesWaiting  = 1000
 )
 
-// newQueues makes the queues of a node whose database takes so many reads at once.
-func newQueues(reads int) queues {
+// newQueues makes the queues of a node whose database takes so many reads at once. Work waits in them for as long as patience.
+func newQueues(reads int, patience time.Duration) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
 	return queues{

@@ -54,7 +54,7 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 }
 
 func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
-	a := &API{queues: newQueues(2)}
+	a := &API{queues: newQueues(2, patience)}
 	inTenant, asPerson := &principal{tenant: &snapshot.Tenant{}}, &principal{}
 	for name, test := range map[string]struct {
 		p      *principal
@@ -79,7 +79,7 @@ func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
 }
 
 func TestATenantsRevertsLeaveSlotsToOthers(t *testing.T) {
-	q := newQueues(8).reversals
+	q := newQueues(8, patience).reversals
 	for i := range q.FlowSlots() {
 		if _, err := q.Enter(t.Context(), "me"); err != nil {
 			t.Fatalf("revert %d: %v", i, err)

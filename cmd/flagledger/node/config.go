@@ -60,7 +60,7 @@ type Config struct {
 	InvitationsPerDay  int               `env:"-"` // in place of what plans give, unless it is 0; tests that invite many take more
 	Now                func() time.Time  `env:"-"` // required; tests move it
 	FlushEvery         time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds if 0; tests take less
-	Patience           time.Duration     `env:"-"` // how long a request waits for read models and for its key, two seconds if 0; tests that share a service take more
+	Patience           time.Duration     `env:"-"` // how long a request waits for read models and for its key, two seconds if 0, and in queues, five if 0; tests that share a service take more
 	HashMemory         uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
 	PushEndpoint       string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
 	Build              string            `env:"-"` // the number of the build, which /api/v1/version shows

@@ -68,7 +68,7 @@ func openIdentity(
 ) (p provider, run func(context.Context), err error) {
 	if c.Firebase.ProjectID == "" {
 		return local.New(pool, local.Options{
-			Keys: signing, Issuer: c.PublicURL, Audience: Audience, AssumeEmailsVerified: c.Environment == "development", Links: links, Mailer: mailer, Now: c.Now, HashMemory: c.HashMemory, Hash: http.NewHashing().Run,
+			Keys: signing, Issuer: c.PublicURL, Audience: Audience, AssumeEmailsVerified: c.Environment == "development", Links: links, Mailer: mailer, Now: c.Now, HashMemory: c.HashMemory, Hash: http.NewHashing(c.Patience).Run,
 		}), func(context.Context) {}, nil
 	}
 	outside, err := openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Links: links, Log: log})

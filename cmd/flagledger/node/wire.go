@@ -252,7 +252,7 @@ func (p *parts) api() *http.API {
 	superUsers := commands.NewSuperUsers(p.SuperUsers)
 	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.directory, People: p.snapshot, SuperUsers: superUsers, Now: p.Now, Log: p.log}
 	return http.New(http.Options{
-		Writer: p.writer, Queries: p.queries, Reads: max(1, int(p.pool.Config().MaxConns)/2), Live: p.snapshot, Changes: p.snapshot,
+		Writer: p.writer, Queries: p.queries, Reads: max(1, int(p.pool.Config().MaxConns)/2), Patience: p.Patience, Live: p.snapshot, Changes: p.snapshot,
 		Identity: p.identity, SignIn: signIn, Tenancies: p.tenancies,
 		Sandboxes: p.sandboxes, Links: p.links,
 		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.queries, SignIn: signIn, Sandboxes: p.sandboxes},
