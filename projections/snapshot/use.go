@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unique"
+
+	"flagledger/commands/keep/metering/counted"
 )
 
 // use is how often a flag, or with an empty key all of a tenant, was used in an environment in an hour. Its counts only grow: who writes them down writes all of them again and again.
@@ -53,7 +55,7 @@ const (
 var theRest = &variation{id: others}
 
 const (
-	maxOutcomes = 20
+	maxOutcomes = counted.MaxOutcomes
 	maxCallers  = 1 + callerPages*perCallerPage
 )
 

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxOutcomes = 20
-	maxClients  = 100
+	maxOutcomes = counted.MaxOutcomes
+	maxClients  = 101 // those that a tenant can have at once, and people
 
 	// restOutcome stands for all outcomes beyond the first 20.
 	restOutcome = "rest"

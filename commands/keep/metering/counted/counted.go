@@ -3,6 +3,9 @@ package counted
 
 import "time"
 
+// MaxOutcomes is how many outcomes of a flag are told apart, in an environment and hour or in a day.
+const MaxOutcomes = 20
+
 // Use is how often a flag, or all of a tenant, was used in an environment in an hour: all that was counted in it until now.
 type Use struct {
 	TenantID      string
@@ -14,7 +17,7 @@ type Use struct {
 	Evaluated, Prefetched time.Time // when last; the zero time before the first
 	Prefetches            uint64    // of a tenant, the calls
 	Served                []Served
-	Callers               []Caller // the first 100
+	Callers               []Caller // one for each; the node's bound is beyond a tenant's 100 clients
 
 	Source Source
 }
@@ -25,7 +28,7 @@ type Source interface {
 	Again()
 }
 
-// Served is how often an outcome was served for a reason. It is a variation, or without one a value, or the rest: all beyond the first 20. For all flags of a tenant it
+// Served is how often an outcome was served for a reason. It is a variation, or without one a value, or the rest: all beyond the first MaxOutcomes. For all flags of a tenant it
 // has none of them.
 type Served struct {
 	VariationID, VariationName string
