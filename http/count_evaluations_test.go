@@ -83,6 +83,15 @@ func TestWhatCountsAsUse(t *testing.T) {
 			wantCounts(me, metricsPath("k", "?environment=production"), 1, 0)
 			wantCounts(me, metricsPath("k", ""), 3, 0)
 		},
+		"not in one that is deleted, at once in lists that were read before": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", nil)
+			me.Evaluate("k", `{}`, "X-Environment", "development").Want(200)
+			wantCounts(me, metricsPath("k", ""), 1, 0)
+			never := "?evaluatedBefore=" + url.QueryEscape(time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+			nodetest.Same(t, "flags that are not evaluated", me.FlagKeys(never), []any{})
+			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/environments/development", nil).Want(204)
+			nodetest.Same(t, "flags that are not evaluated any more", me.FlagKeys(never), []any{"k"})
+		},
 		"a flag that is made again starts from nothing, and the tenant's counts stay": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			me.Evaluate("k", `{}`).Want(200)

@@ -44,6 +44,14 @@ func stripe() uint32 {
 	return uint32(uintptr(unsafe.Pointer(&here))>>11) * 2654435769 >> (32 - stripeBits) //nolint:gosec // only the number of the address is used
 }
 
+// bytes is how much memory its stripes take.
+func (c *counter) bytes() int {
+	if c.stripes.Load() == nil {
+		return 0
+	}
+	return int(unsafe.Sizeof(stripes{}))
+}
+
 func (c *counter) load() uint64 {
 	n := c.n.Load()
 	if s := c.stripes.Load(); s != nil {

@@ -288,6 +288,9 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		s.applyClient(t, e)
 	}
 	t.state.Store(&next)
+	if _, deleted := fact.(events.EnvironmentDeleted); deleted {
+		t.flagsChanged.Store(&e.Position) // with it goes when flags were evaluated in it
+	}
 	s.changes.notifyAccess(t)
 	return nil
 }

@@ -12,21 +12,28 @@ import (
 // maxPast is how many bytes of uses of past hours may wait to be written down, about, before the hour stands still.
 const maxPast = 64 << 20
 
-// TakeUses yields all uses that have counted something since they were last yielded, those of tenants last; those after which it is ended are yielded next time. Of flags and tenants
-// that have been deleted it yields none. It is not for several at once.
+// TakeUses yields all uses that have counted something since they were last yielded, those of tenants first, as they are few; those after which it is ended are yielded next time,
+// before others. Of flags and tenants that have been deleted it yields none. It is not for several at once.
 func (s *Snapshot) TakeUses() iter.Seq[counted.Use] {
 	return func(yield func(counted.Use) bool) {
-		_ = s.uses.flags.yield(yield) && s.uses.tenants.yield(yield)
+		flags := s.uses.flags.take()
+		for _, u := range flags {
+			u.addUp()
+		}
+		if !s.uses.tenants.yield(s.uses.tenants.take(), yield) {
+			s.uses.flags.giveBack(flags)
+			return
+		}
+		s.uses.flags.yield(flags, yield)
 	}
 }
 
-func (w *waiting) yield(yield func(counted.Use) bool) bool {
-	list := w.take()
+func (w *waiting) yield(list []*use, yield func(counted.Use) bool) bool {
 	for i, u := range list {
 		u.first.state.And(^uint32(changed)) // before its counts are read: what is counted later has it yielded again
 		u.addUp()
 		if u.alive() && !yield(u.read()) {
-			w.add(list[i+1:]...)
+			w.giveBack(list[i+1:])
 			return false
 		}
 	}
@@ -82,11 +89,20 @@ func (w *waiting) bytesBefore(hour uint32) (bytes int) {
 	defer w.mu.Unlock()
 	for _, u := range w.uses {
 		if u.place.hour < hour {
-			bytes += useBytes + callerPageBytes*u.pages()
-			if u.key != "" {
-				bytes += int(u.outcomeBytes())
-			}
+			bytes += u.bytes()
 		}
+	}
+	return bytes
+}
+
+// bytes is how much memory a use takes, about.
+func (u *use) bytes() int {
+	bytes := useBytes + callerPageBytes*u.pages() + int(u.outcomeBytes())
+	for c := &u.first; c != nil; c = c.next.Load() {
+		bytes += c.n.bytes()
+	}
+	for c := range u.eachCaller() {
+		bytes += c.n.bytes()
 	}
 	return bytes
 }

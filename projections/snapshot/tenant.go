@@ -18,7 +18,7 @@ type Tenant struct {
 	flagBytes      atomic.Int64  // of all flags: see events.FlagBytesAfter
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
-	flagsChanged   atomic.Pointer[events.Position] // the last change of a flag; nil before the first
+	flagsChanged   atomic.Pointer[events.Position] // the last change of a flag, or of all by the end of an environment; nil before the first
 	members        *xsync.Map[string, events.Role]
 	projects       *xsync.Map[string, *project]
 	clients        []string // the ids of the OAuth clients; only apply uses it
@@ -150,7 +150,7 @@ func (t *Tenant) FlagKeys() []string {
 	return keys
 }
 
-// FlagsChanged is the position of the last change of a flag of the tenant, or one after it.
+// FlagsChanged is the position of the last change of a flag of the tenant, also by the end of an environment, or one after it.
 func (t *Tenant) FlagsChanged() events.Position {
 	if position := t.flagsChanged.Load(); position != nil {
 		return *position

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,7 +133,8 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 				case 4:
 					apply(key, events.FlagEnabled{Environment: staging})
 				case 5:
-					apply(key, events.VariationUpdated{ID: "b", Value: &events.Change[json.RawMessage]{To: fmt.Appendf(nil, "%d", change.IntN(30))}})
+					value := &events.Change[json.RawMessage]{To: fmt.Appendf(nil, "%d", change.IntN(30))}
+					apply(key, events.VariationUpdated{ID: "b", Value: value}, events.FlagUpdated{DefaultValue: value})
 				case 6:
 					seconds.Add(int64(change.IntN(700)))
 				default:
@@ -193,7 +195,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 					if by != nil {
 						client = by.ID
 					}
-					truth.add("reason "+string(r.Reason), "client "+client, ofFlag+" client "+client, fmt.Sprint(ofFlag, " ", r.Reason, " ", r.VariationID, " ", string(r.Value)))
+					truth.add("reason "+string(r.Reason), "client "+client, ofFlag+" client "+client, fmt.Sprint(ofFlag, " ", r.Reason, " ", outcomeName(r.VariationID, r.Value)))
 				}
 			})
 		}
@@ -212,7 +214,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 			}
 			tenant.CountEvaluation(key, production.ID, &r, nil, tenant.Moment(now()))
 			of := fmt.Sprint(n, " ", key, " ", flag.life, " ")
-			truth.add("reason "+string(r.Reason), "client people", of+"client people", fmt.Sprint(of, r.Reason, " ", r.VariationID, " ", string(r.Value)))
+			truth.add("reason "+string(r.Reason), "client people", of+"client people", fmt.Sprint(of, r.Reason, " ", outcomeName(r.VariationID, r.Value)))
 		}
 		ledgers[n].take(s, now(), noFailure)
 		if len(s.uses.flags.uses)+len(s.uses.tenants.uses) > 0 {
@@ -243,7 +245,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 					add(name+" rest", o.Count)
 					continue
 				}
-				add(fmt.Sprint(name, " ", o.Reason, " ", o.VariationID, " ", string(o.Value)), o.Count)
+				add(fmt.Sprint(name, " ", o.Reason, " ", outcomeName(o.VariationID, o.Value)), o.Count)
 			}
 		})
 		for name, want := range got {
@@ -355,6 +357,14 @@ func resultOf(t *testing.T, s *Snapshot, key string, x *Context) Result {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// outcomeName is a variation, whatever its value, or a value without one.
+func outcomeName(variationID string, value []byte) string {
+	if variationID != "" {
+		return variationID
+	}
+	return "value " + string(value)
 }
 
 // evaluated is a result of a flag of the tenant that of makes.
@@ -486,6 +496,57 @@ func TestUsesOfAllUnpaidTenantsOfACreator(t *testing.T) {
 		if got := [3]int{uses, clients, own}; got != want {
 			t.Errorf("%s has %v uses, clients of the first and clients of all flags, want %v", id, got, want)
 		}
+	}
+}
+
+// A variation is one outcome, whatever its value, which is told of again when it has changed.
+func TestAVariationIsOneOutcome(t *testing.T) {
+	s := of(made(events.NumberFlag, "0", choice("a", "1", 1)), on)
+	tenant, _ := s.Tenant("t")
+	for n := range 2 * maxOutcomes {
+		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), events.Revision(n+3), events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: fmt.Append(nil, n)}})}},
+			slog.New(slog.DiscardHandler))
+		flag, _ := tenant.Flag("k")
+		r, err := flag.Evaluate(production.ID, &Context{TargetingKey: "u"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tenant.CountEvaluation("k", production.ID, &r, nil, tenant.Moment(noon))
+		for _, u := range taken(s) {
+			if u.FlagKey == "" {
+				continue
+			}
+			if len(u.Served) != 1 || u.Served[0].Count != uint64(n+1) || !u.Served[0].New || string(u.Served[0].Value) != fmt.Sprint(n) {
+				t.Fatalf("after %d changes it has served %+v", n, u.Served)
+			}
+		}
+	}
+}
+
+// Totals of tenants are written down first, and what could not be written before what has come meanwhile: who is counted without end keeps nobody waiting.
+func TestWhatWaitsIsWrittenInItsTurn(t *testing.T) {
+	const flags = 4
+	s := filled(flags)
+	tenant, _ := s.Tenant("t")
+	count := func(from, to int) {
+		for i := from; i < to; i++ {
+			key := fmt.Sprintf("flag-%d", i)
+			tenant.CountEvaluation(key, production.ID, evaluated(s, key, "a"), nil, tenant.Moment(noon))
+		}
+	}
+	count(0, flags)
+	var written []string
+	for range 3 {
+		for u := range s.TakeUses() {
+			written = append(written, u.FlagKey)
+			if u.FlagKey != "" {
+				count(0, 2) // while it is written
+				break
+			}
+		}
+	}
+	if want := []string{"", "flag-0", "", "flag-1", "", "flag-2"}; !slices.Equal(written, want) {
+		t.Errorf("written down are %q, want %q", written, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unique"
@@ -40,6 +41,7 @@ type cell struct {
 	next   atomic.Pointer[cell]
 	state  atomic.Uint32 // the reason's letter, 0 before the first evaluation; told; changed
 	added  uint32        // how much of n has been added to the use of all flags, without what does not fit; only TakeUses uses it
+	bytes  uint32        // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
 }
 
 const (
@@ -121,7 +123,7 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 				rest = c
 			}
 			continue
-		case (same || state&second == 0) && served.id == r.VariationID && bytes.Equal(served.value, r.Value): // values may be long
+		case (same || state&second == 0) && served.is(r):
 			if known = true; same {
 				if served != r.served {
 					c.refresh(r)
@@ -142,9 +144,14 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 	return nil, outcomes, known
 }
 
-// refresh takes what a result has as the outcome, which has the same variation and value: it is found faster then. Its name may be another, which is to be told.
+// is reports whether a result is of the same outcome: of a variation whatever its value, or of a value without one.
+func (v *variation) is(r *Result) bool {
+	return v.id == r.VariationID && (v.id != "" || bytes.Equal(v.value, r.Value)) // values may be long
+}
+
+// refresh takes what a result has as the outcome, which is the same: it is found faster then. Its name and value may be others, which are to be told.
 func (c *cell) refresh(r *Result) {
-	if before := c.served.Swap(outcomeOf(r)); before.name != r.VariationName {
+	if before := c.served.Swap(outcomeOf(r)); before.name != r.VariationName || !bytes.Equal(before.value, r.Value) {
 		c.state.And(^uint32(told))
 	}
 }
@@ -184,23 +191,15 @@ func (u *use) add(r *Result, now Moment) *cell {
 	}
 	c := u.addCell(served, state)
 	if u.first.state.Load()&dropped == 0 {
-		t.uses.outcomeBytes.Add(u.bytesOf(c))
+		t.uses.outcomeBytes.Add(int64(c.bytes))
 	}
 	return c
 }
 
-// bytesOf is how much memory a cell takes, about, with the value that it keeps. The first one stands in its use.
-func (u *use) bytesOf(c *cell) int64 {
-	if c == &u.first {
-		return 0
-	}
-	return cellBytes + int64(len(c.served.Load().value))
-}
-
-// outcomeBytes is how much memory the cells of a flag's use take.
+// outcomeBytes is how much memory its outcomes take, about, with the values that they keep.
 func (u *use) outcomeBytes() (bytes int64) {
 	for c := u.first.next.Load(); c != nil; c = c.next.Load() {
-		bytes += u.bytesOf(c)
+		bytes += int64(c.bytes)
 	}
 	return bytes
 }
@@ -210,7 +209,10 @@ func (u *use) addCell(served *variation, state uint32) *cell {
 	for c.state.Load()&letter != 0 {
 		next := c.next.Load()
 		if next == nil {
-			next = &cell{}
+			next = &cell{bytes: cellBytes}
+			if served != nil {
+				next.bytes += uint32(len(served.value)) //nolint:gosec // a value has 64 KiB at most
+			}
 			next.served.Store(served)
 			next.state.Store(state)
 			c.next.Store(next)
@@ -346,6 +348,13 @@ func (w *waiting) add(more ...*use) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.uses = append(w.uses, more...)
+}
+
+// giveBack takes what was taken and is not written down: before all that has come meanwhile, so that nobody who counts without end keeps others waiting.
+func (w *waiting) giveBack(list []*use) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.uses = slices.Concat(list, w.uses)
 }
 
 func (w *waiting) take() []*use {

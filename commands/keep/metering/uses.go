@@ -189,14 +189,16 @@ func (c *columns) addOutcomes(u *counted.Use) {
 	}
 }
 
-// outcomeOf names what was served: a variation with the value that it has, or a value alone. No two of a flag get the same name.
+// outcomeOf names what was served: a variation, or a value alone. No two of a flag get the same name.
 func (c *columns) outcomeOf(s *counted.Served) string {
 	if s.Rest {
 		return restOutcome
 	}
 	c.hash.Reset()
 	_, _ = c.hash.Write(append([]byte(s.VariationID), 0))
-	_, _ = c.hash.Write(s.Value)
+	if s.VariationID == "" {
+		_, _ = c.hash.Write(s.Value)
+	}
 	return hex.EncodeToString(c.hash.Sum(nil)[:10])
 }
 
@@ -210,9 +212,10 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	if o := &c.outcomes; len(o.keys) > 0 {
 		b.Queue(`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
 			select t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
-			where not exists (select from keep.flag_outcomes f where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o and f.variation_name is not distinct from n) -- as each hour anew
+			where not exists (select from keep.flag_outcomes f where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o and f.variation_name is not distinct from n and f.value::text = j) -- as each hour anew
 			order by t, k, l, o -- as all nodes do, so that none waits for another that waits for it
-			on conflict (tenant_id, flag_key, life, outcome) do update set variation_name = excluded.variation_name where old.variation_name <> excluded.variation_name`,
+			on conflict (tenant_id, flag_key, life, outcome) do update set variation_name = excluded.variation_name, value = excluded.value
+				where old.variation_name is distinct from excluded.variation_name or old.value::text <> excluded.value::text`,
 			o.tenants, o.keys, o.lives, o.outcomes, o.variations, o.names, o.values)
 	}
 	if r := &c.flags; len(r.keys) > 0 {
