@@ -108,6 +108,48 @@ export default {
     await v.page.getByRole('switch', { name: 'three', exact: true, checked: true }).waitFor();
   },
 
+  'a number keeps its spelling where a flag is made, in the trail, and where it can go': async (come) => {
+    const v = await come({ refused: [422] });
+    await v.signUp();
+    for (const [key, type, wrong, value] of [
+      ['limits', 'json', '{"most":', '{"most":9007199254740993,"price":1.50}'],
+      ['most', 'number', 'nonsense', '9007199254740993'],
+    ]) {
+      await v.button('New flag').click();
+      await v.field('Key').fill(key);
+      await v.field('Type').selectOption(type);
+      await v.field('Default value').fill(wrong);
+      await v.button('Create').click();
+      await v.page.getByText(/^Default value is not /).waitFor();
+      await v.field('Default value').fill(value);
+      await v.button('Create').click();
+      await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+      await v.open(`/t/${v.place.tenant}/production/flags/${key}`);
+      await v.until('the page has what was typed', async () => {
+        await v.field('Default value').waitFor();
+        return (await v.field('Default value').inputValue()).replace(/\s/g, '') === value;
+      });
+      await v.open(`/t/${v.place.tenant}/production/flags`);
+    }
+
+    await v.open(`/t/${v.place.tenant}/production/audit`);
+    const entry = v.page.locator('details', { hasText: 'limits' });
+    await entry.locator('summary').click();
+    await entry.getByText('"most": 9007199254740993').waitFor();
+    await entry.getByText('"price": 1.50').waitFor();
+
+    // A flag has served one and the same for weeks before it can go.
+    await v.page.route('**/api/v1/cleanup?**', (route) =>
+      route.fulfill({
+        contentType: 'application/json',
+        body: `[{"flagKey":"most","lifecycle":"settled","since":"2026-01-02T03:04:05Z","lastEvaluatedAt":"2026-01-02T03:04:05Z","clients":[],
+          "outcome":{"value":{"most":9007199254740993,"price":1.50},"variationId":null,"variationName":null}}]`,
+      }),
+    );
+    await v.open(`/t/${v.place.tenant}/production/cleanup`);
+    await v.page.getByText('{"most":9007199254740993,"price":1.50}', { exact: true }).waitFor();
+  },
+
   'the flags at 360 px, in the dark': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
     await v.signUp();

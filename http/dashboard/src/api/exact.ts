@@ -18,5 +18,11 @@ type TextAnswer = Parameters<typeof answer<string>>[0];
 
 /** The body of an answer that was asked for with parseAs: 'text', with its numbers as they were spelt. Keep it as it is: structuralSharing takes numbers apart. */
 export async function exactBody<T>(call: TextAnswer): Promise<T> {
-  return parseExactly((await answer(call)).body) as T;
+  return (await exactAnswer<T>(call)).body;
+}
+
+/** What exactBody returns, of an answer whose headers matter. */
+export async function exactAnswer<T>(call: TextAnswer): Promise<{ body: T; headers: Headers }> {
+  const { body, headers } = await answer(call);
+  return { body: parseExactly(body) as T, headers };
 }

@@ -1,5 +1,6 @@
 import { createInfiniteQuery } from '@tanstack/svelte-query';
 import { answer, api, at, authorized, body, type Place, type Schemas } from '../api/client';
+import { exactAnswer } from '../api/exact';
 import { failureOf } from '../api/failure';
 import type { operations } from '../api/schema';
 import { keys } from './keys';
@@ -23,13 +24,22 @@ export const useAudit = (place: () => Place, filter: () => AuditFilter) =>
   useTrail(
     () => keys.audit(place().tenant, filter()),
     (page, signal) =>
-      answer(api.GET('/api/v1/audit', { params: { header: at(place()), query: { ...filter(), ...page } }, signal })),
+      exactAnswer(
+        api.GET('/api/v1/audit', {
+          params: { header: at(place()), query: { ...filter(), ...page } },
+          parseAs: 'text',
+          signal,
+        }),
+      ),
   );
 
 export const usePlatformAudit = (filter: () => PlatformAuditFilter) =>
   useTrail(
     () => [...keys.platform, 'audit', filter()],
-    (page, signal) => answer(api.GET('/api/v1/admin/audit', { params: { query: { ...filter(), ...page } }, signal })),
+    (page, signal) =>
+      exactAnswer(
+        api.GET('/api/v1/admin/audit', { params: { query: { ...filter(), ...page } }, parseAs: 'text', signal }),
+      ),
   );
 
 /** What useAudit and usePlatformAudit return. */
@@ -51,6 +61,7 @@ function useTrail(
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page) => page.next,
     placeholderData: (before: { pages: Page[]; pageParams: (string | undefined)[] } | undefined) => before,
+    structuralSharing: false,
   }));
 }
 

@@ -1,5 +1,6 @@
 import { createInfiniteQuery } from '@tanstack/svelte-query';
-import { answer, api, at, type Place, type Schemas } from '../api/client';
+import { api, at, type Place, type Schemas } from '../api/client';
+import { exactAnswer } from '../api/exact';
 import { keys } from './keys';
 
 export type CleanupFlag = Schemas['CleanupFlag'];
@@ -11,9 +12,10 @@ export function useCleanup(place: () => Place) {
   return createInfiniteQuery(() => ({
     queryKey: keys.cleanup(place().tenant),
     queryFn: async ({ pageParam, signal }: { pageParam: number; signal: AbortSignal }) => {
-      const { body: flags, headers } = await answer(
+      const { body: flags, headers } = await exactAnswer<CleanupFlag[]>(
         api.GET('/api/v1/cleanup', {
           params: { header: at(place()), query: { limit: pageSize, offset: pageParam } },
+          parseAs: 'text',
           signal,
         }),
       );
@@ -21,5 +23,6 @@ export function useCleanup(place: () => Place) {
     },
     initialPageParam: 0,
     getNextPageParam: (page: { next: number | undefined }) => page.next,
+    structuralSharing: false,
   }));
 }

@@ -73,8 +73,6 @@ export const flags = {
     description: 'Description',
     defaultValue: 'Default value',
     defaultHint: 'Served while the flag is off',
-    notJSON: 'is not valid JSON',
-    notNumber: 'is not a number',
     tags: 'Tags',
     tagsHint: 'With commas between',
   },
