@@ -87,7 +87,7 @@ const url = process.env.SERVICE_URL;
 const { user } = await post(`${url}/auth/signup`, { email, password, displayName: 'Ada Moreau' });
 
 async function visit(colorScheme) {
-  const v = await Visitor.come(browser, url, { colorScheme, viewport: { width: 1280, height: 800 } });
+  const v = await Visitor.come(browser, { colorScheme });
   await v.open('/sign-in');
   await v.field('Email').fill(email);
   await v.field('Password').fill(password);
