@@ -61,6 +61,40 @@ export default {
     await v.inspect();
   },
 
+  'what others switch is seen without reading anew, also in the clean-up': async (come) => {
+    const v = await come();
+    await begin(v);
+    const follow = async (go) => {
+      const heard = v.page.waitForResponse('**/api/v1/flags/stream');
+      await go();
+      await heard;
+    };
+    await follow(() => v.page.reload());
+    const cell = (value) => v.page.getByRole('button', { name: new RegExp(`^${value} .*checkout in production$`) });
+    await cell('false').waitFor();
+    const moment = await v.page.evaluate(() => (window.stayed = true));
+    const switched = async (how) => {
+      await v.call('POST', '/api/v1/flags/checkout/' + how);
+      await cell('false')
+        .getByText(how === 'disable' ? 'The flag is off' : 'No rule matched')
+        .waitFor();
+    };
+    await switched('disable');
+    await switched('enable');
+    if ((await v.page.evaluate(() => window.stayed)) !== moment) throw new Error('the page was loaded again');
+
+    let read = 0;
+    await v.page.route('**/api/v1/cleanup?**', (route) => {
+      read++;
+      return route.fallback();
+    });
+    await follow(() => v.open(`/t/${v.place.tenant}/production/cleanup`));
+    await v.page.getByText('Nothing to clean up').waitFor();
+    const before = read;
+    await v.call('POST', '/api/v1/flags/checkout/disable');
+    await v.until('the clean-up is read again', () => read > before);
+  },
+
   'environments have room beside each other, and each flag its whole row': async (come) => {
     const v = await come();
     await begin(v);

@@ -60,12 +60,12 @@ class Live {
     if (event.type !== 'refetchEvaluation') return;
     const known = knownVersions(client, place);
     const news = event.flags?.filter((flag) => flag.deleted || flag.version > (known.get(flag.key) ?? 0));
-    if (news?.length === 0) return;
     const told = news && new Set(news.map(({ key }) => key));
     void client.invalidateQueries({
       queryKey: keys.tenantFlags(place.tenant),
       predicate: ({ queryKey }) => concerns(queryKey, place, told),
     });
+    if (news?.length === 0) return;
     void client.invalidateQueries({ queryKey: keys.trail(place.tenant) });
     await Promise.all(
       (news ?? [])

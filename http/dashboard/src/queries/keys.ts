@@ -15,14 +15,16 @@ export const keys = {
   audit: (tenant: string, filter: object) => [...keys.trail(tenant), filter] as const,
   usage: (tenant: string) => ['usage', tenant] as const,
   billing: (tenant: string) => ['billing', tenant] as const,
-  cleanup: (tenant: string) => ['cleanup', tenant] as const,
   projects: (tenant: string) => ['projects', tenant] as const,
   /** All that is read of flags at a place. */
   flags: (place: Place) => ['flags', place.tenant, place.environment] as const,
   /** All that is read of flags in a tenant. */
   tenantFlags: (tenant: string) => ['flags', tenant] as const,
+  /** All that is read of flags in a tenant and is of no one environment: null stands where that has its name. */
+  everywhere: (tenant: string) => [...keys.tenantFlags(tenant), null] as const,
   /** What all flags of a tenant serve, in several environments. */
-  served: (tenant: string, asked: object) => [...keys.tenantFlags(tenant), 'served', asked] as const,
+  served: (tenant: string, asked: object) => [...keys.everywhere(tenant), 'served', asked] as const,
+  cleanup: (tenant: string) => [...keys.everywhere(tenant), 'cleanup'] as const,
   flagList: (place: Place, filter: object) => [...keys.flags(place), 'list', filter] as const,
   flagPage: (place: Place, filter: object, page: number) => [...keys.flagList(place, filter), page] as const,
   flag: (place: Place, key: string) => [...keys.flags(place), 'flag', key] as const,
