@@ -123,6 +123,32 @@ export default {
     await v.shot('billing');
   },
 
+  'a client without a name is told by its id, and is not taken for people': async (come) => {
+    const v = await come();
+    await v.signUp();
+    await v.call('POST', '/api/v1/flags', { key: 'used', type: 'boolean' });
+    const id = '0198c5a1-8e3f-7a21-b4c6-6d2f8a0c4e95';
+    const seen = '2026-01-02T03:04:05Z';
+    const clients = [
+      { clientId: id, name: null, evaluations: 3, lastSeenAt: seen },
+      { clientId: randomUUID(), name: 'backend', evaluations: 2, lastSeenAt: seen },
+      { clientId: null, name: null, evaluations: 1, lastSeenAt: seen },
+    ];
+    await v.page.route('**/metrics?**', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), clients } });
+    });
+    await v.page.route('**/api/v1/cleanup?**', (route) =>
+      route.fulfill({
+        json: [{ flagKey: 'used', lifecycle: 'unused', since: seen, lastEvaluatedAt: seen, outcome: null, clients }],
+      }),
+    );
+    for (const page of ['usage', 'flags/used?tab=use', 'cleanup']) {
+      await v.open(`/t/${v.place.tenant}/production/${page}`);
+      for (const name of [id, 'backend', 'People']) await v.page.getByText(name).last().waitFor();
+    }
+  },
+
   'usage, clean-up and one’s own account at 360 px': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark', refused: [401, 422] });
     await v.signUp();

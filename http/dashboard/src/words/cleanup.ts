@@ -5,7 +5,6 @@ export const cleanup = {
   columns: { flag: 'Flag', since: 'Last used or changed', replacement: 'Replace it in code by', users: 'Evaluated by' },
   unusedText: 'Nobody asks for it: take it out',
   differs: 'Environments serve different values',
-  people: 'People',
   none: 'Nothing to clean up',
   noneText: 'Flags come here that nobody has asked for, or that have served one and the same, for a long time.',
   more: 'More flags',

@@ -36,5 +36,7 @@ export const usage = {
   flag: 'Flag',
   client: 'Client',
   seen: 'Last seen',
-  people: 'People',
+  /** Who evaluates: people are one together, and have no id. */
+  evaluator: ({ clientId, name }: { clientId: string | null; name: string | null }) =>
+    clientId === null ? 'People' : (name ?? clientId),
 };
