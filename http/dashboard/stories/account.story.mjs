@@ -1,6 +1,21 @@
 import { password } from './visitor.mjs';
 
 export default {
+  'no script of the page makes markup of a text': async (come) => {
+    const v = await come({ refused: ['TrustedHTML'] });
+    await v.open('/sign-in');
+    await v.heading('Sign in').waitFor();
+    const thrown = await v.page.evaluate(() => {
+      try {
+        document.body.innerHTML = '<b>';
+      } catch (error) {
+        return error.name;
+      }
+    });
+    if (thrown !== 'TypeError') throw new Error(`the browser makes markup of a text: ${thrown}`);
+    await v.heading('Sign in').waitFor();
+  },
+
   'a newcomer gets from nothing to an evaluated flag': async (come) => {
     const v = await come();
     await v.open();
