@@ -150,6 +150,47 @@ export default {
     await v.page.getByText('{"most":9007199254740993,"price":1.50}', { exact: true }).waitFor();
   },
 
+  'flags are put into projects, and one sees what a link has narrowed the list by': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const { id } = await v.call('POST', '/api/v1/projects', { name: 'Shop' });
+    await v.call('POST', '/api/v1/flags', { key: 'banner', type: 'boolean', tags: ['web'] });
+    await v.page.reload();
+    await v.link('banner').waitFor();
+    const make = async (key, project) => {
+      await v.button('New flag').click();
+      await v.until('the project is there', async () => (await v.field('Project').inputValue()) === project);
+      await v.field('Key').fill(key);
+      await v.inspect();
+      if (!project) await v.field('Project').selectOption('Shop');
+      await v.button('Create').click();
+      await v.link(key).waitFor();
+      await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+      const flag = await v.call('GET', `/api/v1/flags/${key}`);
+      if (flag.projectId !== id) throw new Error(`it is in the project ${flag.projectId}`);
+    };
+    await make('cart', '');
+
+    // The list of a project puts what is made in it there.
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).click();
+    await v.link('Shop').click();
+    await v.link('cart').waitFor();
+    await v.link('banner').waitFor({ state: 'detached' });
+    await make('basket', id);
+    await v.button('Take away Project: Shop').click();
+    await v.link('banner').waitFor();
+    await v.open(`/t/${v.place.tenant}/production/flags?tag=web&projectId=${id}`);
+    await v.page.getByText('No flag is like this').waitFor();
+    await v.inspect();
+    await v.shot('flags-chips');
+    await v.button('Take away Project: Shop').click();
+    await v.link('banner').waitFor();
+    await v.link('cart').waitFor({ state: 'detached' });
+    await v.button('Take away Tag: web').click();
+    await v.link('cart').waitFor();
+    await v.button('Take away Tag: web').waitFor({ state: 'detached' });
+  },
+
   'the flags at 360 px, in the dark': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
     await v.signUp();

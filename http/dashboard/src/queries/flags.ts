@@ -73,7 +73,10 @@ export function useCreateFlag(place: () => Place) {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: (flag: NewFlag) => body(api.POST('/api/v1/flags', { params: { header: at(place()) }, body: flag })),
-    onSuccess: () => client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant) }),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: keys.projects(place().tenant) }); // they count their flags
+      return client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant) });
+    },
   }));
 }
 

@@ -20,6 +20,9 @@ export const flags = {
     enabled: 'Filter by state',
     lifecycle: 'Filter by lifecycle',
     status: 'Filter by status',
+    tag: (tag: string) => `Tag: ${tag}`,
+    project: (name: string) => `Project: ${name}`,
+    without: 'Take away',
     any: { type: 'Any type', enabled: 'On or off', lifecycle: 'Any lifecycle', status: 'Any status' },
   },
   select: (key: string) => `Select ${key}`,
@@ -75,6 +78,8 @@ export const flags = {
     defaultHint: 'Served while the flag is off',
     tags: 'Tags',
     tagsHint: 'With commas between',
+    project: 'Project',
+    noProject: 'None',
   },
   empty: {
     title: 'Make your first flag',
