@@ -25,8 +25,8 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "remove old counts of invitations", Every: 6 * time.Hour, Do: func(ctx context.Context) error { return dailyInvitations.RemoveOld(ctx, p.Now()) }},
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
-		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.meter.AddUpMonths},
-		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.addUpDays},
+		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.inStep(p.meter.AddUpMonths)},
+		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.inStep(p.meter.AddUpDays)},
 		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: p.removeGone},
 		{Name: "remove the uses of tenants that are gone", Every: time.Hour, Do: p.removeUses},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a name that is stored, and stays
@@ -34,19 +34,21 @@ func (p *parts) upkeep() []jobs.Task {
 	}
 }
 
-// maxUpkeepSkew is how far this node's clock may be from the database's to tell which days are over, and what is old enough to remove.
+// maxUpkeepSkew is how far this node's clock may be from the database's to tell which days and months are over, and what is old enough to remove.
 const maxUpkeepSkew = 10 * time.Minute
 
-// addUpDays leaves days to another node, or to later, where the clock of this one is wrong: a day that is not over would be closed, or all days be too old.
-func (p *parts) addUpDays(ctx context.Context) error {
-	skew, err := clockSkew(ctx, p.pool, time.Now)
-	if err == nil && skew.Abs() > maxUpkeepSkew {
-		err = fmt.Errorf("the clock of this node and the database's are %v apart", skew.Abs().Round(time.Second))
+// inStep leaves a task to another node, or to later, where the clock of this one is wrong: a day or month that is not over would be closed, or all days be too old.
+func (p *parts) inStep(do func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		skew, err := clockSkew(ctx, p.pool, time.Now)
+		if err == nil && skew.Abs() > maxUpkeepSkew {
+			err = fmt.Errorf("the clock of this node and the database's are %v apart", skew.Abs().Round(time.Second))
+		}
+		if err != nil {
+			return err
+		}
+		return do(ctx)
 	}
-	if err != nil {
-		return err
-	}
-	return p.meter.AddUpDays(ctx)
 }
 
 // removeGone removes nothing where this node lags behind: what it does not know may have been made meanwhile.

@@ -1,0 +1,67 @@
+package node
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/commands"
+	"flagledger/commands/jobs"
+	"flagledger/commands/keep/metering"
+	"flagledger/migrations/pgtest"
+)
+
+// A node whose clock is ahead closes neither days nor months: others still write down what they count of them.
+func TestAWrongClockAddsNothingUp(t *testing.T) {
+	url := pgtest.Migrated(t)
+	run := func(sql string) {
+		t.Helper()
+		pool, err := pgxpool.New(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(`create function public.clock_timestamp() returns timestamptz language sql as $$ select pg_catalog.clock_timestamp() - interval '1 month' $$;
+		insert into keep.evaluations (tenant_id, month, run, count) select 't', date_trunc('month', now() - interval '3 months'), gen_random_uuid(), 1 from generate_series(1, 2);
+		insert into keep.tenant_hours (tenant_id, environment_id, hour, run, evaluations, prefetches, reasons, clients)
+		values ('t', 'e', date_trunc('hour', now() - interval '3 days'), gen_random_uuid(), 1, 0, '{}', '{}')`)
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = "public, pg_catalog" // a function of the test stands for the database's clock
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	client, err := jobs.Open(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &parts{Config: Config{Now: time.Now}, pool: pool, log: slog.New(slog.DiscardHandler), jobs: client, meter: metering.New(pool, nil, time.Now), tenancies: &commands.Tenancies{}}
+	added := 0
+	for _, task := range p.upkeep() {
+		if !strings.HasPrefix(task.Name, "add up ") {
+			continue
+		}
+		added++
+		if err := task.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "apart") {
+			t.Errorf("%s: %v", task.Name, err)
+		}
+	}
+	var rows, days int
+	if err := pool.QueryRow(t.Context(), `select (select count(*) from keep.evaluations), (select count(*) from keep.use_days)`).Scan(&rows, &days); err != nil {
+		t.Fatal(err)
+	}
+	if added != 2 || rows != 2 || days != 0 {
+		t.Errorf("of %d tasks, %d rows of a month are left, want 2, and %d days are added up", added, rows, days)
+	}
+}
