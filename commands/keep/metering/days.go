@@ -14,8 +14,10 @@ const (
 	daysOfHours = 30
 	daysOfDays  = 400
 
-	// daysLock is held while a day of a tenant is added up, and shared by who writes down hours of past days.
+	// daysLock is held while a day of a tenant is added up, and shared by who removes days.
 	daysLock = 0x666c6167_75736573
+	// dayLocks are held by the day that is added up, and each is shared by who writes down hours of the day.
+	dayLocks = 0x75736573
 )
 
 // addUpAfter is when a day is added up after its end: by then all nodes have written down its last hour, also those whose clocks are slow.
@@ -53,7 +55,7 @@ func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, end time.Time)
 	}
 	for _, day := range days {
 		err := pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(daysLock)); err != nil {
+			if err := lockDay(ctx, tx, day); err != nil {
 				return err
 			}
 			if err := addUpTenant(ctx, tx, tenantID, day); err != nil {
@@ -71,6 +73,17 @@ func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, end time.Time)
 	}
 	return m.removeOldOutcomes(ctx, tenantID)
 }
+
+func lockDay(ctx context.Context, tx pgx.Tx, day time.Time) error {
+	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(daysLock)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1::int, $2::int)`, dayLocks, dayNumber(day))
+	return err
+}
+
+// dayNumber names a day as a lock.
+func dayNumber(day time.Time) int64 { return day.Unix() / int64(aDay/time.Second) }
 
 // tenantsIn lists the tenants that have rows in a table, each of which its index finds at once.
 func tenantsIn(ctx context.Context, db interface {

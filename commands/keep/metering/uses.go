@@ -202,12 +202,19 @@ func (c *columns) outcomeOf(s *counted.Served) string {
 	return hex.EncodeToString(c.hash.Sum(nil)[:10])
 }
 
+// tenantIDs are those of all rows, which come in their order.
+func (c *columns) tenantIDs() []string {
+	ids := slices.Concat(c.flags.tenants, c.tenants.tenants)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	b := &pgx.Batch{}
 	day, today := c.hour.Truncate(aDay), now.UTC().Truncate(aDay)
-	if day.Before(today) && !day.Before(today.AddDate(0, 0, -daysOfHours)) {
-		b.Queue(`select pg_advisory_xact_lock_shared($1)`, int64(daysLock))
-		b.Queue(`delete from keep.use_days where tenant_id = any($1) and day = $2`, slices.Concat(c.flags.tenants, c.tenants.tenants), day) // it is to be added up again
+	if !day.Before(today.AddDate(0, 0, -daysOfHours)) { // the running one too: whether it is over for others this clock cannot tell
+		b.Queue(`select pg_advisory_xact_lock_shared($1::int, $2::int)`, dayLocks, dayNumber(day))
+		b.Queue(`delete from keep.use_days where tenant_id = any($1) and day = $2`, c.tenantIDs(), day) // it is to be added up again
 	}
 	if o := &c.outcomes; len(o.keys) > 0 {
 		b.Queue(`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)

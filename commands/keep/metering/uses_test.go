@@ -437,6 +437,45 @@ func TestOldHoursAndDaysGo(t *testing.T) {
 	}
 }
 
+// A node whose clock is behind goes on counting on a day that others have added up.
+func TestADayIsAddedUpAgainForANodeThatIsBehind(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.clock = time.Date(2026, 2, 1, 1, 30, 0, 0, time.UTC)
+	m, behind := c.node(), New(c.pool, &memory{}, func() time.Time { return c.clock.Add(-2 * time.Hour) })
+	for range 2 {
+		behind.uses.(*memory).evaluate("a", "e", "1", "", behind.now())
+		c.flush(behind)
+		if err := m.AddUpDays(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var flag, tenant int
+	if err := c.pool.QueryRow(t.Context(), `select (select sum(evaluations) from keep.flag_days), (select sum(evaluations) from keep.tenant_days)`).Scan(&flag, &tenant); err != nil {
+		t.Fatal(err)
+	}
+	if flag != 2 || tenant != 2 {
+		t.Errorf("the day has %d evaluations of the flag and %d of the tenant, want 2", flag, tenant)
+	}
+}
+
+// A day that takes long to add up keeps nobody from writing down the running one.
+func TestARunningDayWaitsForNoOther(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	err := pgx.BeginFunc(t.Context(), c.pool, func(tx pgx.Tx) error {
+		if err := lockDay(t.Context(), tx, c.clock.Truncate(aDay).AddDate(0, 0, -1)); err != nil {
+			return err
+		}
+		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		return m.flush(t.Context(), time.Minute)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // A flag that serves another value each hour, for years.
 func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 	t.Parallel()
