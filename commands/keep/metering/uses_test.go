@@ -476,6 +476,40 @@ func TestARunningDayWaitsForNoOther(t *testing.T) {
 	}
 }
 
+// Who deletes rows beside another returns when none are left, and waits for those that the other holds.
+func TestNoRowsAreLeftWhereTwoDelete(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	if _, err := c.pool.Exec(t.Context(), `insert into keep.flag_hours (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
+		select 't', 'f' || n, 1, 'e', $1, gen_random_uuid(), 1, 0, '{}', '{}', '{}' from generate_series(1, $2) n`, c.clock, deletedAtOnce+1); err != nil {
+		t.Fatal(err)
+	}
+	other, err := c.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Exec(t.Context(), `delete from keep.flag_hours where ctid = any(array(select ctid from keep.flag_hours where tenant_id = 't' limit $1))`, deletedAtOnce); err != nil {
+		t.Fatal(err)
+	}
+	forgotten := make(chan error, 1)
+	go func() { forgotten <- m.ForgetTenant(t.Context(), "t") }()
+	for waits := false; !waits; {
+		if err := c.pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-forgotten; err != nil {
+		t.Fatal(err)
+	}
+	if n := c.rows(t, "flag_hours"); n != 0 {
+		t.Errorf("%d rows are left of a tenant that is forgotten", n)
+	}
+}
+
 // A flag that serves another value each hour, for years.
 func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 	t.Parallel()
