@@ -24,7 +24,7 @@ const (
 const addUpAfter = time.Hour
 
 // AddUpDays adds up the hours of each tenant's days that are over, once and again where hours came later, and removes hours and days that are no longer kept. It may be repeated. It
-// goes on with the other tenants where one's fail, and returns the errors of all.
+// goes on with the other days and tenants where some fail, and returns the errors of all.
 func (m *Meter) AddUpDays(ctx context.Context) error {
 	tenants, err := tenantsIn(ctx, m.db, "tenant_hours")
 	if err != nil {
@@ -34,18 +34,17 @@ func (m *Meter) AddUpDays(ctx context.Context) error {
 	over := m.now().UTC().Add(-addUpAfter).Truncate(aDay)
 	var errs []error
 	for _, tenantID := range tenants {
-		err := m.addUpDaysOf(ctx, tenantID, over)
-		if err == nil {
-			err = m.removeOldHours(ctx, tenantID, today.AddDate(0, 0, -daysOfHours))
+		errs = append(errs, m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfDays), over), m.removeOldHours(ctx, tenantID, today))
+		if ctx.Err() != nil {
+			break
 		}
-		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, m.removeOldDays(ctx, today.AddDate(0, 0, -daysOfDays)))...)
 }
 
-func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, end time.Time) error {
-	rows, err := m.db.Query(ctx, `select (hour at time zone 'UTC')::date as day from keep.tenant_hours where tenant_id = $1 and hour < $2
-		except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, end)
+func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, from, end time.Time) error {
+	rows, err := m.db.Query(ctx, `select (hour at time zone 'UTC')::date as day from keep.tenant_hours where tenant_id = $1 and hour >= $2 and hour < $3
+		except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, from, end)
 	if err != nil {
 		return err
 	}
@@ -53,25 +52,38 @@ func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, end time.Time)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, day := range days {
-		err := pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
-			if err := lockDay(ctx, tx, day); err != nil {
-				return err
-			}
-			if err := addUpTenant(ctx, tx, tenantID, day); err != nil {
-				return err
-			}
-			_, err := tx.Exec(ctx, `insert into keep.use_days (tenant_id, day) values ($1, $2) on conflict do nothing`, tenantID, day)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("the hours of %s of the tenant %s: %w", day.Format(time.DateOnly), tenantID, err)
+		if err := m.addUpDay(ctx, tenantID, day); err != nil {
+			errs = append(errs, fmt.Errorf("the hours of %s of the tenant %s: %w", day.Format(time.DateOnly), tenantID, err))
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	if len(days) == 0 { // once a day is enough
-		return nil
+	if len(errs) > 0 || len(days) == 0 { // once a day is enough
+		return errors.Join(errs...)
 	}
 	return m.removeOldOutcomes(ctx, tenantID)
+}
+
+// addUpTimes are for adding up a day: the hours of many flags are sorted at once, longer than other statements may take.
+const addUpTimes = `set local statement_timeout = '5min'; set local work_mem = '64MB'`
+
+func (m *Meter) addUpDay(ctx context.Context, tenantID string, day time.Time) error {
+	return pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, addUpTimes); err != nil {
+			return err
+		}
+		if err := lockDay(ctx, tx, day); err != nil {
+			return err
+		}
+		if err := addUpTenant(ctx, tx, tenantID, day); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `insert into keep.use_days (tenant_id, day) values ($1, $2) on conflict do nothing`, tenantID, day)
+		return err
+	})
 }
 
 func lockDay(ctx context.Context, tx pgx.Tx, day time.Time) error {
@@ -209,9 +221,13 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 	return tx.SendBatch(ctx, b).Close()
 }
 
-func (m *Meter) removeOldHours(ctx context.Context, tenantID string, before time.Time) error {
+// removeOldHours removes hours once their day is added up, or is not kept any more itself.
+func (m *Meter) removeOldHours(ctx context.Context, tenantID string, today time.Time) error {
+	before, anyhow := today.AddDate(0, 0, -daysOfHours), today.AddDate(0, 0, -daysOfDays)
 	for _, table := range []string{"flag_hours", "tenant_hours"} { // the tenant's last: they tell that there are hours to add up
-		if err := m.deleteRows(ctx, table, `tenant_id = $1 and hour < $2`, tenantID, before); err != nil {
+		err := m.deleteRows(ctx, table, `tenant_id = $1 and hour < $2
+			and (hour < $3 or (hour at time zone 'UTC')::date in (select day from keep.use_days where tenant_id = $1))`, tenantID, before, anyhow)
+		if err != nil {
 			return fmt.Errorf("the old hours of the tenant %s: %w", tenantID, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"pgregory.net/rapid"
 
 	"flagledger/commands/keep/metering/counted"
@@ -507,6 +508,66 @@ func TestNoRowsAreLeftWhereTwoDelete(t *testing.T) {
 	}
 	if n := c.rows(t, "flag_hours"); n != 0 {
 		t.Errorf("%d rows are left of a tenant that is forgotten", n)
+	}
+}
+
+// One day cannot be added up: others are, and its hours stay until days of its age go too.
+func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	first := c.clock
+	for range 3 {
+		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		c.flush(m)
+		c.clock = c.clock.AddDate(0, 0, 1)
+	}
+	if _, err := c.pool.Exec(t.Context(), fmt.Sprintf(`create function keep.refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;
+		create trigger refuse before insert on keep.flag_days for each row when (new.day = '%s') execute function keep.refuse()`, first.Format(time.DateOnly))); err != nil {
+		t.Fatal(err)
+	}
+	want := func(hours, days int) {
+		t.Helper()
+		if err := m.AddUpDays(t.Context()); (err == nil) != (hours == 0) || err != nil && !strings.Contains(err.Error(), "not this one") {
+			t.Errorf("a day that cannot be added up is told as %v", err)
+		}
+		for table, want := range map[string]int{"flag_hours": hours, "tenant_hours": hours, "flag_days": days, "use_days": days} {
+			if n := c.rows(t, table); n != want {
+				t.Errorf("%s has %d rows, want %d", table, n, want)
+			}
+		}
+	}
+	want(3, 2)
+	c.clock = first.AddDate(0, 0, daysOfHours+3)
+	want(1, 2)
+	c.clock = first.AddDate(0, 0, daysOfDays+3)
+	want(0, 0)
+}
+
+// Adding up a large day takes longer than other statements may.
+func TestALargeDayHasMoreTime(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	config := c.pool.Config()
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "1min"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	m := c.node()
+	m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+	c.flush(m)
+	if _, err := pool.Exec(t.Context(), `create function keep.refuse() returns trigger language plpgsql as $$ begin
+			if current_setting('statement_timeout') = '1min' then raise 'it has no more time than others'; end if;
+			return new; end $$;
+		create trigger refuse before insert on keep.flag_days for each row execute function keep.refuse()`); err != nil {
+		t.Fatal(err)
+	}
+	c.clock = c.clock.AddDate(0, 0, 1)
+	m.db = pool
+	if err := m.AddUpDays(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
