@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,13 +25,22 @@ const (
 // addUpAfter is when a day is added up after its end: by then all nodes have written down its last hour, also those whose clocks are slow.
 const addUpAfter = time.Hour
 
+// hourTables have the hours. A node that ended between two pages may have written down those of one alone.
+var hourTables = []string{"flag_hours", "tenant_hours"}
+
 // AddUpDays adds up the hours of each tenant's days that are over, once and again where hours came later, and removes hours and days that are no longer kept. It may be repeated. It
 // goes on with the other days and tenants where some fail, and returns the errors of all.
 func (m *Meter) AddUpDays(ctx context.Context) error {
-	tenants, err := tenantsIn(ctx, m.db, "tenant_hours")
-	if err != nil {
-		return err
+	var tenants []string
+	for _, table := range hourTables {
+		more, err := tenantsIn(ctx, m.db, table)
+		if err != nil {
+			return err
+		}
+		tenants = append(tenants, more...)
 	}
+	slices.Sort(tenants)
+	tenants = slices.Compact(tenants)
 	today := m.now().UTC().Truncate(aDay)
 	over := m.now().UTC().Add(-addUpAfter).Truncate(aDay)
 	var errs []error
@@ -43,12 +54,7 @@ func (m *Meter) AddUpDays(ctx context.Context) error {
 }
 
 func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, from, end time.Time) error {
-	rows, err := m.db.Query(ctx, `select (hour at time zone 'UTC')::date as day from keep.tenant_hours where tenant_id = $1 and hour >= $2 and hour < $3
-		except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, from, end)
-	if err != nil {
-		return err
-	}
-	days, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	days, err := m.daysToAddUp(ctx, tenantID, from, end)
 	if err != nil {
 		return err
 	}
@@ -65,6 +71,24 @@ func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, from, end time
 		return errors.Join(errs...)
 	}
 	return m.removeOldOutcomes(ctx, tenantID)
+}
+
+// daysToAddUp lists the days between two that a tenant has hours of and that are not added up, each of which the index finds at once.
+func (m *Meter) daysToAddUp(ctx context.Context, tenantID string, from, end time.Time) ([]time.Time, error) {
+	var of []string
+	for _, table := range hourTables {
+		of = append(of, `select day from (with recursive d as (
+			(select (hour at time zone 'UTC')::date as day from keep.`+table+` where tenant_id = $1 and hour >= $2 and hour < $3 order by hour limit 1)
+			union all
+			select (select (n.hour at time zone 'UTC')::date from keep.`+table+` n where n.tenant_id = $1
+				and n.hour >= (d.day + 1)::timestamp at time zone 'UTC' and n.hour < $3 order by n.hour limit 1) from d where d.day is not null
+		) select day from d where day is not null) `+table)
+	}
+	rows, err := m.db.Query(ctx, `(`+strings.Join(of, ` union `)+`) except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, from, end)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
 // addUpTimes are for adding up a day: the hours of many flags are sorted at once, longer than other statements may take.
@@ -224,7 +248,7 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 // removeOldHours removes hours once their day is added up, or is not kept any more itself.
 func (m *Meter) removeOldHours(ctx context.Context, tenantID string, today time.Time) error {
 	before, anyhow := today.AddDate(0, 0, -daysOfHours), today.AddDate(0, 0, -daysOfDays)
-	for _, table := range []string{"flag_hours", "tenant_hours"} { // the tenant's last: they tell that there are hours to add up
+	for _, table := range hourTables {
 		err := m.deleteRows(ctx, table, `tenant_id = $1 and hour < $2
 			and (hour < $3 or (hour at time zone 'UTC')::date in (select day from keep.use_days where tenant_id = $1))`, tenantID, before, anyhow)
 		if err != nil {

@@ -571,6 +571,38 @@ func TestALargeDayHasMoreTime(t *testing.T) {
 	}
 }
 
+// A node that ended between two pages has written down hours of flags alone.
+func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	for range 3 {
+		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		c.clock = c.clock.AddDate(0, 0, 1)
+	}
+	c.flush(m)
+	for table, left := range map[string]string{"tenant_hours": `where hour < '2026-02-01' or hour >= '2026-02-02'`, "flag_hours": `where hour >= '2026-02-01' and hour < '2026-02-02'`} {
+		if _, err := c.pool.Exec(t.Context(), `delete from keep.`+table+` `+left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(hours, days int) {
+		t.Helper()
+		if err := m.AddUpDays(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if h, d, all := c.rows(t, "flag_hours"), c.rows(t, "flag_days"), c.rows(t, "use_days"); h != hours || d != days || all != days+1 {
+			t.Errorf("there are %d hours and %d days of flags, and %d days are added up; want %d, %d, %d", h, d, all, hours, days, days+1)
+		}
+	}
+	want(2, 2)
+	if _, err := c.pool.Exec(t.Context(), `delete from keep.tenant_hours`); err != nil {
+		t.Fatal(err)
+	}
+	c.clock = c.clock.AddDate(0, 0, daysOfHours)
+	want(0, 2)
+}
+
 // A flag that serves another value each hour, for years.
 func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 	t.Parallel()
