@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"slices"
+	"time"
 
 	"flagledger/events"
 )
@@ -18,7 +19,12 @@ type Tenancies struct {
 	}
 	// Keepings are all that hold something personal of tenants. The directory is the first: the others take nothing for people who are not in it.
 	Keepings []TenantData
+	// Uses are what it counted, which may be too much for one request; nil without.
+	Uses TenantData
 }
+
+// forgetUsesWithin is how long a request forgets uses. A job forgets the rest.
+const forgetUsesWithin = 10 * time.Second
 
 // TenantData is a keeping that holds something personal of tenants, as of the demo people of a sandbox.
 type TenantData interface {
@@ -65,17 +71,32 @@ func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTe
 	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, done.Revision, c.Email, c.Name)
 }
 
-// Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it.
+// Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it, as it does uses that are many.
 func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTenant) (Done, error) {
 	_, done, err := do(ctx, remove)
-	if err != nil {
+	if err == nil {
+		err = t.forgetKeepings(ctx, remove.TenantID)
+	}
+	if err != nil || t.Uses == nil {
 		return done, err
 	}
-	return done, t.Forget(ctx, remove.TenantID)
+	short, cancel := context.WithTimeout(ctx, forgetUsesWithin)
+	defer cancel()
+	if err = t.Uses.ForgetTenant(short, remove.TenantID); short.Err() != nil && ctx.Err() == nil {
+		return done, nil
+	}
+	return done, err
 }
 
 // Forget drops what is kept of a tenant that has ended. It may be repeated.
 func (t *Tenancies) Forget(ctx context.Context, tenantID string) error {
+	if err := t.forgetKeepings(ctx, tenantID); err != nil || t.Uses == nil {
+		return err
+	}
+	return t.Uses.ForgetTenant(ctx, tenantID)
+}
+
+func (t *Tenancies) forgetKeepings(ctx context.Context, tenantID string) error {
 	for _, keeping := range t.Keepings {
 		if err := keeping.ForgetTenant(ctx, tenantID); err != nil {
 			return err

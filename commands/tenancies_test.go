@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +117,41 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			t.Errorf("the facts (-want +got):\n%s", diff)
 		}
 	}
+}
+
+// largeUses are not forgotten within the time of a request.
+type largeUses struct{ forgotten *int }
+
+func (u largeUses) ForgetTenant(ctx context.Context, _ string) error {
+	*u.forgotten++
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// What a tenant counted may take longer to forget than a request: the rest is the job's. What ended the request is told.
+func TestDeletingATenantWithManyUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forgotten := 0
+		tenancies := &commands.Tenancies{Uses: largeUses{&forgotten}}
+		do := func(context.Context, commands.Command[commands.Tenant]) (commands.Tenant, commands.Done, error) {
+			return commands.Tenant{}, commands.Done{}, nil
+		}
+		began := time.Now()
+		if _, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{}); err != nil || time.Since(began) >= time.Minute {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := tenancies.Delete(ctx, do, commands.DeleteTenant{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a request that ended: %v", err)
+		}
+		if err := tenancies.Forget(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a job that ended: %v", err)
+		}
+		if forgotten != 3 {
+			t.Errorf("the uses were to be forgotten %d times, want 3", forgotten)
+		}
+	})
 }
 
 // Nothing is noted for somebody who may create no more tenants.

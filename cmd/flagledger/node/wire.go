@@ -188,7 +188,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	if p.checkpoints, err = checkpoints.New(p.pool, p.secret); err != nil {
 		return err
 	}
-	p.tenancies = &commands.Tenancies{Directory: p.directory, Keepings: []commands.TenantData{p.directory, p.tours, p.inbox, p.meter}}
+	p.tenancies = &commands.Tenancies{Directory: p.directory, Keepings: []commands.TenantData{p.directory, p.tours, p.inbox}, Uses: p.meter}
 	erase := newEraser(p.writer, p.pool, p.links, p.directory, p.inbox, p.queries).Erase
 	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
 	if err != nil {
