@@ -117,4 +117,40 @@ export default {
     await v.page.goto(`${v.url}/verify-email?token=used`);
     await v.heading('Confirm your e-mail address').waitFor();
   },
+
+  'whoever signs up or in from a page that needs a session comes back to it, and to no other site': async (come) => {
+    const v = await come();
+    await v.open('/invitation');
+    await v.link('Sign up').click();
+    await v.link('Sign in').click();
+    await v.link('Sign up').click();
+    await v.page.reload();
+    const email = await v.fillSignUp();
+    await v.heading('An invitation').waitFor();
+    if (v.page.url() !== `${v.url}/app/invitation`) throw new Error(`the address is ${v.page.url()}`);
+
+    await v.open();
+    await v.heading('Flags').waitFor();
+    const deep = v.page.url().replace('/flags', '/audit?q=flag');
+    const other = await come();
+    await other.page.goto(deep);
+    await other.link('Forgot your password?').click();
+    await other.link('Back to sign in').click();
+    await other.fillSignIn(email);
+    await other.heading('Audit').waitFor();
+    if (other.page.url() !== deep) throw new Error(`the address is ${other.page.url()}`);
+
+    for (const next of [
+      'https://example.com/',
+      '//example.com',
+      '/\\example.com',
+      '/../api/v1/tenants',
+      '.example.com',
+    ]) {
+      await v.open(`/sign-in?next=${encodeURIComponent(next)}`);
+      await v.fillSignIn(email);
+      await v.heading('Sign in').waitFor({ state: 'detached' });
+      if (!v.page.url().startsWith(`${v.url}/app/`)) throw new Error(`${next} leads to ${v.page.url()}`);
+    }
+  },
 };

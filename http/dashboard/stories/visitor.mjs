@@ -44,13 +44,26 @@ export class Visitor {
   switch = (name) => this.page.getByRole('switch', { name, exact: true });
 
   /** Signs up as somebody new, and comes to the flags. */
-  async signUp(email = `${randomUUID()}@example.com`) {
-    this.email = email;
+  async signUp(email) {
     await this.open('/sign-up');
-    await this.field('Email').fill(this.email);
+    await this.fillSignUp(email);
+    await this.heading('Flags').waitFor();
+  }
+
+  /** Fills in the page that signs up. */
+  async fillSignUp(email = `${randomUUID()}@example.com`) {
+    this.email = email;
+    await this.field('Email').fill(email);
     await this.field('Password').fill(password);
     await this.button('Sign up').click();
-    await this.heading('Flags').waitFor();
+    return email;
+  }
+
+  /** Fills in the page that signs in. */
+  async fillSignIn(email = this.email) {
+    await this.field('Email').fill(email);
+    await this.field('Password').fill(password);
+    await this.button('Sign in').click();
   }
 
   /** Where the visitor is. */
