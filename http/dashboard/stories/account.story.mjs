@@ -153,4 +153,26 @@ export default {
       if (!v.page.url().startsWith(`${v.url}/app/`)) throw new Error(`${next} leads to ${v.page.url()}`);
     }
   },
+
+  'who is signed out by the service reads so, and goes on where they were': async (come) => {
+    const v = await come({ refused: [401] });
+    await v.signUp();
+    await v.open(new URL(v.page.url()).pathname.replace('/app', '').replace('/flags', '/audit?q=flag'));
+    await v.heading('Audit').waitFor();
+    const before = v.page.url();
+    await v.page.evaluate(() => {
+      const session = JSON.parse(sessionStorage.getItem('session'));
+      sessionStorage.setItem('session', JSON.stringify({ ...session, token: 'x', refreshToken: 'x' }));
+    });
+    await v.page.reload();
+    await v.page.getByText('Your session has ended.').waitFor();
+    await v.inspect();
+    await v.fillSignIn();
+    await v.heading('Audit').waitFor();
+    if (v.page.url() !== before) throw new Error(`the address is ${v.page.url()}`);
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.heading('Sign in').waitFor();
+    if (await v.page.getByText('Your session has ended.').count()) throw new Error('it is told of who signed out');
+  },
 };

@@ -12,6 +12,8 @@ const early = 60_000; // a token is renewed so long before its end, in milliseco
 /** Who is signed in. Tokens are in this tab's sessionStorage, and in no URL. */
 class SignedIn {
   current = $state.raw<Session | undefined>(read());
+  /** The service has ended the session, and not the person. */
+  ended = $state(false);
   #renewing: Promise<string | undefined> | undefined;
   #tabs = new Tabs<Session>({
     theirs: (renewed, of) => {
@@ -82,6 +84,7 @@ class SignedIn {
       } catch (error) {
         if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 403)) throw error;
         this.#keep(undefined);
+        this.ended = true;
       }
       return this.current?.token;
     });
@@ -93,6 +96,7 @@ class SignedIn {
 
   #keep(session: Session | undefined): void {
     this.current = session;
+    this.ended = false;
     if (session) sessionStorage.setItem(stored, JSON.stringify(session));
     else sessionStorage.removeItem(stored);
   }
