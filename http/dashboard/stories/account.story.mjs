@@ -175,4 +175,45 @@ export default {
     await v.heading('Sign in').waitFor();
     if (await v.page.getByText('Your session has ended.').count()) throw new Error('it is told of who signed out');
   },
+
+  'who may not go on before their address is verified reads so, and has the link mailed again': async (come) => {
+    const v = await come({ refused: [403, 409, 422, 429] });
+    await v.signUp();
+    const problem = (status, detail) => ({ status, contentType: 'application/problem+json', json: { status, detail } });
+    // As a service in production answers: TestWhatAnUnverifiedAccountMayDo sees that it does.
+    await v.page.route('**/api/v1/flags', (route) =>
+      route.request().method() === 'POST'
+        ? route.fulfill(problem(403, 'the e-mail address is not verified: POST /api/v1/auth/resend-verification'))
+        : route.continue(),
+    );
+    const answers = [
+      problem(429, 'too many'),
+      { status: 200, json: { success: true } },
+      problem(409, 'it is verified'),
+    ];
+    await v.page.route('**/auth/resend-verification', (route) => route.fulfill(answers.shift()));
+    await v.button('Make first-flag').click();
+    await v.page.getByText('Your e-mail address is not verified yet.').waitFor();
+    if (await v.page.getByText('/api/v1/auth').count()) throw new Error('a person is told to call the API');
+    await v.inspect();
+    await v.button('Mail the link again').click();
+    await v.page.getByText('That was too much at once.').waitFor();
+    await v.button('Mail the link again').click();
+    await v.page.getByText(`The link is on its way to ${v.email}.`).waitFor();
+    await v.inspect();
+
+    await v.open('/verify-email#token=used');
+    await v.field('Password').fill(password);
+    await v.button('Confirm').click();
+    await v.page.getByText('The link has been used or has expired.').waitFor();
+    await v.inspect();
+    await v.button('Mail the link again').click();
+    await v.page.getByText('Your e-mail address is verified by now.').waitFor();
+
+    const other = await come({ refused: [422] });
+    await other.open('/verify-email');
+    await other.link('Sign in').click();
+    await other.fillSignIn(v.email);
+    await other.button('Mail the link again').waitFor();
+  },
 };

@@ -19,6 +19,11 @@ export class Failure extends Error {
     return this.problem.errors ?? {};
   }
 
+  /** Whether it is refused because the person's e-mail address is not verified. */
+  get unverified(): boolean {
+    return this.status === 403 && !!this.problem.detail?.startsWith('the e-mail address is not verified');
+  }
+
   /** Whether the service, or the way to it, is away: what was shown still stands. */
   get away(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;

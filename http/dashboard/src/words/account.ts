@@ -39,7 +39,11 @@ export const account = {
     text: 'Enter the password that you signed up with.',
     button: 'Confirm',
     done: 'The address is confirmed.',
-    used: 'The link has been used or has expired. Sign in to have another one mailed.',
+    used: 'The link has been used or has expired.',
+    usedSignIn: 'The link has been used or has expired. Sign in to have another one mailed.',
+    resend: 'Mail the link again',
+    sent: (email: string) => `The link is on its way to ${email}. Follow it, then try again.`,
+    already: 'Your e-mail address is verified by now. Try again.',
   },
   invitation: {
     title: 'An invitation',

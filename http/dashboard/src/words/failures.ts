@@ -15,9 +15,12 @@ const byStatus: Record<number, string> = {
   503: 'The service is away for a moment.',
 };
 
+const unverified = 'Your e-mail address is not verified yet. Follow the link that was mailed to you, then try again.';
+
 /** What a failure is, in a sentence or two. */
 export function told(error: unknown): string {
   const failure = asFailure(error);
+  if (failure.unverified) return unverified;
   const general = byStatus[failure.status] ?? byStatus[500]!;
   const detail = failure.problem.detail;
   switch (failure.status) {
