@@ -216,4 +216,24 @@ export default {
     await other.fillSignIn(v.email);
     await other.button('Mail the link again').waitFor();
   },
+
+  'over plain HTTP, where browsers keep much back, sessions are renewed, rules added and texts copied by hand': async (
+    come,
+  ) => {
+    const v = await come({ refused: [401], url: process.env.SERVICE_URL.replace('127.0.0.1', 'plain.test') });
+    await v.signUp();
+    if (await v.page.evaluate(() => isSecureContext)) throw new Error('the browser takes it for safe');
+    await v.button('Make first-flag').click();
+    await v.button('Copy').first().click();
+    await v.button('Selected: copy it yourself').waitFor();
+    const selected = await v.page.evaluate(() => String(getSelection()));
+    if (!selected.startsWith('curl')) throw new Error(`what is selected is ${selected}`);
+    await v.page.evaluate(() => {
+      const session = JSON.parse(sessionStorage.getItem('session'));
+      sessionStorage.setItem('session', JSON.stringify({ ...session, token: 'x' }));
+    });
+    await v.open(`/t/${v.place.tenant}/production/flags/first-flag?tab=rules`);
+    await v.button('Add rule').click();
+    await v.field('Attribute').waitFor();
+  },
 };

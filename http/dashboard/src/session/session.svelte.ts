@@ -73,7 +73,7 @@ class SignedIn {
   // A refresh token is good for one use: of tabs that share a session, one trades it and tells the others.
   async #renew(): Promise<string | undefined> {
     const before = this.current?.refreshToken;
-    return navigator.locks.request('renew', async () => {
+    const trade = async () => {
       await this.#tabs.settled();
       const { current } = this;
       if (!current || current.refreshToken !== before) return current?.token;
@@ -83,11 +83,15 @@ class SignedIn {
         this.#keep(renewed);
       } catch (error) {
         if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 403)) throw error;
-        this.#keep(undefined);
-        this.ended = true;
+        if (this.current?.refreshToken === before) {
+          this.#keep(undefined);
+          this.ended = true;
+        }
       }
       return this.current?.token;
-    });
+    };
+    // Browsers lock nothing over plain HTTP.
+    return navigator.locks ? navigator.locks.request('renew', trade) : trade();
   }
 
   async #open(path: string, sent: object): Promise<void> {

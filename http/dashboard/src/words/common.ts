@@ -14,6 +14,7 @@ export const common = {
   },
   copy: 'Copy',
   copied: 'Copied',
+  selected: 'Selected: copy it yourself',
   again: 'Try again',
   notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',
   never: 'Never',

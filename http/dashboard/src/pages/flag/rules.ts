@@ -70,13 +70,16 @@ export function newServe(type: FlagType, variations: Variation[]): ServeDraft {
   return draftOfServe(first ? { variationId: first.id } : { value: blanks[type] }, type, variations);
 }
 
+// randomUUID is not there over plain HTTP.
+const newID = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
+
 export function newRule(type: FlagType, variations: Variation[]): RuleDraft {
   const serve = newServe(type, variations);
-  return { id: crypto.randomUUID(), name: '', conditions: [newCondition()], serve };
+  return { id: newID(), name: '', conditions: [newCondition()], serve };
 }
 
 export const newCondition = (): ConditionDraft => ({
-  id: crypto.randomUUID(),
+  id: newID(),
   attribute: '',
   op: 'in',
   values: [],
