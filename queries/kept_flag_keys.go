@@ -46,6 +46,7 @@ const (
 	keptKeysOverhead  = 512      // bytes, of a list
 	keptKeysFor       = time.Minute
 	keptUseFor        = 2 * time.Second // of lists that depend on the use of flags or on the time
+	keptUseTimes      = 4               // as long as such a list took to read, if that is longer: else each page and call would read it again
 	finalAfter        = time.Minute     // how long after a time no further change is recorded as of then: clocks may differ
 )
 

@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,4 +74,39 @@ func TestKeptListsOfFlags(t *testing.T) {
 			t.Errorf("%d lists are kept with %d bytes, and %d are counted", len(f.of), sum, f.bytes)
 		}
 	})
+}
+
+// A list by use that took long to read is kept from then on, and the longer.
+func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
+	t.Parallel()
+	pool := withReadModels(t)
+	q := New(pool, nil, func(context.Context, events.Position, []string) bool { return true })
+	clock, took := time.Time{}, time.Duration(0) // the clock goes on by that whenever it is read
+	q.now = func() time.Time {
+		clock = clock.Add(took)
+		return clock
+	}
+	begun := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+	for i, c := range []struct{ took, until time.Duration }{
+		{0, 2 * time.Second}, {100 * time.Millisecond, 2100 * time.Millisecond}, {3 * time.Second, 15 * time.Second}, {10 * time.Second, 50 * time.Second}, {20 * time.Second, time.Minute},
+	} {
+		tenant := fmt.Sprint("t", i)
+		want := func(after time.Duration, flags int) {
+			t.Helper()
+			l := FlagList{TenantID: tenant, EnvironmentID: "e", Sort: ByLastEvaluatedAt, Stale: Staleness{begun.Add(after), time.Hour}}
+			list, err := q.Flags(t.Context(), l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list.Total != flags {
+				t.Errorf("%v after a list that took %v was begun it has %d flags, want %d", after, c.took, list.Total, flags)
+			}
+		}
+		took = c.took
+		want(0, 0)
+		run(t, pool, newFlags(fmt.Sprintf(`from (values ('%s', 'k', 1)) f (tenant, key, life)`, tenant)))
+		want(c.took, 0)
+		want(c.until-1, 0)
+		want(c.until, 1)
+	}
 }

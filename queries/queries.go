@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -21,12 +22,13 @@ type Queries struct {
 	store events.Store
 	wait  func(ctx context.Context, position events.Position, names []string) bool
 	lists *flagLists
+	now   func() time.Time // tells how long reading takes; what is so now is told by the caller's clock
 }
 
 // New returns Queries over the read models in a database, which follow a store. wait waits until the read models of facts of the given names hold a
 // position, and returns false where that takes too long.
 func New(db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool) *Queries {
-	return &Queries{db: db, store: store, wait: wait, lists: newFlagLists()}
+	return &Queries{db: db, store: store, wait: wait, lists: newFlagLists(), now: time.Now}
 }
 
 var (
