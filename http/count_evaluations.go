@@ -21,11 +21,12 @@ func (a *API) callerOf(p *principal) *snapshot.Client {
 	return client
 }
 
-// manyUsed is what a call for many flags uses of them.
+// manyUsed is what a call for many flags uses of them, and has not counted yet.
 type manyUsed struct {
 	snapshot.Tally
-	all     bool // the call named none: they are fetched ahead, and perhaps not used
-	refused bool
+	a   *API
+	p   *principal
+	all bool // the call named none: they are fetched ahead, and perhaps not used
 }
 
 // add adds a flag that was evaluated. u may be nil, where nothing counts.
@@ -39,20 +40,14 @@ func (u *manyUsed) add(key string, r *snapshot.Result) {
 	}
 }
 
-// refuse has nothing counted.
-func (u *manyUsed) refuse() {
-	if u != nil {
-		u.refused = true
-	}
-}
-
-func (a *API) countMany(p *principal, u *manyUsed) {
-	if u.refused {
+// count counts what was added since it was called last. It is called before that is sent, which the client may read slowly. u may be nil.
+func (u *manyUsed) count() {
+	if u == nil {
 		return
 	}
-	a.Meter.Count(p.tenant.ID(), u.Len())
+	u.a.Meter.Count(u.p.tenant.ID(), u.Len())
 	for reason := range u.Reasons() {
-		a.reasons[reason].Inc()
+		u.a.reasons[reason].Inc()
 	}
-	p.tenant.CountMany(&u.Tally, u.all, p.environment.ID, a.callerOf(p), p.tenant.Moment(a.Now()))
+	u.p.tenant.CountMany(&u.Tally, u.all, u.p.environment.ID, u.a.callerOf(u.p), u.p.tenant.Moment(u.a.Now()))
 }

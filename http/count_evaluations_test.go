@@ -3,6 +3,7 @@ package http_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,4 +164,52 @@ func TestWhatCountsAsUse(t *testing.T) {
 			nodetest.Same(t, "rows of the tenant once it is deleted", rows(), 0)
 		},
 	}.Run(t)
+}
+
+// What an answer has is counted before it is sent, each flag once: a reader may take long for it, or leave.
+func TestEvaluationsOfManyFlagsCountBeforeTheyAreRead(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	me := nodetest.New(t).SignUp(nodetest.Address())
+	keys := fill(me, 30) // the first three are the first piece
+	first, last := metricsPath(keys[0], ""), metricsPath(keys[29], "")
+	begin := func(body string, leaves bool) (goOn func() (broken bool)) {
+		t.Helper()
+		to := &reader{gate: make(chan struct{}), waiting: &atomic.Int64{}, leaves: leaves}
+		done := make(chan bool, 1)
+		go func() { done <- answer(me, "POST", manyPath, body, to) }()
+		me.Service.Eventually("a piece is written", func() bool { return to.waiting.Load() == 1 })
+		return func() bool {
+			close(to.gate)
+			return <-done
+		}
+	}
+	named := `{"flagKeys":["` + strings.Join(keys, `","`) + `"]}`
+	// what the first flag, the last one and the tenant have of evaluations and prefetches
+	want := func(of [3][2]int) {
+		t.Helper()
+		for i, path := range []string{first, last, tenantMetricsPath(me, "")} {
+			wantCounts(me, path, of[i][0], of[i][1])
+		}
+	}
+	goOn := begin(named, false)
+	want([3][2]int{{1, 0}, {0, 0}, {3, 0}})
+	if goOn() {
+		t.Error("the answer is broken off")
+	}
+	want([3][2]int{{1, 0}, {1, 0}, {30, 0}})
+	goOn = begin(named, true)
+	want([3][2]int{{2, 0}, {1, 0}, {33, 0}})
+	if !goOn() {
+		t.Error("the answer looks whole")
+	}
+	goOn = begin("{}", false)
+	want([3][2]int{{2, 1}, {1, 0}, {33, 1}})
+	if goOn() {
+		t.Error("the answer for all flags is broken off")
+	}
+	want([3][2]int{{2, 1}, {1, 1}, {33, 1}})
+	goOn = begin(`{"flagKeys":["k029"]}`, true) // which is the last piece too
+	want([3][2]int{{2, 1}, {2, 1}, {34, 1}})
+	goOn()
 }

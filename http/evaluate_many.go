@@ -32,12 +32,10 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	results := queries.Select(p.tenant, e.flagKeys).Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating)
-	used := &manyUsed{all: e.flagKeys == nil}
-	defer func() { a.countMany(p, used) }()
-	sendEvaluations(w, r, e, results, used)
+	sendEvaluations(w, r, e, results, &manyUsed{a: a, p: p, all: e.flagKeys == nil})
 }
 
-// sendEvaluations answers with the results for many flags, and adds those that succeeded to used, unless that is nil: none where it refuses the call. e holds its slot for costly work.
+// sendEvaluations answers with the results for many flags, and counts those that succeeded as used, unless that is nil: none where it refuses the call. e holds its slot for costly work.
 func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated], used *manyUsed) {
 	out := newOutput(w)
 	defer out.release()
@@ -46,6 +44,7 @@ func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationReques
 	sendFull := func() {
 		if len(out.b) >= chunk {
 			began = true
+			used.count()
 			e.send(r.Context(), out)
 		}
 	}
@@ -59,7 +58,6 @@ func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationReques
 		case errors.Is(answer.Err, queries.ErrTooSlow) && began:
 			breakOff() // the status has been sent: what is left is to break off
 		case errors.Is(answer.Err, queries.ErrTooSlow):
-			used.refuse()
 			writeProblem(w, r, problemOf(r.Context(), answer.Err))
 			return
 		case answer.Err != nil:
@@ -83,6 +81,7 @@ func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationReques
 		out.text("}")
 	}
 	out.text("}")
+	used.count()
 	e.leaveWorkSlot()
 	out.send()
 }

@@ -36,13 +36,14 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newOutput(w)
 	defer out.release()
+	used := &manyUsed{a: a, p: p, all: true}
 	flags := ofrepFlags{queries.Select(p.tenant, nil), p, e, stream, out}
-	tag, whole, used, err := flags.gather(r.Context())
+	tag, whole, err := flags.gather(r.Context(), used)
 	if err != nil {
 		writeOFREP(w, r, "", err)
 		return
 	}
-	a.countMany(p, used)
+	used.count()
 	w.Header().Set("ETag", tag)
 	if noneMatch(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
@@ -67,19 +68,19 @@ type ofrepFlags struct {
 	out      *output
 }
 
-// gather makes the answer and its tag. Where it is larger than maxHeld, it is not whole: what out has is only its end.
+// gather makes the answer and its tag, and adds the flags to used. Where it is larger than maxHeld, it is not whole: what out has is only its end.
 //
 // The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
-func (f *ofrepFlags) gather(ctx context.Context) (tag string, whole bool, used *manyUsed, err error) {
+func (f *ofrepFlags) gather(ctx context.Context, used *manyUsed) (tag string, whole bool, err error) {
 	hash := sha256.New()
-	whole, used = true, &manyUsed{all: true}
+	whole = true
 	err = f.write(ctx, used, maxHeld, func() {
 		whole = false
 		_, _ = hash.Write(f.out.b)
 		f.out.b = f.out.b[:0]
 	})
 	_, _ = hash.Write(f.out.b)
-	return `"` + hex.EncodeToString(hash.Sum(nil)[:16]) + `"`, whole, used, err
+	return `"` + hex.EncodeToString(hash.Sum(nil)[:16]) + `"`, whole, err
 }
 
 // write appends the answer, and calls full whenever it has reached a size. It adds the flags to used, unless that is nil.

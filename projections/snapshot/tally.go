@@ -2,11 +2,12 @@ package snapshot
 
 import "iter"
 
-// Tally is what a call for many flags has evaluated: those that it named, or all.
+// Tally is what a call for many flags has evaluated, those that it named or all, and has not counted yet.
 type Tally struct {
 	keys       []string
 	evaluated  []Result
 	prefetched []*Flag
+	counted    bool // the call itself, which is for all flags
 }
 
 // Evaluated adds a flag that was named.
@@ -32,3 +33,11 @@ func (y *Tally) Reasons() iter.Seq[Reason] {
 
 // Len is how many flags were added.
 func (y *Tally) Len() int { return len(y.keys) }
+
+// empty takes out what has been counted. Its memory is used again.
+func (y *Tally) empty() {
+	clear(y.keys)
+	clear(y.evaluated)
+	clear(y.prefetched)
+	y.keys, y.evaluated, y.prefetched = y.keys[:0], y.evaluated[:0], y.prefetched[:0]
+}

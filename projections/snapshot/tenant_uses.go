@@ -73,8 +73,10 @@ func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Clien
 	u.seen(&u.evaluated, at.second)
 }
 
-// CountMany counts what a call for many flags has evaluated, and whether it was for all flags. by is nil for a person.
+// CountMany counts what a call for many flags has evaluated, and empties its tally. A call may count piece by piece: one for all flags is one prefetch of the tenant's all the
+// same. by is nil for a person.
 func (t *Tenant) CountMany(y *Tally, all bool, environmentID string, by *Client, at Moment) {
+	defer y.empty()
 	if !all {
 		for i, key := range y.keys {
 			t.CountEvaluation(key, environmentID, &y.evaluated[i], by, at)
@@ -87,6 +89,10 @@ func (t *Tenant) CountMany(y *Tally, all bool, environmentID string, by *Client,
 			u.seen(&u.prefetched, at.second)
 		}
 	}
+	if y.counted {
+		return
+	}
+	y.counted = true
 	u := t.useOfAll(environmentID, at)
 	u.prefetches.Add(1)
 	u.seen(&u.prefetched, at.second)
