@@ -51,7 +51,7 @@ const (
 type points struct {
 	period Period
 	all    []Point
-	known  map[string]*Outcome // by their ids
+	known  map[string]*Outcome // by their ids, those of the current point at least
 
 	current  int              // the point that uses are added to
 	outcomes map[string]int64 // of it, by their ids
@@ -105,8 +105,11 @@ func addCounts(to map[string]int64, object []byte) error {
 	return nil
 }
 
-// finish makes the outcomes of the point that uses were added to, and returns all points.
+// finish makes the outcomes of the point that uses were added to, unless that was done, and returns all points.
 func (p *points) finish() []Point {
+	if len(p.outcomes) == 0 {
+		return p.all
+	}
 	var rest int64
 	counted := map[string]*OutcomeCount{} // by their subjects
 	for _, id := range sortedByCount(p.outcomes) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,11 +56,7 @@ func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key str
 			return err
 		}
 		r.key = key
-		known, err := r.outcomes(ctx)
-		if err != nil {
-			return err
-		}
-		m, err = r.metrics(ctx, known)
+		m, err = r.metrics(ctx)
 		m.life = r.life
 		return err
 	})
@@ -72,7 +69,7 @@ func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key str
 // TenantMetrics reads how often the flags of a tenant were used, those that were deleted since included.
 func (q *Queries) TenantMetrics(ctx context.Context, filter MetricsFilter) (m Metrics, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
-		m, err = r.metrics(ctx, nil)
+		m, err = r.metrics(ctx)
 		return err
 	})
 	return m, classify(err)
@@ -174,37 +171,88 @@ func (r *metricsReader) pointHours() (days, hours []time.Time) {
 	return []time.Time{}, hours
 }
 
-// metrics adds up the points and the clients. known are the outcomes of a flag, by their ids.
-func (r *metricsReader) metrics(ctx context.Context, known map[string]*Outcome) (m Metrics, err error) {
-	columns := "evaluations, prefetches, reasons, null::text"
-	if r.key != "" {
-		columns = "evaluations, prefetches, reasons, outcomes"
+// readAtOnce is how many hours and days of a flag are read at once: a point can be 24 hours. What is known of outcomes meanwhile is only of theirs, however many there are in
+// all points: 20 of each environment, hour and run.
+const readAtOnce = 24
+
+// parts divides the hours and days that points are read from, in the order of their time, into parts of whole points. A tenant's have no outcomes, and are one part.
+func (r *metricsReader) parts() iter.Seq2[[]time.Time, []time.Time] {
+	return func(yield func(days, hours []time.Time) bool) {
+		days, hours := r.pointHours()
+		if r.key == "" {
+			yield(days, hours)
+			return
+		}
+		d, h := 0, 0
+		for i := range r.Points() {
+			end := r.At(i).Add(r.Step)
+			inPoint := func(list []time.Time, n int) int {
+				for n < len(list) && list[n].Before(end) {
+					n++
+				}
+				return n
+			}
+			nextD, nextH := inPoint(days, d), inPoint(hours, h)
+			if d+h > 0 && nextD+nextH > readAtOnce {
+				if !yield(days[:d], hours[:h]) {
+					return
+				}
+				days, hours, nextD, nextH = days[d:], hours[h:], nextD-d, nextH-h
+			}
+			d, h = nextD, nextH
+		}
+		if d+h > 0 {
+			yield(days, hours)
+		}
 	}
-	days, hours := r.pointHours()
-	rows, err := r.uses(ctx, columns, days, hours)
-	if err != nil {
-		return m, err
+}
+
+// metrics adds up the points and the clients.
+func (r *metricsReader) metrics(ctx context.Context) (m Metrics, err error) {
+	p := newPoints(r.Period, nil)
+	for days, hours := range r.parts() {
+		if err := r.addPart(ctx, p, days, hours); err != nil {
+			return m, err
+		}
 	}
-	p := newPoints(r.Period, known)
-	var u use
-	if _, err = pgx.ForEachRow(rows, []any{&u.At, &u.Evaluations, &u.Prefetches, &u.Reasons, &u.Outcomes}, func() error { return p.add(u) }); err != nil {
-		return m, err
-	}
-	m.Points = p.finish()
+	m.Points = p.all
 	for _, point := range m.Points {
 		m.Evaluations += point.Evaluations
 		m.Prefetches += point.Prefetches
 	}
-	if rows, err = r.uses(ctx, "clients", r.days, r.hours); err != nil {
+	rows, err := r.uses(ctx, "clients", r.days, r.hours)
+	if err != nil {
 		return m, err
 	}
 	all := clients{}
+	var at time.Time
 	var text []byte
-	if _, err = pgx.ForEachRow(rows, []any{&u.At, &text}, func() error { return all.add(text) }); err != nil {
+	if _, err = pgx.ForEachRow(rows, []any{&at, &text}, func() error { return all.add(text) }); err != nil {
 		return m, err
 	}
 	m.Clients = all.mostActive()
 	return m, r.nameClients(ctx, m.Clients)
+}
+
+// addPart adds up the points of some hours and days.
+func (r *metricsReader) addPart(ctx context.Context, p *points, days, hours []time.Time) (err error) {
+	columns := "evaluations, prefetches, reasons, null::text"
+	if r.key != "" {
+		columns = "evaluations, prefetches, reasons, outcomes"
+		if p.known, err = r.outcomes(ctx, days, hours); err != nil {
+			return err
+		}
+	}
+	rows, err := r.uses(ctx, columns, days, hours)
+	if err != nil {
+		return err
+	}
+	var u use
+	if _, err = pgx.ForEachRow(rows, []any{&u.At, &u.Evaluations, &u.Prefetches, &u.Reasons, &u.Outcomes}, func() error { return p.add(u) }); err != nil {
+		return err
+	}
+	p.finish()
+	return nil
 }
 
 // uses reads columns of the rows of hours and days, in the order of their time.
@@ -269,9 +317,8 @@ func namesOf(ctx context.Context, db reader, query string, args ...any) (map[str
 	return names, err
 }
 
-// outcomes reads the outcomes that the flag has had in the points, without their names and values: it may have had very many before.
-func (r *metricsReader) outcomes(ctx context.Context) (map[string]*Outcome, error) {
-	days, hours := r.pointHours()
+// outcomes reads the outcomes that the flag has had in some hours and days, without their names and values: it may have had very many before.
+func (r *metricsReader) outcomes(ctx context.Context, days, hours []time.Time) (map[string]*Outcome, error) {
 	uses, args := r.usesQuery("outcomes", days, hours)
 	rows, err := r.tx.Query(ctx, fmt.Sprintf(`select outcome, variation_id, octet_length(value::text) from keep.flag_outcomes
 		where tenant_id = $1 and flag_key = $%d and life = $%d and outcome = any(array(select distinct json_object_keys(u.outcomes::json) from (%s) u))`, len(args)+1, len(args)+2, uses),

@@ -204,3 +204,58 @@ func hourlyOf(now time.Time) Period {
 	p, _ := AlignPeriod(Hourly, time.Time{}, time.Time{}, now)
 	return p
 }
+
+// However many outcomes a flag has had, those of few hours are known at once, and each point shows what was served most in it.
+func TestOutcomesAreReadInParts(t *testing.T) {
+	t.Parallel()
+	pool := withReadModels(t)
+	const hours = 100
+	now := time.Date(2026, 3, 14, 15, 9, 0, 0, time.UTC)
+	run(t, pool, newFlags(`from (values ('t', 'k', 1)) f (tenant, key, life)`)+fmt.Sprintf(`
+		insert into keep.flag_outcomes (tenant_id, flag_key, life, outcome, value) select 't', 'k', 1, h || ' ' || n, to_json(h || ' ' || n) from generate_series(0, %[1]d) h, generate_series(1, 30) n;
+		insert into keep.flag_hours (tenant_id, hour, flag_key, life, environment_id, run, evaluations, prefetches, reasons, outcomes, clients)
+			select 't', '2026-03-14T15:00Z'::timestamptz - h * interval '1 hour', 'k', 1, 'prod', gen_random_uuid(), 465, 0, '{}',
+				(select json_object_agg(h || ' ' || n, n) from generate_series(1, 30) n), '{}' from generate_series(0, %[1]d) h`, hours-1))
+	q := New(pool, nil, nil)
+	for _, step := range []time.Duration{Hourly, Daily} {
+		period, err := AlignPeriod(step, now.Add(-(hours-1)*Hourly), time.Time{}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		filter := MetricsFilter{Period: period, TenantID: "t", Environments: []string{"prod"}, Now: now}
+		m, err := q.FlagMetrics(t.Context(), filter, "k")
+		if err != nil || m.Evaluations != 465*hours {
+			t.Fatalf("%d evaluations: %v", m.Evaluations, err)
+		}
+		for i, point := range m.Points {
+			var sum int64
+			for _, o := range point.Outcomes {
+				sum += o.Count
+			}
+			if sum != point.Evaluations || len(point.Outcomes) != maxOutcomes+1 || point.Outcomes[maxOutcomes].Outcome != nil || point.Outcomes[0].Count != 30 {
+				t.Errorf("point %d has %d evaluations, and %d of %d outcomes", i, point.Evaluations, sum, len(point.Outcomes))
+			}
+		}
+		err = q.readMetrics(t.Context(), filter, func(r *metricsReader) error {
+			r.key, r.life = "k", 1
+			read := 0
+			for days, hours := range r.parts() {
+				known, err := r.outcomes(t.Context(), days, hours)
+				if err != nil {
+					return err
+				}
+				if len(known) > 30*24 {
+					t.Errorf("%d outcomes are known at once", len(known))
+				}
+				read += len(known)
+			}
+			if read != 30*hours {
+				t.Errorf("%d outcomes are read", read)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
