@@ -291,4 +291,88 @@ export default {
     const then = await v.call('GET', '/api/v1/flags/rollout/rules');
     if (then.rules.length) throw new Error('the rules are still there');
   },
+
+  'a rollout keeps its order, whatever is saved beside it, and values that come meanwhile change no rule': async (
+    come,
+  ) => {
+    const v = await come();
+    await open(v, { key: 'split', type: 'string' });
+    const ids = [];
+    for (const name of ['a', 'b', 'c', 'd']) {
+      ids.push((await v.call('POST', '/api/v1/flags/split/variations', { name, value: name })).id);
+    }
+    const [a, b, c, d] = ids;
+    const share = (variationId, weight) => ({ variationId, weight });
+    const rollout = [share(c, 0), share(b, 20), share(a, 80)];
+    const serves = async () => {
+      const { rules } = await v.call('GET', '/api/v1/flags/split/rules');
+      return JSON.stringify(rules.map(({ name, serve }) => [name, serve.rollout ?? serve.value ?? serve.variationId]));
+    };
+    const stands = async (...wanted) => {
+      await v.button('Save').click();
+      await v.button('Save').waitFor({ state: 'detached' });
+      const now = await serves();
+      if (now !== JSON.stringify(wanted)) throw new Error(now);
+    };
+    await v.call('PUT', '/api/v1/flags/split/rules', {
+      rules: [
+        { name: 'Some', conditions: [], serve: { rollout } },
+        { name: 'Others', conditions: [], serve: { value: 'x' } },
+      ],
+    });
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Edit rule Others').click();
+    const name = v.page.getByRole('tabpanel').getByLabel('Name', { exact: true });
+    await name.fill('The others');
+    await stands(['Some', rollout], ['The others', 'x']);
+    await v.button('Close rule The others').click();
+
+    // Its lines are in its order too. Who gets a share comes last, and who loses it goes.
+    await v.button('Edit rule Some').click();
+    const weights = () =>
+      v.page.getByLabel(/^Weight of /).evaluateAll((fields) => fields.map((field) => field.value).join());
+    await v.until('the shares are as they were made', async () => (await weights()) === '0,20,80,0');
+    await v.field('Weight of d').fill('5');
+    await v.field('Weight of b').fill('0');
+    if ((await weights()) !== '0,0,80,5') throw new Error(await weights());
+    await stands(['Some', [share(c, 0), share(a, 80), share(d, 5)]], ['The others', 'x']);
+    await v.button('Close rule Some').click();
+
+    await v.button('Edit rule The others').click();
+    await name.fill('All others');
+    await v.page.getByRole('tab', { name: 'Overview' }).click();
+    await v.button('Add value').click();
+    await v.page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('e');
+    await v.page.getByRole('dialog').getByLabel('Value', { exact: true }).fill('e');
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.field('Serve').selectOption('rollout');
+    await v.field('Weight of e').waitFor();
+    if (await v.heading('Somebody else has changed the same meanwhile').count()) throw new Error('it is in conflict');
+    if ((await weights()) !== '100,0,0,0,0') throw new Error(await weights());
+    await v.field('Serve').selectOption('variation');
+    await stands(['Some', [share(c, 0), share(a, 80), share(d, 5)]], ['All others', a]);
+  },
+
+  'a rule that is older than all values of its flag is rolled out between them': async (come) => {
+    const v = await come();
+    await open(v, { key: 'early', type: 'string' });
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Add rule').click();
+    await v.field('Name').fill('Some');
+    await v.button('Delete condition').click();
+    for (const name of ['old', 'new']) {
+      await v.call('POST', '/api/v1/flags/early/variations', { name, value: name });
+    }
+    await v.page.locator('option[value=rollout]').first().waitFor({ state: 'attached' });
+    await v.field('Serve').selectOption('rollout');
+    await v.field('Weight of new').fill('300');
+    await v.page.getByText('75%', { exact: true }).waitFor();
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    const { rules } = await v.call('GET', '/api/v1/flags/early/rules');
+    const shown = JSON.stringify(rules.map(({ serve }) => serve.rollout?.map(({ weight }) => weight)));
+    if (shown !== '[[100,300]]') throw new Error(shown);
+  },
 };

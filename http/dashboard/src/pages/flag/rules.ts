@@ -5,12 +5,16 @@ import type { ChangedField } from '../../words/changes';
 import { rules as words } from '../../words/rules';
 import { typed, valueOf } from './values';
 
+/** A share of a rollout, as it is typed. */
+export type WeightDraft = { variationId: string; weight: string };
+
 /** What is served, as it is typed. */
 export type ServeDraft = {
   kind: 'variation' | 'rollout' | 'value';
   variationId: string;
   value: string;
-  weights: Record<string, string>;
+  /** The shares of a rollout, in their order: who gets what hangs on it (docs/bucketing.md). Values without one are not here. */
+  weights: WeightDraft[];
   bucketBy: string;
 };
 
@@ -34,15 +38,15 @@ export function takes(op: Operator): 'none' | 'numbers' | 'any' | 'texts' {
   return ['gt', 'gte', 'lt', 'lte'].includes(op) ? 'numbers' : 'texts';
 }
 
-export function draftOfRules({ rules, fallthrough }: Rules, type: FlagType, variations: Variation[]): RulesDraft {
+export function draftOfRules({ rules, fallthrough }: Rules, type: FlagType): RulesDraft {
   return {
     rules: rules.map((rule) => ({
       id: rule.id,
       name: rule.name,
       conditions: rule.conditions.map((condition, i) => draftOfCondition(condition, `${rule.id} ${i}`)),
-      serve: draftOfServe(rule.serve, type, variations),
+      serve: draftOfServe(rule.serve, type),
     })),
-    fallthrough: fallthrough && draftOfServe(fallthrough, type, variations),
+    fallthrough: fallthrough && draftOfServe(fallthrough, type),
   };
 }
 
@@ -52,14 +56,13 @@ function draftOfCondition({ attribute, op, values, negate }: Condition, id: stri
 
 const blanks: Record<FlagType, unknown> = { boolean: true, string: '', number: 0, json: {} };
 
-function draftOfServe(serve: Serve, type: FlagType, variations: Variation[]): ServeDraft {
-  const weights = Object.fromEntries(variations.map(({ id }) => [id, '0']));
-  for (const share of serve.rollout ?? []) weights[share.variationId] = String(share.weight);
+// It is of the serve alone: values that come and go are no change of it.
+function draftOfServe(serve: Serve, type: FlagType): ServeDraft {
   return {
     kind: serve.rollout ? 'rollout' : serve.variationId ? 'variation' : 'value',
-    variationId: serve.variationId ?? variations[0]?.id ?? '',
+    variationId: serve.variationId ?? '',
     value: typed(type, serve.value === undefined ? blanks[type] : serve.value),
-    weights,
+    weights: (serve.rollout ?? []).map(({ variationId, weight }) => ({ variationId, weight: String(weight) })),
     bucketBy: serve.bucketBy === 'targetingKey' ? '' : (serve.bucketBy ?? ''),
   };
 }
@@ -67,7 +70,7 @@ function draftOfServe(serve: Serve, type: FlagType, variations: Variation[]): Se
 /** What a new rule serves: the first value, or where there is none, one that is typed. */
 export function newServe(type: FlagType, variations: Variation[]): ServeDraft {
   const [first] = variations;
-  return draftOfServe(first ? { variationId: first.id } : { value: blanks[type] }, type, variations);
+  return draftOfServe(first ? { variationId: first.id } : { value: blanks[type] }, type);
 }
 
 // randomUUID is not there over plain HTTP.
@@ -90,13 +93,13 @@ export type Problems = Record<string, string>;
 
 /** What is sent for a draft. Rules that are not there yet, or not any more, are new. What cannot be sent is thrown as a failure of the fields, named as the API does. */
 export function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagType): NewRule[] {
-  const known = new Set(there.map(({ id }) => id));
+  const known = new Map(there.map((rule) => [rule.id, rule]));
   const errors: Problems = {};
   const rules = drafts.map((rule, i) => ({
     ...(known.has(rule.id) && { id: rule.id }),
     name: rule.name.trim(),
     conditions: rule.conditions.map(sentCondition),
-    serve: caught(errors, () => sentServe(rule.serve, type, `rules[${i}].serve`)) ?? {},
+    serve: caught(errors, () => sentServe(rule.serve, type, `rules[${i}].serve`, known.get(rule.id)?.serve)) ?? {},
   }));
   if (Object.keys(errors).length) throw new Failure(422, { errors });
   return rules;
@@ -120,22 +123,25 @@ export function sentCondition({ attribute, op, values, negate }: ConditionDraft)
   };
 }
 
-export function sentServe(serve: ServeDraft, type: FlagType, field: string): Serve {
+/** What is sent of a serve. Shares that are typed as 0 are none; those that were 0 before stay, so that a rollout which nobody touched is sent as it was read. */
+export function sentServe(serve: ServeDraft, type: FlagType, field: string, was?: ServeDraft): Serve {
   if (serve.kind === 'variation') return { variationId: serve.variationId };
   if (serve.kind === 'value') return { value: valueOf(type, serve.value, `${field}.value`) };
-  const rollout = sharesOf(serve).filter((share) => share.weight !== 0);
-  if (!rollout.length) throw new Failure(422, { errors: { [`${field}.rollout`]: words.sumZeroField } });
+  const zeros = new Set(was && zerosOf(was));
+  const rollout = sharesOf(serve).filter(({ variationId, weight }) => weight !== 0 || zeros.has(variationId));
+  if (rollout.every(({ weight }) => weight === 0))
+    throw new Failure(422, { errors: { [`${field}.rollout`]: words.sumZeroField } });
   const bad = rollout.find(({ weight }) => Number.isNaN(weight));
   if (bad) throw new Failure(422, { errors: { [`${field}.rollout`]: words.notWeight } });
   return { rollout, bucketBy: serve.bucketBy.trim() || 'targetingKey' };
 }
 
+const zerosOf = (serve: ServeDraft) =>
+  sharesOf(serve).flatMap(({ variationId, weight }) => (weight === 0 ? [variationId] : []));
+
 /** The shares of a rollout. A weight that is no number is NaN. */
 export function sharesOf({ weights }: ServeDraft): { variationId: string; weight: number }[] {
-  return Object.entries(weights).map(([variationId, weight]) => ({
-    variationId,
-    weight: weight.trim() === '' ? 0 : Number(weight),
-  }));
+  return weights.map(({ variationId, weight }) => ({ variationId, weight: weight.trim() === '' ? 0 : Number(weight) }));
 }
 
 /** What was typed as a value of a condition, as a text of JSON; undefined where it is none. */
