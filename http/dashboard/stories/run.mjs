@@ -36,7 +36,7 @@ async function play(name, title, story) {
   }
 }
 
-// As many at once as there are cores to spare for them.
+// Three at once.
 const queue = [];
 for (const name of names) {
   const { default: stories } = await import(`./${name}`);
