@@ -239,6 +239,7 @@ export default {
     await v.page.getByText('Values must be a regular expression').waitFor();
     await v.inspect();
     await v.shot('flag-rules');
+    if (await v.page.getByText('Rules[1]').count()) throw new Error('it is told twice, once by a name that no field has');
     await v.button('Take ( away').click();
     await v.field('Values').fill('@example\\.com$');
     await v.button('Move Everyone a bit up').press('Enter');

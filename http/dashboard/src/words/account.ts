@@ -1,3 +1,5 @@
+import { platformRoles } from './common';
+
 /** Signing up and in, and passwords. */
 export const account = {
   email: 'Email',
@@ -49,6 +51,6 @@ export const account = {
     title: 'An invitation',
     text: 'You have been invited to help run this service. Accept the invitation to take the role.',
     button: 'Accept',
-    done: (role: string) => `You are ${role} now.`,
+    done: (role: string) => `Your role on the platform is ${platformRoles[role] ?? role} now.`,
   },
 };

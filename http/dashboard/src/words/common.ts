@@ -25,6 +25,9 @@ export const common = {
   nothingFound: 'Nothing found',
 };
 
+/** What somebody who runs the platform is called: an invitation says so too, without the texts of the platform. */
+export const platformRoles: Record<string, string> = { viewer: 'Viewer', admin: 'Admin', super_user: 'Super user' };
+
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const absolute = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });

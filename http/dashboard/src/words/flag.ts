@@ -7,7 +7,6 @@ export const flag = {
   notJSON: 'is not valid JSON',
   notNumber: 'is not a number',
   gone: 'There is no such flag',
-  goneText: 'It may have been deleted, or the address has a mistake.',
   deleted: {
     title: 'The flag was deleted',
     text: (who: string, when: string, reason: string) => `By ${who}, ${when}${reason && `: “${reason}”`}`,
@@ -52,7 +51,7 @@ export const flag = {
     permanent: 'Permanent',
     permanentHint: {
       true: 'As a kill switch does: it never counts as one to clean up.',
-      false: 'Once it has served its turn, it counts as one to clean up.',
+      false: 'Clean-up lists it once it is no longer needed.',
     },
     yes: 'It stays',
     no: 'It goes some day',
@@ -126,7 +125,7 @@ export const flag = {
     source: (from: string) => ` from ${from}`,
     off: (value: string) => `Everyone gets the default value, ${value}, until it is on.`,
     title: (from: string) => `Copy from ${from}`,
-    dialog: 'What you choose becomes in the other environment what it is in this one.',
+    dialog: 'The chosen parts replace those of the other environment.',
     to: 'To',
     parts: 'What is copied',
     rules: 'Rules',

@@ -4,7 +4,7 @@ export const flags = {
   new: 'New flag',
   counted: ['flag', 'flags'] as const,
   filtering: 'Filters',
-  noneFound: 'No flag is like this',
+  noneFound: 'No flag matches',
   noneFoundText: 'Take a filter away, or search for something else.',
   clear: 'Clear the filters',
   columns: {
@@ -62,7 +62,7 @@ export const flags = {
     new: 'Nobody has evaluated it yet',
     live: 'It is in use',
     unused: 'Nobody has asked for it for a long time',
-    settled: 'It has served one and the same for a long time, and can go',
+    settled: 'It has served the same value to everyone for a long time, and can go',
     archived: 'It serves its default value',
   },
   create: {
@@ -71,7 +71,7 @@ export const flags = {
     keyHint: 'As it stands in code. It never changes.',
     notKey: 'has letters and digits, with . _ - between, and up to 128 characters',
     name: 'Name',
-    nameHint: 'The key without it',
+    nameHint: 'If empty, the key is the name',
     type: 'Type',
     description: 'Description',
     defaultValue: 'Default value',

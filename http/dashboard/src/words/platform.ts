@@ -1,8 +1,10 @@
+import { platformRoles } from './common';
+
 /** For those who run the platform. */
 export const platform = {
   search: 'Search',
   more: 'Show more',
-  none: 'Nobody and nothing is called so',
+  none: 'Nothing found',
   noneText: 'Search for another part of the name or the address.',
   auditOf: (name: string) => `Audit of ${name}`,
   people: {
@@ -10,7 +12,7 @@ export const platform = {
     text: 'Everybody who has signed in, or was added somewhere.',
     searchHint: 'Name or address',
     columns: { person: 'Person', role: 'Platform role', tenants: 'Tenants', seen: 'Last here', actions: 'Actions' },
-    roles: { viewer: 'Viewer', admin: 'Admin', super_user: 'Super user' },
+    roles: platformRoles,
     noRole: 'No role',
     roleOf: (name: string) => `Platform role of ${name}`,
     you: 'You',

@@ -25,7 +25,7 @@ export const playground = {
   none: 'There are no flags yet',
   noneThen: 'There were no flags at the moment',
   noneText: 'Make a flag, and see here who gets what of it.',
-  noneFound: 'No flag is like this',
+  noneFound: 'No flag matches',
   noneFoundText: 'Search for something else, or show what is the same everywhere too.',
   noneChosen: 'Choose an environment',
 };

@@ -1,7 +1,6 @@
 /** One's own account. */
 export const profile = {
   title: 'Profile',
-  name: 'Name',
   email: 'Email',
   id: 'ID',
   password: {

@@ -15,7 +15,7 @@ export const shell = {
   signOut: 'Sign out',
   notifications: 'Notifications',
   unread: (n: number) => `Notifications, ${n} unread`,
-  noNotifications: 'Nothing has been said to you yet.',
+  noNotifications: 'No notifications yet.',
   readAll: 'Mark all as read',
   leave: {
     title: 'Leave without saving?',

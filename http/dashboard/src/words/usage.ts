@@ -26,7 +26,7 @@ export const usage = {
   time: 'Time',
   count: 'Evaluations',
   reasons: {
-    FALLTHROUGH: 'What is left',
+    FALLTHROUGH: 'No rule matched',
     RULE_MATCH: 'By a rule',
     OFF: 'Off',
     ARCHIVED: 'Archived',
