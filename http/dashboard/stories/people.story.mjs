@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { password } from './visitor.mjs';
 
 /** Goes to a page by the navigation. */
 async function go(v, name) {
@@ -82,6 +83,28 @@ export default {
     await entries.getByText('Checkout').nth(1).waitFor();
     await v.inspect();
     await v.shot('audit');
+  },
+
+  'who leaves a tenant comes to another of theirs': async (come) => {
+    const v = await come({ refused: [403, 404] });
+    await v.signUp();
+    const home = v.place.tenant;
+    const other = await come();
+    await other.signUp();
+    const { tenant } = other.place;
+    await other.call('POST', `/api/v1/tenants/${tenant}/users`, { email: v.email, role: 'developer' });
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.field('Email').fill(v.email);
+    await v.field('Password').fill(password);
+    await v.button('Sign in').click();
+    await v.heading('Flags').waitFor();
+    await v.open(`/t/${tenant}/production/members`);
+    await v.button('Leave').click();
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Leave', exact: true }).click();
+    await v.heading('Flags').waitFor();
+    await v.until('it is their own', () => v.place.tenant === home);
+    await v.button('New flag').waitFor();
   },
 
   'an auditor verifies the trail, and what is no checkpoint of it': async (come) => {

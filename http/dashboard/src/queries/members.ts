@@ -48,6 +48,11 @@ function useChange<Change, Made>(tenant: () => string, make: (change: Change) =>
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: make,
-    onSettled: () => client.invalidateQueries({ queryKey: keys.members(tenant()) }),
+    // Whoever has left is led to another tenant, of those that are read now.
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: keys.members(tenant()) }),
+        client.invalidateQueries({ queryKey: keys.tenants }),
+      ]),
   }));
 }
