@@ -33,6 +33,16 @@ export default {
       'the refused role is taken back',
       async () => (await v.field(`Role of ${v.email}`).inputValue()) === 'admin',
     );
+    await v.button('Add member').click();
+    const role = v.page.getByRole('dialog').getByLabel('Role', { exact: true });
+    await role.selectOption('admin');
+    await v.page.getByRole('dialog').getByLabel('Email').fill(email);
+    await v.button('Cancel').click();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await v.button('Add member').click();
+    await v.until('the role is the first again', async () => (await role.inputValue()) === 'developer');
+    await v.button('Cancel').click();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
     await v.button(`Remove ${email}`).click();
     await v.button('Remove').click();
     await v.button(`Remove ${email}`).waitFor({ state: 'detached' });
