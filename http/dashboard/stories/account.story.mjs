@@ -69,7 +69,7 @@ export default {
       );
     });
     await v.button('Appearance').click();
-    await v.page.getByRole('menuitem', { name: 'Dark' }).waitFor();
+    await v.page.getByRole('menuitemradio', { name: 'Dark', checked: false }).waitFor();
     await v.page.keyboard.press('Escape'); // the page can be used again
     await v.button('Account').click();
     await v.page.getByRole('menuitem', { name: 'Sign out' }).click();

@@ -113,6 +113,50 @@ const stories = {
       return enabled && variations.map((x) => `${x.value} ${x.weight}`).join() === 'true 20,false 80';
     });
   },
+
+  'the keyboard skips to the page, goes on in the page that it comes to, and moves rules': async (come) => {
+    const v = await come();
+    await openFlag(v, 'keys');
+    const { keyboard } = v.page;
+    const focused = (wanted) => wanted.evaluate((node) => node === document.activeElement);
+    const main = v.page.locator('#page');
+    await v.link('Skip to the page').focus();
+    await keyboard.press('Enter');
+    await v.until('the page has the focus', () => focused(main));
+    if (v.page.url().includes('#')) throw new Error(`it went to ${v.page.url()}`);
+
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).press('Enter');
+    await v.heading('Projects').waitFor();
+    await v.until('the next page has it', () => focused(main));
+    await v.button('Commands').press('Enter');
+    await v.page.getByRole('combobox', { name: 'Go to' }).fill('keys');
+    await v.page.getByRole('option', { name: 'keys', selected: true }).waitFor();
+    await keyboard.press('Enter');
+    await v.heading('keys').waitFor();
+    await v.until('also by a command', () => focused(main));
+    await v.field('Search').press('k');
+    await v.heading('Flags').waitFor();
+    if (!(await focused(v.field('Search')))) throw new Error('who searches is taken out of the field');
+    await v.field('Search').fill('');
+
+    await v.button('Appearance').press('Enter');
+    const theme = (name, checked) => v.page.getByRole('menuitemradio', { name, checked });
+    await theme('As the system', true).waitFor();
+    await theme('Dark', false).press('Enter');
+    await v.button('Appearance').press('Enter');
+    await theme('Dark', true).waitFor();
+    await keyboard.press('Escape');
+
+    const rules = ['First', 'Second'].map((name) => ({ name, conditions: [], serve: { value: true } }));
+    await v.call('PUT', '/api/v1/flags/keys/rules', { rules });
+    await v.open(`/t/${v.place.tenant}/production/flags/keys`);
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Move Second up').press('Enter');
+    await v.until('the way back has the focus', () => focused(v.button('Move Second down')));
+    await keyboard.press('Enter');
+    await v.until('so it has at the other end', () => focused(v.button('Move Second up')));
+    await v.page.getByText('Order of the rules').waitFor({ state: 'detached' });
+  },
 };
 
 const ofRestarts = {
