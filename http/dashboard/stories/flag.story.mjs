@@ -239,8 +239,29 @@ export default {
     await v.page.getByText('Values must be a regular expression').waitFor();
     await v.inspect();
     await v.shot('flag-rules');
-    if (await v.page.getByText('Rules[1]').count()) throw new Error('it is told twice, once by a name that no field has');
+    if (await v.page.getByText('Rules[1]').count())
+      throw new Error('it is told twice, once by a name that no field has');
     await v.button('Take ( away').click();
+    // A list that is pasted is taken as far as it is numbers, and who clears a text does not clear values.
+    await v.field('Operator').selectOption('gt');
+    const values = v.field('Values');
+    await values.evaluate((field) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text', 'id\n1\n2');
+      field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+    });
+    await v.button('Take 2 away').waitFor();
+    await v.button('Take 1 away').waitFor();
+    await v.page.getByText('Values must be a number.').waitFor();
+    if ((await values.inputValue()) !== 'id') throw new Error('what is no number is lost');
+    await values.focus();
+    for (let i = 0; i < 4; i++) await v.page.keyboard.down('Backspace');
+    await v.page.keyboard.up('Backspace');
+    if ((await v.page.getByRole('button', { name: /^Take . away$/ }).count()) !== 2)
+      throw new Error('values are cleared');
+    await v.button('Take 2 away').click();
+    await v.button('Take 1 away').click();
+    await v.field('Operator').selectOption('matches');
     await v.field('Values').fill('@example\\.com$');
     await v.button('Move Everyone a bit up').press('Enter');
     await v.page.getByText('Everyone a bit is number 1 of 2 now').waitFor({ state: 'attached' });
