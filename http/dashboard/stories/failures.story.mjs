@@ -157,6 +157,43 @@ const stories = {
     await v.until('so it has at the other end', () => focused(v.button('Move Second up')));
     await v.page.getByText('Order of the rules').waitFor({ state: 'detached' });
   },
+
+  'what could not be read, or not further, is told': async (come) => {
+    const v = await come({ refused: [403] });
+    await v.page.route('**/api/v1/notifications**', problem(403));
+    await openFlag(v, 'long');
+    await v.button('Notifications').click();
+    const inbox = v.page.getByLabel('Notifications', { exact: true }).filter({ has: v.heading('Notifications') });
+    await inbox.getByText('You may not do this.').waitFor();
+    if (await inbox.getByText('No notifications yet.').count())
+      throw new Error('what was not read is said to be empty');
+    await v.page.unroute('**/api/v1/notifications**');
+    await inbox.getByRole('button', { name: 'Try again' }).click();
+    await inbox.getByText('No notifications yet.').waitFor();
+    await v.page.keyboard.press('Escape');
+
+    // As if the flag had a long life, of which the service gives the newest part alone.
+    await v.page.route(/\/flags\/long\/(history|versions)\?/, async (route) => {
+      const asked = new URL(route.request().url()).searchParams;
+      if (Number(asked.get('offset'))) return problem(403)(route);
+      const response = await route.fetch();
+      const [line] = await response.json();
+      const lines = Array.from({ length: Number(asked.get('limit')) }, (_, i) => ({
+        ...line,
+        id: i,
+        version: 2000 - i,
+      }));
+      return route.fulfill({ response, json: lines });
+    });
+    await v.page.getByRole('tab', { name: 'History' }).click();
+    for (const older of ['Show older versions', 'Show older changes']) {
+      const refused = v.page.getByText('You may not do this.');
+      const before = await refused.count();
+      await v.button(older).click();
+      await v.until(`it is told of ${older}`, async () => (await refused.count()) === before + 1);
+    }
+    await v.inspect();
+  },
 };
 
 const ofRestarts = {

@@ -28,7 +28,7 @@ export default {
     const other = await come({ refused: [401, 403] });
     await other.signUp();
     if (await other.link('Platform').count()) throw new Error('somebody without a role is led to the platform');
-    const v = await come();
+    const v = await come({ refused: [403] });
     await enter(v);
     await v.link('Platform').click();
     await v.heading('Service').waitFor();
@@ -53,6 +53,18 @@ export default {
     await v.inspect();
 
     await go(v, 'Tenants');
+    // As if there were more, which are not to be had.
+    await v.page.route('**/api/v1/admin/tenants?**', async (route) => {
+      if (Number(new URL(route.request().url()).searchParams.get('offset'))) {
+        return route.fulfill({ status: 403, contentType: 'application/problem+json', body: '{"status":403}' });
+      }
+      const response = await route.fetch();
+      return route.fulfill({ response, headers: { ...response.headers(), 'x-total-count': '1000' } });
+    });
+    await v.page.reload();
+    await v.button('Show more').click();
+    await v.page.getByText('You may not do this.').waitFor();
+    await v.page.unroute('**/api/v1/admin/tenants?**');
     await v.field('Search').fill(other.email);
     await v.page.getByRole('cell', { name: other.email }).waitFor();
     await v.inspect();
