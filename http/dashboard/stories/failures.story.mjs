@@ -194,6 +194,30 @@ const stories = {
     }
     await v.inspect();
   },
+
+  'two quick clicks on a switch arrive one after the other': async (come) => {
+    const v = await come();
+    await openFlag(v, 'long');
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Flags', exact: true }).click();
+    await v.heading('Flags').waitFor();
+    const calls = [];
+    let release;
+    const released = new Promise((resolve) => (release = resolve));
+    await v.page.route('**/api/v1/flags/long/*able', async (route) => {
+      calls.push(route.request().url().split('/').at(-1));
+      if (calls.at(-1) === 'enable') await released;
+      return route.fallback();
+    });
+    await v.switch('long').click();
+    await v.until('it is switched on', () => calls.length === 1);
+    await v.switch('long').click();
+    await v.page.getByRole('switch', { name: 'long', checked: false }).waitFor();
+    if (calls.length !== 1) throw new Error(`side by side: ${calls}`);
+    release();
+    await v.until('then off', async () => calls.join() === 'enable,disable');
+    await v.until('off is what stands', async () => (await v.call('GET', '/api/v1/flags/long')).version === 3);
+    await v.page.getByRole('switch', { name: 'long', checked: false }).waitFor();
+  },
 };
 
 const ofRestarts = {

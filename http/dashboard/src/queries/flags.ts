@@ -50,7 +50,10 @@ export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages
 /** Switches a flag on or off. Lists show it at once, and take it back where the service refuses. */
 export function useSwitchFlag(place: () => Place) {
   const client = useQueryClient();
+  const mutationKey = ['switch'];
   return createMutation(() => ({
+    mutationKey,
+    scope: { id: 'switch' }, // one after the other, so that the last of two quick ones stands
     mutationFn: ({ key, on }: { key: string; on: boolean }) => {
       const call = { params: { path: { flagKey: key }, header: at(place()) } };
       return body(
@@ -59,7 +62,11 @@ export function useSwitchFlag(place: () => Place) {
     },
     onMutate: ({ key, on }) => show(on, key),
     onError: (_error, { key, on }) => show(!on, key),
-    onSettled: () => client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant), refetchType: 'active' }),
+    // What is read before the last is through would show what was before it.
+    onSettled: () =>
+      client.isMutating({ mutationKey }) === 1
+        ? client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant), refetchType: 'active' })
+        : undefined,
   }));
 
   function show(on: boolean, key: string): void {
