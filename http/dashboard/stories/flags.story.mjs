@@ -180,7 +180,7 @@ export default {
     await v.button('Take away Project: Shop').click();
     await v.link('banner').waitFor();
     await v.open(`/t/${v.place.tenant}/production/flags?tag=web&projectId=${id}`);
-    await v.page.getByText('No flag is like this').waitFor();
+    await v.page.getByText('No flag matches').waitFor();
     await v.inspect();
     await v.shot('flags-chips');
     await v.button('Take away Project: Shop').click();
@@ -189,6 +189,34 @@ export default {
     await v.button('Take away Tag: web').click();
     await v.link('cart').waitFor();
     await v.button('Take away Tag: web').waitFor({ state: 'detached' });
+  },
+
+  'who stops a change of many flags has no further one changed, here or where they go next': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const key of keys) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    await v.page.reload();
+    let [began, go] = [0];
+    const held = new Promise((resolve) => (go = resolve));
+    await v.page.route('**/enable', async (route) => {
+      began++;
+      await held;
+      await route.continue();
+    });
+    await v.field('Select all flags').check();
+    await v.button('Switch on').click();
+    const dialog = v.page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Switch on' }).click();
+    await v.until('the first are under way', () => began === 4);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await v.page.keyboard.press('Escape');
+    go();
+    await v.page.getByText('2 selected').waitFor();
+    await dialog.waitFor({ state: 'detached' });
+    const on = [];
+    for (const key of keys) if ((await v.call('GET', `/api/v1/flags/${key}`)).enabled) on.push(key);
+    if (began !== 4 || on.length !== 4) throw new Error(`${began} began, and ${on} are on`);
   },
 
   'the flags at 360 px, in the dark': async (come) => {

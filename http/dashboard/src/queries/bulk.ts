@@ -12,6 +12,8 @@ type BulkWanted = {
   reason: string;
   /** Hears after each flag how many are over, refused ones included. */
   progress: (over: number) => void;
+  /** Once it is aborted, no further flag is changed. */
+  signal: AbortSignal;
 };
 
 /** A flag that was not changed, and why. */
@@ -20,24 +22,29 @@ export type BulkRefusal = { flag: string; failure: unknown };
 const atOnce = 4;
 const tries = 3;
 
-/** Changes flags one by one, a few at once. It gives back which of them were refused. */
+/** What became of a bulk of flags: those that were refused, and those that were left since the person stopped. */
+export type BulkOutcome = { refused: BulkRefusal[]; left: string[] };
+
+/** Changes flags one by one, a few at once, in the environment where the person was when it began. */
 export function useBulkChange(place: () => Place) {
   const client = useQueryClient();
   return createMutation(() => ({
-    mutationFn: async ({ change, flags, reason, progress }: BulkWanted): Promise<BulkRefusal[]> => {
+    mutationFn: async ({ change, flags, reason, progress, signal }: BulkWanted): Promise<BulkOutcome> => {
+      const there = place();
       const refused: BulkRefusal[] = [];
       const waiting = [...flags];
       let over = 0;
       const work = async () => {
         for (let flag = waiting.shift(); flag !== undefined; flag = waiting.shift()) {
-          await changeOne(place(), change, flag, reason).catch((failure: unknown) => refused.push({ flag, failure }));
+          await changeOne(there, change, flag, reason).catch((failure: unknown) => refused.push({ flag, failure }));
           progress(++over);
+          if (signal.aborted) return;
         }
       };
       await Promise.all(Array.from({ length: atOnce }, work));
-      return refused;
+      await refreshFlags(client, there);
+      return { refused, left: waiting };
     },
-    onSettled: () => refreshFlags(client, place()),
   }));
 }
 

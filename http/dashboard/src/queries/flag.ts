@@ -253,7 +253,8 @@ function useChange<T, R>(place: () => Place, change: (wanted: T) => Promise<R>) 
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: change,
-    onSettled: () => refreshFlags(client, place()),
+    onMutate: () => place(),
+    onSettled: (_made, _error, _wanted, there) => refreshFlags(client, there ?? place()),
   }));
 }
 
@@ -314,7 +315,8 @@ export type RulesWanted = Standing & {
 /** Changes the rules, the fallthrough, and whether the flag is on: each is a change, which stands on the one before. */
 export function useSaveRules(place: () => Place, key: () => string) {
   return useChange(place, async ({ rules, fallthrough, enabled, ...standing }: RulesWanted) => {
-    const params = () => ({ path: { flagKey: key() }, header: on(place(), standing) });
+    const [there, flagKey] = [place(), key()]; // the person may go elsewhere between two steps
+    const params = () => ({ path: { flagKey }, header: on(there, standing) });
     if (rules) {
       standing.version = await versionAfter(
         api.PUT('/api/v1/flags/{flagKey}/rules', { params: params(), body: { rules } }),
