@@ -211,7 +211,7 @@ func (u *use) addCell(served *variation, state uint32) *cell {
 		if next == nil {
 			next = &cell{bytes: cellBytes}
 			if served != nil {
-				next.bytes += uint32(len(served.value)) //nolint:gosec // a value has 64 KiB at most
+				next.bytes += uint32(len(served.value))
 			}
 			next.served.Store(served)
 			next.state.Store(state)

@@ -75,7 +75,7 @@ func (s *Server) url(credentials string) string {
 
 // anyAddress has a random port below those that the system gives to whoever asks for any. One of those could be taken while the server is stopped.
 func anyAddress() string {
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000))) //nolint:gosec // no secret
 }
 
 // Start lets the server listen, at its old address if it has been stopped. Its log is kept.
