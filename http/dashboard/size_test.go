@@ -2,10 +2,12 @@ package dashboard_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
 
+	"flagledger/commands/tooltest"
 	"flagledger/http/dashboard"
 )
 
@@ -13,7 +15,7 @@ import (
 func TestTheDashboardIsSmall(t *testing.T) {
 	t.Parallel()
 	if !dashboard.Built() {
-		t.Skip("the tests were built without it: make dashboard")
+		tooltest.Require(t, "dashboard", errors.New("the tests were built without it: make dashboard"))
 	}
 	files := dashboard.Files()
 	first := map[string]bool{"index.html": true}
