@@ -53,6 +53,26 @@ export default {
     await v.button('Next').waitFor({ state: 'detached' });
   },
 
+  'what is typed where one signs in stays, while the service is told of the sign-out before': async (come) => {
+    const v = await come();
+    await v.signUp();
+    let goOn;
+    const held = new Promise((resolve) => (goOn = resolve));
+    await v.page.route('**/api/v1/auth/logout', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.field('Email').fill('typed@example.com');
+    const told = v.page.waitForResponse('**/api/v1/auth/logout');
+    goOn();
+    await told;
+    await v.page.waitForURL('**/sign-in');
+    await v.page.evaluate(() => new Promise(requestAnimationFrame));
+    if ((await v.field('Email').inputValue()) !== 'typed@example.com') throw new Error('what was typed is lost');
+  },
+
   'a session is taken to a reloaded page and a new tab, and ended in all of them': async (come) => {
     const v = await come();
     await v.signUp();

@@ -104,6 +104,22 @@ export default {
     await dialog('New project').getByRole('button', { name: 'Create', exact: true }).click();
     await v.link('Shop').waitFor();
     await dialog('New project').waitFor({ state: 'detached' });
+
+    // The way back closes the dialog of a new flag, and leads to the page before.
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Flags', exact: true }).click();
+    await v.button('New flag').click();
+    await dialog('New flag').getByLabel('Key', { exact: true }).fill('typed');
+    await v.page.goBack();
+    await v.heading('Leave without saving?').waitFor();
+    await v.button('Stay').click();
+    await v.heading('Leave without saving?').waitFor({ state: 'detached' });
+    if ((await dialog('New flag').getByLabel('Key', { exact: true }).inputValue()) !== 'typed') {
+      throw new Error('what was typed is lost by going back');
+    }
+    await v.page.goBack();
+    await v.button('Leave the page').click();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await v.heading('Flags').waitFor();
   },
 
   'who changes the same as somebody else chooses whose is to stand': async (come) => {
@@ -378,7 +394,7 @@ export default {
   },
 
   'a rule that is older than all values of its flag is rolled out between them': async (come) => {
-    const v = await come();
+    const v = await come({ refused: [412] }); // the values may be shown before the flag's version that has them: then it is saved again
     await open(v, { key: 'early', type: 'string' });
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     await v.button('Add rule').click();

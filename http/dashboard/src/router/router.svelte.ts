@@ -4,6 +4,9 @@ const base = '/app';
 // What the browser keeps with a page.
 type Kept = { at: number } | null;
 
+// What can be left. Who goes back on a page may close a dialog, and stays on the page.
+type Part = 'page' | 'dialog';
+
 export type Query = Record<string, string | undefined>;
 
 /** Where the person is, which the URL says. Reading it in a component keeps the component up to date. */
@@ -13,7 +16,7 @@ class Router {
   #path = $derived(this.#url.pathname.slice(base.length) || '/');
   #at: number; // among the pages that the browser goes back and forth between
   #agreed = false;
-  #unsaved = new Set<() => boolean>();
+  #unsaved = new Map<() => boolean, Part>();
   /** What waits until the person has said whether the page is left: see shell/LeaveDialog.svelte. */
   held = $state.raw<() => void>();
 
@@ -47,18 +50,18 @@ class Router {
 
   /** Does what leaves the page: at once, or when the person agrees to lose what is not saved. */
   leave(act: () => void): void {
-    if (this.#hasUnsaved) this.held = act;
+    if (this.#hasUnsaved('page', 'dialog')) this.held = act;
     else act();
   }
 
-  /** Has the person asked before a page is left that has something unsaved. What it returns ends that. */
-  warnBeforeLeaving(unsaved: () => boolean): () => void {
-    this.#unsaved.add(unsaved);
+  /** Has the person asked before a page, or a dialog of it, is left that has something unsaved. What it returns ends that. */
+  warnBeforeLeaving(part: Part, unsaved: () => boolean): () => void {
+    this.#unsaved.set(unsaved, part);
     return () => this.#unsaved.delete(unsaved);
   }
 
-  get #hasUnsaved(): boolean {
-    return [...this.#unsaved].some((unsaved) => unsaved());
+  #hasUnsaved(...parts: Part[]): boolean {
+    return [...this.#unsaved].some(([unsaved, part]) => parts.includes(part) && unsaved());
   }
 
   /** Changes what the URL asks the page for; undefined takes a name away. Each change is gone back over as one, unless it replaces. */
@@ -85,7 +88,8 @@ class Router {
   // The browser has gone back or forth: where the person is to be asked first, it returns.
   #arrive(at: number): void {
     const by = at - this.#at;
-    if (by && !this.#agreed && location.pathname !== this.#url.pathname && this.#hasUnsaved) {
+    const left: Part[] = location.pathname === this.#url.pathname ? ['dialog'] : ['page', 'dialog'];
+    if (by && !this.#agreed && this.#hasUnsaved(...left)) {
       history.go(-by);
       this.held = () => {
         this.#agreed = true;
