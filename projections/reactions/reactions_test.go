@@ -2,6 +2,7 @@ package reactions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -57,7 +58,11 @@ func (w *world) invite(memberID string) {
 	w.t.Helper()
 	stream := events.TenantStream(uuid.NewString())
 	e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: memberID, Role: events.ViewerRole}}
-	if _, err := w.store.Append(w.t.Context(), stream, 0, []events.Event{e}); err != nil {
+	_, err := w.store.Append(w.t.Context(), stream, 0, []events.Event{e})
+	for errors.Is(err, events.ErrUnavailable) { // a connection that was broken: asking again is safe
+		_, err = w.store.Append(w.t.Context(), stream, 0, []events.Event{e})
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }
