@@ -36,7 +36,7 @@ export default {
     );
     await v.inspect();
     await v.page.keyboard.press('Control+k');
-    await v.page.keyboard.type('bann');
+    await v.page.getByRole('combobox', { name: 'Go to' }).pressSequentially('bann');
     await v.page.getByRole('option', { name: 'banner' }).waitFor();
     await v.inspect();
     await v.page.keyboard.press('Enter');

@@ -14,3 +14,10 @@ export function pathIn(place: Place, ...parts: string[]): string {
     .map((part, i) => (i ? encodeURIComponent(part) : part))
     .join('/');
 }
+
+/** The path of the same page in another environment: its path differs in that alone. */
+export function elsewhere(path: string, environment: string): string {
+  const parts = path.split('/');
+  parts[3] = encodeURIComponent(environment);
+  return parts.join('/');
+}

@@ -71,7 +71,11 @@ export const shell = {
     pages: 'Pages',
     flags: 'Flags',
     actions: 'Actions',
+    environments: 'Environments',
+    tenants: 'Tenants',
     newFlag: 'New flag',
+    theme: (theme: string) => `Appearance: ${theme}`,
+    onPlatform: (page: string) => `Platform: ${page}`,
   },
   pages: {
     flags: 'Flags',

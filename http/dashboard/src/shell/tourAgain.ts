@@ -1,0 +1,16 @@
+import { useMarkTour } from '../queries/tour';
+import { last } from '../router/last';
+import { pathIn } from '../router/place';
+import { router } from '../router/router.svelte';
+import { tour } from './tour.svelte';
+
+/** Begins the tour anew, where it can be shown: at a tenant's pages. Call it at a component's start; what it returns begins the tour. */
+export function useTourAgain(): () => void {
+  const mark = useMarkTour();
+  return () => {
+    mark.mutate(false);
+    tour.step = 0;
+    if (!router.path.startsWith('/t/')) router.go(last.place ? pathIn(last.place, 'flags') : '/');
+    scrollTo(0, 0);
+  };
+}

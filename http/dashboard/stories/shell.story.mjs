@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { password } from './visitor.mjs';
+
+/** Goes where the command palette leads, by keyboard alone. */
+async function command(v, typed, name) {
+  await v.page.keyboard.press('Control+k');
+  await v.page.getByRole('combobox', { name: 'Go to' }).fill(typed);
+  await v.page.getByRole('option', { name, exact: true, selected: true }).waitFor();
+  await v.page.keyboard.press('Enter');
+  await v.page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'detached' });
+}
+
+const dark = (v) => v.page.evaluate(() => document.documentElement.dataset.theme === 'dark');
+
+export default {
+  'the command palette leads to every page, environment, tenant and action': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const { tenant } = v.place;
+    await v.call('POST', `/api/v1/tenants/${tenant}/environments`, { environment: 'staging' });
+    await v.call('POST', '/api/v1/flags', { key: 'checkout', type: 'boolean' });
+    const other = await v.call('POST', '/api/v1/tenants', { name: 'Another one' });
+    await v.page.reload();
+    await v.switch('checkout').waitFor();
+
+    await v.page.keyboard.press('Control+k');
+    await v.page.getByRole('option', { name: 'checkout' }).waitFor();
+    await v.inspect();
+    await v.shot('palette');
+    await v.page.keyboard.press('Escape');
+
+    await command(v, 'prof', 'Profile');
+    await v.heading('Profile').waitFor();
+    await command(v, 'appearance: d', 'Appearance: Dark');
+    if (!(await dark(v))) throw new Error('the page is not dark');
+    await v.page.reload();
+    await v.heading('Profile').waitFor();
+    if (!(await dark(v))) throw new Error('the page is dark no longer');
+    await v.inspect();
+    await command(v, 'checkout', 'checkout');
+    await v.heading('checkout').waitFor();
+    await command(v, 'stag', 'staging');
+    await v.page.waitForURL(`**/t/${tenant}/staging/flags/checkout`);
+    await command(v, 'new flag', 'New flag');
+    await v.page.getByRole('dialog', { name: 'New flag' }).waitFor();
+    await v.page.keyboard.press('Escape');
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await command(v, 'another', 'Another one');
+    await v.page.waitForURL(`**/t/${other.id}/production/flags`);
+    await command(v, 'sign', 'Sign out');
+    await v.heading('Sign in').waitFor();
+  },
+
+  'somebody of two tenants sees in each what is its own': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const first = v.place.tenant;
+    await v.call('POST', '/api/v1/flags', { key: 'of-the-first', type: 'boolean' });
+    const second = await v.call('POST', '/api/v1/tenants', { name: 'Second' });
+    await v.page.reload();
+    await v.switch('of-the-first').waitFor();
+    const tenants = v.page.getByRole('combobox', { name: 'Tenant', exact: true });
+    await tenants.click();
+    await v.page.getByRole('option', { name: 'Second' }).click();
+    await v.page.waitForURL(`**/t/${second.id}/production/flags`);
+    await v.heading('Make your first flag').waitFor();
+    await v.page.goBack();
+    await v.switch('of-the-first').waitFor();
+    if (v.place.tenant !== first) throw new Error(`the tenant is ${v.place.tenant}`);
+    await v.until('the switcher follows', async () => (await tenants.inputValue()) !== 'Second');
+  },
+
+  'notifications are counted, read and marked as read': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const { tenant } = v.place;
+    const { id } = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).user);
+    for (const title of ['First', '<img src=x onerror=alert(1)>']) {
+      await v.call('POST', '/api/v1/notifications/send', {
+        userId: id,
+        tenantId: tenant,
+        type: 'info',
+        title,
+        body: 'Something has happened.',
+      });
+    }
+    await v.page.reload();
+    await v.button('Notifications, 2 unread').click();
+    const inbox = v.page.getByRole('region', { name: 'Notifications' });
+    await inbox.getByText('<img src=x onerror=alert(1)>').waitFor();
+    if (!/<img.*First/s.test(await inbox.innerText())) throw new Error('the newest is not the first');
+    await v.inspect();
+    await v.shot('notifications');
+    await v.button('Mark all as read').click();
+    await v.button('Notifications').waitFor();
+    await v.button('Mark all as read').waitFor({ state: 'detached' });
+    await v.page.keyboard.press('Escape');
+    await inbox.waitFor({ state: 'detached' });
+  },
+
+  'who signs out everywhere is signed out in their other browser': async (come) => {
+    const here = await come({ refused: [401, 422] });
+    await here.signUp();
+    const there = await come({ refused: [401] });
+    await there.open('/sign-in');
+    await there.fillSignIn(here.email);
+    await there.heading('Flags').waitFor();
+
+    await command(here, 'prof', 'Profile');
+    await here.button('Sign out everywhere').click();
+    const dialog = here.page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Sign out everywhere' }).waitFor();
+    await here.inspect();
+    await dialog.getByLabel(/password/i).fill(randomUUID());
+    await dialog.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await dialog
+      .getByText(/password/i)
+      .filter({ hasText: /wrong|not/ })
+      .first()
+      .waitFor();
+    await dialog.getByLabel(/password/i).fill(password);
+    await dialog.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await here.heading('Sign in').waitFor();
+    await there.page.reload();
+    await there.heading('Sign in').waitFor();
+    if (await there.page.evaluate(() => sessionStorage.getItem('session')))
+      throw new Error('the tokens are still there');
+  },
+};
