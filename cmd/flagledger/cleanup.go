@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -49,17 +50,17 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 			_, err := fmt.Printf("[%s]\n", bytes.Join(entries, []byte(",\n ")))
 			return err
 		}
-		return printCleanup(flags, stale)
+		return printCleanup(os.Stdout, flags, stale)
 	})
 }
 
 // printCleanup prints a line for each flag.
-func printCleanup(flags []queries.CleanupFlag, stale queries.Staleness) error {
+func printCleanup(w io.Writer, flags []queries.CleanupFlag, stale queries.Staleness) error {
 	if len(flags) == 0 {
-		fmt.Println("No flag is unused or settled.")
-		return nil
+		_, err := fmt.Fprintln(w, "No flag is unused or settled.")
+		return err
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FLAG\tLIFECYCLE\tSINCE\tLAST EVALUATED\tSERVES\tTO")
 	for _, f := range flags {
 		evaluated, lifecycle := "never", f.Lifecycle(stale)

@@ -323,7 +323,7 @@ func TestAUseTakesLittleMemory(t *testing.T) {
 	if each > 160 {
 		t.Errorf("a flag and environment that is evaluated takes %d bytes", each)
 	}
-	const many = flags / 40 // with the race detector all take a minute
+	const many = flags / 80 // with the race detector all take a minute
 	used := heap()
 	for c := range 1000 {
 		step := 1
@@ -429,9 +429,7 @@ func TestManyUsesOfATenant(t *testing.T) {
 	for i := range flags {
 		key := fmt.Sprintf("flag-%d", i)
 		for e := range environments {
-			for range 2 {
-				tenant.CountEvaluation(key, fmt.Sprint("e", e), evaluated(s, key, "a"), nil, at)
-			}
+			tenant.CountEvaluation(key, fmt.Sprint("e", e), evaluated(s, key, "a"), nil, at)
 		}
 	}
 	sums, together := map[string]uint64{}, 0
@@ -444,7 +442,7 @@ func TestManyUsesOfATenant(t *testing.T) {
 		}
 	}
 	for i := range flags {
-		if n := sums[fmt.Sprintf("flag-%d", i)]; n != 2*environments {
+		if n := sums[fmt.Sprintf("flag-%d", i)]; n != environments {
 			t.Fatalf("flag %d has %d evaluations", i, n)
 		}
 	}

@@ -87,10 +87,7 @@ func (m *Meter) Evaluations(ctx context.Context, tenantID string) (n int64, err 
 	return n, nil
 }
 
-const (
-	flushTimeout = 5 * time.Second
-	lastFlush    = 2 * time.Second // when the node ends
-)
+const flushTimeout = 5 * time.Second // also of the last one, which a node waits for when it ends
 
 // Run writes the counts down at an interval until ctx ends, and then once more. What cannot be written is kept.
 func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logger) {
@@ -99,7 +96,7 @@ func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logge
 			log.Warn("the use of flags could not be written down; it is kept for the next attempt", "err", err)
 		}
 	})
-	if err := m.flush(context.WithoutCancel(ctx), lastFlush); err != nil {
+	if err := m.flush(context.WithoutCancel(ctx), flushTimeout); err != nil {
 		log.Error("the last use of flags could not be written down; it is missing from the tenants' usage and metrics", "err", err)
 	}
 }

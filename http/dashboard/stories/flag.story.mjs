@@ -330,6 +330,36 @@ export default {
     if (then.rules.length) throw new Error('the rules are still there');
   },
 
+  'rules that are saved while the fallthrough is refused are no conflict with oneself': async (come) => {
+    const v = await come({ refused: [422] });
+    await open(v, { key: 'half', type: 'boolean' });
+    let refusals = 0;
+    await v.page.route('**/flags/half/fallthrough', (route) =>
+      refusals++
+        ? route.continue()
+        : route.fulfill({
+            status: 422,
+            contentType: 'application/problem+json',
+            body: JSON.stringify({ title: 'Unprocessable Entity', status: 422, errors: { serve: 'must not be this' } }),
+          }),
+    );
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Add rule').click();
+    await v.field('Attribute').fill('plan');
+    await v.field('Values').fill('pro');
+    await v.field('Values').press('Enter');
+    await v.field('Everyone else gets').selectOption('served');
+    await v.button('Save').click();
+    await v.page.getByText('must not be this').waitFor();
+    if (await v.button('Keep mine').count()) throw new Error('it is told as a conflict');
+    const { rules } = await v.call('GET', '/api/v1/flags/half/rules');
+    if (rules.length !== 1) throw new Error(`${rules.length} rules are saved`);
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    const saved = await v.call('GET', '/api/v1/flags/half/rules');
+    if (saved.rules[0].id !== rules[0].id || !saved.fallthrough) throw new Error(`saved is ${JSON.stringify(saved)}`);
+  },
+
   'a rollout keeps its order, whatever is saved beside it, and values that come meanwhile change no rule': async (
     come,
   ) => {

@@ -310,22 +310,26 @@ export type RulesWanted = Standing & {
   /** null unsets it; undefined leaves it. */
   fallthrough?: Serve | null;
   enabled?: boolean;
+  /** Hears of each part that is saved, and of the version that it made: a later one may be refused. */
+  savedPart?: (part: 'rules' | 'fallthrough', version: number) => void;
 };
 
 /** Changes the rules, the fallthrough, and whether the flag is on: each is a change, which stands on the one before. */
 export function useSaveRules(place: () => Place, key: () => string) {
-  return useChange(place, async ({ rules, fallthrough, enabled, ...standing }: RulesWanted) => {
+  return useChange(place, async ({ rules, fallthrough, enabled, savedPart, ...standing }: RulesWanted) => {
     const [there, flagKey] = [place(), key()]; // the person may go elsewhere between two steps
     const params = () => ({ path: { flagKey }, header: on(there, standing) });
     if (rules) {
       standing.version = await versionAfter(
         api.PUT('/api/v1/flags/{flagKey}/rules', { params: params(), body: { rules } }),
       );
+      savedPart?.('rules', standing.version);
     }
     if (fallthrough !== undefined) {
       standing.version = await versionAfter(
         api.PUT('/api/v1/flags/{flagKey}/fallthrough', { params: params(), body: { serve: fallthrough } }),
       );
+      savedPart?.('fallthrough', standing.version);
     }
     if (enabled !== undefined) {
       const call = { params: params() };

@@ -7,6 +7,7 @@ export class Draft<T extends object> {
   theirs = $state.raw<{ value: T; version: number }>();
   #sent = $state.raw<T>();
   #seen: { value: T; version: number } | undefined;
+  #partly: { parts: Partial<T>; version: number } | undefined; // what of it is saved, while the rest is on its way
 
   constructor(value: T, version: number) {
     this.begin(value, version);
@@ -48,6 +49,7 @@ export class Draft<T extends object> {
   saving(): void {
     this.#sent = $state.snapshot(this.mine) as T;
     this.#seen = undefined;
+    this.#partly = undefined;
   }
 
   get busy(): boolean {
@@ -64,10 +66,24 @@ export class Draft<T extends object> {
     } else this.#standOn(this.#seen?.value ?? this.#base, version);
   }
 
-  /** It was not saved: what was typed stays. */
+  /** A part of what is being saved is there, as a version. The rest is on its way. */
+  savedPart(part: keyof T, version: number): void {
+    if (this.#sent)
+      this.#partly = { parts: { ...this.#partly?.parts, [part]: this.#sent[part] } as Partial<T>, version };
+  }
+
+  /** It was not saved, or not all of it: what was typed stays. */
   refused(): void {
     this.#sent = undefined;
-    if (this.#seen) this.follow(this.#seen.value, this.#seen.version);
+    if (this.#partly) {
+      this.#base = { ...this.#base, ...this.#partly.parts };
+      this.#version = this.#partly.version;
+      this.#partly = undefined;
+    }
+    if (!this.#seen) return;
+    const { value, version } = this.#seen;
+    if (version === this.#version) this.#standOn(value, version);
+    else this.follow(value, version);
   }
 
   /** Takes in what is there now. */

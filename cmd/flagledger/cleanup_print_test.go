@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"flagledger/queries"
+)
+
+// What a settled flag serves is printed as it can stand in code, and what tenants have named with nothing that moves a terminal's cursor.
+func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	longAgo, today := now.AddDate(0, -6, 0), now.Add(-time.Hour)
+	name := func(text string) *string { return &text }
+	flag := func(key string, evaluated *time.Time, f queries.CleanupFlag) queries.CleanupFlag {
+		f.Key, f.Status, f.CreatedAt, f.UpdatedAt, f.LastEvaluated = key, "active", longAgo, longAgo, evaluated
+		return f
+	}
+	var out strings.Builder
+	err := printCleanup(&out, []queries.CleanupFlag{
+		flag("named", &today, queries.CleanupFlag{
+			OutcomeSame: true, VariationName: name("blue\x1b[2J"), Value: json.RawMessage(`"#00f"`),
+			Clients: []queries.ClientUse{{ClientID: name("c1"), Name: name("shop")}, {}, {ClientID: name("c2")}},
+		}),
+		flag("valued", &today, queries.CleanupFlag{OutcomeSame: true, Value: json.RawMessage(`1.50`)}),
+		flag("differs", &today, queries.CleanupFlag{}),
+		flag("unused", nil, queries.CleanupFlag{}),
+	}, queries.Staleness{Now: now, After: 30 * 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"FLAG LIFECYCLE SINCE LAST EVALUATED SERVES TO",
+		`named settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z "#00f" (blue\x1b[2J) shop, people, c2`,
+		"valued settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z 1.50 -",
+		"differs settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z another value in each environment -",
+		"unused unused 2025-12-01T12:00:00Z never - -",
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("it prints\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
