@@ -27,7 +27,7 @@ func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 		}),
 		flag("valued", &today, queries.CleanupFlag{OutcomeSame: true, Value: json.RawMessage(`1.50`)}),
 		flag("differs", &today, queries.CleanupFlag{}),
-		flag("unused", nil, queries.CleanupFlag{}),
+		flag("forgotten", nil, queries.CleanupFlag{}),
 	}, queries.Staleness{Now: now, After: 30 * 24 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 		`named settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z "#00f" (blue\x1b[2J) shop, people, c2`,
 		"valued settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z 1.50 -",
 		"differs settled 2026-06-01T11:00:00Z 2026-06-01T11:00:00Z another value in each environment -",
-		"unused unused 2025-12-01T12:00:00Z never - -",
+		"forgotten unused 2025-12-01T12:00:00Z never - -",
 	}
 	var got []string
 	for line := range strings.Lines(out.String()) {
