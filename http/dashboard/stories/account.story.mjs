@@ -98,6 +98,51 @@ export default {
     if (await tab.evaluate(() => sessionStorage.getItem('session'))) throw new Error('the tokens are still there');
   },
 
+  'two tabs whose token ends at once trade it once, and both go on': async (come) => {
+    const v = await come();
+    await v.signUp();
+    // What a tab tells may arrive after the lock that it held is free.
+    await v.context.addInitScript(() => {
+      const { set } = Object.getOwnPropertyDescriptor(BroadcastChannel.prototype, 'onmessage');
+      Object.defineProperty(BroadcastChannel.prototype, 'onmessage', {
+        set(hear) {
+          set.call(this, (message) => setTimeout(() => hear(message), 20));
+        },
+      });
+    });
+    const tab = await v.context.newPage();
+    const pages = [v.page, tab];
+    await tab.addInitScript(
+      (session) => sessionStorage.getItem('session') ?? sessionStorage.setItem('session', session),
+      await v.page.evaluate(() => sessionStorage.getItem('session')),
+    );
+    await tab.goto(v.page.url());
+    await tab.getByRole('heading', { name: 'Flags', exact: true }).waitFor();
+    for (const page of pages)
+      await page.evaluate(() => {
+        const session = JSON.parse(sessionStorage.getItem('session'));
+        sessionStorage.setItem('session', JSON.stringify({ ...session, endsAt: 0 }));
+      });
+    let trades = 0;
+    await v.context.route('**/api/v1/auth/refresh', async (route) => {
+      trades++;
+      await v.until('both tabs wait for a token', () =>
+        v.page.evaluate(async () => {
+          const { held, pending } = await navigator.locks.query();
+          return [...held, ...pending].filter(({ name }) => name === 'renew').length > 1;
+        }),
+      );
+      await route.continue();
+    });
+    await Promise.all(pages.map((page) => page.reload()));
+    for (const page of pages) await page.getByRole('heading', { name: 'Flags', exact: true }).waitFor();
+    const tokens = await Promise.all(
+      pages.map((page) => page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token)),
+    );
+    if (tokens[0] !== tokens[1]) throw new Error('the tabs have a session each');
+    if (trades !== 1) throw new Error(`the token was traded ${trades} times`);
+  },
+
   'wrong entries are told beside their fields': async (come) => {
     const v = await come({ refused: [401, 422] });
     await v.open('/sign-up');

@@ -73,25 +73,36 @@ class SignedIn {
   // A refresh token is good for one use: of tabs that share a session, one trades it and tells the others.
   async #renew(): Promise<string | undefined> {
     const before = this.current?.refreshToken;
-    const trade = async () => {
+    const { locks } = navigator;
+    if (!locks) return this.#trade(before); // browsers lock nothing over plain HTTP
+    let first = true;
+    await locks.request('renew', { ifAvailable: true }, async (lock) => {
+      first = lock !== null;
+      if (!first) return;
       await this.#tabs.settled();
-      const { current } = this;
-      if (!current || current.refreshToken !== before) return current?.token;
-      try {
-        const renewed = await post('/api/v1/auth/refresh', { refreshToken: current.refreshToken });
-        this.#tabs.tell(renewed, current.refreshToken);
-        this.#keep(renewed);
-      } catch (error) {
-        if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 403)) throw error;
-        if (this.current?.refreshToken === before) {
-          this.#keep(undefined);
-          this.ended = true;
-        }
+      await this.#trade(before);
+    });
+    if (first) return this.current?.token;
+    // The next to hold the lock trades what is still the same token, once it would have heard of another.
+    await this.#tabs.renewal(locks.request('renew', () => undefined));
+    return locks.request('renew', () => this.#trade(before));
+  }
+
+  async #trade(before: string | undefined): Promise<string | undefined> {
+    const { current } = this;
+    if (!current || current.refreshToken !== before) return current?.token;
+    try {
+      const renewed = await post('/api/v1/auth/refresh', { refreshToken: current.refreshToken });
+      this.#tabs.tell(renewed, current.refreshToken);
+      this.#keep(renewed);
+    } catch (error) {
+      if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 403)) throw error;
+      if (this.current?.refreshToken === before) {
+        this.#keep(undefined);
+        this.ended = true;
       }
-      return this.current?.token;
-    };
-    // Browsers lock nothing over plain HTTP.
-    return navigator.locks ? navigator.locks.request('renew', trade) : trade();
+    }
+    return this.current?.token;
   }
 
   async #open(path: string, sent: object): Promise<void> {

@@ -16,6 +16,7 @@ const patience = 150; // milliseconds in which other tabs answer
 export class Tabs<S> {
   #channel = new BroadcastChannel('session');
   #waiting: ((session: S) => void) | undefined;
+  #awaited: (() => void) | undefined;
 
   constructor(heard: Heard<S>) {
     this.#channel.onmessage = ({ data }: MessageEvent<Message<S>>) => {
@@ -30,6 +31,7 @@ export class Tabs<S> {
           break;
         case 'renewed':
           heard.theirs(data.session, data.of);
+          this.#awaited?.();
           break;
         case 'ended':
           heard.ended(data.of);
@@ -60,5 +62,13 @@ export class Tabs<S> {
   /** Waits until what another tab has told before is heard. */
   settled(): Promise<void> {
     return new Promise((resolve) => setTimeout(resolve));
+  }
+
+  /** Waits for the renewal that is under way in another tab: until it is told of, or has not been soon after its end. */
+  renewal(underWay: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      this.#awaited = resolve;
+      void underWay.then(() => setTimeout(resolve, patience));
+    });
   }
 }
