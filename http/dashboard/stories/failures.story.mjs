@@ -1,5 +1,3 @@
-import { password } from './visitor.mjs';
-
 const { RESTARTED_URL: restarted, CONTROL_URL: control } = process.env;
 
 const problem = (status, headers) => (route) =>
@@ -46,72 +44,6 @@ const stories = {
     await v.page.getByText('You are offline.').waitFor({ state: 'detached' });
     await v.button('Save').click();
     await v.until('it is saved', async () => (await v.call('GET', '/api/v1/flags/away')).name === 'Typed while away');
-  },
-
-  'from signing in to a flag that is rolled out, by keyboard alone': async (come) => {
-    const v = await come();
-    await v.signUp();
-    await v.button('Account').click();
-    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
-    await v.heading('Sign in').waitFor();
-
-    const { keyboard } = v.page;
-    const reach = async (wanted) => {
-      await wanted.waitFor();
-      for (let i = 0; i < 80; i++) {
-        if (await wanted.evaluate((node) => node === document.activeElement)) return;
-        await keyboard.press('Tab');
-      }
-      throw new Error(`the keyboard does not reach ${wanted}`);
-    };
-    const type = async (name, text, within = v.page) => {
-      await reach(within.getByLabel(name, { exact: true }));
-      await keyboard.press('Control+a');
-      await keyboard.type(text);
-    };
-    const goTo = async (name) => {
-      await keyboard.press('Control+k');
-      await v.page.getByRole('combobox', { name: 'Go to' }).waitFor();
-      await keyboard.type(name);
-      await v.page.getByRole('option', { name, selected: true }).waitFor();
-      await keyboard.press('Enter');
-    };
-    await type('Email', v.email);
-    await type('Password', password);
-    await keyboard.press('Enter');
-    await v.heading('Flags').waitFor();
-    await goTo('New flag');
-    await type('Key', 'by-keyboard');
-    await keyboard.press('Enter');
-    await v.link('by-keyboard').waitFor();
-    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
-    await goTo('by-keyboard');
-    await v.heading('by-keyboard').waitFor();
-    for (const [name, weight] of [
-      ['new', '20'],
-      ['old', '80'],
-    ]) {
-      await reach(v.button('Add value'));
-      await keyboard.press('Enter');
-      const dialog = v.page.getByRole('dialog', { name: 'New value' });
-      await type('Name', name, dialog);
-      await type('Weight', weight, dialog);
-      if (name === 'old') {
-        await reach(dialog.getByLabel('Value', { exact: true }));
-        await keyboard.press('ArrowUp');
-      }
-      await reach(dialog.getByRole('button', { name: 'Save' }));
-      await keyboard.press('Enter');
-      await dialog.waitFor({ state: 'detached' });
-    }
-    await v.page.getByRole('img', { name: 'Share of a split: new 20%, old 80%' }).waitFor();
-    await reach(v.switch('by-keyboard'));
-    await keyboard.press('Space');
-    await v.page.getByRole('switch', { name: 'by-keyboard', exact: true, checked: true }).waitFor();
-    await v.until('it is rolled out', async () => {
-      const { enabled, variations } = await v.call('GET', '/api/v1/flags/by-keyboard');
-      return enabled && variations.map((x) => `${x.value} ${x.weight}`).join() === 'true 20,false 80';
-    });
   },
 
   'the keyboard skips to the page, goes on in the page that it comes to, and moves rules': async (come) => {
