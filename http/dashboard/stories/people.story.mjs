@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { password } from './visitor.mjs';
 
 /** Goes to a page by the navigation. */
@@ -93,6 +94,55 @@ export default {
     await entries.getByText('Checkout').nth(1).waitFor();
     await v.inspect();
     await v.shot('audit');
+  },
+
+  'a secret is rotated: the new one is shown once, and the one before is good for a while': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const made = await v.call('POST', '/api/v1/oauth/clients', { name: 'backend', scopes: ['flags:evaluate'] });
+    await go(v, 'Clients');
+    await v.button('Rotate the secret of backend').click();
+    await v.page.getByText('is good for another 24 hours').waitFor();
+    await v.inspect();
+    await v.button('Rotate').click();
+    await v.heading('The secret').waitFor();
+    const [id, secret] = await v.page.getByRole('dialog').locator('pre').allInnerTexts();
+    if (id !== made.clientId || secret === made.clientSecret) throw new Error('it is no new secret of the client');
+    for (const good of [secret, made.clientSecret]) {
+      const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: id, client_secret: good });
+      const { status } = await fetch(`${v.url}/api/v1/oauth/token`, { method: 'POST', body });
+      if (status !== 200) throw new Error(`a good secret is refused: ${status}`);
+    }
+    await v.button('I have kept it').click();
+    await v.page.getByText(id).waitFor();
+    if ((await v.page.content()).includes(secret)) throw new Error('the secret is still there');
+  },
+
+  'the trail is saved as it is filtered, for programs and for spreadsheets': async (come) => {
+    const v = await come({ acceptDownloads: true });
+    await v.signUp();
+    for (const key of ['one', 'two']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    await v.call('POST', '/api/v1/flags/two/enable');
+    await go(v, 'Audit');
+    await v.field('What was done').selectOption('flag.created');
+    const entries = v.page.locator('details');
+    await v.until('the flags are left', async () => (await entries.count()) === 2);
+    const save = async (format) => {
+      const download = v.page.waitForEvent('download');
+      await v.button('Export').click();
+      await v.page.getByRole('menuitem', { name: format }).click();
+      const file = await download;
+      const lines = readFileSync(await file.path(), 'utf8')
+        .trimEnd()
+        .split('\n');
+      return { name: file.suggestedFilename(), lines };
+    };
+    const json = await save('JSON, a line each');
+    const keys = json.lines.map((line) => JSON.parse(line).resource.id);
+    if (json.name !== 'audit.ndjson' || keys.sort().join() !== 'one,two')
+      throw new Error(`${json.name}: ${json.lines}`);
+    const csv = await save('CSV, for spreadsheets');
+    if (csv.name !== 'audit.csv' || csv.lines.length !== 3) throw new Error(`${csv.name}: ${csv.lines}`);
   },
 
   'who leaves a tenant comes to another of theirs': async (come) => {
