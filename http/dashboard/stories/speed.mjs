@@ -1,5 +1,5 @@
 // Measures what a person waits for, in a browser, against the service at SERVICE_URL, as somebody with EMAIL and PASSWORD whose TENANT has the flags k00000 to k19999. It prints the
-// medians of ROUNDS rounds as a JSON object: milliseconds, and bytes as they are transferred.
+// medians of ROUNDS rounds as a JSON object: milliseconds, and compressed bytes.
 import { chromium } from 'playwright-core';
 
 const { SERVICE_URL: url, EMAIL: email, PASSWORD: password, TENANT: tenant, ROUNDS: rounds } = process.env;
@@ -62,7 +62,7 @@ for (let i = 0; i < rounds; i++) {
     ['navigation', 'resource']
       .flatMap((kind) => performance.getEntriesByType(kind))
       .filter((entry) => new URL(entry.name).pathname.startsWith('/app/'))
-      .reduce((sum, entry) => sum + entry.transferSize, 0),
+      .reduce((sum, entry) => sum + entry.encodedBodySize, 0),
   );
   add('first-page-B', bytes);
 
