@@ -106,11 +106,49 @@ func TestWhatCountsAsUse(t *testing.T) {
 			wantCounts(me, tenantMetricsPath(me, ""), 2, 1)
 			nodetest.Same(t, "what it served", readMetrics(me, metricsPath("k", "")).Outcomes, map[string]int{"value false": 1})
 		},
-		"flags that are deleted and made again while they are evaluated": func(t *testing.T, me *nodetest.Client) {
-			var evaluated atomic.Int64
+		"flags that are changed, deleted and made again while 16 callers use them in every way": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("stays", nil)
+			machine := me.Machine("flags:evaluate")
+			var mayGo, stays, bulk, byMachine atomic.Int64
+			ways := []func() nodetest.Reply{
+				func() nodetest.Reply {
+					a := me.Attempt("POST", nodetest.FlagPath("goes", "/evaluate"), `{}`)
+					if a.Status == 200 {
+						mayGo.Add(1)
+					}
+					return a
+				},
+				func() nodetest.Reply {
+					a := machine.Attempt("POST", ofrepPath+"/goes", `{"context":{"targetingKey":"u"}}`)
+					if a.Status == 200 {
+						mayGo.Add(1)
+						byMachine.Add(1)
+					}
+					return a
+				},
+				func() nodetest.Reply {
+					a := machine.Attempt("POST", many, `{"flagKeys":["goes","stays"]}`)
+					if a.Status == 200 {
+						stays.Add(1)
+						byMachine.Add(1)
+						if !strings.Contains(a.Body, `"errors"`) {
+							mayGo.Add(1)
+							byMachine.Add(1)
+						}
+					}
+					return a
+				},
+				func() nodetest.Reply {
+					a := me.Attempt("POST", ofrepPath, `{"context":{"targetingKey":"u"}}`)
+					if a.Status == 200 {
+						bulk.Add(1)
+					}
+					return a
+				},
+			}
 			var callers sync.WaitGroup
 			done := make(chan struct{})
-			for range 4 {
+			for i := range 16 {
 				callers.Go(func() {
 					for {
 						select {
@@ -118,28 +156,32 @@ func TestWhatCountsAsUse(t *testing.T) {
 							return
 						default:
 						}
-						switch a := me.Attempt("POST", nodetest.FlagPath("k", "/evaluate"), `{}`); a.Status {
-						case 200:
-							evaluated.Add(1)
-						case 404:
-						default:
+						if a := ways[i%len(ways)](); a.Status != 200 && a.Status != 404 {
 							t.Error(a)
 						}
 					}
 				})
 			}
 			for range 10 {
-				me.CreateFlag("k", nil)
-				before := evaluated.Load()
-				me.Service.Eventually("the flag is evaluated", func() bool { return evaluated.Load() > before })
-				me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
+				me.CreateFlag("goes", nil)
+				before := mayGo.Load()
+				for _, change := range []string{"/enable", "/disable"} {
+					for _, key := range []string{"goes", "stays"} {
+						me.Call("POST", nodetest.FlagPath(key, change), nil).Want(200)
+					}
+				}
+				me.Service.Eventually("the flag is evaluated", func() bool { return mayGo.Load() > before })
+				me.Call("DELETE", nodetest.FlagPath("goes"), nil).Want(204)
 			}
 			close(done)
 			callers.Wait()
-			me.CreateFlag("k", nil)
-			me.Evaluate("k", `{}`).Want(200)
-			wantCounts(me, metricsPath("k", ""), 1, 0)
-			wantCounts(me, tenantMetricsPath(me, ""), int(evaluated.Load())+1, 0)
+			me.CreateFlag("goes", nil)
+			me.Evaluate("goes", `{}`).Want(200)
+			wantCounts(me, metricsPath("goes", ""), 1, 0)
+			wantCounts(me, metricsPath("stays", ""), int(stays.Load()), int(bulk.Load()))
+			wantCounts(me, tenantMetricsPath(me, ""), int(mayGo.Load()+stays.Load())+1, int(bulk.Load()))
+			ofTenant := readMetrics(me, tenantMetricsPath(me, ""))
+			nodetest.Same(t, "evaluations by people", ofTenant.Clients[""], int(mayGo.Load()+stays.Load()-byMachine.Load())+1)
 		},
 		"a tenant that is deleted leaves nothing": func(t *testing.T, me *nodetest.Client) {
 			me = me.NewTenant("to be deleted")
