@@ -24,9 +24,9 @@ export type Condition = Schemas['ConditionBody'];
 export type Operator = Condition['op'];
 export type Serve = Schemas['ServeBody'];
 export type Entry = Schemas['HistoryEntry'];
-export type Then = Schemas['VersionBody'];
+export type FlagAtVersion = Schemas['VersionBody'];
 /** A flag in one environment. */
-export type There = Schemas['FlagInEnvironment'];
+export type FlagInEnvironment = Schemas['FlagInEnvironment'];
 export type Change = Schemas['ChangeBody'];
 export type Evaluation = Schemas['EvaluationBody'];
 export type Explanation = Schemas['ExplanationBody'];
@@ -178,7 +178,7 @@ export function useVersion(place: () => Place, key: () => string, version: () =>
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'version', version()],
     queryFn: ({ signal }) =>
-      exactBody<Then>(
+      exactBody<FlagAtVersion>(
         api.GET('/api/v1/flags/{flagKey}/versions/{version}', {
           params: { path: { flagKey: key(), version: version()! }, header: at(place()) },
           ...text,

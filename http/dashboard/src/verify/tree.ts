@@ -31,7 +31,7 @@ export class GrowingTree {
 }
 
 /** Whether a proof shows that a tree of a size begins with a smaller one: RFC 9162, section 2.1.4.2. */
-export async function grown(
+export async function verifyConsistency(
   from: { size: number; root: Bytes },
   to: { size: number; root: Bytes },
   proof: Bytes[],

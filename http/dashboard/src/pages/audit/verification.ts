@@ -2,8 +2,8 @@ import type { Place } from '../../api/client';
 import { readAuditKey, readCheckpoint, readConsistency, readFacts } from '../../queries/audit';
 import { fromBase64, same } from '../../verify/bytes';
 import { Altered, canonicalFacts, linesOf } from '../../verify/facts';
-import { type Checkpoint, openCheckpoint, readKey } from '../../verify/note';
-import { GrowingTree, grown, hashLeaf } from '../../verify/tree';
+import { type Checkpoint, openCheckpoint, readKey } from '../../verify/checkpoint';
+import { GrowingTree, hashLeaf, verifyConsistency } from '../../verify/tree';
 
 /** What was found of a trail. */
 export type Finding =
@@ -31,7 +31,7 @@ export async function verifyGrown(
   if (earlier.size > checkpoint.size) return undefined;
   const { hashes } =
     earlier.size === checkpoint.size ? { hashes: [] } : await readConsistency(place, earlier.size, checkpoint.size);
-  return (await grown(earlier, checkpoint, hashes.map(fromBase64)))
+  return (await verifyConsistency(earlier, checkpoint, hashes.map(fromBase64)))
     ? { kind: 'grown', earlier, checkpoint }
     : undefined;
 }

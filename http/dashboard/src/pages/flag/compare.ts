@@ -1,4 +1,4 @@
-import type { FlagDetail, NewRule, Rule, Serve, There } from '../../queries/flag';
+import type { FlagDetail, FlagInEnvironment, NewRule, Rule, Serve } from '../../queries/flag';
 import type { ChangedField } from '../../words/changes';
 import { changesOfRules } from './rules';
 
@@ -24,21 +24,21 @@ export function markOf(rule: Rule, others: Rule[]): Mark {
 }
 
 /** Whether the rules that both have are in another order. */
-export function otherOrder(a: There, b: There): boolean {
+export function otherOrder(a: FlagInEnvironment, b: FlagInEnvironment): boolean {
   const common = (rules: Rule[], others: Rule[]) =>
     rules.map(content).filter((c) => others.some((other) => content(other) === c));
   return !same(common(a.rules, b.rules), common(b.rules, a.rules));
 }
 
 /** Whether a flag is the same in two environments. */
-export function alike(a: There, b: There): boolean {
+export function alike(a: FlagInEnvironment, b: FlagInEnvironment): boolean {
   return (
     a.enabled === b.enabled && same(a.rules.map(content), b.rules.map(content)) && same(a.fallthrough, b.fallthrough)
   );
 }
 
 /** What those get whom no rule matches while a flag is on. */
-export function otherwise(flag: FlagDetail, { fallthrough }: There): Serve {
+export function otherwise(flag: FlagDetail, { fallthrough }: FlagInEnvironment): Serve {
   if (fallthrough) return fallthrough;
   const rollout = flag.variations.filter(({ weight }) => weight > 0);
   if (rollout.length) return { rollout: rollout.map(({ id, weight }) => ({ variationId: id, weight })) };
@@ -50,12 +50,12 @@ export type Parts = { rules: boolean; fallthrough: boolean; enabled: boolean };
 export type Copied = {
   changes: ChangedField[];
   rules?: NewRule[];
-  fallthrough?: There['fallthrough'];
+  fallthrough?: FlagInEnvironment['fallthrough'];
   enabled?: boolean;
 };
 
 /** What becomes of an environment when parts of another are copied to it: what is sent, where it differs. Rules that are there keep their ids, so that nobody falls elsewhere in their splits. */
-export function copied(from: There, to: There, parts: Parts): Copied {
+export function copied(from: FlagInEnvironment, to: FlagInEnvironment, parts: Parts): Copied {
   const free = [...to.rules];
   const rules = from.rules.map((rule, i) => {
     const known = counterpart(rule, free);

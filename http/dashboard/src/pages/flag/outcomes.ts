@@ -1,5 +1,5 @@
 import type { Variation } from '../../queries/flag';
-import type { FlagUse } from '../../queries/use';
+import type { FlagUse } from '../../queries/flagMetrics';
 import { oneLine } from '../../words/common';
 import { flag } from '../../words/flag';
 

@@ -1,7 +1,7 @@
 import { asFailure, type Failure } from '../api/failure';
 
 /** What a form sends: whether it is under way, and what went wrong. */
-export class Sending {
+export class Submission {
   busy = $state(false);
   failure = $state.raw<Failure>();
 

@@ -11,7 +11,7 @@ type Typed = {
 };
 
 /** Whom flags are asked for, as it was typed. It is kept for the tab: all that ask, ask for the same. */
-class Asked {
+class EvaluationContext {
   #typed = $state.raw<Typed>({ targetingKey: 'user-42', attributes: '{}' });
 
   constructor() {
@@ -47,13 +47,13 @@ class Asked {
   }
 }
 
-export const asked = new Asked();
+export const evaluationContext = new EvaluationContext();
 
 /** Whom flags are asked for, a moment after each change. Call it at a component's start. */
-export function useAsked(): () => Context | undefined {
-  let context = $state.raw(asked.context);
+export function useEvaluationContext(): () => Context | undefined {
+  let context = $state.raw(evaluationContext.context);
   $effect(() => {
-    const next = asked.context;
+    const next = evaluationContext.context;
     const timer = setTimeout(() => (context = next ?? context), pause);
     return () => clearTimeout(timer);
   });
