@@ -13,6 +13,30 @@ async function command(v, typed, name) {
 const dark = (v) => v.page.evaluate(() => document.documentElement.dataset.theme === 'dark');
 
 export default {
+  'what is typed before the command palette is loaded is kept': async (come) => {
+    const v = await come();
+    let goOn;
+    const held = new Promise((resolve) => (goOn = resolve));
+    await v.page.route('**/app/assets/Commands-*.js', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await v.signUp();
+    await v.page.keyboard.press('Control+k');
+    await v.until('one can type', () =>
+      v.field('Go to').evaluateAll((fields) => fields.some((field) => field === document.activeElement)),
+    );
+    await v.page.keyboard.type('Aud');
+    await v.inspect();
+    goOn();
+    const field = v.page.getByRole('combobox', { name: 'Go to' });
+    await field.waitFor();
+    await v.page.keyboard.type('it');
+    if ((await field.inputValue()) !== 'Audit') throw new Error(`what is typed is ${await field.inputValue()}`);
+    await v.page.keyboard.press('Enter');
+    await v.heading('Audit').waitFor();
+  },
+
   'the command palette leads to every page, environment, tenant and action': async (come) => {
     const v = await come();
     await v.signUp();
