@@ -20,6 +20,12 @@ export function useRole(tenant: () => string): () => Role | undefined {
   return () => members.data?.find((m) => m.userId === session.user?.id)?.role;
 }
 
+/** Whether the person may change who and what a tenant has. Whoever is no member is a super user. */
+export function useManages(tenant: () => string): () => boolean {
+  const role = useRole(tenant);
+  return () => (role() ?? 'admin') === 'admin';
+}
+
 export function useAddMember(tenant: () => string) {
   return useChange(tenant, (member: { email: string; role: Role }) =>
     body(api.POST('/api/v1/tenants/{tenantId}/users', { params: { path: { tenantId: tenant() } }, body: member })),
