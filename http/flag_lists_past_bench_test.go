@@ -68,10 +68,10 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 			b.Fatal(err)
 		}
 		times[round] = time.Now()
+		me.Service.Eventually("the flags are listed", func() bool {
+			return me.Attempt("GET", "/api/v1/flags?limit=1&q=k19999&at="+times[round].UTC().Format(time.RFC3339Nano), "").Status == 200
+		})
 	}
-	me.Service.Eventually("the flags are listed", func() bool {
-		return me.Attempt("GET", "/api/v1/flags?limit=1&q=k19999&at="+times[rounds-1].UTC().Format(time.RFC3339Nano), "").Status == 200
-	})
 	for _, table := range []string{"flag_spans", "flag_environment_spans", "flag_versions"} { // as the database does by itself in a while
 		if _, err := db.Exec(b.Context(), "vacuum analyze read."+table); err != nil {
 			b.Fatal(err)
