@@ -94,6 +94,9 @@ func TestTheDocumentShowsTheUseOfFlags(t *testing.T) {
 		"GET /api/v1/flags/{flagKey}/metrics":    ofMetrics,
 		"GET /api/v1/tenants/{tenantId}/metrics": ofMetrics,
 		"GET /api/v1/cleanup":                    "limit offset",
+		"POST /api/v1/flags/{flagKey}/evaluate":  "at version explain preview",
+		"POST /api/flags/{flagKey}/evaluate":     "at version explain preview",
+		"POST /api/v1/flags/evaluate":            "at preview",
 	} {
 		shown := map[string]bool{}
 		for _, p := range asMaps(operations[operation]["parameters"]) {

@@ -47,9 +47,12 @@ func TestWhatCountsAsUse(t *testing.T) {
 			callOFREP(me, "k", `{}`).Want(400)
 			callOFREP(me, "", `{}`).Want(200) // which could not evaluate k
 			me.Call("POST", many, `{"flagKeys":["k"]}`).Want(200)
-			for _, query := range []string{"?explain=true", "?version=1", "?at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))} {
+			for _, query := range []string{"?preview=true", "?preview=true&explain=true", "?explain=true", "?version=1", "?at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))} {
 				me.Call("POST", nodetest.FlagPath("k", "/evaluate", query), `{"targetingKey":"u"}`).Want(200)
 			}
+			me.Call("POST", many+"?preview=true", `{"targetingKey":"u"}`).Want(200)
+			me.Call("POST", many+"?preview=true", `{"targetingKey":"u","flagKeys":["k"]}`).Want(200)
+			me.Call("POST", "/api/flags/k/evaluate?preview=true", `{"userId":"u"}`).Want(200)
 			me.Call("POST", many+"?at="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)), `{"targetingKey":"u","flagKeys":["k"]}`).Want(200)
 
 			wantCounts(me, metricsPath("k", ""), 5, 3)

@@ -187,23 +187,32 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema) error {
+	preview := false
 	if r.URL.RawQuery != "" {
 		asked, err := readEvaluationQuery(r.URL, a.Now())
 		if err != nil || asked.past || asked.explain {
 			return a.evaluateQuery(w, r, asked, err, read, schema)
 		}
+		preview = asked.preview
 	}
 	p, e, err := a.readEvaluation(r, evaluateAccess, read, schema)
 	if err != nil {
 		return err
 	}
 	defer e.release()
+	if preview {
+		if err := p.requireFlagsRead(); err != nil {
+			return err
+		}
+	}
 	key := pathKey(r, "flagKey")
 	result, err := a.evaluateFlag(r, p, key, e)
 	if err != nil {
 		return err
 	}
-	a.countOne(p, key, &result)
+	if !preview {
+		a.countOne(p, key, &result)
+	}
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(&result)
@@ -246,7 +255,8 @@ func (a *API) documentEvaluate() {
 		"flag's rules in time."
 	one.Description += " With `at` or `version` it is what the flag served then: see X-Evaluated-At. That, as `explain`, asks the database, and counts as no evaluation; a machine " +
 		"needs the scope `flags:read` for it too."
-	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam(), atParam(), versionParam(), explainParam()}
+	one.Description += " " + previewText
+	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam(), atParam(), versionParam(), explainParam(), previewParam()}
 	one.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{})
 	one.Responses["200"].Headers = evaluatedAtDocument()
@@ -261,7 +271,8 @@ func (a *API) documentEvaluate() {
 		"`flagKeys` that no flag has. Where rules are so costly that all of them together take longer than 5 s, it breaks off with 503: name fewer. Archived flags are among the answers, deleted ones are not."
 	many.Description += " With `at` they are the flags of then and what they served: see X-Evaluated-At. That asks the database, for each flag that has changed since, and counts as no " +
 		"evaluation; a machine needs the scope `flags:read` for it too."
-	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), atParam()}
+	many.Description += " " + previewText
+	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), atParam(), previewParam()}
 	many.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
 	many.Responses["200"].Headers = one.Responses["200"].Headers
@@ -283,6 +294,13 @@ func evaluatedAtDocument() map[string]*huma.Param {
 
 func explainParam() *huma.Param {
 	return &huma.Param{Name: "explain", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Description: "Whether to say why: each step, rule and condition that was asked, and how a split chose"}
+}
+
+const previewText = "With `preview=true` the answer is the same, also from memory, and counts as no use of a flag and no evaluation: for whoever only looks at what " +
+	"somebody would get. A machine needs the scope `flags:read` for it too."
+
+func previewParam() *huma.Param {
+	return &huma.Param{Name: "preview", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Description: "Whether the answer is only to be shown: nothing is counted"}
 }
 
 func tenantParam(required bool) *huma.Param {

@@ -14,12 +14,14 @@ const chunk = 32 << 10
 
 // evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
+	preview := false
 	if r.URL.RawQuery != "" {
-		at, past, err := readEvaluateManyQuery(r.URL, a.Now())
-		if err != nil || past {
-			a.evaluateManyAt(w, r, at, err)
+		asked, err := readEvaluateManyQuery(r.URL, a.Now())
+		if err != nil || asked.past {
+			a.evaluateManyAt(w, r, asked.moment.At, err)
 			return
 		}
+		preview = asked.preview
 	}
 	p, e, err := a.readEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
 	if err != nil {
@@ -27,12 +29,20 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
+	used := &manyUsed{a: a, p: p, all: e.flagKeys == nil}
+	if preview {
+		used = nil
+		if err := p.requireFlagsRead(); err != nil {
+			writeProblem(w, r, problemOf(r.Context(), err))
+			return
+		}
+	}
 	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
 	results := queries.Select(p.tenant, e.flagKeys).Evaluate(r.Context(), p.environment, &e.Context, maxEvaluating)
-	sendEvaluations(w, r, e, results, &manyUsed{a: a, p: p, all: e.flagKeys == nil})
+	sendEvaluations(w, r, e, results, used)
 }
 
 // sendEvaluations answers with the results for many flags, and counts those that succeeded as used, unless that is nil: none where it refuses the call. e holds its slot for costly work.

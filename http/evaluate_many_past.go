@@ -15,20 +15,21 @@ import (
 	"flagledger/queries"
 )
 
-// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes no more than a time. Its error is a problem, which names all that is wrong.
-func readEvaluateManyQuery(u *url.URL, now time.Time) (at time.Time, past bool, err error) {
+// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes a time and preview alone. Its error is a problem, which names all that is wrong.
+func readEvaluateManyQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
-	refuseOthers(query, wrong, "at", "version", "explain")
-	m, past := readMomentOf(query, now, wrong)
+	refuseOthers(query, wrong, "at", "version", "explain", "preview")
+	asked.moment, asked.past = readMomentOf(query, now, wrong)
+	asked.preview = readWhether(query, "preview", wrong)
 	for _, name := range []string{"version", "explain"} {
 		if query.Has(name) {
 			wrong[name] = "goes with an evaluation of one flag alone"
 		}
 	}
 	if len(wrong) > 0 {
-		return at, past, invalid(wrong)
+		return asked, invalid(wrong)
 	}
-	return m.At, past, nil
+	return asked, nil
 }
 
 // evaluateManyAt answers what many flags served at a time, or all that the tenant had then, unless the query is wrong. Nothing is counted.

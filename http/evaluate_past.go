@@ -29,26 +29,31 @@ type evaluationQuery struct {
 	moment  queries.Moment
 	past    bool
 	explain bool
+	preview bool // only to be shown: it counts nothing
 }
 
 // readEvaluationQuery reads the query of an evaluation. Its error is a problem, which names all that is wrong.
 func readEvaluationQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	if strings.HasPrefix(u.Path, "/api/v1/") { // the old path ignores them
-		refuseOthers(query, wrong, "at", "version", "explain")
+		refuseOthers(query, wrong, "at", "version", "explain", "preview")
 	}
 	asked.moment, asked.past = readMomentOf(query, now, wrong)
-	switch query.Get("explain") {
-	case "true":
-		asked.explain = true
-	case "", "false":
-	default:
-		wrong["explain"] = "must be true or false"
-	}
+	asked.explain = readWhether(query, "explain", wrong)
+	asked.preview = readWhether(query, "preview", wrong)
 	if len(wrong) > 0 {
 		return asked, invalid(wrong)
 	}
 	return asked, nil
+}
+
+// readWhether reads a parameter that is true or false, false without it, and notes what is wrong with it.
+func readWhether(query url.Values, name string, wrong map[string]string) bool {
+	text := query.Get(name)
+	if _, noted := wrong[name]; !noted && text != "" && text != "true" && text != "false" {
+		wrong[name] = "must be true or false"
+	}
+	return text == "true"
 }
 
 // refuseOthers notes the parameters of a query that a call does not take, and those that are sent more than once.

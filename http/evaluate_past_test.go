@@ -21,16 +21,21 @@ func TestEvaluatingThePast(t *testing.T) {
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate?at="+recorded), `{}`).Want(200).Shows(map[string]any{"reason": "OFF", "flagVersion": 1})
 			nodetest.Same(t, "of now", me.Evaluate("k", `{}`).Want(200).Header.Get("X-Evaluated-At"), "")
 		},
-		"a machine that asks for the past, or why, needs flags:read too": func(_ *testing.T, me *nodetest.Client) {
+		"a machine that asks for the past, or why, or for a preview, needs flags:read too": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
 			evaluates, reads := me.Machine("flags:evaluate"), me.Machine("flags:evaluate", "flags:read")
-			for _, query := range []string{"?version=1", atQuery(time.Now()), "?explain=true"} {
+			for _, query := range []string{"?version=1", atQuery(time.Now()), "?explain=true", "?preview=true"} {
 				evaluates.Call("POST", nodetest.FlagPath("k", "/evaluate", query), `{}`).Refused(403)
 				reads.Call("POST", nodetest.FlagPath("k", "/evaluate", query), `{}`).Want(200)
 			}
-			evaluates.Call("POST", manyPath+atQuery(time.Now()), `{}`).Refused(403)
-			reads.Call("POST", manyPath+atQuery(time.Now()), `{}`).Want(200)
-			evaluates.Evaluate("k", `{}`).Want(200)
+			for _, query := range []string{atQuery(time.Now()), "?preview=true"} {
+				evaluates.Call("POST", manyPath+query, `{}`).Refused(403)
+				reads.Call("POST", manyPath+query, `{}`).Want(200)
+			}
+			for _, query := range []string{"", "?preview=false"} {
+				evaluates.Call("POST", nodetest.FlagPath("k", "/evaluate", query), `{}`).Want(200)
+				evaluates.Call("POST", manyPath+query, `{}`).Want(200)
+			}
 		},
 		"all parameters that are wrong, unknown or repeated are named": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
@@ -39,12 +44,31 @@ func TestEvaluatingThePast(t *testing.T) {
 			for _, path := range []string{nodetest.FlagPath("k", "/evaluate"), manyPath} {
 				for query, names := range map[string][]string{
 					"?versions=1": {"versions"}, "?At=" + good: {"At"}, "?at=zz&explain=zz": {"at", "explain"}, "?at=zz&version=3&x=": {"at", "version", "x"},
-					"?at=" + good + "&at=zz": {"at"}, "?explain=true&explain=false": {"explain"}, "?version=1&version=2": {"version"},
+					"?at=" + good + "&at=zz": {"at"}, "?explain=true&explain=false": {"explain"}, "?preview=maybe": {"preview"}, "?preview=true&preview=true": {"preview"}, "?preview=zz&at=zz": {"preview", "at"}, "?version=1&version=2": {"version"},
 				} {
 					evaluates.Call("POST", path+query, `{}`).Refused(422, names...)
 				}
 				me.Call("POST", path+"?", `{}`).Want(200)
 			}
+		},
+		"a preview answers what the call without it does, also of the past and explained": func(t *testing.T, me *nodetest.Client) {
+			me.CreateEnabledFlag("k", nil)
+			split(me, "split")
+			one, body := nodetest.FlagPath("split", "/evaluate"), `{"targetingKey":"u"}`
+			at := atQuery(time.Now())
+			for _, path := range []string{one, one + "?explain=true", one + "?version=1", one + at, one + at + "&explain=true", manyPath, manyPath + at} {
+				preview := "?preview=true"
+				if strings.Contains(path, "?") {
+					preview = "&preview=true"
+				}
+				plain, shown := me.Call("POST", path, body).Want(200), me.Call("POST", path+preview, body).Want(200)
+				nodetest.Same(t, "a preview of "+path, []any{string(shown.Body), shown.Header.Get("X-Evaluated-At")}, []any{string(plain.Body), plain.Header.Get("X-Evaluated-At")})
+			}
+			named := `{"targetingKey":"u","flagKeys":["split","none"]}`
+			nodetest.Same(t, "a preview of named flags", string(me.Call("POST", manyPath+"?preview=true", named).Want(200).Body), string(me.Call("POST", manyPath, named).Want(200).Body))
+			me.Call("POST", one+"?preview=true", `{}`).Refused(422, "targetingKey")
+			me.Call("POST", nodetest.FlagPath("none", "/evaluate?preview=true"), body).Refused(404)
+			me.Call("POST", "/api/flags/split/evaluate?preview=maybe", `{"userId":"u"}`).Refused(422, "preview")
 		},
 		"many flags at a time, changed, deleted and added since": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("changed", nil)
@@ -92,6 +116,8 @@ func TestEvaluatingThePast(t *testing.T) {
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate?version=2"), `{}`).Want(200)
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate?explain=true"), `{}`).Want(200)
 			me.Call("POST", manyPath+atQuery(time.Now()), `{}`).Want(200)
+			me.Call("POST", nodetest.FlagPath("k", "/evaluate?preview=true"), `{}`).Want(200)
+			me.Call("POST", manyPath+"?preview=true", `{}`).Want(200)
 			me.Evaluate("k", `{}`).Want(200)
 			usage := func() any {
 				return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Want(200).Object()["evaluations"]

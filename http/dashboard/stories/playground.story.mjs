@@ -46,6 +46,13 @@ export default {
     await cell('checkout', 'true', 'production').waitFor();
     if (await v.link('banner').isVisible()) throw new Error('the URL has not kept what is shown');
 
+    // What is asked for to be looked at makes no flag look used, and what a program asks for does.
+    await v.call('POST', '/api/v1/flags/banner/evaluate', {});
+    await v.until('the use is counted', async () => (await v.call('GET', '/api/v1/flags/banner')).lastEvaluatedAt);
+    for (const flag of await v.call('GET', '/api/v1/flags')) {
+      if (flag.lastPrefetchedAt) throw new Error(`${flag.key} counts as asked for at ${flag.lastPrefetchedAt}`);
+    }
+
     // Then it was off.
     await v.page.getByLabel('Only what differs').uncheck();
     await v.page.getByRole('radio', { name: 'At a moment' }).click();

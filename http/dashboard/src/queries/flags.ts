@@ -87,13 +87,13 @@ export function useCreateFlag(place: () => Place) {
   }));
 }
 
-/** Asks what a flag serves to somebody. */
+/** Asks what a flag serves to somebody, only to show it. */
 export function useEvaluate(place: () => Place) {
   return createMutation(() => ({
     mutationFn: (key: string) =>
       body(
         api.POST('/api/v1/flags/{flagKey}/evaluate', {
-          params: { path: { flagKey: key }, header: at(place()) },
+          params: { path: { flagKey: key }, header: at(place()), query: { preview: true } },
           body: { targetingKey: 'user-42', environment: place().environment },
         }),
       ),

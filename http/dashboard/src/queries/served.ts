@@ -44,7 +44,7 @@ async function readServed(
   try {
     const { flags, errors } = await exactBody<Schemas['EvaluationsBody']>(
       api.POST('/api/v1/flags/evaluate', {
-        params: { header: at({ tenant, environment }), query: { at: time } },
+        params: { header: at({ tenant, environment }), query: time ? { at: time } : { preview: true } },
         body: { ...context, environment },
         parseAs: 'text',
         signal,
