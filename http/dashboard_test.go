@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,11 +72,7 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	s := nodetest.Shared(t)
-	chromium, err := findChromium()
-	tooltest.Require(t, "chromium", err)
-	if !dashboard.Built() {
-		tooltest.Require(t, "dashboard", errors.New("the tests were built without it: make dashboard"))
-	}
+	chromium := dashboardsBrowser(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	restarted, database := nodetest.Build(t), nodetest.Database(t)
@@ -83,6 +80,11 @@ func TestTheDashboardInABrowser(t *testing.T) {
 		return restarted.Serve("FLAGLEDGER_ENVIRONMENT=development", "FLAGLEDGER_DATABASE_URL="+database)
 	}
 	running := serve()
+	later := &atomic.Int64{} // how far the clock of stale is ahead
+	stale := nodetest.Start(t, nodetest.Database(t), node.Config{
+		EventStoreURL: nodetest.EngineURL(t), Environment: "development", StaleFor: 30 * time.Minute, // in which a session does not end
+		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+	}, nodetest.Log(t))
 	orders, carriedOut := make(chan string), make(chan struct{})
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -94,7 +96,7 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	defer control.Close()
 
 	command := exec.CommandContext(ctx, "node", "dashboard/stories/run.mjs")
-	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "RESTARTED_URL="+restarted.Service().URL, "CONTROL_URL="+control.URL)
+	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "RESTARTED_URL="+restarted.Service().URL, "STALE_URL="+stale.URL, "CONTROL_URL="+control.URL)
 	ended := make(chan error, 1)
 	var out []byte
 	go func() {
@@ -110,6 +112,8 @@ func TestTheDashboardInABrowser(t *testing.T) {
 				running.Kill()
 			case "/start":
 				running = serve()
+			case "/later":
+				later.Store(int64(31 * time.Minute))
 			}
 			carriedOut <- struct{}{}
 		case err := <-ended:
@@ -120,6 +124,34 @@ func TestTheDashboardInABrowser(t *testing.T) {
 			return
 		}
 	}
+}
+
+// People of Firebase use the dashboard as all others do.
+func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	chromium := dashboardsBrowser(t)
+	s, e := onFirebase(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "node", "dashboard/stories/run.mjs", "firebase")
+	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "FIREBASE_EMULATOR="+e.Host)
+	out, err := command.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dashboardsBrowser is the browser that plays stories. The test is skipped where it or the dashboard is missing.
+func dashboardsBrowser(t *testing.T) string {
+	t.Helper()
+	chromium, err := findChromium()
+	tooltest.Require(t, "chromium", err)
+	if !dashboard.Built() {
+		tooltest.Require(t, "dashboard", errors.New("the tests were built without it: make dashboard"))
+	}
+	return chromium
 }
 
 // findChromium finds the browser without windows, which takes half the time, or else the one with them.

@@ -1,0 +1,46 @@
+const { STALE_URL: url, CONTROL_URL: control } = process.env;
+
+const stories = {
+  'a flag that has settled shows the value that replaces it in code': async (come) => {
+    const v = await come({ url, permissions: ['clipboard-read', 'clipboard-write'] });
+    await v.signUp();
+    await v.call('POST', '/api/v1/flags', {
+      key: 'ranking',
+      type: 'json',
+      defaultValue: {},
+      flag_variations: [
+        { name: 'modern', value: { model: 'v2', size: 8 } },
+        { name: 'classic', value: { model: 'v1', size: 5 } },
+      ],
+    });
+    const [modern] = await v.call('GET', '/api/v1/flags/ranking/variations');
+    await v.call('PUT', '/api/v1/flags/ranking/fallthrough', { serve: { variationId: modern.id } });
+    await v.call('POST', '/api/v1/flags/ranking/enable');
+    await v.call('POST', '/api/v1/flags', { key: 'forgotten', type: 'boolean' });
+    await v.open(`/t/${v.place.tenant}/production/cleanup`);
+    await v.page.getByText('Nothing to clean up').waitFor();
+
+    await fetch(`${control}/later`, { method: 'POST' });
+    await v.call('POST', '/api/v1/flags/ranking/evaluate', { targetingKey: 'user-42' });
+    await v.until('it has settled', async () => (await v.call('GET', '/api/v1/cleanup')).length === 2);
+    await v.page.reload();
+    const row = v.page.getByRole('row', { name: 'ranking' });
+    await row.getByText('settled').waitFor();
+    await row.getByText('{"model":"v2","size":8}', { exact: true }).waitFor();
+    await row.getByText('modern', { exact: true }).waitFor();
+    await v.page.getByRole('row', { name: 'forgotten' }).getByText('Nobody asks for it').waitFor();
+    await v.inspect();
+    await v.shot('cleanup');
+    await v.button('Copy the value of ranking').click();
+    const copied = () => v.page.evaluate(() => navigator.clipboard.readText());
+    await v.until('the value is copied', async () => (await copied()) === '{"model":"v2","size":8}');
+    await v.page.setViewportSize({ width: 360, height: 740 });
+    await v.inspect();
+    await v.shot('cleanup-360');
+
+    await v.link('ranking').click();
+    await v.heading('ranking').waitFor();
+  },
+};
+
+export default url ? stories : {};
