@@ -6,7 +6,7 @@ import "flagledger/projections/snapshot"
 func (a *API) countOne(p *principal, key string, r *snapshot.Result) {
 	a.Meter.Count(p.tenant.ID(), 1)
 	a.reasons[r.Reason].Inc()
-	p.tenant.CountEvaluation(key, p.environment.ID, r, a.callerOf(p), p.tenant.Moment(a.Now()))
+	p.tenant.CountEvaluation(key, p.environment.ID, r, a.callerOf(p), p.tenant.CountTime(a.Now()))
 }
 
 // callerOf is whom evaluations are counted for: a client, or nil for people.
@@ -21,16 +21,16 @@ func (a *API) callerOf(p *principal) *snapshot.Client {
 	return client
 }
 
-// manyUsed is what a call for many flags uses of them, and has not counted yet.
-type manyUsed struct {
-	snapshot.Tally
+// uncounted are the flags that a call for many has evaluated and not counted yet.
+type uncounted struct {
+	snapshot.Uncounted
 	a   *API
 	p   *principal
 	all bool // the call named none: they are fetched ahead, and perhaps not used
 }
 
 // add adds a flag that was evaluated. u may be nil, where nothing counts.
-func (u *manyUsed) add(key string, r *snapshot.Result) {
+func (u *uncounted) add(key string, r *snapshot.Result) {
 	switch {
 	case u == nil:
 	case u.all:
@@ -41,7 +41,7 @@ func (u *manyUsed) add(key string, r *snapshot.Result) {
 }
 
 // count counts what was added since it was called last. It is called before that is sent, which the client may read slowly. u may be nil.
-func (u *manyUsed) count() {
+func (u *uncounted) count() {
 	if u == nil {
 		return
 	}
@@ -49,5 +49,5 @@ func (u *manyUsed) count() {
 	for reason := range u.Reasons() {
 		u.a.reasons[reason].Inc()
 	}
-	u.p.tenant.CountMany(&u.Tally, u.all, u.p.environment.ID, u.a.callerOf(u.p), u.p.tenant.Moment(u.a.Now()))
+	u.p.tenant.CountMany(&u.Uncounted, u.all, u.p.environment.ID, u.a.callerOf(u.p), u.p.tenant.CountTime(u.a.Now()))
 }

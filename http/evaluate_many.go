@@ -29,7 +29,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
-	used := &manyUsed{a: a, p: p, all: e.flagKeys == nil}
+	used := &uncounted{a: a, p: p, all: e.flagKeys == nil}
 	if preview {
 		used = nil
 		if err := p.requireFlagsRead(); err != nil {
@@ -46,7 +46,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 }
 
 // sendEvaluations answers with the results for many flags, and counts those that succeeded as used, unless that is nil: none where it refuses the call. e holds its slot for costly work.
-func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated], used *manyUsed) {
+func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated], used *uncounted) {
 	out := newOutput(w)
 	defer out.release()
 	var failures []failedFlag

@@ -17,7 +17,7 @@ func BenchmarkToggleBesideFlush(b *testing.B) {
 	environment, _ := used.Environment("production")
 	evaluations := 0
 	evaluate := func() {
-		at := used.Moment(time.Now())
+		at := used.CountTime(time.Now())
 		for _, key := range keys {
 			flag, _ := used.Flag(key)
 			r, err := flag.Evaluate(environment.ID, &snapshot.Context{})

@@ -36,7 +36,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newOutput(w)
 	defer out.release()
-	used := &manyUsed{a: a, p: p, all: true}
+	used := &uncounted{a: a, p: p, all: true}
 	flags := ofrepFlags{queries.Select(p.tenant, nil), p, e, stream, out}
 	tag, whole, err := flags.gather(r.Context(), used)
 	if err != nil {
@@ -71,7 +71,7 @@ type ofrepFlags struct {
 // gather makes the answer and its tag, and adds the flags to used. Where it is larger than maxHeld, it is not whole: what out has is only its end.
 //
 // The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
-func (f *ofrepFlags) gather(ctx context.Context, used *manyUsed) (tag string, whole bool, err error) {
+func (f *ofrepFlags) gather(ctx context.Context, used *uncounted) (tag string, whole bool, err error) {
 	hash := sha256.New()
 	whole = true
 	err = f.write(ctx, used, maxHeld, func() {
@@ -84,7 +84,7 @@ func (f *ofrepFlags) gather(ctx context.Context, used *manyUsed) (tag string, wh
 }
 
 // write appends the answer, and calls full whenever it has reached a size. It adds the flags to used, unless that is nil.
-func (f *ofrepFlags) write(ctx context.Context, used *manyUsed, size int, full func()) error {
+func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full func()) error {
 	f.out.text(`{"flags":[`)
 	separator := ""
 	for key, answer := range f.selected.Evaluate(ctx, f.p.environment, &f.e.Context, maxEvaluating) {

@@ -2,9 +2,6 @@ package snapshot
 
 import "math/bits"
 
-// Bucket maps a unit to [0, total), evenly: (murmur3_32(salt + ":" + unit) * total) >> 32. total is less than 1<<32.
-func Bucket(salt, unit string, total uint64) uint64 { return newMurmur(salt).text(unit).bucket(total) }
-
 // murmur is an unfinished MurmurHash3_x86_32 (Austin Appleby) with seed 0, a value: the hash of a salt is computed once and copied for each unit.
 // With twmb/murmur3, which tests compare it with, each copy would allocate.
 type murmur struct {
@@ -57,4 +54,5 @@ func (h murmur) sum() uint32 {
 	return s ^ s>>16
 }
 
+// bucket maps the hash to [0, total), evenly: (hash * total) >> 32. total is less than 1<<32.
 func (h murmur) bucket(total uint64) uint64 { return uint64(h.sum()) * total >> 32 }

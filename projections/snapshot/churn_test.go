@@ -69,7 +69,7 @@ func useOnce(t *testing.T, s *Snapshot, e events.Recorded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, y := tenant.Moment(noon), &Tally{}
+	at, y := tenant.CountTime(noon), &Uncounted{}
 	tenant.CountEvaluation(key, production.ID, &r, &Client{ID: tenantID + "-c"}, at)
 	y.Prefetched(key, &r)
 	tenant.CountMany(y, true, production.ID, nil, at)

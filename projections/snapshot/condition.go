@@ -20,7 +20,7 @@ type condition struct {
 	negate    bool
 }
 
-// compileCondition compiles a condition. See readPattern for parsing.
+// compileCondition compiles a condition. parsing is how much rules.RegexpCost is left, and is reduced.
 func compileCondition(c events.Condition, parsing *int) (condition, error) {
 	t, err := compileTest(c.Op, c.Values, parsing)
 	if err != nil {

@@ -7,7 +7,7 @@ func BenchmarkCount(b *testing.B) {
 	x := user()
 	s := filled(10_000)
 	t, _ := s.Tenant("t")
-	at, client := t.Moment(noon), &Client{ID: "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"}
+	at, client := t.CountTime(noon), &Client{ID: "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"}
 	for _, key := range []string{"boolean", "rule", "rollout"} {
 		for _, counted := range []string{"none", "flag", "all"} {
 			once := func(b *testing.B) {
@@ -19,7 +19,7 @@ func BenchmarkCount(b *testing.B) {
 				case "flag":
 					u := t.use(&r.flag.uses, key, r.flag, production.ID, at)
 					u.cellOf(&r, at).n.add(1, &t.uses.node.striped)
-					u.seen(&u.evaluated, at.second)
+					u.markUsed(&u.evaluated, at.second)
 				case "all":
 					t.CountEvaluation(key, production.ID, &r, client, at)
 				}

@@ -36,11 +36,11 @@ const (
 	minSaveInterval = 10 * time.Second
 	// saveRate is how many bytes a second are written on average: a file of 1 GB every quarter of an hour.
 	saveRate = 1 << 20
-	// saveShare is how many times the time that writing took it pauses, so that it takes a fifth of one core.
-	saveShare    = 4
+	// pauseFactor is how many times as long as writing took it then pauses: it takes a fifth of one core.
+	pauseFactor  = 4
 	maxSavePause = time.Second
-	// leftBehind is how old a file must be that a process which died was writing.
-	leftBehind = time.Hour
+	// abandonedAfter is the age from which a half-written file counts as that of a dead process.
+	abandonedAfter = time.Hour
 
 	askTimeout = 2 * time.Second
 	// servePatience is how long the event store must have been out of reach before what the file holds is served.
@@ -60,7 +60,7 @@ func (s *Snapshot) KeepOnDisk(path string, saved *Saved, began func(events.LogPo
 // begin takes in the file, unless there is none or it cannot be used.
 func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logger) {
 	d, started := s.copy, time.Now()
-	d.removeLeftBehind()
+	d.removeAbandoned()
 	saved, confirmed, err := d.load(ctx, store)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -80,7 +80,7 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 	}
 }
 
-// load returns what the file holds. Its error and confirmed are those of checkLog, or its error is that of ReadSaved.
+// load returns what the file holds, and whether the log is known to be the file's. The error is that of checkLog or of ReadSaved.
 func (d *diskCopy) load(ctx context.Context, store events.Store) (saved *Saved, confirmed bool, err error) {
 	check := func(c *contents) (err error) {
 		confirmed, err = checkLog(ctx, store, c.checkpoint)
@@ -227,7 +227,7 @@ func (d *diskCopy) saveFromTimeToTime(ctx context.Context, s *Snapshot, log *slo
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(min(saveShare*took, maxSavePause)):
+		case <-time.After(min(pauseFactor*took, maxSavePause)):
 			return nil
 		}
 	}
@@ -269,11 +269,11 @@ func (d *diskCopy) save(s *Snapshot, pause func(time.Duration) error, log *slog.
 	}
 }
 
-// removeLeftBehind removes what processes that died were writing.
-func (d *diskCopy) removeLeftBehind() {
+// removeAbandoned removes what processes that died were writing.
+func (d *diskCopy) removeAbandoned() {
 	left, _ := filepath.Glob(d.path + temporary)
 	for _, path := range left {
-		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > leftBehind {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > abandonedAfter {
 			_ = os.Remove(path)
 		}
 	}
@@ -287,7 +287,7 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// FromDisk returns when what is evaluated was written to disk, and false unless it still is that.
+// FromDisk returns when the copy was written that evaluations use, and false where none is used, or all of the log has been read since the start.
 func (s *Snapshot) FromDisk() (written time.Time, from bool) {
 	if s.copy == nil || s.live.Load() {
 		return written, false

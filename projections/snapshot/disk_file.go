@@ -36,8 +36,8 @@ var (
 )
 
 const (
-	blockBytes = 1 << 20 // a block that has reached them takes no more records
-	syncBytes  = 8 << 20 // are brought to the disk at once, so that others who write to it do not wait for long
+	blockBytes = 1 << 20 // the size from which a block takes no more records
+	syncBytes  = 8 << 20 // written between two syncs, so that other writers to the disk do not wait long
 )
 
 // checksum also covers the block's number, so that no block can be missing or stand twice.

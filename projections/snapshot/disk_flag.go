@@ -110,16 +110,16 @@ func (c *coder) variation(v *variation) {
 
 // reference codes a variation as its place.
 func (c *flagCoder) reference(v **variation) {
-	place := slices.Index(c.variations, *v)
-	codeNumber(c.coder, &place)
+	index := slices.Index(c.variations, *v)
+	codeNumber(c.coder, &index)
 	if c.saving {
 		return
 	}
-	if place < 0 || place >= len(c.variations) {
+	if index < 0 || index >= len(c.variations) {
 		c.fail()
 		return
 	}
-	*v = c.variations[place]
+	*v = c.variations[index]
 }
 
 func (c *flagCoder) targeting(t **targeting) {

@@ -188,7 +188,7 @@ func (s *Snapshot) addRecord(c *coder) {
 	}
 }
 
-// addedTenant is tenant, for several that read records at once.
+// addedTenant finds a tenant, or adds it. It may be called by several goroutines at once.
 func (s *Snapshot) addedTenant(id string) *Tenant {
 	t, _ := s.tenants.LoadOrCompute(id, func() (*Tenant, bool) { return newTenant(id, &s.uses), false })
 	return t

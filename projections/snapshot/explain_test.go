@@ -68,7 +68,7 @@ func checkExplained(t failer, r Result, x Explanation) {
 			}
 		}
 	}
-	if s := x.Split; s != nil && (s.VariationID != r.VariationID || s.Bucket != Bucket(s.Salt, s.Unit, s.Total) || s.Bucket != uint64(s.Hash)*s.Total>>32) {
+	if s := x.Split; s != nil && (s.VariationID != r.VariationID || s.Bucket != bucketOf(s.Salt, s.Unit, s.Total) || s.Bucket != uint64(s.Hash)*s.Total>>32) {
 		t.Fatalf("%+v is explained by the split %+v", r, s)
 	}
 }

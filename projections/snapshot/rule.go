@@ -85,7 +85,7 @@ func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	return nil
 }
 
-// compileRule compiles a rule. See readPattern for parsing.
+// compileRule compiles a rule. parsing is how much rules.RegexpCost is left, and is reduced.
 func (f *Flag) compileRule(r events.Rule, parsing *int) (rule, error) {
 	serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
 	if err != nil {

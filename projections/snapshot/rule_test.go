@@ -213,7 +213,7 @@ func TestRulesServeAgainOnceTheBadOneIsMended(t *testing.T) {
 func TestUnitsOfARollout(t *testing.T) {
 	shares := []events.Share{{VariationID: "a", Weight: 1_000}, {VariationID: "b", Weight: 2_000}, {VariationID: "c", Weight: 500}}
 	byUnit := func(salt, unit string) string {
-		at := Bucket(salt, unit, 3_500)
+		at := bucketOf(salt, unit, 3_500)
 		switch {
 		case at < 1_000:
 			return "a"

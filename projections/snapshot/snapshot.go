@@ -20,22 +20,22 @@ import (
 
 // Snapshot is the state of all tenants at a position of the log; before Ready it is not complete. Its methods may be used while Run runs.
 type Snapshot struct {
-	tenants  *xsync.Map[string, *Tenant]
-	created  createdTenants
-	users    *xsync.Map[string, *User]
-	clients  *xsync.Map[string, *Client]
-	ended    *xsync.Map[session, time.Time] // sessions, and when the last of their tokens expires
-	swept    time.Time                      // when sweep last ran
-	projects map[string]*Tenant             // by project id; only apply uses it
-	position atomic.Pointer[events.Position]
-	faults   atomic.Int64
-	changes  changes
-	uses     uses
-	engine   string                 // of the store, once Run has begun
-	logName  atomic.Pointer[string] // of the log that the snapshot holds; empty while that has no events
-	ready    chan struct{}
-	isReady  sync.Once
-	live     atomic.Bool // all of the log was in the snapshot at some time
+	tenants       *xsync.Map[string, *Tenant]
+	created       createdTenants
+	users         *xsync.Map[string, *User]
+	clients       *xsync.Map[string, *Client]
+	ended         *xsync.Map[session, time.Time] // sessions, and when the last of their tokens expires
+	sessionsSwept time.Time                      // when sweepSessions last ran
+	projects      map[string]*Tenant             // by project id; only apply uses it
+	position      atomic.Pointer[events.Position]
+	faults        atomic.Int64
+	changes       changes
+	uses          uses
+	engine        string                 // of the store, once Run has begun
+	logName       atomic.Pointer[string] // of the log that the snapshot holds; empty while that has no events
+	ready         chan struct{}
+	isReady       sync.Once
+	live          atomic.Bool // all of the log was in the snapshot at some time
 
 	applying sync.Mutex      // held while a page is applied
 	logID    string          // of the log that the snapshot holds, as in events.LogPosition

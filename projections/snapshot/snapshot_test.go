@@ -126,7 +126,7 @@ func TestASessionThatEndsIsForgottenWithItsTokens(t *testing.T) {
 	if n := s.ended.Size(); n != 3 {
 		t.Errorf("%d sessions are known: each that ends has all looked through", n)
 	}
-	s.swept = now.Add(-sweepInterval)
+	s.sessionsSwept = now.Add(-sessionSweepInterval)
 	end("third", now.Add(time.Hour))
 	if n := s.ended.Size(); n != 3 || s.SessionEnded("u", "expired", now) || !s.SessionEnded("u", "first", now) || !s.SessionEnded("u", "third", now) {
 		t.Errorf("%d sessions are known, want those whose tokens may live", n)

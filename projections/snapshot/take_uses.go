@@ -9,11 +9,11 @@ import (
 	"flagledger/commands/keep/metering/counted"
 )
 
-// maxPast is how many bytes of uses of past hours may wait to be written down, about, before the hour stands still.
+// maxPast is how many bytes, about, uses of past hours may take before no new hour begins.
 const maxPast = 64 << 20
 
-// TakeUses yields all uses that have counted something since they were last yielded, those of tenants first, as they are few; those after which it is ended are yielded next time,
-// before others. Of flags and tenants that have been deleted it yields none. It is not for several at once.
+// TakeUses yields each use that has counted something since it was last yielded, those of tenants first, as they are few. Uses left when the caller stops come first next time; those of
+// deleted flags and tenants are left out. Calls must not overlap.
 func (s *Snapshot) TakeUses() iter.Seq[counted.Use] {
 	return func(yield func(counted.Use) bool) {
 		flags := s.uses.flags.take()
@@ -28,12 +28,12 @@ func (s *Snapshot) TakeUses() iter.Seq[counted.Use] {
 	}
 }
 
-func (w *waiting) yield(list []*use, yield func(counted.Use) bool) bool {
+func (q *useQueue) yield(list []*use, yield func(counted.Use) bool) bool {
 	for i, u := range list {
-		u.first.state.And(^uint32(changed)) // before its counts are read: what is counted later has it yielded again
+		u.first.state.And(^uint32(queued)) // before its counts are read: what is counted later has it yielded again
 		u.addUp()
 		if u.alive() && !yield(u.read()) {
-			w.giveBack(list[i+1:])
+			q.giveBack(list[i+1:])
 			return false
 		}
 	}
@@ -42,32 +42,32 @@ func (w *waiting) yield(list []*use, yield func(counted.Use) bool) bool {
 
 // addUp adds what a flag has counted since the last time to the use of all flags.
 func (u *use) addUp() {
-	all := u.place.all
+	all := u.in.all
 	if all == nil || u.key == "" {
 		return
 	}
-	striped := &u.place.tenant.uses.node.striped
+	striped := &u.in.tenant.uses.node.striped
 	for c := &u.first; c != nil; c = c.next.Load() {
 		if more := uint32(c.n.load()) - c.added; more > 0 {
-			all.cellOfReason(c.state.Load()&letter).n.add(uint64(more), striped)
+			all.cellOfReason(c.state.Load()&reasonMask).n.add(uint64(more), striped)
 			c.added += more
-			all.seen(&all.evaluated, u.evaluated.Load())
+			all.markUsed(&all.evaluated, u.evaluated.Load())
 		}
 	}
 	for c := range u.eachCaller() {
 		if more := uint32(c.n.load()) - c.added; more > 0 {
 			c.added += more
-			if of := all.callerOf(c.client.Load(), Moment{}); of != nil {
+			if of := all.callerOf(c.client.Load(), CountTime{}); of != nil {
 				of.n.add(uint64(more), striped)
-				later(&of.seen, c.seen.Load())
-				all.seen(&all.evaluated, u.evaluated.Load())
+				advance(&of.seen, c.seen.Load())
+				all.markUsed(&all.evaluated, u.evaluated.Load())
 			}
 		}
 	}
 }
 
-// UsesWritten is called once all that can be written down of what TakeUses yielded has been: the rest is to be yielded again. It forgets past hours, and has the hour stand still while
-// too much of them waits.
+// UsesWritten is called once all uses that TakeUses yielded are written, or to be yielded again. It drops uses of past hours. While more than maxPast bytes of them wait, everything counts
+// in the hour in which that began.
 func (s *Snapshot) UsesWritten(now time.Time) {
 	hour := uint32(now.Unix()) / 3600
 	past := s.uses.flags.bytesBefore(hour) + s.uses.tenants.bytesBefore(hour)
@@ -84,11 +84,11 @@ func (s *Snapshot) UsesWritten(now time.Time) {
 }
 
 // bytesBefore returns how many bytes, about, uses of hours before one take.
-func (w *waiting) bytesBefore(hour uint32) (bytes int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, u := range w.uses {
-		if u.place.hour < hour {
+func (q *useQueue) bytesBefore(hour uint32) (bytes int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, u := range q.uses {
+		if u.in.hour < hour {
 			bytes += u.bytes()
 		}
 	}
@@ -115,7 +115,7 @@ const (
 
 // alive reports whether anybody may still ask for a use.
 func (u *use) alive() bool {
-	t := u.place.tenant
+	t := u.in.tenant
 	if !t.state.Load().exists {
 		return false
 	}
@@ -126,22 +126,22 @@ func (u *use) alive() bool {
 	return ok && f.life == u.life
 }
 
-var reasonsByLetter = map[uint32]Reason{letterOf(Archived): Archived, letterOf(Off): Off, letterOf(RuleMatch): RuleMatch, letterOf(Fallthrough): Fallthrough}
+var reasonsByCode = map[uint32]Reason{reasonCode(Archived): Archived, reasonCode(Off): Off, reasonCode(RuleMatch): RuleMatch, reasonCode(Fallthrough): Fallthrough}
 
 func (u *use) read() counted.Use {
 	read := counted.Use{
-		TenantID: u.place.tenant.id, FlagKey: u.key, Life: uint64(u.life), EnvironmentID: u.place.environmentID.Value(), Hour: time.Unix(int64(u.place.hour)*3600, 0).UTC(),
+		TenantID: u.in.tenant.id, FlagKey: u.key, Life: uint64(u.life), EnvironmentID: u.in.environmentID.Value(), Hour: time.Unix(int64(u.in.hour)*3600, 0).UTC(),
 		Evaluated: secondOf(u.evaluated.Load()), Prefetched: secondOf(u.prefetched.Load()), Prefetches: uint64(u.prefetches.Load()), Source: u,
 	}
 	for c := &u.first; c != nil; c = c.next.Load() {
-		if c.state.Load()&letter == 0 {
+		if c.state.Load()&reasonMask == 0 {
 			break
 		}
-		state := c.state.Or(told)
-		one := counted.Served{Reason: string(reasonsByLetter[state&letter]), Count: c.n.load(), New: state&told == 0}
+		state := c.state.Or(outcomeWritten)
+		one := counted.Served{Reason: string(reasonsByCode[state&reasonMask]), Count: c.n.load(), New: state&outcomeWritten == 0}
 		switch served := c.served.Load(); served {
 		case nil:
-		case theRest:
+		case otherOutcomes:
 			one.Rest = true
 		default:
 			one.VariationID, one.VariationName, one.Value = served.id, served.name, served.value
@@ -178,12 +178,12 @@ func secondOf(second uint32) time.Time {
 	return time.Unix(int64(second), 0).UTC()
 }
 
-// Again implements counted.Source.
-func (u *use) Again() {
+// Retry implements counted.Source.
+func (u *use) Retry() {
 	for c := &u.first; c != nil; c = c.next.Load() {
-		c.state.And(^uint32(told))
+		c.state.And(^uint32(outcomeWritten))
 	}
-	u.place.tenant.uses.node.note(u)
+	u.in.tenant.uses.node.enqueue(u)
 }
 
 // sweepUses drops the uses of hours before one. Nothing counts in such an hour any more, so that none is added again.
@@ -191,10 +191,10 @@ func (s *Snapshot) sweepUses(hour uint32) {
 	s.uses.striped.Store(0)
 	s.tenants.Range(func(_ string, t *Tenant) bool {
 		t.uses.mu.Lock()
-		counted := len(t.uses.places) > 0
+		counted := len(t.uses.hours) > 0
 		t.uses.floor = max(t.uses.floor, hour)
 		if counted {
-			maps.DeleteFunc(t.uses.places, func(_ unique.Handle[string], p *place) bool { return p.hour < hour })
+			maps.DeleteFunc(t.uses.hours, func(_ unique.Handle[string], p *environmentHour) bool { return p.hour < hour })
 			t.uses.sweepAll(hour)
 		}
 		t.uses.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Snapshot) sweepUses(hour uint32) {
 func (s *tenantUses) sweepAll(hour uint32) {
 	for at := &s.all; at.Load() != nil; {
 		u := at.Load()
-		if u.place.hour >= hour {
+		if u.in.hour >= hour {
 			at = &u.next
 			continue
 		}
@@ -230,7 +230,7 @@ func (t *Tenant) sweepFlags(hour uint32) {
 		}
 		for at := &current.uses; at.Load() != nil; {
 			u := at.Load()
-			if u.place.hour >= hour {
+			if u.in.hour >= hour {
 				at = &u.next
 				continue
 			}
@@ -239,33 +239,4 @@ func (t *Tenant) sweepFlags(hour uint32) {
 		}
 		return true
 	})
-}
-
-// Complete reports whether all of the log was in the snapshot at some time since its start. What is read from a copy on disk alone may be old, and facts that a newer release has
-// recorded are missing.
-func (s *Snapshot) Complete() bool { return s.live.Load() && s.Faults() == 0 }
-
-// EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
-func (s *Snapshot) EnvironmentIDs(tenantID string) (ids []string, exists bool) {
-	t, ok := s.Tenant(tenantID)
-	if !ok {
-		return nil, false
-	}
-	for _, e := range t.Environments() {
-		ids = append(ids, e.ID)
-	}
-	return ids, true
-}
-
-// FlagLife is the revision of the FlagCreated that a flag began with, and false if there is no such flag.
-func (s *Snapshot) FlagLife(tenantID, key string) (uint64, bool) {
-	t, ok := s.Tenant(tenantID)
-	if !ok {
-		return 0, false
-	}
-	f, ok := t.Flag(key)
-	if !ok {
-		return 0, false
-	}
-	return uint64(f.life), true
 }

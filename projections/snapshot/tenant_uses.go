@@ -13,11 +13,11 @@ type tenantUses struct {
 	node *uses
 
 	mu           sync.Mutex // held while uses are added and dropped, and while a flag is replaced
-	places       map[unique.Handle[string]]*place
+	hours        map[unique.Handle[string]]*environmentHour
 	count        atomic.Int64 // of flags
 	callerPages  atomic.Int64
 	outcomeBytes atomic.Int64
-	floor        uint32              // the hour before which nothing counts any more: see sweep
+	floor        uint32              // the hour before which nothing counts any more: see sweepUses
 	all          atomic.Pointer[use] // of all flags, by environment
 }
 
@@ -33,112 +33,112 @@ const (
 	maxOutcomeBytes = 64 << 20
 )
 
-// Moment is when something is counted.
-type Moment struct {
+// CountTime is the hour that something counts in, and the second at which it was counted.
+type CountTime struct {
 	hour, second uint32 // of the Unix time
 }
 
-func (m Moment) time() time.Time { return time.Unix(int64(m.second), 0) }
+func (m CountTime) time() time.Time { return time.Unix(int64(m.second), 0) }
 
-// moment is the moment at a time. While too much waits to be written down, the hour stands still.
-func (all *uses) moment(now time.Time) Moment {
+// countTime is the CountTime at a time. While too much waits to be written down, the hour stands still.
+func (all *uses) countTime(now time.Time) CountTime {
 	second := uint32(now.Unix())
 	hour := second / 3600
 	if frozen := all.frozen.Load(); frozen != 0 {
 		hour = min(hour, frozen)
 	}
-	return Moment{hour, second}
+	return CountTime{hour, second}
 }
 
-// Moment is the moment at a time, for counting what is used of the tenant.
-func (t *Tenant) Moment(now time.Time) Moment { return t.uses.node.moment(now) }
+// CountTime is the CountTime at a time, for counting what is used of the tenant.
+func (t *Tenant) CountTime(now time.Time) CountTime { return t.uses.node.countTime(now) }
 
 // CountEvaluation counts what Evaluate of a flag with this key returned, where the flag was asked for by its name. by is nil for a person.
-func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Client, at Moment) {
+func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Client, at CountTime) {
 	if by == nil {
 		by = people
 	}
 	u := t.use(&r.flag.uses, key, r.flag, environmentID, at)
-	if u == nil || u.place.all == nil {
+	if u == nil || u.in.all == nil {
 		t.countAll(environmentID, r.Reason, by, at)
 	}
 	if u == nil {
 		return
 	}
 	u.cellOf(r, at).n.add(1, &t.uses.node.striped)
-	if all := u.place.all; !u.countCaller(by, at) && all != nil {
+	if all := u.in.all; !u.countCaller(by, at) && all != nil {
 		all.countCaller(by, at)
-		all.seen(&all.evaluated, at.second)
+		all.markUsed(&all.evaluated, at.second)
 	}
-	u.seen(&u.evaluated, at.second)
+	u.markUsed(&u.evaluated, at.second)
 }
 
-// CountMany counts what a call for many flags has evaluated, and empties its tally. A call may count piece by piece: one for all flags is one prefetch of the tenant's all the
+// CountMany counts what a call for many flags has evaluated, and empties it. A call may count piece by piece: one for all flags is one prefetch of the tenant's all the
 // same. by is nil for a person.
-func (t *Tenant) CountMany(y *Tally, all bool, environmentID string, by *Client, at Moment) {
-	defer y.empty()
+func (t *Tenant) CountMany(flags *Uncounted, all bool, environmentID string, by *Client, at CountTime) {
+	defer flags.empty()
 	if !all {
-		for i, key := range y.keys {
-			t.CountEvaluation(key, environmentID, &y.evaluated[i], by, at)
+		for i, key := range flags.keys {
+			t.CountEvaluation(key, environmentID, &flags.evaluated[i], by, at)
 		}
 		return
 	}
-	for i, key := range y.keys {
-		if u := t.use(&y.prefetched[i].uses, key, y.prefetched[i], environmentID, at); u != nil {
+	for i, key := range flags.keys {
+		if u := t.use(&flags.prefetched[i].uses, key, flags.prefetched[i], environmentID, at); u != nil {
 			u.prefetches.Add(1)
-			u.seen(&u.prefetched, at.second)
+			u.markUsed(&u.prefetched, at.second)
 		}
 	}
-	if y.counted {
+	if flags.counted {
 		return
 	}
-	y.counted = true
+	flags.counted = true
 	u := t.useOfAll(environmentID, at)
 	u.prefetches.Add(1)
-	u.seen(&u.prefetched, at.second)
+	u.markUsed(&u.prefetched, at.second)
 }
 
 // countAll counts an evaluation for all flags that no use of a flag can be added up for.
-func (t *Tenant) countAll(environmentID string, reason Reason, by *Client, at Moment) {
+func (t *Tenant) countAll(environmentID string, reason Reason, by *Client, at CountTime) {
 	u := t.useOfAll(environmentID, at)
-	u.cellOfReason(letterOf(reason)).n.add(1, &t.uses.node.striped)
+	u.cellOfReason(reasonCode(reason)).n.add(1, &t.uses.node.striped)
 	u.countCaller(by, at)
-	u.seen(&u.evaluated, at.second)
+	u.markUsed(&u.evaluated, at.second)
 }
 
-// seen notes when a use has counted something, and has it written down.
-func (u *use) seen(last *atomic.Uint32, second uint32) {
-	later(last, second)
-	if u.first.state.Load()&changed == 0 {
-		u.place.tenant.uses.node.note(u)
+// markUsed notes when a use was counted last, and queues it for writing.
+func (u *use) markUsed(last *atomic.Uint32, second uint32) {
+	advance(last, second)
+	if u.first.state.Load()&queued == 0 {
+		u.in.tenant.uses.node.enqueue(u)
 	}
 }
 
-// later sets a second if it is after the one before. Of two that do so at once either may be left.
-func later(last *atomic.Uint32, second uint32) {
+// advance sets a second if it is after the one before. Of two that do so at once either may be left.
+func advance(last *atomic.Uint32, second uint32) {
 	if last.Load() < second {
 		last.Store(second)
 	}
 }
 
 // countCaller counts an evaluation for who made it. It returns false for one that is not told apart.
-func (u *use) countCaller(by *Client, at Moment) bool {
+func (u *use) countCaller(by *Client, at CountTime) bool {
 	c := u.callerOf(by, at)
 	if c == nil {
 		return false
 	}
-	later(&c.seen, at.second)
-	c.n.add(1, &u.place.tenant.uses.node.striped)
+	advance(&c.seen, at.second)
+	c.n.add(1, &u.in.tenant.uses.node.striped)
 	return true
 }
 
 // use finds the use of a list at a moment, or else adds one. It is nil for a flag of a life that is over.
-func (t *Tenant) use(list *atomic.Pointer[use], key string, flag *Flag, environmentID string, at Moment) *use {
+func (t *Tenant) use(list *atomic.Pointer[use], key string, flag *Flag, environmentID string, at CountTime) *use {
 	var everywhere *use
 	for u := list.Load(); u != nil; u = u.next.Load() {
-		switch u.place.environmentID.Value() {
+		switch u.in.environmentID.Value() {
 		case environmentID:
-			if u.place.hour >= at.hour {
+			if u.in.hour >= at.hour {
 				return u
 			}
 			return t.addUse(key, flag, environmentID, at)
@@ -146,25 +146,25 @@ func (t *Tenant) use(list *atomic.Pointer[use], key string, flag *Flag, environm
 			everywhere = u
 		}
 	}
-	if everywhere != nil && everywhere.place.hour >= at.hour {
+	if everywhere != nil && everywhere.in.hour >= at.hour {
 		return everywhere
 	}
 	return t.addUse(key, flag, environmentID, at)
 }
 
 // useOfAll is the use of all flags of the tenant.
-func (t *Tenant) useOfAll(environmentID string, at Moment) *use {
+func (t *Tenant) useOfAll(environmentID string, at CountTime) *use {
 	return t.use(&t.uses.all, "", nil, environmentID, at)
 }
 
 // addUse adds the use of a flag, or of all where flag is nil. Those of a list never go back to an earlier hour: what comes late counts in the later one.
-func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at Moment) *use {
+func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at CountTime) *use {
 	s := &t.uses
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in, hour := unique.Make(environmentID), max(at.hour, s.floor)
 	if flag == nil {
-		return s.place(t, in, hour).all
+		return s.environmentHourOf(t, in, hour).all
 	}
 	current, ok := t.flags.Load(key)
 	if !ok || current.life != flag.life {
@@ -172,17 +172,17 @@ func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at Moment)
 	}
 	list := &current.uses
 	before, next, shared := findUse(list, in)
-	if next == nil && s.reached(t, at, maxUses, usesOf) {
+	if next == nil && s.limitReached(t, at, maxUses, usesOf) {
 		in = everywhere
 		before, next, shared = findUse(list, in)
 	}
-	if next != nil && next.place.hour >= hour {
+	if next != nil && next.in.hour >= hour {
 		return next
 	}
 	if shared == "" {
 		shared = strings.Clone(key)
 	}
-	u := &use{place: s.place(t, in, hour), key: shared, life: flag.life}
+	u := &use{in: s.environmentHourOf(t, in, hour), key: shared, life: flag.life}
 	if next != nil {
 		next.drop()
 		u.next.Store(next.next.Load())
@@ -198,21 +198,21 @@ func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at Moment)
 // everywhere is where environments are not told apart.
 var everywhere = unique.Make("")
 
-// place is that of an environment in an hour, or in the later one that it has been used in.
-func (s *tenantUses) place(t *Tenant, in unique.Handle[string], hour uint32) *place {
-	p, ok := s.places[in]
+// environmentHourOf is that of an environment and an hour, or of the later hour that the environment has been used in.
+func (s *tenantUses) environmentHourOf(t *Tenant, in unique.Handle[string], hour uint32) *environmentHour {
+	p, ok := s.hours[in]
 	if ok && p.hour >= hour {
 		return p
 	}
-	if s.places == nil {
-		s.places = map[unique.Handle[string]]*place{}
+	if s.hours == nil {
+		s.hours = map[unique.Handle[string]]*environmentHour{}
 	}
-	p = &place{tenant: t, environmentID: in, hour: hour}
-	s.places[in] = p
+	p = &environmentHour{tenant: t, environmentID: in, hour: hour}
+	s.hours[in] = p
 	if in == everywhere {
 		return p
 	}
-	p.all = &use{place: p}
+	p.all = &use{in: p}
 	before, last, _ := findUse(&s.all, in)
 	if last != nil {
 		p.all.next.Store(last.next.Load())
@@ -228,46 +228,46 @@ func findUse(list *atomic.Pointer[use], in unique.Handle[string]) (before *atomi
 		if found == nil {
 			return before, nil, key
 		}
-		if key = found.key; found.place.environmentID == in {
+		if key = found.key; found.in.environmentID == in {
 			return before, found, key
 		}
 	}
 }
 
 // cellOf finds the cell of a result, or adds it.
-func (u *use) cellOf(r *Result, at Moment) *cell {
+func (u *use) cellOf(r *Result, at CountTime) *cell {
 	if c := u.find(r); c != nil {
 		return c
 	}
 	if c, _, _ := u.search(r); c != nil {
 		return c
 	}
-	u.place.tenant.uses.mu.Lock()
-	defer u.place.tenant.uses.mu.Unlock()
+	u.in.tenant.uses.mu.Lock()
+	defer u.in.tenant.uses.mu.Unlock()
 	return u.add(r, at)
 }
 
-// cellOfReason finds the cell of a reason's letter in a use of all flags, or adds it.
-func (u *use) cellOfReason(letter uint32) *cell {
-	if c := u.of(letter); c != nil {
+// cellOfReason finds the cell of a reason in a use of all flags, or adds it.
+func (u *use) cellOfReason(code uint32) *cell {
+	if c := u.of(code); c != nil {
 		return c
 	}
-	u.place.tenant.uses.mu.Lock()
-	defer u.place.tenant.uses.mu.Unlock()
-	if c := u.of(letter); c != nil {
+	u.in.tenant.uses.mu.Lock()
+	defer u.in.tenant.uses.mu.Unlock()
+	if c := u.of(code); c != nil {
 		return c
 	}
-	return u.addCell(nil, letter)
+	return u.addCell(nil, code)
 }
 
 // callerOf finds the count of a client, or adds it; nil for one that does not get any.
-func (u *use) callerOf(client *Client, at Moment) *caller {
+func (u *use) callerOf(client *Client, at CountTime) *caller {
 	c, full := u.findCaller(client)
 	if c != nil || full {
 		return c
 	}
-	u.place.tenant.uses.mu.Lock()
-	defer u.place.tenant.uses.mu.Unlock()
+	u.in.tenant.uses.mu.Lock()
+	defer u.in.tenant.uses.mu.Unlock()
 	return u.addCaller(client, at)
 }
 
@@ -275,9 +275,9 @@ func usesOf(s *tenantUses) int64         { return s.count.Load() }
 func callerPagesOf(s *tenantUses) int64  { return s.callerPages.Load() }
 func outcomeBytesOf(s *tenantUses) int64 { return s.outcomeBytes.Load() }
 
-// reached reports whether there is as much as may be, of a tenant or, where nobody pays for it, of all such tenants that its creator has.
-func (s *tenantUses) reached(t *Tenant, at Moment, most int64, of func(*tenantUses) int64) bool {
-	return of(s) >= most || s.node.created.reached(t, at.time(), most, of)
+// limitReached reports whether there is as much as may be, of a tenant or, where nobody pays for it, of all such tenants that its creator has.
+func (s *tenantUses) limitReached(t *Tenant, at CountTime, most int64, of func(*tenantUses) int64) bool {
+	return of(s) >= most || s.node.created.limitReached(t, at.time(), most, of)
 }
 
 // replace puts a flag in the place of another, nil for none, and hands its uses on if it has the same life.

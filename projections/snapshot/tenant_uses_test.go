@@ -32,7 +32,7 @@ func nameOf(u counted.Use) string {
 func (l ledger) take(s *Snapshot, now time.Time, fails func() bool) {
 	for u := range s.TakeUses() {
 		if fails() {
-			u.Source.Again()
+			u.Source.Retry()
 			if fails() {
 				break
 			}
@@ -175,17 +175,17 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					at := tenant.Moment(now())
+					at := tenant.CountTime(now())
 					ofFlag := fmt.Sprint(n, " ", key, " ", flag.life)
 					switch random.IntN(6) {
 					case 0:
-						y := &Tally{}
+						y := &Uncounted{}
 						y.Prefetched(key, &r)
 						tenant.CountMany(y, true, environment, by, at)
 						truth.add("calls", ofFlag+" prefetches")
 						continue
 					case 1:
-						y := &Tally{}
+						y := &Uncounted{}
 						y.Evaluated(key, &r)
 						tenant.CountMany(y, false, environment, by, at)
 					default:
@@ -212,7 +212,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tenant.CountEvaluation(key, production.ID, &r, nil, tenant.Moment(now()))
+			tenant.CountEvaluation(key, production.ID, &r, nil, tenant.CountTime(now()))
 			of := fmt.Sprint(n, " ", key, " ", flag.life, " ")
 			truth.add("reason "+string(r.Reason), "client people", of+"client people", fmt.Sprint(of, r.Reason, " ", outcomeName(r.VariationID, r.Value)))
 		}
@@ -303,7 +303,7 @@ func TestAUseTakesLittleMemory(t *testing.T) {
 	s := filled(flags)
 	x := user()
 	tenant, _ := s.Tenant("t")
-	at := tenant.Moment(noon)
+	at := tenant.CountTime(noon)
 	evaluate := func(by *Client, below, step int) {
 		for i := 0; i < below; i += step {
 			key := fmt.Sprintf("flag-%d", i)
@@ -342,7 +342,7 @@ func TestAUseTakesLittleMemory(t *testing.T) {
 	if took > 100<<20 {
 		t.Errorf("20,000 flags that 1,000 clients evaluate take %d MB", took>>20)
 	}
-	tenant.CountEvaluation("boolean", production.ID, new(resultOf(t, s, "boolean", x)), nil, tenant.Moment(noon.Add(time.Hour)))
+	tenant.CountEvaluation("boolean", production.ID, new(resultOf(t, s, "boolean", x)), nil, tenant.CountTime(noon.Add(time.Hour)))
 	ledger{}.take(s, noon.Add(time.Hour), noFailure)
 	if left := heap() - before; left > 2<<20 {
 		t.Errorf("%d MB are left when the hour is over", left>>20)
@@ -387,7 +387,7 @@ func taken(s *Snapshot) map[string]counted.Use {
 func TestOutcomesAndClientsBeyondTheBoundsAreCountedTogether(t *testing.T) {
 	s := of(made(events.BooleanFlag, "false"))
 	tenant, _ := s.Tenant("t")
-	at := tenant.Moment(noon)
+	at := tenant.CountTime(noon)
 	for round := range 2 {
 		for i := range 130 {
 			tenant.CountEvaluation("k", production.ID, evaluated(s, "k", fmt.Sprint("v", i%30)), &Client{ID: fmt.Sprint("c", i)}, at)
@@ -425,7 +425,7 @@ func TestManyUsesOfATenant(t *testing.T) {
 	const flags, environments = 1010, 100
 	s := filled(flags)
 	tenant, _ := s.Tenant("t")
-	at := tenant.Moment(noon)
+	at := tenant.CountTime(noon)
 	for i := range flags {
 		key := fmt.Sprintf("flag-%d", i)
 		for e := range environments {
@@ -476,7 +476,7 @@ func TestUsesOfAllUnpaidTenantsOfACreator(t *testing.T) {
 		flag, _ := tenant.Flag("f")
 		for i := range 30 {
 			for e := range 3 {
-				tenant.CountEvaluation("f", fmt.Sprint("e", e), &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, &Client{ID: fmt.Sprint("c", i)}, tenant.Moment(noon))
+				tenant.CountEvaluation("f", fmt.Sprint("e", e), &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, &Client{ID: fmt.Sprint("c", i)}, tenant.CountTime(noon))
 			}
 		}
 		uses, clients, own := 0, 0, 0
@@ -509,7 +509,7 @@ func TestAVariationIsOneOutcome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tenant.CountEvaluation("k", production.ID, &r, nil, tenant.Moment(noon))
+		tenant.CountEvaluation("k", production.ID, &r, nil, tenant.CountTime(noon))
 		for _, u := range taken(s) {
 			if u.FlagKey == "" {
 				continue
@@ -529,7 +529,7 @@ func TestWhatWaitsIsWrittenInItsTurn(t *testing.T) {
 	count := func(from, to int) {
 		for i := from; i < to; i++ {
 			key := fmt.Sprintf("flag-%d", i)
-			tenant.CountEvaluation(key, production.ID, evaluated(s, key, "a"), nil, tenant.Moment(noon))
+			tenant.CountEvaluation(key, production.ID, evaluated(s, key, "a"), nil, tenant.CountTime(noon))
 		}
 	}
 	count(0, flags)
@@ -560,7 +560,7 @@ func TestAnOutageTakesBoundedMemory(t *testing.T) {
 		now := noon.Add(time.Duration(hour) * time.Hour)
 		for i := range flags {
 			key := fmt.Sprintf("flag-%d", i)
-			tenant.CountEvaluation(key, production.ID, evaluated(s, key, "a"), nil, tenant.Moment(now))
+			tenant.CountEvaluation(key, production.ID, evaluated(s, key, "a"), nil, tenant.CountTime(now))
 			made++
 		}
 		written.take(s, now, func() bool { return true })
@@ -571,7 +571,7 @@ func TestAnOutageTakesBoundedMemory(t *testing.T) {
 	}
 	now := noon.Add(10 * time.Hour)
 	written.take(s, now, noFailure)
-	tenant.CountEvaluation("flag-0", production.ID, evaluated(s, "flag-0", "a"), nil, tenant.Moment(now))
+	tenant.CountEvaluation("flag-0", production.ID, evaluated(s, "flag-0", "a"), nil, tenant.CountTime(now))
 	made++
 	written.take(s, now, noFailure)
 	sum, last := uint64(0), time.Time{}
@@ -601,7 +601,7 @@ func TestOutcomesOfATenantTakeBoundedMemory(t *testing.T) {
 		for range 2 {
 			for i := range maxOutcomes {
 				served := &variation{id: fmt.Sprint("v", i), value: value}
-				tenant.CountEvaluation(key, "e", &Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served}, nil, tenant.Moment(noon))
+				tenant.CountEvaluation(key, "e", &Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served}, nil, tenant.CountTime(noon))
 			}
 		}
 	}
@@ -643,16 +643,16 @@ func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 	var late []*use
 	for _, key := range []string{"flag-0", "flag-1"} {
 		flag, _ := tenant.Flag(key)
-		tenant.CountEvaluation(key, "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.Moment(noon))
+		tenant.CountEvaluation(key, "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.CountTime(noon))
 		late = append(late, flag.uses.Load())
 	}
 	s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "flag-1"), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
 	next := noon.Add(time.Hour)
 	flag, _ := tenant.Flag("flag-0")
-	tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.Moment(next))
+	tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.CountTime(next))
 	for i := range 30 {
 		for _, u := range late {
-			if !u.countCaller(client(i), tenant.Moment(next)) {
+			if !u.countCaller(client(i), tenant.CountTime(next)) {
 				t.Fatal("a late evaluation has no caller")
 			}
 		}

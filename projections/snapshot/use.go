@@ -15,7 +15,7 @@ import (
 // There is one on a node for each flag, life, environment and hour.
 type use struct {
 	next       atomic.Pointer[use] // of the same flag, in another environment
-	place      *place
+	in         *environmentHour
 	key        string
 	life       uint32        // see Flag
 	evaluated  atomic.Uint32 // when last, a second of the Unix time; 0 before the first
@@ -26,8 +26,8 @@ type use struct {
 	first      cell // its state says also whether the use is among those that are to be written down
 }
 
-// place is an environment of a tenant in an hour.
-type place struct {
+// environmentHour is an environment of a tenant in an hour.
+type environmentHour struct {
 	tenant        *Tenant
 	environmentID unique.Handle[string] // "" where environments are not told apart
 	hour          uint32                // of the Unix time
@@ -39,22 +39,22 @@ type cell struct {
 	n      counter
 	served atomic.Pointer[variation]
 	next   atomic.Pointer[cell]
-	state  atomic.Uint32 // the reason's letter, 0 before the first evaluation; told; changed
+	state  atomic.Uint32 // the reason's code, 0 before the first evaluation; and the marks below
 	added  uint32        // how much of n has been added to the use of all flags, without what does not fit; only TakeUses uses it
 	bytes  uint32        // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
 }
 
 const (
-	letter  = 0xff     // of state
-	told    = 0x100    // set once whoever writes down has the outcome
-	changed = 0x200    // of a use's first cell: it is among those that are to be written down
-	second  = 0x400    // set where a cell before it has the same outcome, with another reason
-	dropped = 0x800    // of a use's first cell: no flag has it any more, and its tenant's uses are without it
-	others  = "others" // the id of theRest
+	reasonMask      = 0xff     // of state
+	outcomeWritten  = 0x100    // set once whoever writes down has the outcome
+	queued          = 0x200    // of a use's first cell: it is among those that are to be written down
+	repeatedOutcome = 0x400    // set where a cell before it has the same outcome, with another reason
+	detached        = 0x800    // of a use's first cell: no flag has it any more, and its tenant's uses are without it
+	otherOutcomesID = "others" // the id of otherOutcomes
 )
 
-// theRest is the outcome of all beyond the first maxOutcomes.
-var theRest = &variation{id: others}
+// otherOutcomes is the outcome of all beyond the first maxOutcomes.
+var otherOutcomes = &variation{id: otherOutcomesID}
 
 const (
 	maxOutcomes = counted.MaxOutcomes
@@ -84,46 +84,46 @@ const (
 	callerPages   = 10
 )
 
-// letterOf tells reasons apart: no two begin with the same letter.
-func letterOf(r Reason) uint32 { return uint32(r[0]) }
+// reasonCode tells reasons apart: no two begin with the same letter.
+func reasonCode(r Reason) uint32 { return uint32(r[0]) }
 
 // find returns the cell of a result's outcome and reason without comparing texts. nil says nothing: see search.
 func (u *use) find(r *Result) *cell {
-	reason := letterOf(r.Reason)
+	reason := reasonCode(r.Reason)
 	for c := &u.first; c != nil; c = c.next.Load() {
-		if c.state.Load()&letter != reason {
+		if c.state.Load()&reasonMask != reason {
 			continue
 		}
 		served := c.served.Load()
-		if served == r.served || r.served == nil && served.id == "" && isThe(served.value, r.Value) {
+		if served == r.served || r.served == nil && served.id == "" && sameMemory(served.value, r.Value) {
 			return c
 		}
 	}
 	return nil
 }
 
-// isThe reports whether two values are one in memory.
-func isThe(a, b json.RawMessage) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+// sameMemory reports whether two values are one in memory.
+func sameMemory(a, b json.RawMessage) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
 // search finds the cell of a result's outcome and reason, or that of the rest if no more outcomes may be told apart, or else nil. outcomes is how many there are with any reason,
 // maxOutcomes where there is a rest.
 func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
-	reason := letterOf(r.Reason)
+	reason := reasonCode(r.Reason)
 	var rest *cell
 	full := false
 	for c := &u.first; c != nil; c = c.next.Load() {
 		state := c.state.Load()
-		if state&letter == 0 {
+		if state&reasonMask == 0 {
 			break
 		}
-		served, same := c.served.Load(), state&letter == reason
+		served, same := c.served.Load(), state&reasonMask == reason
 		switch {
-		case served == theRest:
+		case served == otherOutcomes:
 			if full = true; same {
 				rest = c
 			}
 			continue
-		case (same || state&second == 0) && served.is(r):
+		case (same || state&repeatedOutcome == 0) && served.is(r):
 			if known = true; same {
 				if served != r.served {
 					c.refresh(r)
@@ -131,7 +131,7 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 				return c, outcomes, known
 			}
 		}
-		if state&second == 0 {
+		if state&repeatedOutcome == 0 {
 			outcomes++
 		}
 	}
@@ -149,10 +149,10 @@ func (v *variation) is(r *Result) bool {
 	return v.id == r.VariationID && (v.id != "" || bytes.Equal(v.value, r.Value)) // values may be long
 }
 
-// refresh takes what a result has as the outcome, which is the same: it is found faster then. Its name and value may be others, which are to be told.
+// refresh takes what a result has as the outcome, which is the same: it is found faster then. Its name and value may be others, which are to be written down.
 func (c *cell) refresh(r *Result) {
 	if before := c.served.Swap(outcomeOf(r)); before.name != r.VariationName || !bytes.Equal(before.value, r.Value) {
-		c.state.And(^uint32(told))
+		c.state.And(^uint32(outcomeWritten))
 	}
 }
 
@@ -166,9 +166,9 @@ func outcomeOf(r *Result) *variation {
 	switch {
 	case r.served != nil:
 		return r.served
-	case isThe(r.Value, jsonTrue):
+	case sameMemory(r.Value, jsonTrue):
 		return trueAlone
-	case isThe(r.Value, jsonFalse):
+	case sameMemory(r.Value, jsonFalse):
 		return falseAlone
 	default:
 		return &variation{value: r.Value}
@@ -176,21 +176,21 @@ func outcomeOf(r *Result) *variation {
 }
 
 // add makes the cell of a result, or of the rest. The tenant's uses are locked.
-func (u *use) add(r *Result, now Moment) *cell {
+func (u *use) add(r *Result, now CountTime) *cell {
 	found, outcomes, known := u.search(r)
 	if found != nil {
 		return found
 	}
-	t, served, state := u.place.tenant, outcomeOf(r), letterOf(r.Reason)
-	first := u.first.state.Load()&letter == 0
+	t, served, state := u.in.tenant, outcomeOf(r), reasonCode(r.Reason)
+	first := u.first.state.Load()&reasonMask == 0
 	switch {
 	case known:
-		state |= second
-	case outcomes >= maxOutcomes, !first && t.uses.reached(t, now, maxOutcomeBytes, outcomeBytesOf):
-		served = theRest
+		state |= repeatedOutcome
+	case outcomes >= maxOutcomes, !first && t.uses.limitReached(t, now, maxOutcomeBytes, outcomeBytesOf):
+		served = otherOutcomes
 	}
 	c := u.addCell(served, state)
-	if u.first.state.Load()&dropped == 0 {
+	if u.first.state.Load()&detached == 0 {
 		t.uses.outcomeBytes.Add(int64(c.bytes))
 	}
 	return c
@@ -206,7 +206,7 @@ func (u *use) outcomeBytes() (bytes int64) {
 
 func (u *use) addCell(served *variation, state uint32) *cell {
 	c := &u.first
-	for c.state.Load()&letter != 0 {
+	for c.state.Load()&reasonMask != 0 {
 		next := c.next.Load()
 		if next == nil {
 			next = &cell{bytes: cellBytes}
@@ -225,10 +225,10 @@ func (u *use) addCell(served *variation, state uint32) *cell {
 	return c
 }
 
-// of returns the cell of a reason's letter in a use of all flags, nil if there is none.
+// of returns the cell of a reason in a use of all flags, nil if there is none.
 func (u *use) of(reason uint32) *cell {
 	for c := &u.first; c != nil; c = c.next.Load() {
-		if c.state.Load()&letter == reason {
+		if c.state.Load()&reasonMask == reason {
 			return c
 		}
 	}
@@ -274,7 +274,7 @@ func (u *use) changedCaller(client *Client) *caller {
 }
 
 // addCaller gives a client a count, nil if there are maxCallers, or no more memory for any. The tenant's uses are locked.
-func (u *use) addCaller(client *Client, now Moment) *caller {
+func (u *use) addCaller(client *Client, now CountTime) *caller {
 	take := func(c *caller) bool {
 		held := c.client.Load()
 		if held != nil && held.ID != client.ID {
@@ -290,8 +290,8 @@ func (u *use) addCaller(client *Client, now Moment) *caller {
 	for range callerPages {
 		page := at.Load()
 		if page == nil {
-			if t := u.place.tenant; u.key != "" && u.first.state.Load()&dropped == 0 { // the uses of all flags are few
-				if t.uses.reached(t, now, maxCallerPages, callerPagesOf) {
+			if t := u.in.tenant; u.key != "" && u.first.state.Load()&detached == 0 { // the uses of all flags are few
+				if t.uses.limitReached(t, now, maxCallerPages, callerPagesOf) {
 					return nil
 				}
 				t.uses.callerPages.Add(1)
@@ -313,11 +313,11 @@ func (u *use) addCaller(client *Client, now Moment) *caller {
 
 // drop takes a use that no flag has any more out of the tenant's, which are locked. Whoever has found it already may still count in it.
 func (u *use) drop() {
-	s := &u.place.tenant.uses
+	s := &u.in.tenant.uses
 	s.count.Add(-1)
 	s.callerPages.Add(-int64(u.pages()))
 	s.outcomeBytes.Add(-u.outcomeBytes())
-	u.first.state.Or(dropped)
+	u.first.state.Or(detached)
 }
 
 // pages is how many pages of callers it has.
@@ -331,44 +331,44 @@ func (u *use) pages() (n int) {
 // uses are those of a node that are to be written down.
 type uses struct {
 	created        *createdTenants
-	flags, tenants waiting
+	flags, tenants useQueue
 	frozen         atomic.Uint32 // the hour that everything counts in while too much of past hours waits to be written down; 0 mostly
-	swept          atomic.Uint32 // the hour before which sweep has dropped all
+	swept          atomic.Uint32 // the hour before which sweepUses has dropped all
 	striped        atomic.Int64  // how many counters have got stripes in this hour
 	maxPast        int           // see the constant
 }
 
-// waiting are uses that have counted something.
-type waiting struct {
+// useQueue are uses that have counted something and wait to be written down.
+type useQueue struct {
 	mu   sync.Mutex
 	uses []*use
 }
 
-func (w *waiting) add(more ...*use) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.uses = append(w.uses, more...)
+func (q *useQueue) add(more ...*use) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.uses = append(q.uses, more...)
 }
 
 // giveBack takes what was taken and is not written down: before all that has come meanwhile, so that nobody who counts without end keeps others waiting.
-func (w *waiting) giveBack(list []*use) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.uses = slices.Concat(list, w.uses)
+func (q *useQueue) giveBack(list []*use) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.uses = slices.Concat(list, q.uses)
 }
 
-func (w *waiting) take() []*use {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	taken := w.uses
-	w.uses = nil
+func (q *useQueue) take() []*use {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	taken := q.uses
+	q.uses = nil
 	return taken
 }
 
-// note has a use written down that has counted something.
-func (all *uses) note(u *use) {
+// enqueue has a use written down that has counted something.
+func (all *uses) enqueue(u *use) {
 	switch {
-	case u.first.state.Load()&changed != 0 || u.first.state.Or(changed)&changed != 0:
+	case u.first.state.Load()&queued != 0 || u.first.state.Or(queued)&queued != 0:
 	case u.key == "":
 		all.tenants.add(u)
 	default:

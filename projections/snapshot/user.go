@@ -90,20 +90,20 @@ const allSessions = "*"
 // end notes until when the tokens of a session that has ended are good.
 func (s *Snapshot) end(of session, until time.Time) {
 	now := time.Now()
-	s.sweep(now)
+	s.sweepSessions(now)
 	if until.After(now) {
 		s.ended.Store(of, until)
 	}
 }
 
-// sweepInterval is the least time between two sweeps, so that most sessions that end do not wait for one.
-const sweepInterval = time.Minute
+// sessionSweepInterval is the least time between two sweeps, so that most sessions that end do not wait for one.
+const sessionSweepInterval = time.Minute
 
-// sweep drops ended sessions whose tokens have expired: these are refused anyway.
-func (s *Snapshot) sweep(now time.Time) {
-	if now.Sub(s.swept) < sweepInterval {
+// sweepSessions drops ended sessions whose tokens have expired: these are refused anyway.
+func (s *Snapshot) sweepSessions(now time.Time) {
+	if now.Sub(s.sessionsSwept) < sessionSweepInterval {
 		return
 	}
-	s.swept = now
+	s.sessionsSwept = now
 	s.ended.DeleteMatching(func(_ session, until time.Time) (bool, bool) { return until.Before(now), false })
 }

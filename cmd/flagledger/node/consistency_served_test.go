@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/twmb/murmur3"
 	"pgregory.net/rapid"
 
 	"flagledger/commands"
@@ -98,7 +99,7 @@ func served(r snapshot.Result, f commands.Flag, s events.Serve, salt, unit strin
 		for _, share := range s.Rollout {
 			total += uint64(share.Weight)
 		}
-		bucket := snapshot.Bucket(salt, unit, total)
+		bucket := uint64(murmur3.StringSum32(salt+":"+unit)) * total >> 32
 		for _, share := range s.Rollout {
 			if upTo += uint64(share.Weight); bucket < upTo {
 				id = share.VariationID

@@ -16,10 +16,10 @@ const (
 	daysOfHours = 30
 	daysOfDays  = 400
 
-	// daysLock is held while a day of a tenant is added up, and shared by who removes days.
-	daysLock = 0x666c6167_75736573
-	// dayLocks are held by the day that is added up, and each is shared by who writes down hours of the day.
-	dayLocks = 0x75736573
+	// removalLock is held while a day of a tenant is added up, and shared by who removes days.
+	removalLock = 0x666c6167_75736573
+	// dayLockClass is of the locks of days: one is held while its day is added up, and shared by who writes down hours of the day.
+	dayLockClass = 0x75736573
 )
 
 // addUpAfter is when a day is added up after its end: by then all nodes have written down its last hour, also those whose clocks are slow.
@@ -33,7 +33,7 @@ var hourTables = []string{"flag_hours", "tenant_hours"}
 func (m *Meter) AddUpDays(ctx context.Context) error {
 	var tenants []string
 	for _, table := range hourTables {
-		more, err := tenantsIn(ctx, m.db, table)
+		more, err := distinctTenants(ctx, m.db, table)
 		if err != nil {
 			return err
 		}
@@ -91,12 +91,12 @@ func (m *Meter) daysToAddUp(ctx context.Context, tenantID string, from, end time
 	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
-// addUpTimes are for adding up a day: the hours of many flags are sorted at once, longer than other statements may take.
-const addUpTimes = `set local statement_timeout = '5min'; set local work_mem = '64MB'`
+// addUpSettings are for adding up a day: the hours of many flags are sorted at once, longer than other statements may take.
+const addUpSettings = `set local statement_timeout = '5min'; set local work_mem = '64MB'`
 
 func (m *Meter) addUpDay(ctx context.Context, tenantID string, day time.Time) error {
 	return pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, addUpTimes); err != nil {
+		if _, err := tx.Exec(ctx, addUpSettings); err != nil {
 			return err
 		}
 		if err := lockDay(ctx, tx, day); err != nil {
@@ -111,40 +111,25 @@ func (m *Meter) addUpDay(ctx context.Context, tenantID string, day time.Time) er
 }
 
 func lockDay(ctx context.Context, tx pgx.Tx, day time.Time) error {
-	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(daysLock)); err != nil {
+	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(removalLock)); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1::int, $2::int)`, dayLocks, dayNumber(day))
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1::int, $2::int)`, dayLockClass, dayNumber(day))
 	return err
 }
 
 // dayNumber names a day as a lock.
 func dayNumber(day time.Time) int64 { return day.Unix() / int64(aDay/time.Second) }
 
-// tenantsIn lists the tenants that have rows in a table, each of which its index finds at once.
-func tenantsIn(ctx context.Context, db interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, table string) ([]string, error) {
-	rows, err := db.Query(ctx, `with recursive t as (
-			(select tenant_id from keep.`+table+` order by tenant_id limit 1)
-			union all
-			select (select n.tenant_id from keep.`+table+` n where n.tenant_id > t.tenant_id order by n.tenant_id limit 1) from t where t.tenant_id is not null
-		) select tenant_id from t where tenant_id is not null`)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
-// day is the counts of a flag in an environment, or of all flags where the key is empty, on a day.
+// dayCounts are the counts of a flag in an environment on a day, or of all flags where the key is empty. readHour reads one of an hour.
 type dayCounts struct {
 	key, environmentID string
 	life               int64
 	counts
 }
 
-// fetched is how many hours are read at once.
-const fetched = 2000
+// fetchSize is how many hours are read at once.
+const fetchSize = 2000
 
 func addUpTenant(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time) error {
 	for _, from := range []string{
@@ -170,7 +155,7 @@ func addUpTenant(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time)
 func addUpCursor(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time) error {
 	var days []*dayCounts
 	for {
-		rows, err := tx.Query(ctx, fmt.Sprintf(`fetch %d from hours`, fetched))
+		rows, err := tx.Query(ctx, fmt.Sprintf(`fetch %d from hours`, fetchSize))
 		if err != nil {
 			return err
 		}
@@ -186,10 +171,10 @@ func addUpCursor(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time)
 			}
 		}
 		whole := len(days)
-		if len(hours) == fetched {
+		if len(hours) == fetchSize {
 			whole-- // more of the last one may follow
 		}
-		if err := writeDays(ctx, tx, tenantID, day, days[:max(whole, 0)]); err != nil || len(hours) < fetched {
+		if err := writeDays(ctx, tx, tenantID, day, days[:max(whole, 0)]); err != nil || len(hours) < fetchSize {
 			return err
 		}
 		days = append([]*dayCounts(nil), days[whole:]...)
@@ -261,7 +246,7 @@ func (m *Meter) removeOldHours(ctx context.Context, tenantID string, today time.
 func (m *Meter) removeOldDays(ctx context.Context, before time.Time) error {
 	var errs []error
 	for _, table := range []string{"flag_days", "tenant_days", "use_days"} {
-		tenants, err := tenantsIn(ctx, m.db, table)
+		tenants, err := distinctTenants(ctx, m.db, table)
 		errs = append(errs, err)
 		for _, tenantID := range tenants {
 			if err := m.deleteRows(ctx, table, `tenant_id = $1 and day < $2`, tenantID, before); err != nil {

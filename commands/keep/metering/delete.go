@@ -3,9 +3,6 @@ package metering
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // deletedAtOnce is how many rows one statement deletes: a tenant has more of them than may be deleted within the time of a statement.
@@ -31,17 +28,4 @@ func (m *Meter) deleteRows(ctx context.Context, table, condition string, argumen
 			return err
 		}
 	}
-}
-
-// timesOf lists the hours or days of a tenant's rows, each of which the index finds at once.
-func (m *Meter) timesOf(ctx context.Context, table, column, tenantID string) ([]time.Time, error) {
-	rows, err := m.db.Query(ctx, fmt.Sprintf(`with recursive t as (
-			(select %[2]s as at from keep.%[1]s where tenant_id = $1 order by %[2]s limit 1)
-			union all
-			select (select n.%[2]s from keep.%[1]s n where n.tenant_id = $1 and n.%[2]s > t.at order by n.%[2]s limit 1) from t where t.at is not null
-		) select at from t where at is not null`, table, column), tenantID)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }

@@ -12,8 +12,8 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Present tells what there is.
-type Present interface {
+// Existing tells which tenants, environments and flags there are.
+type Existing interface {
 	// Complete reports whether it knows all that there was at some time since it began.
 	Complete() bool
 	// EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
@@ -40,16 +40,16 @@ func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
 	return nil
 }
 
-// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late. As long as present is not complete it removes nothing. It
+// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late. As long as existing is not complete it removes nothing. It
 // goes on with the other tenants where one's fail, and returns the errors of all.
-func (m *Meter) RemoveGone(ctx context.Context, present Present) error {
-	if !present.Complete() {
+func (m *Meter) RemoveGone(ctx context.Context, existing Existing) error {
+	if !existing.Complete() {
 		return nil
 	}
 	seen := map[string]bool{}
 	var errs []error
 	for _, table := range tablesOfTenants {
-		tenants, err := tenantsIn(ctx, m.db, table)
+		tenants, err := distinctTenants(ctx, m.db, table)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (m *Meter) RemoveGone(ctx context.Context, present Present) error {
 				continue
 			}
 			seen[tenantID] = true
-			if err := m.removeGoneOf(ctx, present, tenantID); err != nil {
+			if err := m.removeGoneOf(ctx, existing, tenantID); err != nil {
 				errs = append(errs, fmt.Errorf("the use of the tenant %s: %w", tenantID, err))
 			}
 		}
@@ -66,8 +66,8 @@ func (m *Meter) RemoveGone(ctx context.Context, present Present) error {
 	return errors.Join(errs...)
 }
 
-func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID string) error {
-	environments, ok := present.EnvironmentIDs(tenantID)
+func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID string) error {
+	environments, ok := existing.EnvironmentIDs(tenantID)
 	if !ok {
 		var late bool
 		err := m.db.QueryRow(ctx, `select exists (select from keep.tenant_hours where tenant_id = $1 and hour > $2)`, tenantID, m.now().Add(-tenantGrace)).Scan(&late)
@@ -86,7 +86,7 @@ func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID stri
 	var key, environmentID string
 	var life int64
 	_, err = pgx.ForEachRow(rows, []any{&key, &life, &environmentID}, func() error {
-		now, ok := present.FlagLife(tenantID, key)
+		now, ok := existing.FlagLife(tenantID, key)
 		if !ok || now > uint64(life) || environmentID != "" && !slices.Contains(environments, environmentID) {
 			keys, lives, in = append(keys, key), append(lives, life), append(in, environmentID)
 		}
@@ -96,7 +96,7 @@ func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID stri
 		return err
 	}
 	removeFrom := func(table, column string) error {
-		times, err := m.timesOf(ctx, table, column, tenantID)
+		times, err := m.distinctTimes(ctx, table, column, tenantID)
 		for i := 0; i < len(times) && err == nil; i++ { // the index begins with them
 			_, err = m.db.Exec(ctx, fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`, tenantID, keys, lives, in, times[i])
 		}
@@ -106,7 +106,7 @@ func (m *Meter) removeGoneOf(ctx context.Context, present Present, tenantID stri
 		return err
 	}
 	// A day whose hours are being added up since before they went is written first.
-	if _, err := m.db.Exec(ctx, `select pg_advisory_xact_lock_shared($1)`, int64(daysLock)); err != nil {
+	if _, err := m.db.Exec(ctx, `select pg_advisory_xact_lock_shared($1)`, int64(removalLock)); err != nil {
 		return err
 	}
 	if err := removeFrom("flag_days", "day"); err != nil {

@@ -52,7 +52,7 @@ func (f flagOutcomes) removeOld(ctx context.Context, m *Meter, tenantID string) 
 		return err
 	}
 	for table, column := range map[string]string{"flag_hours": "hour", "flag_days": "day"} {
-		times, err := m.timesOf(ctx, table, column, tenantID)
+		times, err := m.distinctTimes(ctx, table, column, tenantID)
 		if err != nil {
 			return err
 		}

@@ -76,14 +76,14 @@ func (p *page) add(u counted.Use) {
 // writePage writes a page. What cannot be written is to be yielded again.
 func (m *Meter) writePage(ctx context.Context, p *page) error {
 	slices.SortFunc(p.uses, inOrder)
-	c := columns{hour: p.hour, hash: sha256.New(), told: map[outcomeKey]bool{}}
+	c := columns{hour: p.hour, hash: sha256.New(), added: map[outcomeKey]bool{}}
 	for i := range p.uses {
 		c.add(&p.uses[i])
 	}
 	err := m.db.SendBatch(ctx, c.batch(m.run, m.now())).Close() // one transaction
 	if err != nil {
 		for i := range p.uses {
-			p.uses[i].Source.Again()
+			p.uses[i].Source.Retry()
 		}
 	}
 	return err
@@ -96,9 +96,9 @@ func inOrder(a, b counted.Use) int {
 
 // columns are the uses of a page as columns of the tables.
 type columns struct {
-	hour time.Time
-	hash hash.Hash // that outcomes are named by
-	told map[outcomeKey]bool
+	hour  time.Time
+	hash  hash.Hash // that outcomes are named by
+	added map[outcomeKey]bool
 
 	flags, tenants rows
 	last           lastUses
@@ -176,10 +176,10 @@ func (c *columns) addOutcomes(u *counted.Use) {
 			continue
 		}
 		of := outcomeKey{u.TenantID, u.FlagKey, u.Life, c.outcomeOf(s)}
-		if c.told[of] { // with another reason, or in another environment
+		if c.added[of] { // with another reason, or in another environment
 			continue
 		}
-		c.told[of] = true
+		c.added[of] = true
 		var variation, name *string
 		if s.VariationID != "" {
 			variation, name = &s.VariationID, &s.VariationName
@@ -213,7 +213,7 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	b := &pgx.Batch{}
 	day, today := c.hour.Truncate(aDay), now.UTC().Truncate(aDay)
 	if !day.Before(today.AddDate(0, 0, -daysOfHours)) { // the running one too: whether it is over for others this clock cannot tell
-		b.Queue(`select pg_advisory_xact_lock_shared($1::int, $2::int)`, dayLocks, dayNumber(day))
+		b.Queue(`select pg_advisory_xact_lock_shared($1::int, $2::int)`, dayLockClass, dayNumber(day))
 		b.Queue(`delete from keep.use_days where tenant_id = any($1) and day = $2`, c.tenantIDs(), day) // it is to be added up again
 	}
 	if o := &c.outcomes; len(o.keys) > 0 {

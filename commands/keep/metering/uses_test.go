@@ -21,7 +21,7 @@ import (
 
 // memory is what a node has counted, as the snapshot keeps it.
 type memory struct {
-	mu      sync.Mutex // Again may be called by several at once
+	mu      sync.Mutex // Retry may be called by several at once
 	uses    map[string]*remembered
 	changed []*remembered
 }
@@ -32,7 +32,7 @@ type remembered struct {
 	changed bool
 }
 
-func (r *remembered) Again() {
+func (r *remembered) Retry() {
 	for i := range r.Served {
 		r.Served[i].New = true
 	}
@@ -192,7 +192,7 @@ func TestUses(t *testing.T) {
 				n := pick(t)
 				write(n)
 				for _, r := range nodes[n].uses.(*memory).uses {
-					r.Again()
+					r.Retry()
 				}
 			},
 			"an outage": func(t *rapid.T) {

@@ -24,8 +24,8 @@ type Use struct {
 
 // Source is where a use was counted.
 type Source interface {
-	// Again has the use told of again, with the outcomes as new: it could not be written down.
-	Again()
+	// Retry has TakeUses yield the use again, with all its outcomes as New. It is called where the use could not be written.
+	Retry()
 }
 
 // Served is how often an outcome was served for a reason. It is a variation, or without one a value, or the rest: all beyond the first MaxOutcomes. For all flags of a tenant it

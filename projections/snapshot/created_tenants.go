@@ -40,8 +40,8 @@ func (s *Snapshot) UnpaidFlagBytes(creator string, most int, now time.Time) (n i
 	return n
 }
 
-// reached reports whether the uses of all unpaid tenants of a tenant's creator have as many of something as may be. It is false where somebody pays for the tenant.
-func (c *createdTenants) reached(t *Tenant, now time.Time, most int64, of func(*tenantUses) int64) bool {
+// limitReached reports whether the uses of all unpaid tenants of a tenant's creator have as many of something as may be. It is false where somebody pays for the tenant.
+func (c *createdTenants) limitReached(t *Tenant, now time.Time, most int64, of func(*tenantUses) int64) bool {
 	if !t.Plan(now).Unpaid() {
 		return false
 	}

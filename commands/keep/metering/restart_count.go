@@ -10,8 +10,8 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Restart has the evaluations of a tenant's flags counted from now on by SinceRestart, for a cleanup that was asked for at a time. Those that other nodes
-// have not written down yet count as later.
+// Restart begins the count of SinceRestart anew, for the cleanup of a sandbox that was asked for at a time. Evaluations that other nodes have not written yet
+// count as later.
 func (m *Meter) Restart(ctx context.Context, tenantID string, asked time.Time) error {
 	total, err := m.total(ctx, tenantID)
 	if err == nil {
