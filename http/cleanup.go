@@ -28,7 +28,7 @@ func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag 
 		body := cleanupFlag{
 			FlagKey: f.Key, Lifecycle: string(f.Lifecycle(s)), Since: timestamp(f.Since()), LastEvaluatedAt: orNoTime(f.LastEvaluated), Clients: []clientUse{},
 		}
-		if f.OutcomeSame && body.Lifecycle == string(queries.Settled) {
+		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {
 			body.Outcome.value = &cleanupOutcome{f.VariationID, f.VariationName, value(f.Value)}
 		}
 		for _, c := range f.Clients {

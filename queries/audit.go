@@ -106,12 +106,12 @@ func (q *Queries) PlatformAudit(ctx context.Context, filter AuditFilter, before 
 			return nil, nil, classify(err)
 		}
 	}
-	s := &auditScan{order: "a.commit, a.prepare", rest: filter.conditions()}
+	s := &auditScan{order: "a.commit, a.prepare", filters: filter.conditions()}
 	if !filter.From.IsZero() {
-		s.rest = append(s.rest, condition{format: "a.recorded >= %s", value: filter.From})
+		s.filters = append(s.filters, condition{format: "a.recorded >= %s", value: filter.From})
 	}
 	if !filter.To.IsZero() {
-		s.rest = append(s.rest, condition{format: "a.recorded < %s", value: filter.To})
+		s.filters = append(s.filters, condition{format: "a.recorded < %s", value: filter.To})
 	}
 	positions, next, err := s.page(ctx, q.db, before, limit)
 	if err != nil {
@@ -125,7 +125,7 @@ func (q *Queries) PlatformAudit(ctx context.Context, filter AuditFilter, before 
 	return page, next, err
 }
 
-// auditEntries begins to read the entries that a condition finds, of which there are so many.
+// auditEntries begins to read the entries that a condition finds. total is their number.
 func (q *Queries) auditEntries(ctx context.Context, total int, which, order string, args ...any) (*List[AuditEntry], error) {
 	l := newList[AuditEntry](q.db, auditColumns, `from read.audit a`+actorJoins+` where `+which, order, total, args)
 	l.Total = total
@@ -164,12 +164,12 @@ func (q *Queries) auditNumber(ctx context.Context, tenantID string, at time.Time
 
 // auditScan looks for entries of the trail, read.audit a.
 type auditScan struct {
-	order string      // of its columns
-	scope []condition // that an index answers in that order
-	rest  []condition // that each of the rows must meet beside those
+	order   string      // of its columns
+	scope   []condition // that an index answers in that order
+	filters []condition // that each of the rows must meet beside those
 }
 
-// condition is one that has %s in place of its parameter.
+// condition is an SQL condition with %s for its one value.
 type condition struct {
 	format  string
 	value   any
@@ -188,10 +188,10 @@ func where(args []any, list ...condition) (string, []any) {
 
 // tenantScan scans the trail of a tenant. The time of the filter is left to the caller.
 func tenantScan(tenantID string, filter AuditFilter) *auditScan {
-	s := &auditScan{order: "a.n", scope: []condition{{format: "a.tenant_id = %s", value: tenantID}}, rest: filter.conditions()}
-	if i := slices.IndexFunc(s.rest, func(c condition) bool { return c.indexed }); i >= 0 {
-		s.scope = append(s.scope, s.rest[i])
-		s.rest = slices.Delete(s.rest, i, i+1)
+	s := &auditScan{order: "a.n", scope: []condition{{format: "a.tenant_id = %s", value: tenantID}}, filters: filter.conditions()}
+	if i := slices.IndexFunc(s.filters, func(c condition) bool { return c.indexed }); i >= 0 {
+		s.scope = append(s.scope, s.filters[i])
+		s.filters = slices.Delete(s.filters, i, i+1)
 	}
 	return s
 }
@@ -238,9 +238,9 @@ func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, lim
 	place := "array[" + s.order + "]"
 	examined := "from read.audit a where " + scope + " and (" + s.order + ") < (" + strings.Join(places, ", ") + ") order by " + backwards
 	query := fmt.Sprintf("select %s, false %s limit %d", place, examined, limit+1)
-	if len(s.rest) > 0 {
+	if len(s.filters) > 0 {
 		var rest string
-		rest, args = where(args, s.rest...)
+		rest, args = where(args, s.filters...)
 		query = fmt.Sprintf(`with examined as materialized (select %s %s limit %d)
 			(select %s, false from examined a where %s order by %s limit %d)
 			union all (select %[4]s, true from examined a where (select count(*) from examined) = %[3]d order by %[8]s limit 1)`,

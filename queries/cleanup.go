@@ -13,7 +13,7 @@ import (
 // CleanupFlag is a flag that can go.
 type CleanupFlag struct {
 	Flag
-	OutcomeSame   bool            // it served one and the same outcome in the stale time, in all environments in which it was evaluated
+	SameOutcome   bool            // it served one and the same outcome in the stale time, in all environments in which it was evaluated
 	VariationID   *string         // of that outcome; nil for a value alone
 	VariationName *string         // today's, or the last that it had
 	Value         json.RawMessage // that was served
@@ -26,7 +26,7 @@ func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
 // cleanupDays are the days in which clients are looked for, which have hours.
 const cleanupDays = 30
 
-// Cleanup lists the flags of a tenant that are unused or settled, those first of which that has been so for longest. Changed is as in FlagList.
+// Cleanup lists the unused and settled flags of a tenant, those first that have been so for longest. Changed is as in FlagList.
 func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, changed events.Position, page Page) (*List[CleanupFlag], error) {
 	l := FlagList{
 		TenantID: tenantID, EnvironmentID: "none", Filter: FlagFilter{Lifecycles: []Lifecycle{Unused, Settled}}, Sort: bySince, Stale: s, Changed: changed,
@@ -42,7 +42,7 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 	}
 	here := `x.tenant_id = f.tenant_id and x.flag_key = f.key and x.life = f.created_version
 		and (x.environment_id = '' or exists (select from read.environments e where e.id = x.environment_id and e.tenant_id = x.tenant_id))`
-	columns := flagColumns(`false`) + usedColumns + `, o.outcome is not null as outcome_same, o.variation_id, coalesce(v.name, o.variation_name) as variation_name, o.value,
+	columns := flagColumns(`false`) + usedColumns + `, o.outcome is not null as same_outcome, o.variation_id, coalesce(v.name, o.variation_name) as variation_name, o.value,
 		(select coalesce(json_agg(json_build_object('ClientID', nullif(c.id, ''), 'Name', n.name, 'Evaluations', c.evaluations, 'LastSeen', to_timestamp(c.seen)) order by c.evaluations desc, c.id), '[]') from (
 			select key as id, sum((value->>0)::bigint)::bigint as evaluations, max((value->>1)::bigint) as seen from (
 				select x.clients from keep.flag_days x where ` + here + ` and x.day = any($4)

@@ -200,25 +200,25 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys.page(l.Page), len(keys.ends), wanted, r.args...)
 }
 
-// keptUnder tells under what the keys of a list are kept. ok is false where they are not: the read models lack changes that are known.
-func (q *Queries) keptUnder(ctx context.Context, l FlagList) (of listsOf, changed events.Position, ok bool) {
+// cacheKey tells under what the keys of a list are kept. ok is false where they are not: the read models lack changes that are known.
+func (q *Queries) cacheKey(ctx context.Context, l FlagList) (of listsOf, changed events.Position, ok bool) {
 	if !l.At.IsZero() && l.Stale.Now.Sub(l.At) > finalAfter {
 		return listsOf{l.TenantID, true}, events.Position{}, true
 	}
 	return listsOf{l.TenantID, false}, l.Changed, q.holds(ctx, l.Changed)
 }
 
-// keptFor is how long the keys of a list are kept, from when the call began, which took so long to read.
-func (l FlagList) keptFor(took time.Duration) time.Duration {
+// cacheTime is how long the keys of a list are kept, from when the call began, which took so long to read.
+func (l FlagList) cacheTime(took time.Duration) time.Duration {
 	if l.dependsOnUse() {
-		return min(took+max(keptUseFor, keptUseTimes*took), keptKeysFor)
+		return min(took+max(cachedUseFor, cachedUseTimes*took), cachedKeysFor)
 	}
-	return keptKeysFor
+	return cachedKeysFor
 }
 
 // flagKeys returns the keys of a list, all its pages.
 func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys flagKeys, err error) {
-	of, changed, keep := q.keptUnder(ctx, l)
+	of, changed, keep := q.cacheKey(ctx, l)
 	if keep {
 		if keys, ok := q.lists.get(of, changed, l.id(), l.Stale.Now); ok {
 			return keys, nil
@@ -231,7 +231,7 @@ func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys fl
 		keys, err = q.sortedFlagKeys(ctx, l, r)
 	}
 	if err == nil && keep {
-		q.lists.keep(of, changed, l.id(), keys, l.Stale.Now, l.keptFor(q.now().Sub(began)))
+		q.lists.put(of, changed, l.id(), keys, l.Stale.Now, l.cacheTime(q.now().Sub(began)))
 	}
 	return keys, err
 }

@@ -24,7 +24,7 @@ func (m Moment) Before(r events.Recorded) bool {
 	return r.At.After(m.At)
 }
 
-// Time is the time of the moment at which a flag was as it is given.
+// Time returns the moment as a time. f is the flag at the moment: a version's time is when the store recorded it.
 func (m Moment) Time(f state.Flag) time.Time {
 	if m.Version > 0 {
 		return f.Recorded

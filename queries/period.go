@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What a point of metrics adds up.
+// The lengths of a point of metrics.
 const (
 	Hourly = time.Hour
 	Daily  = 24 * time.Hour
@@ -26,8 +26,8 @@ var (
 	ErrLongPeriod  = errors.New("leads to more than 1,000 points")
 )
 
-// AlignPeriod makes a period of the hours or days that a time touches which is asked for. The zero time stands for what was not asked for: without from there are 24 hours or
-// 30 days, and without to, or with one in the future, the last of them is the one that goes on now.
+// AlignPeriod returns the whole hours or days that the time from from to to touches. Without from, they are 24 hours or 30 days; without to, or with one in the future, the last is the
+// running one. The error is ErrEmptyPeriod or ErrLongPeriod.
 func AlignPeriod(step time.Duration, from, to, now time.Time) (Period, error) {
 	p := Period{Step: step, To: now.UTC().Truncate(step).Add(step)}
 	end := now

@@ -77,7 +77,7 @@ func servedAlways(f queries.CleanupFlag, lifecycle queries.Lifecycle) string {
 	switch {
 	case lifecycle != queries.Settled:
 		return "-"
-	case !f.OutcomeSame:
+	case !f.SameOutcome:
 		return "another value in each environment"
 	case f.VariationName != nil:
 		return printable(fmt.Sprintf("%s (%s)", brief(f.Value), *f.VariationName))

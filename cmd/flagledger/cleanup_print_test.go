@@ -22,10 +22,10 @@ func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 	var out strings.Builder
 	err := printCleanup(&out, []queries.CleanupFlag{
 		flag("named", &today, queries.CleanupFlag{
-			OutcomeSame: true, VariationName: name("blue\x1b[2J"), Value: json.RawMessage(`"#00f"`),
+			SameOutcome: true, VariationName: name("blue\x1b[2J"), Value: json.RawMessage(`"#00f"`),
 			Clients: []queries.ClientUse{{ClientID: name("c1"), Name: name("shop")}, {}, {ClientID: name("c2")}},
 		}),
-		flag("valued", &today, queries.CleanupFlag{OutcomeSame: true, Value: json.RawMessage(`1.50`)}),
+		flag("valued", &today, queries.CleanupFlag{SameOutcome: true, Value: json.RawMessage(`1.50`)}),
 		flag("differs", &today, queries.CleanupFlag{}),
 		flag("forgotten", nil, queries.CleanupFlag{}),
 	}, queries.Staleness{Now: now, After: 30 * 24 * time.Hour})

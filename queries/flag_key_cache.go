@@ -41,18 +41,18 @@ func (k flagKeys) page(p Page) []string {
 
 // What kept lists of flags may take, and how long they are kept at most: a read model whose stream was parked can change without a change of a flag.
 const (
-	maxKeptKeys       = 64 << 20 // bytes, on the node
-	maxKeptKeysTenant = 8 << 20  // bytes, of a tenant
-	keptKeysOverhead  = 512      // bytes, of a list
-	keptKeysFor       = time.Minute
-	keptUseFor        = 2 * time.Second // of lists that depend on the use of flags or on the time
-	keptUseTimes      = 4               // as long as such a list took to read, if that is longer: else each page and call would read it again
-	finalAfter        = time.Minute     // how long after a time no further change is recorded as of then: clocks may differ
+	maxCachedKeys       = 64 << 20 // bytes, on the node
+	maxCachedKeysTenant = 8 << 20  // bytes, of a tenant
+	cachedKeysOverhead  = 512      // bytes, of a list
+	cachedKeysFor       = time.Minute
+	cachedUseFor        = 2 * time.Second // of lists that depend on the use of flags or on the time
+	cachedUseTimes      = 4               // as long as such a list took to read, if that is longer: else each page and call would read it again
+	finalAfter          = time.Minute     // how long after a time no further change is recorded as of then: clocks may differ
 )
 
-// flagLists keeps the keys of lists of flags, those of now until one of the tenant's flags changes: a page is then read by its keys, and the list is not counted and put in
+// flagKeyCache keeps the keys of lists of flags, those of now until one of the tenant's flags changes: a page is then read by its keys, and the list is not counted and put in
 // order again for it.
-type flagLists struct {
+type flagKeyCache struct {
 	mu    sync.Mutex
 	of    map[listsOf]*tenantLists
 	bytes int
@@ -65,20 +65,20 @@ type listsOf struct {
 }
 
 type tenantLists struct {
-	changed events.Position     // of the flag that changed last; zero for lists of the past
-	lists   map[string]keptKeys // by what tells them apart: see FlagList.id
+	changed events.Position       // of the flag that changed last; zero for lists of the past
+	lists   map[string]cachedKeys // by what tells them apart: see FlagList.id
 	bytes   int
 }
 
-type keptKeys struct {
+type cachedKeys struct {
 	flagKeys
 	made, until time.Time
 }
 
-func newFlagLists() *flagLists { return &flagLists{of: map[listsOf]*tenantLists{}} }
+func newFlagKeyCache() *flagKeyCache { return &flagKeyCache{of: map[listsOf]*tenantLists{}} }
 
 // get returns the keys of a list in which all changes of flags up to a position are.
-func (f *flagLists) get(of listsOf, changed events.Position, id string, now time.Time) (flagKeys, bool) {
+func (f *flagKeyCache) get(of listsOf, changed events.Position, id string, now time.Time) (flagKeys, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.of[of]
@@ -89,28 +89,28 @@ func (f *flagLists) get(of listsOf, changed events.Position, id string, now time
 	return kept.flagKeys, ok && !now.Before(kept.made) && now.Before(kept.until)
 }
 
-// keep keeps the keys of a list. Those of a tenant that would take too much go for it, and then those of other tenants.
-func (f *flagLists) keep(of listsOf, changed events.Position, id string, keys flagKeys, now time.Time, during time.Duration) {
+// put keeps the keys of a list. Those of a tenant that would take too much go for it, and then those of other tenants.
+func (f *flagKeyCache) put(of listsOf, changed events.Position, id string, keys flagKeys, now time.Time, during time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	size := keys.size() + len(id) + keptKeysOverhead
+	size := keys.size() + len(id) + cachedKeysOverhead
 	t := f.of[of]
 	switch {
-	case size > maxKeptKeysTenant || t != nil && t.changed.Compare(changed) > 0:
+	case size > maxCachedKeysTenant || t != nil && t.changed.Compare(changed) > 0:
 		return
-	case t != nil && t.changed == changed && t.bytes+size <= maxKeptKeysTenant:
+	case t != nil && t.changed == changed && t.bytes+size <= maxCachedKeysTenant:
 		if before, ok := t.lists[id]; ok {
-			f.add(t, -(before.size() + len(id) + keptKeysOverhead))
+			f.add(t, -(before.size() + len(id) + cachedKeysOverhead))
 		}
 	default:
 		f.forget(of)
-		t = &tenantLists{changed: changed, lists: map[string]keptKeys{}}
+		t = &tenantLists{changed: changed, lists: map[string]cachedKeys{}}
 		f.of[of] = t
 	}
-	t.lists[id] = keptKeys{keys, now, now.Add(during)}
+	t.lists[id] = cachedKeys{keys, now, now.Add(during)}
 	f.add(t, size)
 	for other := range maps.Keys(f.of) {
-		if f.bytes <= maxKeptKeys {
+		if f.bytes <= maxCachedKeys {
 			return
 		}
 		if other != of {
@@ -119,12 +119,12 @@ func (f *flagLists) keep(of listsOf, changed events.Position, id string, keys fl
 	}
 }
 
-func (f *flagLists) add(t *tenantLists, bytes int) {
+func (f *flagKeyCache) add(t *tenantLists, bytes int) {
 	t.bytes += bytes
 	f.bytes += bytes
 }
 
-func (f *flagLists) forget(of listsOf) {
+func (f *flagKeyCache) forget(of listsOf) {
 	if t := f.of[of]; t != nil {
 		f.bytes -= t.bytes
 		delete(f.of, of)

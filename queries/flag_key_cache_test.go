@@ -34,43 +34,43 @@ func TestPagesOfKeys(t *testing.T) {
 // Lists are kept until a flag changes, or their time is over, and take only so much.
 func TestKeptListsOfFlags(t *testing.T) {
 	now, first, second := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), events.Position{Commit: 1}, events.Position{Commit: 2}
-	has := func(t *testing.T, f *flagLists, changed events.Position, id string, at time.Time, want bool) {
+	has := func(t *testing.T, f *flagKeyCache, changed events.Position, id string, at time.Time, want bool) {
 		t.Helper()
 		if _, ok := f.get(listsOf{tenantID: "t"}, changed, id, at); ok != want {
 			t.Errorf("%s at %v is kept: %v, want %v", id, at, ok, want)
 		}
 	}
 	t.Run("until a flag changes or their time is over", func(t *testing.T) {
-		f := newFlagLists()
-		f.keep(listsOf{tenantID: "t"}, first, "a", keysOf("k"), now, time.Minute)
+		f := newFlagKeyCache()
+		f.put(listsOf{tenantID: "t"}, first, "a", keysOf("k"), now, time.Minute)
 		has(t, f, first, "a", now.Add(time.Minute-1), true)
 		has(t, f, first, "a", now.Add(time.Minute), false)
 		has(t, f, first, "b", now, false)
 		has(t, f, second, "a", now, false)
-		f.keep(listsOf{tenantID: "t"}, second, "b", keysOf("k"), now, time.Minute)
-		f.keep(listsOf{tenantID: "t"}, first, "a", keysOf("k"), now, time.Minute) // it was begun before the change
+		f.put(listsOf{tenantID: "t"}, second, "b", keysOf("k"), now, time.Minute)
+		f.put(listsOf{tenantID: "t"}, first, "a", keysOf("k"), now, time.Minute) // it was begun before the change
 		has(t, f, second, "b", now, true)
 		has(t, f, first, "a", now, false)
 	})
 	t.Run("up to a bound of a tenant and one of all", func(t *testing.T) {
-		f := newFlagLists()
-		large := flagKeys{text: strings.Repeat("x", maxKeptKeysTenant/3)}
+		f := newFlagKeyCache()
+		large := flagKeys{text: strings.Repeat("x", maxCachedKeysTenant/3)}
 		for i := range 4 {
-			f.keep(listsOf{tenantID: "t"}, first, fmt.Sprint(i), large, now, time.Minute)
+			f.put(listsOf{tenantID: "t"}, first, fmt.Sprint(i), large, now, time.Minute)
 		}
 		has(t, f, first, "3", now, true)
 		has(t, f, first, "0", now, false)
-		f.keep(listsOf{tenantID: "t"}, first, "huge", flagKeys{text: strings.Repeat("x", maxKeptKeysTenant)}, now, time.Minute)
+		f.put(listsOf{tenantID: "t"}, first, "huge", flagKeys{text: strings.Repeat("x", maxCachedKeysTenant)}, now, time.Minute)
 		has(t, f, first, "huge", now, false)
 		for i := range 100 {
-			f.keep(listsOf{tenantID: fmt.Sprint("tenant", i)}, first, "a", large, now, time.Minute)
-			f.keep(listsOf{tenantID: fmt.Sprint("tenant", i)}, first, "a", large, now, time.Minute) // in its own place
+			f.put(listsOf{tenantID: fmt.Sprint("tenant", i)}, first, "a", large, now, time.Minute)
+			f.put(listsOf{tenantID: fmt.Sprint("tenant", i)}, first, "a", large, now, time.Minute) // in its own place
 		}
 		sum := 0
 		for _, kept := range f.of {
 			sum += kept.bytes
 		}
-		if f.bytes != sum || sum > maxKeptKeys || len(f.of) < 20 {
+		if f.bytes != sum || sum > maxCachedKeys || len(f.of) < 20 {
 			t.Errorf("%d lists are kept with %d bytes, and %d are counted", len(f.of), sum, f.bytes)
 		}
 	})

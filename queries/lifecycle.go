@@ -1,0 +1,72 @@
+package queries
+
+import (
+	"time"
+
+	"flagledger/events"
+)
+
+// Lifecycle is where a flag is between its creation and its end.
+type Lifecycle string
+
+// The lifecycles, of which a flag has the first that holds.
+const (
+	Archived Lifecycle = "archived" // by its status
+	Fresh    Lifecycle = "new"      // never evaluated, and created within the stale time
+	Unused   Lifecycle = "unused"   // neither evaluated nor prefetched for the stale time
+	Settled  Lifecycle = "settled"  // unchanged for the stale time, and evaluated in it with one outcome in each environment
+	InUse    Lifecycle = "live"     // any other
+)
+
+// Staleness is when a flag counts as stale: what was longer ago than After.
+type Staleness struct {
+	Now   time.Time
+	After time.Duration
+}
+
+func (s Staleness) start() time.Time { return s.Now.Add(-s.After) }
+
+// lifecycleInputs is what a flag's lifecycle follows from.
+type lifecycleInputs struct {
+	FlagUse
+	Status               string
+	Permanent            bool
+	CreatedAt, UpdatedAt time.Time
+}
+
+func (f lifecycleInputs) lifecycle(s Staleness) Lifecycle {
+	start := s.start()
+	within := func(t *time.Time) bool { return t != nil && t.After(start) }
+	switch {
+	case f.Status == string(events.ArchivedFlag):
+		return Archived
+	case f.LastEvaluated == nil && f.CreatedAt.After(start):
+		return Fresh
+	case f.Permanent:
+		return InUse
+	case !within(f.LastEvaluated) && !within(f.LastPrefetched):
+		return Unused
+	case within(f.LastEvaluated) && !f.UpdatedAt.After(start) && (f.VariedHour == nil || f.VariedHour.Before(start.UTC().Truncate(time.Hour))):
+		return Settled
+	default:
+		return InUse
+	}
+}
+
+// since is when a flag was evaluated, prefetched or changed last.
+func (f lifecycleInputs) since() time.Time {
+	since := f.UpdatedAt
+	for _, t := range []*time.Time{f.LastEvaluated, f.LastPrefetched} {
+		if t != nil && t.After(since) {
+			since = *t
+		}
+	}
+	return since
+}
+
+func (f Flag) inputs() lifecycleInputs {
+	return lifecycleInputs{f.FlagUse, f.Status, f.Permanent, f.CreatedAt, f.UpdatedAt}
+}
+
+// Lifecycle is the lifecycle of the flag.
+func (f Flag) Lifecycle(s Staleness) Lifecycle { return f.inputs().lifecycle(s) }
