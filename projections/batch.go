@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"flagledger/events"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -143,4 +145,18 @@ func (t *Table) insert() string {
 		parameters[i] = fmt.Sprintf("$%d", i+1)
 	}
 	return `insert into ` + t.Name + ` (` + strings.Join(t.Columns, ", ") + `) values (` + strings.Join(parameters, ", ") + `)`
+}
+
+// applyEvent queues the statements that take in an event. A panic of apply becomes an error.
+func applyEvent(apply func(*Batch, events.Recorded) error, b *Batch, e events.Recorded) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the handler of %s panicked: %v", e.Name, cause)
+		}
+	}()
+	if e.Err != nil {
+		return e.Err
+	}
+	b.stream = e.Stream
+	return apply(b, e)
 }

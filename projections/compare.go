@@ -77,10 +77,10 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 }
 
 // compare compares the new rows with the live ones as soon as both tables stand at the same place. done is true where there is nothing more to do then.
-func (s *subscriber) compare(ctx context.Context, p *place) (done bool, err error) {
+func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
 	b := s.build
 	if p.reached.Position.Compare(b.live) < 0 {
-		b.letLiveGoOn()
+		b.pauseLocking()
 		return false, nil
 	}
 	if p.Position != p.reached.Position {
@@ -90,7 +90,7 @@ func (s *subscriber) compare(ctx context.Context, p *place) (done bool, err erro
 	}
 	different, compared, err := s.compareAt(ctx, p.Position)
 	if contended(err) {
-		b.release()
+		b.unlockSwitching()
 		return false, pause(ctx, lockInterval)
 	}
 	if err != nil || !compared {
@@ -149,7 +149,7 @@ func (s *subscriber) compareAt(ctx context.Context, built events.Position) (diff
 	if both != 1 {
 		return nil, false, errMoved
 	}
-	b.letGo()
+	b.unlockLive()
 	defer s.switching.Unlock()
 	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
 	different, err = s.projection.differences(ctx, tx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -33,7 +32,7 @@ func openConnections(url, name string, size int32) (*connections, error) {
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = name
 	params["synchronous_commit"] = "off"
-	EndSilent(params)
+	SetKeepalive(params)
 	params["lock_timeout"] = "5s" // a lock on a table of one read model must not keep the connections from the others
 	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
 	for _, plan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material"} {
@@ -57,8 +56,8 @@ func compressFast(ctx context.Context, conn *pgx.Conn) error {
 const schemaKey = "flagledger schema"
 
 // acquire waits for a connection on which unqualified names are those of a schema. It must be released.
-func (w *connections) acquire(ctx context.Context, schema string) (*pgxpool.Conn, error) {
-	conn, err := w.pool.Acquire(ctx)
+func (c *connections) acquire(ctx context.Context, schema string) (*pgxpool.Conn, error) {
+	conn, err := c.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +72,8 @@ func (w *connections) acquire(ctx context.Context, schema string) (*pgxpool.Conn
 }
 
 // use runs something on a connection to a schema.
-func (w *connections) use(ctx context.Context, schema string, run func(*pgx.Conn) error) error {
-	conn, err := w.acquire(ctx, schema)
+func (c *connections) use(ctx context.Context, schema string, run func(*pgx.Conn) error) error {
+	conn, err := c.acquire(ctx, schema)
 	if err != nil {
 		return err
 	}
@@ -82,27 +81,11 @@ func (w *connections) use(ctx context.Context, schema string, run func(*pgx.Conn
 	return run(conn.Conn())
 }
 
-// EndSilent sets parameters of a connection: the server ends it, and frees its locks, when it has heard nothing of its process for some 20 s. A process
+// SetKeepalive sets parameters of a connection: the server ends it, and frees its locks, when it has heard nothing of its process for some 20 s. A process
 // that loses power or the network closes no connection, and by default the server would wait for hours.
-func EndSilent(params map[string]string) {
+func SetKeepalive(params map[string]string) {
 	params["tcp_keepalives_idle"] = "5"
 	params["tcp_keepalives_interval"] = "5"
 	params["tcp_keepalives_count"] = "3"
 	params["tcp_user_timeout"] = "20000"
-}
-
-// newRetry gives the waits between attempts at what is to go on for ever.
-func newRetry() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = 50*time.Millisecond, 2*time.Second
-	return b
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

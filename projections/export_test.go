@@ -92,7 +92,7 @@ func (b *Build) Finish(ctx context.Context) (done bool, err error) { return b.b.
 
 // Release lets the live projector go on.
 func (b *Build) Release() {
-	b.b.release()
+	b.b.unlockSwitching()
 	b.b.connections.pool.Close()
 }
 

@@ -133,7 +133,7 @@ func (s *session) connect(ctx context.Context) (*pgx.Conn, error) {
 	}
 	config.ConnectTimeout = connectTimeout
 	config.RuntimeParams["application_name"] = "flagledger projections"
-	EndSilent(config.RuntimeParams)
+	SetKeepalive(config.RuntimeParams)
 	return pgx.ConnectConfig(ctx, config)
 }
 

@@ -32,7 +32,7 @@ func inapplicable(err error) bool {
 }
 
 // park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
-func (s *subscriber) park(ctx context.Context, e events.Recorded, p *place, cause error) error {
+func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cause error) error {
 	batch := &Batch{}
 	next := p.After([]events.Recorded{e}, e.Position)
 	s.moveCheckpoint(batch, next, p)

@@ -93,7 +93,7 @@ func (p Projection) applyStream(ctx context.Context, tx pgx.Tx, store events.Sto
 		if !p.follows(e.Name) {
 			continue
 		}
-		if err := take(p.Apply, batch, e); err != nil {
+		if err := applyEvent(p.Apply, batch, e); err != nil {
 			return fmt.Errorf("version %d cannot be applied: %w", e.Revision, err)
 		}
 		if e.Revision-first+1 >= retryBatch {
@@ -103,18 +103,4 @@ func (p Projection) applyStream(ctx context.Context, tx pgx.Tx, store events.Sto
 		}
 	}
 	return flush(last)
-}
-
-// take queues the statements that take in an event. A panic of apply is an error.
-func take(apply func(*Batch, events.Recorded) error, b *Batch, e events.Recorded) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("the handler of %s panicked: %v", e.Name, cause)
-		}
-	}()
-	if e.Err != nil {
-		return e.Err
-	}
-	b.stream = e.Stream
-	return apply(b, e)
 }

@@ -150,7 +150,7 @@ type build struct {
 	conn       *pgxpool.Conn // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
 	locked     time.Time       // when that was
-	rest       time.Time       // before then the live projector is not stopped again
+	notBefore  time.Time       // before then the live projector is not stopped again
 	live       events.Position // of the live checkpoint, when it was read last
 	err        error           // that the subscriber ended with
 }
@@ -190,7 +190,7 @@ func (s *subscriber) index(ctx context.Context) error {
 
 // finish is called when the new tables have caught up with the log: it locks the live projector's checkpoint, and switches as soon as the new tables
 // are as far as that. done is false where they have to follow some more first.
-func (s *subscriber) finish(ctx context.Context, p *place) (done bool, err error) {
+func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err error) {
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
 			return false, err
@@ -203,7 +203,7 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 	for {
 		done, err = b.trySwitch(ctx, built)
 		if done || err != nil {
-			b.release()
+			b.unlockSwitching()
 		}
 		if !contended(err) {
 			return done, err
@@ -252,7 +252,7 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 		// The live checkpoint may be after events of other projections. At the head of the log none of this one is missing.
 		head, err := b.store.Head(ctx)
 		if err != nil || built.Position.Compare(head) < 0 {
-			b.letLiveGoOn()
+			b.pauseLocking()
 			return false, err
 		}
 	}
@@ -262,23 +262,25 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	if err := b.tx.Commit(ctx); err != nil {
 		return false, err
 	}
-	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stood", time.Since(b.locked).Round(time.Millisecond))
+	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stopped", time.Since(b.locked).Round(time.Millisecond))
 	return true, nil
 }
 
-// tryLockSwitching locks switching, unless the build rests or another read model has it: the live projector is stopped for one after the other. lockLive is to follow,
-// and release unlocks it.
-func (b *build) tryLockSwitching() bool { return time.Now().After(b.rest) && b.switching.TryLock() }
+// tryLockSwitching locks switching, unless it is before notBefore or another read model has it: the live projector is stopped for one after the other. lockLive is to
+// follow, and unlockSwitching unlocks it.
+func (b *build) tryLockSwitching() bool {
+	return time.Now().After(b.notBefore) && b.switching.TryLock()
+}
 
-// letLiveGoOn lets the live projector go on, and for some time, where it has been stopped for too long already.
-func (b *build) letLiveGoOn() {
+// pauseLocking lets the live projector go on, and for some time, where it has been stopped for too long already.
+func (b *build) pauseLocking() {
 	if b.conn != nil && time.Since(b.locked) > maxHeld {
-		b.release()
-		b.rest = time.Now().Add(restInterval)
+		b.unlockSwitching()
+		b.notBefore = time.Now().Add(restInterval)
 	}
 }
 
-// lockLive is called with switching locked, which release unlocks.
+// lockLive is called with switching locked, which unlockSwitching unlocks.
 func (b *build) lockLive(ctx context.Context) (err error) {
 	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
 		b.switching.Unlock()
@@ -362,16 +364,16 @@ func (b *build) lockTables(ctx context.Context) error {
 	return nil
 }
 
-// release lets the live projector go on, where it was stopped, and others switch.
-func (b *build) release() {
+// unlockSwitching lets the live projector go on, where it was stopped, and others switch.
+func (b *build) unlockSwitching() {
 	if b.conn != nil {
-		b.letGo()
+		b.unlockLive()
 		b.switching.Unlock()
 	}
 }
 
-// letGo lets the live projector go on, which is stopped.
-func (b *build) letGo() {
+// unlockLive lets the live projector go on, which is stopped.
+func (b *build) unlockLive() {
 	if b.tx != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()

@@ -95,7 +95,7 @@ func (p *process) handle(m *message.Message) error {
 	w := m.Context().Value(workKey{}).(*work)
 	for len(w.events) > 0 {
 		start := w.batch.mark()
-		if w.err = p.takeOne(w); w.err != nil {
+		if w.err = p.applyFirst(w); w.err != nil {
 			w.batch.truncate(start)
 			return w.err
 		}
@@ -104,10 +104,10 @@ func (p *process) handle(m *message.Message) error {
 	return nil
 }
 
-func (p *process) takeOne(w *work) error {
+func (p *process) applyFirst(w *work) error {
 	if len(w.events[0].Stored.Data) >= largeEvent {
 		p.large.Lock()
 		defer p.large.Unlock()
 	}
-	return take(w.apply, w.batch, w.events[0])
+	return applyEvent(w.apply, w.batch, w.events[0])
 }

@@ -185,7 +185,7 @@ func (s *subscriber) buildNext(ctx context.Context, messages chan<- *message.Mes
 
 func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Message) error {
 	if s.build != nil {
-		defer s.build.release()
+		defer s.build.unlockSwitching()
 		if err := s.startBuild(ctx); err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 	}
 	s.resumed(c.LogPosition)
 	s.model = nil
-	p := place{checkpoint: c, reached: c.LogPosition, parked: parked, written: time.Now()}
+	p := cursor{checkpoint: c, reached: c.LogPosition, parked: parked, written: time.Now()}
 	for {
 		page, err := s.follower.next(ctx, p.reached.Position, s.interval())
 		if err == nil {
@@ -280,8 +280,8 @@ func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
 	return err
 }
 
-// place is where a projection stands in the log.
-type place struct {
+// cursor is how far a projector has followed the log.
+type cursor struct {
 	checkpoint
 	reached events.LogPosition // at the checkpoint or after it, without an event of the projection's in between
 	parked  map[string]bool    // the streams that it no longer follows
@@ -291,7 +291,7 @@ type place struct {
 
 // apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by itself, and the streams of those that
 // cannot be applied are parked.
-func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *place) error {
+func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *cursor) error {
 	list := make([]events.Recorded, 0, len(page.Events))
 	own := false // also where the stream is parked: commands wait for the page, and a rebuild may have taken up the stream
 	for _, e := range page.Events {
@@ -329,14 +329,14 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 }
 
 // commit delivers events and commits what their handler queued together with the checkpoint. A rebuild gives way, but for the time in which it stops the live projector.
-func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *place) error {
+func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *cursor) error {
 	if s.build == nil || s.build.conn != nil {
 		return s.commitNow(ctx, messages, list, next, p)
 	}
 	return s.traffic.giveWay(ctx, func() error { return s.commitNow(ctx, messages, list, next, p) })
 }
 
-func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *place) (err error) {
+func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *cursor) (err error) {
 	defer func() {
 		if err != nil {
 			s.model = nil // it may hold what was not committed
@@ -365,7 +365,7 @@ func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Mes
 
 // moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
 // it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked. And streams that were parked may be retried.
-func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *place) {
+func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *cursor) {
 	batch.exec(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8
 			and (select count(*) from keep.parked where projection = $1 and building = $11) = $12`,
@@ -377,7 +377,7 @@ func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *pl
 }
 
 // flush commits a batch that moves the checkpoint.
-func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.LogPosition, p *place) error {
+func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.LogPosition, p *cursor) error {
 	err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			return batch.run(ctx, tx, func(moved pgconn.CommandTag) error {

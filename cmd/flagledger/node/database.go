@@ -168,6 +168,6 @@ func poolConfig(url string, size int32) (*pgxpool.Config, error) {
 	}
 	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
 	config.ConnConfig.RuntimeParams["application_name"] = projections.ReaderName
-	projections.EndSilent(config.ConnConfig.RuntimeParams) // reactions hold their lock on one of them
+	projections.SetKeepalive(config.ConnConfig.RuntimeParams) // reactions hold their lock on one of them
 	return config, nil
 }

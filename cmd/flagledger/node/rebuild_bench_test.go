@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkRebuildBeside rebuilds all read models beside a node with callers, as usual and at full speed (FLAGLEDGER_BENCH_EVENTS events): how long calls take, and how
-// many times as long as before it. stood-ms is the longest time for which a switch stopped the live projector and readers.
+// many times as long as before it. stopped-ms is the longest time for which a switch stopped the live projector and readers.
 func BenchmarkRebuildBeside(b *testing.B) {
 	c := nodetest.New(b).SignUp("me@example.com")
 	c.CreateEnabledFlag("on", nil)
@@ -39,12 +39,12 @@ func BenchmarkRebuildBeside(b *testing.B) {
 					b.ReportMetric(during.Seconds()/before.Seconds(), name+"-p99-times")
 				}
 				var longest time.Duration
-				for _, match := range stands.FindAllSubmatch(output, -1) {
-					if stood, err := time.ParseDuration(string(match[1])); err == nil {
-						longest = max(longest, stood)
+				for _, match := range stopTime.FindAllSubmatch(output, -1) {
+					if stopped, err := time.ParseDuration(string(match[1])); err == nil {
+						longest = max(longest, stopped)
 					}
 				}
-				b.ReportMetric(longest.Seconds()*1000, "stood-ms")
+				b.ReportMetric(longest.Seconds()*1000, "stopped-ms")
 			}
 		})
 	}

@@ -60,7 +60,7 @@ func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	}
 	defer pool.Close()
 	p, settings := nodetest.Build(t), []string{"FLAGLEDGER_DATABASE_URL=" + s.DatabaseURL}
-	var stood []string
+	var stopped []string
 	rebuilds := killCount(2)
 	for round := range rebuilds {
 		l.more(20)
@@ -83,15 +83,15 @@ func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatalf("rebuild %d: %v\n%s", round, err, output)
 		}
-		for _, match := range stands.FindAllStringSubmatch(string(output), -1) {
-			stood = append(stood, match[1])
+		for _, match := range stopTime.FindAllStringSubmatch(string(output), -1) {
+			stopped = append(stopped, match[1])
 		}
 	}
 	l.more(20)
 	stopListing()
 	stopEvaluating()
 	l.stop()
-	t.Logf("at the %d switches writers stood for %v", len(stood), slices.Compact(slices.Sorted(slices.Values(stood))))
+	t.Logf("at the %d switches writers stopped for %v", len(stopped), slices.Compact(slices.Sorted(slices.Values(stopped))))
 	settled(s)
 	l.audit()
 	before := readModels(t, s.DatabaseURL)
@@ -101,5 +101,5 @@ func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	sameReadModels(t, before, readModels(t, s.DatabaseURL))
 }
 
-// stands finds in the log of a rebuild for how long a switch stopped the live projector.
-var stands = regexp.MustCompile(`stood=(\S+)`)
+// stopTime finds in the log of a rebuild for how long a switch stopped the live projector.
+var stopTime = regexp.MustCompile(`stopped=(\S+)`)
