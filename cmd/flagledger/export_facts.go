@@ -57,7 +57,7 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 	w, err := export.Resume(file, export.NewHeader(identity.ID, tenantID, key), func(e events.Recorded) {
 		last = e
 		e.Event, e.Err = events.Decode(e.Stored)
-		_, _ = wanted.observe(e)
+		_, _ = wanted.belongs(e)
 	})
 	if err != nil {
 		return 0, "", err
@@ -72,7 +72,7 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 		if err != nil {
 			return 0, "", err
 		}
-		ours, err := wanted.observe(e)
+		ours, err := wanted.belongs(e)
 		if err != nil {
 			return 0, "", err
 		}

@@ -24,7 +24,7 @@ func exported(t *testing.T, store events.Store, tenantID, path string) (facts in
 	return facts
 }
 
-func imported(t *testing.T, store events.Store, path string) (added, stood int, err error) {
+func imported(t *testing.T, store events.Store, path string) (added, present int, err error) {
 	t.Helper()
 	return importFacts(t.Context(), path, store, nodetest.Log(t), func(string) error { return nil })
 }
@@ -49,22 +49,22 @@ func TestFactsAreExportedAndImported(t *testing.T) {
 			fill(t, from)
 			path := filepath.Join(t.TempDir(), "facts.ndjson")
 			n := exported(t, from, "", path)
-			if added, stood, err := imported(t, to, path); err != nil || added != n || stood != 0 || n == 0 {
-				t.Fatalf("%d facts were added, %d stood: %v; want %d", added, stood, err, n)
+			if added, present, err := imported(t, to, path); err != nil || added != n || present != 0 || n == 0 {
+				t.Fatalf("%d facts were added, %d were there: %v; want %d", added, present, err, n)
 			}
 			if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err != nil {
 				t.Error(err)
 			}
 			// The store goes on, and the file is imported once more: all stands.
 			write(t, to, "flag-t.1", 2, events.FlagDeleted{})
-			if added, stood, err := imported(t, to, path); err != nil || added != 0 || stood != n {
-				t.Errorf("%d facts were added, %d stood: %v; want %d that stood", added, stood, err, n)
+			if added, present, err := imported(t, to, path); err != nil || added != 0 || present != n {
+				t.Errorf("%d facts were added, %d were there: %v; want %d that were", added, present, err, n)
 			}
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the file has mode %v, %v", info.Mode(), err)
 			}
-			if _, _, err := exportFacts(t.Context(), from, "", "key", path, nodetest.Log(t)); !errors.Is(err, export.ErrWhole) {
-				t.Errorf("an export to a whole file: %v, want ErrWhole", err)
+			if _, _, err := exportFacts(t.Context(), from, "", "key", path, nodetest.Log(t)); !errors.Is(err, export.ErrComplete) {
+				t.Errorf("an export to a whole file: %v, want ErrComplete", err)
 			}
 		})
 	}
@@ -124,8 +124,8 @@ func TestAnImportThatWasCutOffGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if added, stood, err := imported(t, to, path); err != nil || added != n-50 || stood != 50 {
-		t.Fatalf("%d facts were added, %d stood: %v; want %d that stood", added, stood, err, 50)
+	if added, present, err := imported(t, to, path); err != nil || added != n-50 || present != 50 {
+		t.Fatalf("%d facts were added, %d were there: %v; want %d that were", added, present, err, 50)
 	}
 	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err != nil {
 		t.Error(err)
@@ -164,7 +164,7 @@ func TestNothingIsImportedOfADamagedFileNorOverOtherFacts(t *testing.T) {
 			t.Errorf("%s: %v, want an error that names flag-t.a@2", what, err)
 		}
 		if n := length(t, to); n != len(facts) {
-			t.Errorf("%s: the store has %d facts, of which %d stood", what, n, len(facts))
+			t.Errorf("%s: the store has %d facts, of which %d were there", what, n, len(facts))
 		}
 	}
 	file, err := os.ReadFile(path)

@@ -27,20 +27,20 @@ func (importFactsCommand) Help() string {
 // Run checks the file and appends what is missing.
 func (cmd importFactsCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
-		added, stood, err := importFacts(ctx, cmd.In, store, log, func(logID string) error {
+		added, present, err := importFacts(ctx, cmd.In, store, log, func(logID string) error {
 			return node.BeforeImport(ctx, databaseURL, store, logID, log)
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", cmd.In, err)
 		}
-		fmt.Printf("%d facts were added; %d stood already\n", added, stood)
+		fmt.Printf("%d facts were added; %d were there already\n", added, present)
 		return nil
 	})
 }
 
 // importFacts appends what a store lacks of the facts in the file at path. It calls before with the ID of the log that they are of, once the file and the store are checked
 // and nothing is written yet. It needs memory for each stream of the store and of the file.
-func importFacts(ctx context.Context, path string, store events.Store, log *slog.Logger, before func(logID string) error) (added, stood int, err error) {
+func importFacts(ctx context.Context, path string, store events.Store, log *slog.Logger, before func(logID string) error) (added, present int, err error) {
 	held, err := digests(ctx, store)
 	if err != nil {
 		return 0, 0, err

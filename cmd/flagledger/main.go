@@ -32,11 +32,11 @@ type cli struct {
 }
 
 type projectionsCommand struct {
-	List    listCommand    `cmd:"" help:"Name the read models."`
-	Status  statusCommand  `cmd:"" help:"Tell how far each read model is, and what it has parked."`
-	Rebuild rebuildCommand `cmd:"" help:"Rebuild read models from the log, while servers run."`
-	Verify  verifyCommand  `cmd:"" help:"Compare read models with what the log makes, while servers run."`
-	Parked  parkedCommand  `cmd:"" help:"Look after the streams that read models have stopped following."`
+	List    listProjectionsCommand    `cmd:"" help:"Name the read models."`
+	Status  projectionStatusCommand   `cmd:"" help:"Tell how far each read model is, and what it has parked."`
+	Rebuild rebuildProjectionsCommand `cmd:"" help:"Rebuild read models from the log, while servers run."`
+	Verify  verifyProjectionsCommand  `cmd:"" help:"Compare read models with what the log makes, while servers run."`
+	Parked  parkedCommand             `cmd:"" help:"Look after the streams that read models have stopped following."`
 }
 
 func main() {

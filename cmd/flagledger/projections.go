@@ -15,20 +15,20 @@ import (
 	"flagledger/projections/models"
 )
 
-type listCommand struct{}
+type listProjectionsCommand struct{}
 
 // Run names the read models.
-func (listCommand) Run() error {
+func (listProjectionsCommand) Run() error {
 	for _, p := range models.All() {
 		fmt.Println(p.Name)
 	}
 	return nil
 }
 
-type statusCommand struct{}
+type projectionStatusCommand struct{}
 
 // Run prints a line for each read model and for each stream that one has parked.
-func (statusCommand) Run(ctx context.Context) error {
+func (projectionStatusCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(_ node.Config, url string, store events.Store, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
@@ -60,8 +60,8 @@ func (statusCommand) Run(ctx context.Context) error {
 	})
 }
 
-// chosen are the read models that a command is about.
-type chosen struct {
+// projectionSelection is which read models a command is about.
+type projectionSelection struct {
 	Names []string `arg:"" optional:"" name:"name" help:"The read models."`
 	All   bool     `help:"All of them."`
 	Rate  int      `help:"How many events a second are read at most; as many as can be without it."`
@@ -70,7 +70,7 @@ type chosen struct {
 }
 
 // projections finds the read models that are chosen.
-func (c chosen) projections() ([]projections.Projection, error) {
+func (c projectionSelection) projections() ([]projections.Projection, error) {
 	if c.All == (len(c.Names) > 0) {
 		return nil, errors.New("name the read models, or --all")
 	}
@@ -83,25 +83,25 @@ func (c chosen) projections() ([]projections.Projection, error) {
 	return models.ByName(c.Names)
 }
 
-type rebuildCommand struct {
-	chosen
+type rebuildProjectionsCommand struct {
+	projectionSelection
 	Force  bool `help:"Replace also what differs from what the facts make."`
 	Afresh bool `help:"Begin at the first event, also where a rebuild that was ended has left something."`
 }
 
 // Run rebuilds read models and shows how far it is.
-func (r rebuildCommand) Run(ctx context.Context) error {
+func (r rebuildProjectionsCommand) Run(ctx context.Context) error {
 	return r.rebuild(ctx, "rebuild", "rebuilt", projections.RebuildOptions{Force: r.Force, Afresh: r.Afresh})
 }
 
-type verifyCommand struct{ chosen }
+type verifyProjectionsCommand struct{ projectionSelection }
 
 // Run compares read models with what the facts make.
-func (v verifyCommand) Run(ctx context.Context) error {
+func (v verifyProjectionsCommand) Run(ctx context.Context) error {
 	return v.rebuild(ctx, "verify", "verified", projections.RebuildOptions{CompareOnly: true})
 }
 
-func (c chosen) rebuild(ctx context.Context, command, done string, options projections.RebuildOptions) error {
+func (c projectionSelection) rebuild(ctx context.Context, command, done string, options projections.RebuildOptions) error {
 	list, err := c.projections()
 	if err != nil {
 		return fmt.Errorf("projections %s: %w", command, err)

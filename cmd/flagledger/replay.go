@@ -99,8 +99,8 @@ func (cmd replayCommand) stream() string {
 	return ""
 }
 
-// none is the error where there are no facts.
-func (cmd replayCommand) none() error {
+// notFound is the error where there are no facts.
+func (cmd replayCommand) notFound() error {
 	switch {
 	case cmd.Flag != nil:
 		return fmt.Errorf("the tenant %s never had a flag %s", cmd.Tenant, *cmd.Flag)
@@ -160,7 +160,7 @@ func (r *replay) facts(ctx context.Context) iter.Seq2[[]events.Recorded, error] 
 				yield(nil, err)
 				return
 			}
-			if r.Project != nil && e.Revision == 1 && !r.observe(e) {
+			if r.Project != nil && e.Revision == 1 && !r.belongs(e) {
 				break // another tenant's
 			}
 			last = e.Revision
@@ -172,7 +172,7 @@ func (r *replay) facts(ctx context.Context) iter.Seq2[[]events.Recorded, error] 
 			}
 		}
 		if last == 0 {
-			yield(nil, r.none())
+			yield(nil, r.notFound())
 			return
 		}
 		if !yield(page, nil) || !r.Follow {
@@ -207,7 +207,7 @@ func (r *replay) tenantFacts(ctx context.Context) iter.Seq2[[]events.Recorded, e
 				return
 			}
 			for _, e := range page.Events {
-				if r.observe(e) {
+				if r.belongs(e) {
 					list = append(list, e)
 				}
 			}
@@ -219,7 +219,7 @@ func (r *replay) tenantFacts(ctx context.Context) iter.Seq2[[]events.Recorded, e
 				list = nil
 			}
 			if page.Live && !found {
-				yield(nil, r.none())
+				yield(nil, r.notFound())
 				return
 			}
 			if page.Live && !r.Follow {

@@ -121,12 +121,12 @@ func jsonText(v any) string {
 }
 
 const (
-	indent   = "      "
-	sideways = 100 // characters that the two values of a difference may take on one line
+	indent       = "      "
+	oneLineWidth = 100 // characters that the two values of a difference may take on one line
 )
 
 // printChanges prints what a fact changed, a line for each value, or two for long ones.
-func (r *replay) printChanges(f toldFact) {
+func (r *replay) printChanges(f describedFact) {
 	list := differences(f.Changes)
 	if fact, ok := f.Fact.(events.RulesChanged); ok {
 		for _, rule := range fact.Removed {
@@ -157,7 +157,7 @@ func (r *replay) printDifference(d difference, width int) {
 		s.padded(width, span{plain, d.path})
 		s.put(span{plain, "  "})
 	}
-	if from != "" && to != "" && len(from)+len(to) <= sideways {
+	if from != "" && to != "" && len(from)+len(to) <= oneLineWidth {
 		begin(yellow, "~")
 		s.line(span{red, from}, span{dim, " → "}, span{green, to})
 		return

@@ -12,9 +12,9 @@ import (
 	"flagledger/queries"
 )
 
-// observe notes a project that the tenant makes, and reports whether a fact is the tenant's.
-func (r *replay) observe(e events.Recorded) bool {
-	mine, err := r.mine.observe(e)
+// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's.
+func (r *replay) belongs(e events.Recorded) bool {
+	mine, err := r.mine.belongs(e)
 	if err != nil { // a newer release has made the project
 		var created events.ProjectCreated
 		_ = json.Unmarshal(e.Stored.Data, &created)
@@ -36,9 +36,9 @@ func (r *replay) printFacts(ctx context.Context) error {
 			r.header()
 			began = true
 		}
-		list := make([]toldFact, len(page))
+		list := make([]describedFact, len(page))
 		for i, e := range page {
-			list[i] = r.tell(e)
+			list[i] = r.describe(e)
 		}
 		names := r.namesOf(ctx, list)
 		if r.form.json {
@@ -68,16 +68,16 @@ func (r *replay) header() {
 	r.screen.line()
 }
 
-// toldFact is a fact, and what the audit trail tells of it unless it is unknown.
-type toldFact struct {
+// describedFact is a fact, and what the audit trail tells of it unless it is unknown.
+type describedFact struct {
 	events.Recorded
 	models.Description
 	unknown error
 	name    string // of its resource, where that is no person
 }
 
-// tell describes a fact. It must see the facts in their order: later ones do not tell what things are called.
-func (r *replay) tell(e events.Recorded) (f toldFact) {
+// describe describes a fact. It must see the facts in their order: later ones do not tell what things are called.
+func (r *replay) describe(e events.Recorded) (f describedFact) {
 	f.Recorded = e
 	if f.Description, f.unknown = models.Describe(e); f.unknown != nil {
 		return f
@@ -101,7 +101,7 @@ func (r *replay) tell(e events.Recorded) (f toldFact) {
 const maxColumn = 40
 
 // printLines prints a line for each fact. Columns are as wide as what was printed so far.
-func (r *replay) printLines(list []toldFact, names map[string]queries.Name) {
+func (r *replay) printLines(list []describedFact, names map[string]queries.Name) {
 	rows := make([][]span, len(list))
 	for i, f := range list {
 		rows[i] = r.cells(f, names)
@@ -137,7 +137,7 @@ func (r *replay) printLines(list []toldFact, names map[string]queries.Name) {
 }
 
 // cells are the columns of a fact's line: its version or its resource among them, and who did what when.
-func (r *replay) cells(f toldFact, names map[string]queries.Name) []span {
+func (r *replay) cells(f describedFact, names map[string]queries.Name) []span {
 	at := span{dim, f.At.UTC().Format(events.RecordedFormat)}
 	name, known := actorName(f.Actor, names)
 	who := span{cyan, name}
@@ -171,7 +171,7 @@ func actionStyle(name string) style {
 }
 
 // details are the end of a fact's line.
-func (r *replay) details(f toldFact) (spans []span) {
+func (r *replay) details(f describedFact) (spans []span) {
 	if f.unknown != nil {
 		return []span{{purple, "unknown here: " + f.unknown.Error()}}
 	}

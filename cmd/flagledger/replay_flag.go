@@ -15,7 +15,7 @@ import (
 
 func (r *replay) printFlag(ctx context.Context, m queries.Moment) error {
 	var f state.Flag
-	last, err := r.until(ctx, m, func(e events.Recorded) bool {
+	last, err := r.foldUntil(ctx, m, func(e events.Recorded) bool {
 		_, known := e.Fact.(events.FlagFact)
 		if known {
 			f.Apply(e)

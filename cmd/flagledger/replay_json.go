@@ -23,7 +23,7 @@ type replayedFact struct {
 	Unknown   string          `json:"unknown,omitempty"` // why this program does not know the fact
 }
 
-func (r *replay) printJSON(list []toldFact, names map[string]queries.Name) error {
+func (r *replay) printJSON(list []describedFact, names map[string]queries.Name) error {
 	for _, f := range list {
 		line := replayedFact{
 			Version: f.Revision, Stream: f.Stream, Recorded: f.At.UTC().Format(events.RecordedFormat), Fact: f.Name, ID: f.ID.String(),

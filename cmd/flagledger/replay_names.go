@@ -51,7 +51,7 @@ func (r *replay) dropNames(e events.Recorded) {
 }
 
 // namesOf finds the names of the people and clients in facts, as they are today. Where they cannot be read, it tells so once.
-func (r *replay) namesOf(ctx context.Context, list []toldFact) map[string]queries.Name {
+func (r *replay) namesOf(ctx context.Context, list []describedFact) map[string]queries.Name {
 	var ids []string
 	for _, f := range list {
 		if f.Actor.Kind != events.SystemActor {
@@ -106,7 +106,7 @@ func memberName(id string, names map[string]queries.Name) string {
 }
 
 // resourceName is what a fact is about, with the version that it gave a flag or a project.
-func resourceName(f toldFact, names map[string]queries.Name) string {
+func resourceName(f describedFact, names map[string]queries.Name) string {
 	switch f.ResourceType {
 	case "": // unknown
 		return f.Stream

@@ -38,7 +38,7 @@ func (p *projectThen) after(stream string, fact events.ProjectFact) *projectThen
 
 func (r *replay) printProject(ctx context.Context, m queries.Moment) error {
 	var p *projectThen
-	last, err := r.until(ctx, m, func(e events.Recorded) bool {
+	last, err := r.foldUntil(ctx, m, func(e events.Recorded) bool {
 		fact, known := e.Fact.(events.ProjectFact)
 		if known {
 			p = p.after(e.Stream, fact)

@@ -30,15 +30,15 @@ func (r *replay) printState(ctx context.Context, m queries.Moment) (err error) {
 	return err
 }
 
-// until adds up the facts of the stream up to a moment, and returns the last. Those that this program does not know are left out, which it tells.
-func (r *replay) until(ctx context.Context, m queries.Moment, apply func(events.Recorded) (known bool)) (last events.Recorded, err error) {
+// foldUntil adds up the facts of the stream up to a moment, and returns the last. Those that this program does not know are left out, which it tells.
+func (r *replay) foldUntil(ctx context.Context, m queries.Moment, apply func(events.Recorded) (known bool)) (last events.Recorded, err error) {
 	var omitted omittedFacts
 	began := false
 	for e, err := range r.store.Read(ctx, r.stream(), 0) {
 		if err != nil {
 			return last, err
 		}
-		if !began && r.Project != nil && !r.observe(e) {
+		if !began && r.Project != nil && !r.belongs(e) {
 			break // another tenant's
 		}
 		began = true
@@ -52,9 +52,9 @@ func (r *replay) until(ctx context.Context, m queries.Moment, apply func(events.
 	r.warn(omitted)
 	switch {
 	case !began:
-		return last, r.none()
+		return last, r.notFound()
 	case last.Revision == 0:
-		return last, fmt.Errorf("%w by then", r.none())
+		return last, fmt.Errorf("%w by then", r.notFound())
 	case m.Version > last.Revision:
 		return last, fmt.Errorf("there is no version %d: the last is %d", m.Version, last.Revision)
 	}

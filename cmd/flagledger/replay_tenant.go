@@ -161,7 +161,7 @@ reading:
 	}
 	r.warn(omitted)
 	if facts == 0 {
-		return fmt.Errorf("%w by then", r.none())
+		return fmt.Errorf("%w by then", r.notFound())
 	}
 	if fold.tenant != nil {
 		r.fill(ctx, &fold)

@@ -48,7 +48,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		n, err = node.StartWithoutDatabase(ctx, c, unopened, log)
 	}
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return startError(ctx, err)
 	}
 	defer n.Stop()
 	server := n.API.Server()
@@ -98,8 +98,8 @@ func shutDown(server *nethttp.Server, log *slog.Logger) {
 	}
 }
 
-// unlessEnded drops the error of a start that was told to end before it was done.
-func unlessEnded(ctx context.Context, err error) error {
+// startError is the error of a start, nil where it was told to end before it was done.
+func startError(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
 		return nil

@@ -67,7 +67,7 @@ func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verificat
 
 // take reports whether a fact is the tenant's, and notes its revision. The error names a fact that cannot be the tenant's next.
 func (v *verification) take(e events.Recorded) (bool, error) {
-	if ours, err := v.streams.observe(e); err != nil || !ours {
+	if ours, err := v.streams.belongs(e); err != nil || !ours {
 		return false, err
 	}
 	if after := v.revisions[e.Stream]; e.Revision != after+1 {

@@ -22,7 +22,7 @@ const (
 	hashBytes = 1 << 20
 )
 
-type hashing struct {
+type hashBatch struct {
 	facts []hashedFact
 	err   error // that all ended with, after these facts
 	done  chan struct{}
@@ -32,10 +32,10 @@ type hashing struct {
 func hashAll(all iter.Seq2[events.Recorded, error]) iter.Seq2[hashedFact, error] {
 	return func(yield func(hashedFact, error) bool) {
 		stop := make(chan struct{})
-		batches := make(chan *hashing, runtime.GOMAXPROCS(0))
+		batches := make(chan *hashBatch, runtime.GOMAXPROCS(0))
 		go func() {
 			defer close(batches)
-			batch, size := &hashing{done: make(chan struct{})}, 0
+			batch, size := &hashBatch{done: make(chan struct{})}, 0
 			send := func() bool {
 				select {
 				case batches <- batch:
@@ -43,7 +43,7 @@ func hashAll(all iter.Seq2[events.Recorded, error]) iter.Seq2[hashedFact, error]
 					return false
 				}
 				go batch.hash()
-				batch, size = &hashing{done: make(chan struct{})}, 0
+				batch, size = &hashBatch{done: make(chan struct{})}, 0
 				return true
 			}
 			for e, err := range all {
@@ -80,7 +80,7 @@ func hashAll(all iter.Seq2[events.Recorded, error]) iter.Seq2[hashedFact, error]
 	}
 }
 
-func (h *hashing) hash() {
+func (h *hashBatch) hash() {
 	defer close(h.done)
 	for i := range h.facts {
 		e := &h.facts[i]

@@ -1,4 +1,4 @@
-// Package export writes and reads files of facts that no engine is needed for: lines of JSON. The first line is the Header; then comes a line for each fact, in the
+// Package export writes and reads files of facts, which need no event store: lines of JSON. The first line is the Header; then comes a line for each fact, in the
 // order of the log; the last line has their number and the SHA-256 of all lines before it. A file without that last line was cut off. Facts stand as they are stored,
 // except for white space between JSON tokens.
 package export
@@ -72,12 +72,12 @@ type end struct {
 }
 
 var (
-	beginOfEnd = []byte(`{"facts":`)
+	endPrefix = []byte(`{"facts":`)
 
-	// ErrCutOff says that a file has no last line.
-	ErrCutOff = errors.New("it was cut off: the last line is missing")
-	// ErrWhole says that an export cannot go on since it is whole.
-	ErrWhole = errors.New("it holds a whole export")
+	// errCutOff says that a file has no last line.
+	errCutOff = errors.New("it was cut off: the last line is missing")
+	// ErrComplete says that an export cannot go on since it is complete.
+	ErrComplete = errors.New("it holds a whole export")
 )
 
 // Writer writes a file. It is not safe for concurrent use.
@@ -93,12 +93,12 @@ func NewWriter(out io.Writer, h Header) (*Writer, error) {
 	return w, w.write(h)
 }
 
-// Resume goes on with a file that was cut off, or begins an empty one. It calls visit with the facts that stand in the file. The error is ErrWhole where nothing is
+// Resume goes on with a file that was cut off, or begins an empty one. It calls visit with the facts that stand in the file. The error is ErrComplete where nothing is
 // missing.
 func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, error) {
 	r, err := NewReader(file)
-	if errors.Is(err, ErrCutOff) {
-		if err := startAt(file, 0); err != nil {
+	if errors.Is(err, errCutOff) {
+		if err := truncateTo(file, 0); err != nil {
 			return nil, err
 		}
 		return NewWriter(file, h)
@@ -112,10 +112,10 @@ func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, erro
 	for {
 		e, err := r.Next()
 		switch {
-		case errors.Is(err, ErrCutOff):
-			return &Writer{bufio.NewWriterSize(file, 1<<16), r.sum, r.facts}, startAt(file, r.size)
+		case errors.Is(err, errCutOff):
+			return &Writer{bufio.NewWriterSize(file, 1<<16), r.sum, r.facts}, truncateTo(file, r.size)
 		case errors.Is(err, io.EOF):
-			return nil, ErrWhole
+			return nil, ErrComplete
 		case err != nil:
 			return nil, err
 		}
@@ -123,8 +123,8 @@ func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, erro
 	}
 }
 
-// startAt drops what a file has after its first bytes.
-func startAt(file *os.File, size int64) error {
+// truncateTo drops what a file has after its first bytes.
+func truncateTo(file *os.File, size int64) error {
 	if err := file.Truncate(size); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ type Reader struct {
 	size   int64 // of the lines that were read whole
 }
 
-// NewReader reads the header of a file. The error is ErrCutOff where it has no whole line.
+// NewReader reads the header of a file. It returns an error also where the file has no whole line.
 func NewReader(in io.Reader) (*Reader, error) {
 	r := &Reader{in: bufio.NewReaderSize(in, maxLine), sum: sha256.New()}
 	first, err := r.line()
@@ -195,7 +195,7 @@ func NewReader(in io.Reader) (*Reader, error) {
 	if r.Header.Version != version {
 		return nil, fmt.Errorf("it has version %d of the format; this program knows %d", r.Header.Version, version)
 	}
-	r.took(first)
+	r.count(first)
 	return r, nil
 }
 
@@ -217,12 +217,12 @@ func (r *Reader) Facts() int { return r.facts }
 // Line returns the number of the last line that was read, from 1.
 func (r *Reader) Line() int { return r.lines }
 
-// line reads the next line, with its end. The caller says with took that it is one of those before the last.
+// line reads the next line, with its end. The caller says with count that it is one of those before the last.
 func (r *Reader) line() ([]byte, error) {
 	b, err := r.in.ReadSlice('\n')
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, ErrCutOff
+		return nil, errCutOff
 	case errors.Is(err, bufio.ErrBufferFull):
 		return nil, fmt.Errorf("line %d is longer than %d bytes", r.lines+1, maxLine)
 	case err != nil:
@@ -232,26 +232,26 @@ func (r *Reader) line() ([]byte, error) {
 	return b, nil
 }
 
-func (r *Reader) took(line []byte) {
+func (r *Reader) count(line []byte) {
 	_, _ = r.sum.Write(line)
 	r.size += int64(len(line))
 }
 
 // Next returns the next fact, ready to be appended to a store: its Fact is its stored form, and it has no position. The error is io.EOF after the last fact of
-// a file that is whole and undamaged, and ErrCutOff where the last line is missing.
+// a file that is whole and undamaged, and another where the last line is missing.
 func (r *Reader) Next() (events.Recorded, error) {
 	b, err := r.line()
 	if err != nil {
 		return events.Recorded{}, err
 	}
-	if bytes.HasPrefix(b, beginOfEnd) {
+	if bytes.HasPrefix(b, endPrefix) {
 		return events.Recorded{}, r.end(b)
 	}
 	e, err := parse(b)
 	if err != nil {
 		return events.Recorded{}, fmt.Errorf("line %d: %w", r.lines, err)
 	}
-	r.took(b)
+	r.count(b)
 	r.facts++
 	return e, nil
 }

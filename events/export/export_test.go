@@ -170,8 +170,8 @@ func TestAnExportThatWasCutOffGoesOn(t *testing.T) {
 			t.Fatalf("cut off after %d of %d bytes, it becomes, %v\n%s", size, len(whole), err, got)
 		}
 	}
-	if _, err := resume(whole); !errors.Is(err, export.ErrWhole) {
-		t.Errorf("a whole file: %v, want ErrWhole", err)
+	if _, err := resume(whole); !errors.Is(err, export.ErrComplete) {
+		t.Errorf("a whole file: %v, want ErrComplete", err)
 	}
 	other := bytes.Replace(whole, []byte("log 1/1"), []byte("log 2/1"), 1)
 	if _, err := resume(other[:len(other)-5]); err == nil || !strings.Contains(err.Error(), "log 2/1") {

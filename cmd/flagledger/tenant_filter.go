@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"flagledger/events"
+)
+
+// tenantFilter tells the facts of a tenant from others, which it must be given in the order of the log; all facts where there is no tenant.
+type tenantFilter struct {
+	tenantID string
+	projects map[string]bool // its streams of projects, also of those that are deleted
+}
+
+// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's. The error is for a project of which this program cannot read whose it is.
+func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
+	if t.tenantID == "" {
+		return true, nil
+	}
+	if belongs, _ := filters.Of(e.Stream); belongs != nil {
+		return belongs(t, e)
+	}
+	return false, nil
+}
+
+// filters are belongs for the kinds of streams that are of a tenant.
+var filters = events.EachStream(tenantFilter.flagBelongs, tenantFilter.projectBelongs, tenantFilter.tenantBelongs, nil, nil)
+
+func (t tenantFilter) flagBelongs(e events.Recorded) (bool, error) {
+	return strings.HasPrefix(e.Stream, events.FlagStream(t.tenantID, "")), nil
+}
+
+func (t tenantFilter) tenantBelongs(e events.Recorded) (bool, error) {
+	return e.Stream == events.TenantStream(t.tenantID), nil
+}
+
+func (t tenantFilter) projectBelongs(e events.Recorded) (bool, error) {
+	if e.Revision == 1 {
+		if e.Err != nil {
+			return false, fmt.Errorf("the tenant of %s is not known: %w", e.Stream, e.Err)
+		}
+		if created, ok := e.Fact.(events.ProjectCreated); ok && created.TenantID == t.tenantID {
+			t.projects[e.Stream] = true
+		}
+	}
+	return t.projects[e.Stream], nil
+}
