@@ -20,8 +20,7 @@ func inapplicable(err error) bool {
 	if !ok {
 		return false
 	}
-	switch pg.Code {
-	case "42P01", "3F000", "42501": // undefined table, invalid schema, no permission
+	if missingTable(err) || pg.Code == insufficientPrivilege {
 		return false
 	}
 	switch pg.Code[:2] {

@@ -239,6 +239,19 @@ func errorCode(err error) string {
 	return ""
 }
 
+// Error codes of Postgres where the tables of a read model cannot be reached.
+const (
+	undefinedTable        = "42P01"
+	undefinedSchema       = "3F000"
+	insufficientPrivilege = "42501"
+)
+
+// missingTable reports whether an error is that a table, or its schema, is not there.
+func missingTable(err error) bool {
+	code := errorCode(err)
+	return code == undefinedTable || code == undefinedSchema
+}
+
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
 	if b.conn == nil {
 		if !b.tryLockSwitching() {

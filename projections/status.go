@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
@@ -132,7 +131,7 @@ func Building(ctx context.Context, db *pgxpool.Pool) (map[string]events.Position
 		Projection string
 		events.Position
 	}])
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P01" || pg.Code == "3F000") { // nothing was ever rebuilt
+	if missingTable(err) { // nothing was ever rebuilt
 		return reached, nil
 	}
 	for _, row := range found {

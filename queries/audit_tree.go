@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"flagledger/events"
@@ -40,7 +39,7 @@ func (q *Queries) AuditTree(ctx context.Context, tenantID string) (*AuditTree, e
 	if err == nil && parked {
 		err = fmt.Errorf("%w: the trail leaves out facts that cannot be applied", ErrUnavailable)
 	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P01" || pg.Code == "3F000") { // no such table or schema
+	if missingTable(err) {
 		err = ErrNotBuilt
 	}
 	return t, classify(err)

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
 )
 
@@ -23,9 +22,6 @@ type CleanupFlag struct {
 // Since is when the flag was evaluated, prefetched or changed last.
 func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
 
-// cleanupDays are the days in which clients are looked for, which have hours.
-const cleanupDays = 30
-
 // Cleanup lists the unused and settled flags of a tenant, those first that have been so for longest. Changed is as in FlagList.
 func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, changed events.Position, page Page) (*List[CleanupFlag], error) {
 	l := FlagList{
@@ -40,8 +36,7 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 	if err != nil {
 		return nil, err
 	}
-	here := `x.tenant_id = f.tenant_id and x.flag_key = f.key and x.life = f.created_version
-		and (x.environment_id = '' or exists (select from read.environments e where e.id = x.environment_id and e.tenant_id = x.tenant_id))`
+	here := `x.tenant_id = f.tenant_id and x.flag_key = f.key and x.life = f.created_version and ` + usesHere("x")
 	columns := flagColumns(`false`) + usedColumns + `, o.outcome is not null as same_outcome, o.variation_id, coalesce(v.name, o.variation_name) as variation_name, o.value,
 		(select coalesce(json_agg(json_build_object('ClientID', nullif(c.id, ''), 'Name', n.name, 'Evaluations', c.evaluations, 'LastSeen', to_timestamp(c.seen)) order by c.evaluations desc, c.id), '[]') from (
 			select key as id, sum((value->>0)::bigint)::bigint as evaluations, max((value->>1)::bigint) as seen from (
@@ -56,16 +51,12 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys.page(page), len(keys.ends), func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours, shownClients, []string{})
 }
 
-// cleanupPeriod returns the days of the period in which clients are looked for whose hours have been added up, and the hours of all others.
+// cleanupPeriod returns, of the days in which clients are looked for and which have hours, those whose hours have been added up, and the hours of all others.
 func (q *Queries) cleanupPeriod(ctx context.Context, tenantID string, now time.Time) (days, hours []time.Time, err error) {
 	const day = 24 * time.Hour
 	today := now.UTC().Truncate(day)
-	first := today.Add(-(cleanupDays - 1) * day)
-	rows, err := q.db.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`, tenantID, first, today)
-	if err != nil {
-		return nil, nil, classify(err)
-	}
-	if days, err = pgx.CollectRows(rows, pgx.RowTo[time.Time]); err != nil {
+	first := today.Add(-(counted.DaysOfHours - 1) * day)
+	if days, err = completeDays(ctx, q.db, tenantID, first, today); err != nil {
 		return nil, nil, classify(err)
 	}
 	done := map[time.Time]bool{}

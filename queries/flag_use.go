@@ -17,17 +17,23 @@ type FlagUse struct {
 	VariedHour     *time.Time // the last hour in which it had more than one outcome in an environment; nil where it never had
 }
 
+// usesHere is the condition that a use, by its alias, is in an environment that there is, or in one that was not told apart.
+func usesHere(alias string) string {
+	return `(` + alias + `.environment_id = '' or exists (select from read.environments e where e.id = ` + alias + `.environment_id and e.tenant_id = ` + alias + `.tenant_id))`
+}
+
 const (
-	useColumns = `max(u.last_evaluated) as last_evaluated, max(u.last_prefetched) as last_prefetched, max(u.varied_hour) as varied_hour`
-	// usesHere are the uses u of a tenant's flags in environments that there are, or that were not told apart.
-	usesHere = `(u.environment_id = '' or exists (select from read.environments e where e.id = u.environment_id and e.tenant_id = u.tenant_id))`
+	useColumns  = `max(u.last_evaluated) as last_evaluated, max(u.last_prefetched) as last_prefetched, max(u.varied_hour) as varied_hour`
+	usedColumns = `used.last_evaluated, used.last_prefetched, used.varied_hour`
+)
+
+var (
 	// joinUse adds the use of each row f. It is for few rows: each is looked up.
 	joinUse = ` cross join lateral (select ` + useColumns + ` from keep.flag_uses u
-		where u.tenant_id = f.tenant_id and u.flag_key = f.key and u.life = f.created_version and ` + usesHere + `) used`
+		where u.tenant_id = f.tenant_id and u.flag_key = f.key and u.life = f.created_version and ` + usesHere("u") + `) used`
 	// joinUses adds the use of all rows f of tenant $1.
-	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1 and ` + usesHere + ` group by u.flag_key, u.life) used
+	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1 and ` + usesHere("u") + ` group by u.flag_key, u.life) used
 		on used.flag_key = f.key and used.life = f.created_version`
-	usedColumns = `used.last_evaluated, used.last_prefetched, used.varied_hour`
 )
 
 // FlagUse reads when a flag was used last. It returns ErrNotFound where the tenant has none of that key.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"flagledger/commands/keep/metering/counted"
 )
 
 // Point is the sum of an hour or a day of metrics. Prefetches of a tenant are calls.
@@ -41,11 +43,7 @@ func (o *Outcome) subject() string {
 	return o.id
 }
 
-const (
-	maxOutcomes = 20
-	// restOutcome is the name of all outcomes beyond those that a use tells apart.
-	restOutcome = "rest"
-)
+const maxOutcomes = counted.MaxOutcomes
 
 // points adds uses up. They are added in the order of their time.
 type points struct {
@@ -111,7 +109,7 @@ func (p *points) finish() []Point {
 		return p.all
 	}
 	var rest int64
-	counted := map[string]*OutcomeCount{} // by their subjects
+	bySubject := map[string]*OutcomeCount{}
 	for _, id := range sortedByCount(p.outcomes) {
 		n, known := p.outcomes[id], p.known[id]
 		if known == nil { // the rest, or an outcome that nothing is known of
@@ -119,14 +117,14 @@ func (p *points) finish() []Point {
 			continue
 		}
 		subject := known.subject()
-		if counted[subject] == nil {
-			counted[subject] = &OutcomeCount{Outcome: known}
+		if bySubject[subject] == nil {
+			bySubject[subject] = &OutcomeCount{Outcome: known}
 		}
-		counted[subject].Count += n
+		bySubject[subject].Count += n
 	}
 	clear(p.outcomes)
 	var list []OutcomeCount
-	for _, c := range counted {
+	for _, c := range bySubject {
 		list = append(list, *c)
 	}
 	slices.SortFunc(list, func(a, b OutcomeCount) int {

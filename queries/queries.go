@@ -38,6 +38,19 @@ var (
 	ErrUnavailable = errors.New("the read models cannot be read")
 )
 
+// Error codes of Postgres for what is being built, or rebuilt in another shape.
+const (
+	undefinedTable  = "42P01"
+	undefinedColumn = "42703"
+	undefinedSchema = "3F000"
+)
+
+// missingTable reports whether an error is that a table, or its schema, is not there.
+func missingTable(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
+}
+
 // classify makes errors of the database ErrNotFound or ErrUnavailable. A statement that the database refuses stays a fault of the service.
 func classify(err error) error {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
@@ -47,8 +60,7 @@ func classify(err error) error {
 		return ErrNotFound
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch pg.Code {
-		case "42P01", "42703", "3F000": // undefined table, column or schema: it is being built, or rebuilt in another shape
+		if missingTable(err) || pg.Code == undefinedColumn {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		switch pg.Code[:2] {

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"time"
 
+	"flagledger/commands/keep/metering/counted"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -44,8 +46,6 @@ const (
 	topFlags = 20
 	// hoursKept is longer than any hours are: they are added up to days long before.
 	hoursKept = 35 * 24 * time.Hour
-	// daysOfHours are kept as hours, today beside them.
-	daysOfHours = 30
 )
 
 // FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and ErrLargeOutcomes. The outcomes of its points are to be
@@ -117,17 +117,22 @@ func (q *Queries) readMetrics(ctx context.Context, filter MetricsFilter, read fu
 	atOnce := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, q.db, atOnce, func(tx pgx.Tx) error {
 		r := &metricsReader{MetricsFilter: filter, tx: tx}
-		rows, err := tx.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`, filter.TenantID, filter.From, filter.To)
-		if err != nil {
-			return err
-		}
-		complete, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+		complete, err := completeDays(ctx, tx, filter.TenantID, filter.From, filter.To)
 		if err != nil {
 			return err
 		}
 		r.split(complete)
 		return read(r)
 	})
+}
+
+// completeDays lists the days of a tenant from one day and before another whose hours have been added up.
+func completeDays(ctx context.Context, db reader, tenantID string, from, to time.Time) ([]time.Time, error) {
+	rows, err := db.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`, tenantID, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
 // split divides the period into days that are complete and lie in it, and hours.
@@ -153,7 +158,7 @@ func (r *metricsReader) split(complete []time.Time) {
 // hasHours reports whether there may be hours of a time. Points of an hour have none that is to be removed already: their day is to be counted by days alone.
 func (r *metricsReader) hasHours(at time.Time) bool {
 	if r.Step == Hourly {
-		return !at.Before(r.Now.Truncate(Daily).AddDate(0, 0, -daysOfHours))
+		return !at.Before(r.Now.Truncate(Daily).AddDate(0, 0, -counted.DaysOfHours))
 	}
 	return r.Now.Sub(at) < hoursKept
 }

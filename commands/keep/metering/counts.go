@@ -9,13 +9,8 @@ import (
 	"flagledger/commands/keep/metering/counted"
 )
 
-const (
-	maxOutcomes = counted.MaxOutcomes
-	maxClients  = 101 // those that a tenant can have at once, and people
-
-	// restOutcome stands for all outcomes beyond the first 20.
-	restOutcome = "rest"
-)
+// maxClients is those that a tenant can have at once, and people.
+const maxClients = 101
 
 // counts are what an hour or a day has.
 type counts struct {
@@ -78,15 +73,15 @@ func (c *counts) add(more *counts) {
 // bound leaves the outcomes and clients that a day may have. The outcomes beyond become the rest.
 func (c *counts) bound() {
 	most := func(a, b tally) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name)) }
-	rest := tally{name: restOutcome}
+	rest := tally{name: counted.RestOutcome}
 	c.outcomes = slices.DeleteFunc(c.outcomes, func(t tally) bool {
-		if t.name == restOutcome {
+		if t.name == counted.RestOutcome {
 			rest.n += t.n
 		}
-		return t.name == restOutcome
+		return t.name == counted.RestOutcome
 	})
 	slices.SortFunc(c.outcomes, most)
-	for len(c.outcomes) > maxOutcomes {
+	for len(c.outcomes) > counted.MaxOutcomes {
 		last := len(c.outcomes) - 1
 		rest.n += c.outcomes[last].n
 		c.outcomes = c.outcomes[:last]

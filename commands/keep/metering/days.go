@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"flagledger/commands/keep/metering/counted"
+
 	"github.com/jackc/pgx/v5"
 )
 
 const (
-	aDay        = 24 * time.Hour
-	daysOfHours = 30
-	daysOfDays  = 400
+	aDay       = 24 * time.Hour
+	daysOfDays = 400
 
 	// removalLock is held while a day of a tenant is added up, and shared by who removes days.
 	removalLock = 0x666c6167_75736573
@@ -232,7 +233,7 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 
 // removeOldHours removes hours once their day is added up, or is not kept any more itself.
 func (m *Meter) removeOldHours(ctx context.Context, tenantID string, today time.Time) error {
-	before, anyhow := today.AddDate(0, 0, -daysOfHours), today.AddDate(0, 0, -daysOfDays)
+	before, anyhow := today.AddDate(0, 0, -counted.DaysOfHours), today.AddDate(0, 0, -daysOfDays)
 	for _, table := range hourTables {
 		err := m.deleteRows(ctx, table, `tenant_id = $1 and hour < $2
 			and (hour < $3 or (hour at time zone 'UTC')::date in (select day from keep.use_days where tenant_id = $1))`, tenantID, before, anyhow)

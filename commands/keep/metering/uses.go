@@ -161,7 +161,7 @@ func (c *columns) addLast(u *counted.Use, n *counts) {
 	var outcome *string
 	var most int64
 	for _, o := range n.outcomes {
-		if o.n > most && o.name != restOutcome {
+		if o.n > most && o.name != counted.RestOutcome {
 			outcome, most = &o.name, o.n
 		}
 	}
@@ -192,7 +192,7 @@ func (c *columns) addOutcomes(u *counted.Use) {
 // outcomeOf names what was served: a variation, or a value alone. No two of a flag get the same name.
 func (c *columns) outcomeOf(s *counted.Served) string {
 	if s.Rest {
-		return restOutcome
+		return counted.RestOutcome
 	}
 	c.hash.Reset()
 	_, _ = c.hash.Write(append([]byte(s.VariationID), 0))
@@ -212,7 +212,7 @@ func (c *columns) tenantIDs() []string {
 func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	b := &pgx.Batch{}
 	day, today := c.hour.Truncate(aDay), now.UTC().Truncate(aDay)
-	if !day.Before(today.AddDate(0, 0, -daysOfHours)) { // the running one too: whether it is over for others this clock cannot tell
+	if !day.Before(today.AddDate(0, 0, -counted.DaysOfHours)) { // the running one too: whether it is over for others this clock cannot tell
 		b.Queue(`select pg_advisory_xact_lock_shared($1::int, $2::int)`, dayLockClass, dayNumber(day))
 		b.Queue(`delete from keep.use_days where tenant_id = any($1) and day = $2`, c.tenantIDs(), day) // it is to be added up again
 	}

@@ -538,7 +538,7 @@ func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
 		}
 	}
 	want(3, 2)
-	c.clock = first.AddDate(0, 0, daysOfHours+3)
+	c.clock = first.AddDate(0, 0, counted.DaysOfHours+3)
 	want(1, 2)
 	c.clock = first.AddDate(0, 0, daysOfDays+3)
 	want(0, 0)
@@ -599,7 +599,7 @@ func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
 	if _, err := c.pool.Exec(t.Context(), `delete from keep.tenant_hours`); err != nil {
 		t.Fatal(err)
 	}
-	c.clock = c.clock.AddDate(0, 0, daysOfHours)
+	c.clock = c.clock.AddDate(0, 0, counted.DaysOfHours)
 	want(0, 2)
 }
 
@@ -639,13 +639,13 @@ func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 func TestBoundsOfADay(t *testing.T) {
 	var all counts
 	for i := range 30 {
-		all.add(&counts{evaluations: int64(i + 1), outcomes: tallies{{name: fmt.Sprint("o", i), n: int64(i + 1)}, {name: restOutcome, n: 1}}})
+		all.add(&counts{evaluations: int64(i + 1), outcomes: tallies{{name: fmt.Sprint("o", i), n: int64(i + 1)}, {name: counted.RestOutcome, n: 1}}})
 	}
 	for i := range 120 {
 		all.add(&counts{clients: tallies{{name: fmt.Sprint("c", i), n: int64(i + 1), last: 7}}})
 	}
 	all.bound()
-	if len(all.outcomes) != maxOutcomes+1 || all.outcomes[0] != (tally{name: "o29", n: 30}) || all.outcomes[maxOutcomes] != (tally{name: restOutcome, n: 55 + 30}) {
+	if len(all.outcomes) != counted.MaxOutcomes+1 || all.outcomes[0] != (tally{name: "o29", n: 30}) || all.outcomes[counted.MaxOutcomes] != (tally{name: counted.RestOutcome, n: 55 + 30}) {
 		t.Errorf("the outcomes are %v", all.outcomes)
 	}
 	if len(all.clients) != maxClients || all.clients[0] != (tally{"c119", 120, 7}) {

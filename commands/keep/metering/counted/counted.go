@@ -3,8 +3,14 @@ package counted
 
 import "time"
 
-// MaxOutcomes is how many outcomes of a flag are told apart, in an environment and hour or in a day.
-const MaxOutcomes = 20
+const (
+	// MaxOutcomes is how many outcomes of a flag are told apart, in an environment and hour or in a day.
+	MaxOutcomes = 20
+	// RestOutcome stands in the database for all outcomes beyond them.
+	RestOutcome = "rest"
+	// DaysOfHours is for how many days before today hours are kept.
+	DaysOfHours = 30
+)
 
 // Use is how often a flag, or all of a tenant, was used in an environment in an hour: all that was counted in it until now.
 type Use struct {
