@@ -56,14 +56,16 @@ func readWhether(query url.Values, name string, wrong map[string]string) bool {
 	return text == "true"
 }
 
-// refuseOthers notes the parameters of a query that a call does not take, and those that are sent more than once.
+// unknownParameter is what is wrong with a query parameter that a call does not take, in huma's words.
+const unknownParameter = "unknown query parameter"
+
+// refuseOthers notes the parameters of a query that a call does not take, and those that are sent more than once or are empty.
 func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
 	for name, values := range query {
-		switch {
-		case !slices.Contains(taken, name):
-			wrong[name] = "unknown query parameter"
-		case len(values) > 1:
-			wrong[name] = sentTwice
+		if !slices.Contains(taken, name) {
+			wrong[name] = unknownParameter
+		} else if text := wrongParameter(name, values); text != "" {
+			wrong[name] = text
 		}
 	}
 }

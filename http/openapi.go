@@ -22,7 +22,7 @@ const about = `Every change of a flag is a fact in an event store: it is never e
 **Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds, those of the audit trail and of versions with microseconds. A list is
 a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
 over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault, 100 at most, in ` + "`errors`" + `. A read under
-` + "`/api/v1`" + ` refuses a query parameter that is sent twice; the old paths take the first.
+` + "`/api/v1`" + ` refuses a query parameter that is sent twice, and an empty one other than ` + "`q`" + `; the old paths take the first, and an empty one for none.
 
 **Repeated requests.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within 24 hours, it is answered as it was the first time, with
 ` + "`Idempotent-Replayed: true`" + `, and not made twice, whatever died in between. The key is the caller's own in a tenant, for one path. With another body it is refused with

@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"strings"
 
@@ -235,7 +234,11 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 		return p.identified(ctx.Context())
 	}
 	wrong := fieldsOf(errs)
-	maps.Copy(wrong, requestOf(ctx.Context()).wrong)
+	for name, text := range requestOf(ctx.Context()).wrong {
+		if wrong[name] != unknownParameter {
+			wrong[name] = text
+		}
+	}
 	return invalid(wrong).identified(ctx.Context())
 }
 

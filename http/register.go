@@ -41,7 +41,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{g.serve})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := func() (*O, error) {
-			if op.Method == http.MethodGet { // a parameter that is sent twice
+			if op.Method == http.MethodGet { // of its query
 				if err := wrongFields(requestOf(ctx).wrong); err != nil {
 					return nil, err
 				}
@@ -188,28 +188,39 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
-	noteRepeated(r)
+	noteWrongQuery(r)
 	next(ctx)
 }
 
-// noteRepeated notes query parameters of a read of which all but the first would be ignored. The old paths ignore them.
-func noteRepeated(r *http.Request) {
+// noteWrongQuery notes query parameters of a read that are sent more than once, as all but the first would be ignored, or that are empty, as they would
+// count as left out. The old paths ignore them.
+func noteWrongQuery(r *http.Request) {
 	if r.URL.RawQuery == "" || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.HasPrefix(r.URL.Path, "/api/v1/") {
 		return
 	}
 	req := requestOf(r.Context())
 	for name, values := range r.URL.Query() {
-		if len(values) > 1 {
+		if text := wrongParameter(name, values); text != "" {
 			if req.wrong == nil {
 				req.wrong = map[string]string{}
 			}
-			req.wrong[name] = sentTwice
+			req.wrong[name] = text
 		}
 	}
 }
 
-// sentTwice is what is wrong with a query parameter that is sent more than once.
-const sentTwice = "must be sent once"
+// wrongParameter says what is wrong with the values of a query parameter, whatever it is for; empty if nothing is. To look for an empty text is to look
+// for none.
+func wrongParameter(name string, values []string) string {
+	switch {
+	case len(values) > 1:
+		return "must be sent once"
+	case values[0] == "" && name != "q":
+		return "must not be empty"
+	default:
+		return ""
+	}
+}
 
 // security tells the document who may call an operation.
 func (need access) security() []map[string][]string {

@@ -53,7 +53,7 @@ type request struct {
 	largeBody  bool              // the body has a slot for large ones
 	changeSlot *fair.Slot        // of a change with a large body or costly rules; nil for others
 	once       *commands.Once    // nil without an Idempotency-Key
-	wrong      map[string]string // what of the body does not fit its schema, by field, and the query parameters that are sent twice
+	wrong      map[string]string // what of the body does not fit its schema, by field, and which query parameters are sent twice or are empty
 }
 
 type requestKey struct{}
