@@ -3,8 +3,11 @@ package http
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -181,10 +184,26 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	}
 }
 
-// readOFREPEvaluation finds out who makes an evaluation, and reads its body, which the caller releases.
-func (a *API) readOFREPEvaluation(r *http.Request) (*principal, *evaluationRequest, error) {
+// checkOFREPQuery refuses query parameters that a call does not take, such as those of our own evaluations: who asks for the past must not get today.
+func checkOFREPQuery(u *url.URL, taken []string) error {
+	if u.RawQuery == "" {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Query())) {
+		if !slices.Contains(taken, name) {
+			return newProblem(http.StatusBadRequest, unknownParameter+" "+name)
+		}
+	}
+	return nil
+}
+
+// readOFREPEvaluation finds out who makes an evaluation, which takes these query parameters, and reads its body, which the caller releases.
+func (a *API) readOFREPEvaluation(r *http.Request, parameters ...string) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, ofrepAccess, "")
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkOFREPQuery(r.URL, parameters); err != nil {
 		return nil, nil, err
 	}
 	if err := checkMediaType(r); err != nil {

@@ -17,7 +17,7 @@ const maxHeld = 256 << 10
 
 // ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
 func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
-	p, e, err := a.readOFREPEvaluation(r)
+	p, e, err := a.readOFREPEvaluation(r, "flagConfigEtag", "flagConfigLastModified")
 	if err != nil {
 		writeOFREP(w, r, "", err)
 		return

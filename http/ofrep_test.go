@@ -103,6 +103,17 @@ func TestOFREP(t *testing.T) {
 				me.Call("GET", path, nil).Refused(405)
 			}
 		},
+		"query parameters that are not the protocol's are refused: the answer would be another one than was asked for": func(_ *testing.T, me *nodetest.Client) {
+			me.CreateEnabledFlag("k", nil)
+			for path, key := range map[string]string{ofrepPath + "/k": "k", ofrepPath: ""} {
+				for _, query := range []string{"at=2026-01-02T03:04:05Z", "version=1", "explain=true", "other=", "flagConfigEtag=a&at="} {
+					failedWith(me.Call("POST", path+"?"+query, `{"context":{}}`), 400, key, "GENERAL")
+				}
+			}
+			failedWith(me.Call("POST", ofrepPath+"/k?flagConfigEtag=a", `{"context":{}}`), 400, "k", "GENERAL")
+			me.Call("POST", ofrepPath+"?flagConfigEtag=a&flagConfigLastModified=1771622898", `{"context":{}}`).Want(200)
+			me.Call("POST", ofrepPath+"?flagConfigEtag=", `{"context":{}}`).Want(200)
+		},
 		"in the tenant and the environment of the call": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "development").Want(200)
