@@ -28,7 +28,7 @@ func TestTimesThatAreAskedFor(t *testing.T) {
 		for _, at := range []string{"yesterday", "", "2026-03-14", "2026-03-14T15:09:26,5Z", "2026-03-14T15:09:26+02:00", "9999-12-31T23:59:59Z", url.QueryEscape(time.Now().Add(time.Hour).Format(time.RFC3339))} {
 			me.Call("GET", path+"?at="+at, nil).Refused(422, "at")
 		}
-		today, then := ask(me, question{path: path}, ""), ask(me, question{path: path}, atNow())
+		today, then := ask(me, request{path: path}, ""), ask(me, request{path: path}, atNow())
 		if today.status != 200 || !cmp.Equal(today.body, then.body) {
 			t.Errorf("%s is %v now, and %v with the time of now", path, today.body, then.body)
 		}

@@ -2,9 +2,11 @@ package http_test
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -13,16 +15,17 @@ import (
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
+	"flagledger/projections/snapshot"
 )
 
-// question is a call that changes nothing, and can be made about the past.
-type question struct {
+// request is a call that changes nothing, and can be made about the past.
+type request struct {
 	path, environment string
 	context           string // that of an evaluation
 	key               string // of the flag that it is about; empty where it can be asked by time alone
 }
 
-// answered is what a question was answered.
+// answered is what a request was answered.
 type answered struct {
 	status int
 	total  string
@@ -32,25 +35,25 @@ type answered struct {
 // useOfFlag is what answers about now show beside those about the past.
 var useOfFlag = regexp.MustCompile(`,"lastEvaluatedAt":(null|"[^"]*"),"lastPrefetchedAt":(null|"[^"]*"),"lifecycle":"[a-z]+"`)
 
-// ask asks a question about now, or about the moment that a query names.
-func ask(c *nodetest.Client, q question, moment string) answered {
+// ask makes a request about now, or about the moment that a query names.
+func ask(c *nodetest.Client, r request, moment string) answered {
 	c.Service.T.Helper()
-	target := q.path
+	target := r.path
 	if moment != "" && strings.Contains(target, "?") {
 		target += "&" + moment
 	} else if moment != "" {
 		target += "?" + moment
 	}
 	method, body := "GET", any(nil)
-	if q.context != "" {
-		method, body = "POST", q.context
+	if r.context != "" {
+		method, body = "POST", r.context
 	}
-	a := c.Call(method, target, body, "X-Environment", q.environment)
+	a := c.Call(method, target, body, "X-Environment", r.environment)
 	got := answered{status: a.Status, total: a.Header.Get("X-Total-Count")}
 	if a.Status != 200 {
 		return got
 	}
-	if got.body = useOfFlag.ReplaceAllString(string(a.Body), ""); strings.Contains(q.path, "/users") {
+	if got.body = useOfFlag.ReplaceAllString(string(a.Body), ""); strings.Contains(r.path, "/users") {
 		members := a.List()
 		for _, m := range members {
 			delete(m, "email")
@@ -62,9 +65,9 @@ func ask(c *nodetest.Client, q question, moment string) answered {
 	return got
 }
 
-// pastAnswer is a question with the answer that was given, the time, and the version of its flag then; empty where there is none.
+// pastAnswer is a request with the answer that was given, the time, and the version of its flag then; empty where there is none.
 type pastAnswer struct {
-	question
+	request
 	answer      answered
 	at, version string
 }
@@ -76,6 +79,10 @@ type evolving struct {
 	members  []string
 	projects []string
 	types    map[string]string // of flags, by key
+	clients  []string
+	times    []string // of the past
+	// environmentsSince is when an environment was last made or deleted: versions from before it do not tell what there is in it now.
+	environmentsSince time.Time
 }
 
 var (
@@ -83,6 +90,8 @@ var (
 	someNames = []string{"production", "production", "production", "production", "development", "qa"}
 	someTypes = []string{"boolean", "string", "number", "json"}
 )
+
+var allReasons = []snapshot.Reason{snapshot.Archived, snapshot.Off, snapshot.RuleMatch, snapshot.Fallthrough}
 
 // draws makes what is sent, possible or not.
 type draws struct{ *rapid.T }
@@ -148,7 +157,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	}
 	switch kind := d.of("change of a flag",
 		"create", "create", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
-		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "delete", "revert", "revert"); kind {
+		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "delete", "revert", "revert", "revert to a time"); kind {
 	case "create", "create in project":
 		path := "/api/v1/flags"
 		if kind != "create" {
@@ -164,7 +173,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	case "update":
 		return call("PATCH", "", fmt.Sprintf(`{"name":%q,"tags":["t",%q]}`, text+"!", text))
 	case "status":
-		return call("PATCH", "", fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "inactive", "archived")))
+		return call("PATCH", "", fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")))
 	case "default":
 		return call("PATCH", "", fmt.Sprintf(`{"defaultValue":%s,"description":null}`, d.value(e.types[key])))
 	case "enable", "disable":
@@ -181,8 +190,12 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 		return call("PUT", "/fallthrough", fmt.Sprintf(`{"serve":%s}`, d.serve(e.types[key], variations())))
 	case "no fallthrough":
 		return call("PUT", "/fallthrough", `{"serve":null}`)
+	case "permanent":
+		return call("PATCH", "", fmt.Sprintf(`{"permanent":%s}`, d.of("permanent", "true", "false")))
 	case "delete":
 		return call("DELETE", "", "")
+	case "revert to a time":
+		return call("POST", "/revert", fmt.Sprintf(`{"at":%q}`, d.of("time", e.times...)))
 	default:
 		return call("POST", "/revert", fmt.Sprintf(`{"version":%d}`, rapid.IntRange(1, 12).Draw(rt, "version")))
 	}
@@ -195,7 +208,7 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	project, member := d.of("project", append(e.projects, "none")...), d.of("member", append(e.members, "none")...)
 	role, text := d.of("role", "admin", "developer", "viewer"), d.of("text", "a", "b<")
 	environment := d.of("environment to make or delete", "development", "qa", "qa")
-	switch d.of("change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite", "role", "join", "remove") {
+	switch d.of("change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite", "role", "join", "remove", "update", "client", "no client", "revert", "revert in an environment") {
 	case "new project":
 		a := me.Call("POST", "/api/v1/projects", map[string]any{"name": text + "!", "description": text})
 		e.projects = append(e.projects, a.Want(201).Object()["id"].(string))
@@ -205,9 +218,25 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	case "delete project":
 		return me.Call("DELETE", "/api/v1/projects/"+project, nil)
 	case "environment":
-		return me.Call("POST", tenant+"/environments", map[string]any{"environment": environment})
+		a := me.Call("POST", tenant+"/environments", map[string]any{"environment": environment})
+		e.environmentsSince = time.Now()
+		return a
 	case "no environment":
-		return me.Call("DELETE", tenant+"/environments/"+environment, nil)
+		a := me.Call("DELETE", tenant+"/environments/"+environment, nil)
+		e.environmentsSince = time.Now()
+		return a
+	case "update":
+		return me.Call("PATCH", tenant, map[string]any{"name": text + "!"})
+	case "client":
+		id, _ := me.OAuthClient(text, "flags:read")
+		e.clients = append(e.clients, id)
+		return me.Call("GET", "/api/v1/oauth/clients", nil)
+	case "no client":
+		return me.Call("DELETE", "/api/v1/oauth/clients/"+d.of("client", append(e.clients, "none")...), nil)
+	case "revert":
+		return me.Call("POST", revertPath, map[string]any{"at": d.of("time", e.times...)})
+	case "revert in an environment":
+		return me.Call("POST", revertPath, map[string]any{"at": d.of("time", e.times...), "environment": environment})
 	case "invite":
 		a := me.Call("POST", tenant+"/users", map[string]any{"email": nodetest.Address(), "role": role})
 		e.members = append(e.members, a.Want(201).Object()["userId"].(string))
@@ -239,7 +268,23 @@ func (e *evolving) change(rt *rapid.T, me *nodetest.Client) {
 	}
 }
 
-// note asks questions that are drawn.
+// versionOf is the version of a flag, as a parameter; empty where there is no such flag, or the version is from before environments last came or went.
+func (e *evolving) versionOf(me *nodetest.Client, key, environment string) string {
+	if me.Call("GET", nodetest.FlagPath(key), nil).Status != 200 {
+		return ""
+	}
+	newest := me.Call("GET", nodetest.FlagPath(key, "/versions?limit=1"), nil).Want(200).List()[0]
+	at, err := time.Parse(time.RFC3339Nano, newest["timestamp"].(string))
+	if err != nil {
+		me.Service.T.Fatal(err)
+	}
+	if environment != events.DefaultEnvironment && !at.After(e.environmentsSince) {
+		return ""
+	}
+	return fmt.Sprint("version=", newest["version"])
+}
+
+// note makes requests that are drawn.
 func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 	d := draws{rt}
 	tenant := "/api/v1/tenants/" + e.me.Tenant
@@ -249,39 +294,37 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 		nodetest.ProjectFlagsPath(project), "/api/v1/projects", "/api/v1/projects?limit=1", "/api/v1/projects/" + project,
 		tenant + "/users", tenant + "/users?limit=2&offset=1", tenant + "/environments",
 	}
-	var asks []question
+	var asks []request
 	for _, path := range rapid.SliceOfN(rapid.SampledFrom(lists), 1, 2).Draw(rt, "lists") {
 		named := environment
 		if !strings.HasPrefix(path, "/api/v1/flags") {
 			named = "" // the call is about no environment
 		}
-		asks = append(asks, question{path: path, environment: named})
+		asks = append(asks, request{path: path, environment: named})
 	}
 	context := d.of("context", `{}`, `{"targetingKey":"u1"}`, `{"targetingKey":"u2","attributes":{"plan":"pro","seats":2}}`, `{"targetingKey":"u3","attributes":{"plan":"é"}}`)
-	asks = append(asks, question{path: manyPath, environment: environment, context: context})
+	asks = append(asks, request{path: manyPath, environment: environment, context: context})
 	for _, tail := range []string{"/evaluate", d.of("of the flag", "", "/variations", "/rules", "/evaluate?explain=true")} {
-		q := question{path: nodetest.FlagPath(key, tail), environment: environment, key: key}
+		r := request{path: nodetest.FlagPath(key, tail), environment: environment, key: key}
 		if strings.HasPrefix(tail, "/evaluate") {
-			q.context = context
+			r.context = context
 		}
-		asks = append(asks, q)
+		asks = append(asks, r)
 	}
-	var version string
-	if a := me.Call("GET", nodetest.FlagPath(key), nil, "X-Environment", "production"); a.Status == 200 {
-		version = fmt.Sprint("version=", a.Raw("version"))
-	}
+	version := e.versionOf(me, key, environment)
 	first := len(e.noted)
-	for _, q := range asks {
-		n := pastAnswer{question: q, answer: ask(me, q, "")}
-		if q.key != "" && environment == "production" { // the others come and go between versions
+	for _, r := range asks {
+		n := pastAnswer{request: r, answer: ask(me, r, "")}
+		if r.key != "" {
 			n.version = version
 		}
 		e.noted = append(e.noted, n)
 	}
-	at := atNow()
+	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for i := range e.noted[first:] {
-		e.noted[first+i].at = at
+		e.noted[first+i].at = "at=" + url.QueryEscape(now)
 	}
+	e.times = append(e.times, now)
 }
 
 // check asks again for what was noted.
@@ -290,16 +333,30 @@ func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
 		if moment == "" {
 			continue
 		}
-		if diff := cmp.Diff(n.answer, ask(me, n.question, moment), cmp.AllowUnexported(answered{})); diff != "" {
-			t.Fatalf("%+v: another answer than was given then (-then +asked with %s):\n%s", n.question, moment, diff)
+		if diff := cmp.Diff(n.answer, ask(me, n.request, moment), cmp.AllowUnexported(answered{})); diff != "" {
+			t.Fatalf("%+v: another answer than was given then (-then +asked with %s):\n%s", n.request, moment, diff)
 		}
 	}
+}
+
+// makeOneOfEachReason makes flags that no draw names, so that evaluations of all flags show each reason, whatever is drawn.
+func makeOneOfEachReason(me *nodetest.Client) {
+	me.Service.T.Helper()
+	me.CreateFlag("z-off", nil)
+	me.CreateEnabledFlag("z-fallthrough", nil)
+	me.CreateEnabledFlag("z-rule", nil)
+	me.SetRules("z-rule", `{"rules":[{"conditions":[],"serve":{"value":true}}]}`).Want(200)
+	me.CreateEnabledFlag("z-archived", nil)
+	me.Call("PATCH", nodetest.FlagPath("z-archived"), `{"status":"archived"}`).Want(200)
 }
 
 // Whatever happens in a tenant, each of its answers can be had later as it was, by time and by the flag's version, also from read models that are rebuilt.
 func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 	t.Parallel()
 	e := &evolving{types: map[string]string{}, me: nodetest.New(t).SignUp("tester@example.com")}
+	makeOneOfEachReason(e.me)
+	e.environmentsSince = time.Now()
+	e.times = []string{e.environmentsSince.UTC().Format(time.RFC3339Nano)}
 	rapid.Check(t, func(rt *rapid.T) {
 		me := *e.me
 		me.Service = e.me.Service.In(nodetest.Drawn{TB: t, Property: rt})
@@ -309,17 +366,26 @@ func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 		e.note(rt, &me)
 		e.check(rt, &me, rapid.SampledFrom(e.noted).Draw(rt, "noted"))
 	})
-	statuses, reasons := map[int]int{}, map[string]int{}
+	statuses, reasons, versions := map[int]int{}, map[snapshot.Reason]int{}, map[string]int{}
 	for _, n := range e.noted {
 		statuses[n.answer.status]++
-		for _, reason := range []string{"OFF", "RULE_MATCH", "ROLLOUT", "FALLTHROUGH", "DEFAULT"} {
-			if n.context != "" && strings.Contains(n.answer.body, `"`+reason+`"`) {
+		for _, reason := range allReasons {
+			if n.context != "" && strings.Contains(n.answer.body, fmt.Sprintf(`"reason":%q`, reason)) {
 				reasons[reason]++
 			}
 		}
+		if n.version != "" {
+			versions[n.environment]++
+		}
 	}
-	if t.Logf("%d answers, by status: %v, evaluations by reason: %v", len(e.noted), statuses, reasons); statuses[200] == 0 || statuses[404] == 0 {
+	t.Logf("%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v", len(e.noted), statuses, reasons, versions)
+	if statuses[200] == 0 || statuses[404] == 0 {
 		t.Error("there are answers of one status alone")
+	}
+	for _, reason := range allReasons {
+		if reasons[reason] == 0 {
+			t.Errorf("nothing was served for the reason %s", reason)
+		}
 	}
 	if err := projections.Rebuild(t.Context(), e.me.Service.DatabaseURL, e.me.Service.Store(), models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
