@@ -159,6 +159,27 @@ func TestAuditTrail(t *testing.T) {
 				t.Error("the trail shows the hash of a secret")
 			}
 		},
+		"an entry tells who did it, in which request and why": func(t *testing.T, me *nodetest.Client) {
+			machine := me.Machine("flags:write")
+			a := machine.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`, "X-Change-Reason", "why <not>").Want(201)
+			created := a.Object()
+			entry := me.Call("GET", auditPath+"?limit=1", nil).Want(200).List()[0]
+			for name, want := range map[string]any{
+				"action": "flag.created", "userId": machine.UserID, "userName": "Machine", "actorType": "client", "reason": "why <not>", "requestId": a.Header.Get("X-Request-ID"), "version": 1,
+			} {
+				nodetest.Same(t, name, entry[name], want)
+			}
+			if made := created["createdAt"].(string); entry["timestamp"].(string) < strings.TrimSuffix(made, "Z") {
+				t.Errorf("it was recorded at %s and made at %s", entry["timestamp"], made)
+			}
+			nodetest.Same(t, "the history's entry", me.History("k", "")[0]["id"], entry["id"])
+			machine.Call("GET", auditPath, nil).Refused(403)
+		},
+	}.Run(t)
+}
+
+func TestNamesInTheAuditTrail(t *testing.T) {
+	nodetest.Cases{
 		"people are found by the name that the entry shows": func(t *testing.T, me *nodetest.Client) {
 			users := "/api/v1/tenants/" + me.Tenant + "/users"
 			email, waiting := nodetest.Address(), nodetest.Address()
@@ -209,22 +230,11 @@ func TestAuditTrail(t *testing.T) {
 				nodetest.Same(t, "who joined and was erased", e["resource"].(map[string]any)["name"], "erased user")
 			}
 		},
-		"an entry tells who did it, in which request and why": func(t *testing.T, me *nodetest.Client) {
-			machine := me.Machine("flags:write")
-			a := machine.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`, "X-Change-Reason", "why <not>").Want(201)
-			created := a.Object()
-			entry := me.Call("GET", auditPath+"?limit=1", nil).Want(200).List()[0]
-			for name, want := range map[string]any{
-				"action": "flag.created", "userId": machine.UserID, "userName": "Machine", "actorType": "client", "reason": "why <not>", "requestId": a.Header.Get("X-Request-ID"), "version": 1,
-			} {
-				nodetest.Same(t, name, entry[name], want)
-			}
-			if made := created["createdAt"].(string); entry["timestamp"].(string) < strings.TrimSuffix(made, "Z") {
-				t.Errorf("it was recorded at %s and made at %s", entry["timestamp"], made)
-			}
-			nodetest.Same(t, "the history's entry", me.History("k", "")[0]["id"], entry["id"])
-			machine.Call("GET", auditPath, nil).Refused(403)
-		},
+	}.Run(t)
+}
+
+func TestAuditTrailIsFiltered(t *testing.T) {
+	nodetest.Cases{
 		"the filters leave out others, alone and together": func(t *testing.T, me *nodetest.Client) {
 			developer := me.Join("developer")
 			me.CreateFlag("cafe", map[string]any{"name": "Café"})
@@ -303,6 +313,11 @@ func TestAuditTrail(t *testing.T) {
 			nodetest.Same(t, "in the future", trail(me, "?from=2999-01-01T00:00:00Z"), []any{})
 			nodetest.Same(t, "up to the future", len(trail(me, "?to=2999-01-01T00:00:00%2B01:00")), len(all))
 		},
+	}.Run(t)
+}
+
+func TestAuditTrailIsReadPieceByPiece(t *testing.T) {
+	nodetest.Cases{
 		"a cursor is good for one trail": func(_ *testing.T, me *nodetest.Client) {
 			next := linked(me.Call("GET", auditPath+"?limit=2", nil).Want(200))
 			me.Call("GET", next, nil).Want(200)
@@ -359,6 +374,11 @@ func TestAuditTrail(t *testing.T) {
 			head := me.Call("HEAD", exportPath, nil).Want(200)
 			nodetest.Same(t, "HEAD", len(head.Body), 0)
 		},
+	}.Run(t)
+}
+
+func TestWhoMayReadTheAuditTrail(t *testing.T) {
+	nodetest.Cases{
 		"whoever is no member reads nothing": func(_ *testing.T, me *nodetest.Client) {
 			stranger := withToken(me, me.Service.SignUp(nodetest.Address()).Token)
 			for _, path := range []string{auditPath, exportPath} {

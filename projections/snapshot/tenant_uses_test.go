@@ -19,6 +19,8 @@ import (
 	"flagledger/events"
 )
 
+var staging = events.EnvironmentRef{ID: "e2", Name: "staging"}
+
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 // ledger is what is written down of a node's uses, as the tables are: what is written last of a use counts.
@@ -86,7 +88,6 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	truth := trueSums{all: map[string]uint64{}}
 	var seconds atomic.Int64 // since noon
 	now := func() time.Time { return noon.Add(time.Duration(seconds.Load()) * time.Second) }
-	staging := events.EnvironmentRef{ID: "e2", Name: "staging"}
 	clients := []*Client{nil, {ID: "c1"}, {ID: "c2"}}
 	var nodes [2]*Snapshot
 	var ledgers [2]ledger
@@ -96,49 +97,17 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 		s := of()
 		nodes[n], ledgers[n] = s, ledger{}
 		seed := rand.Uint64()
-		revisions := map[string]events.Revision{}
-		apply := func(key string, facts ...events.Fact) {
-			for _, fact := range facts {
-				revisions[key]++
-				s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", key), revisions[key], fact)}, Live: true}, slog.New(slog.DiscardHandler))
-			}
-		}
-		create := func(key string) {
-			apply(key, made(events.NumberFlag, "0", choice("a", "1", 1), choice("b", "2", 1)), on, ruled(when("r", "pro", toA)))
-		}
+		changer := flagChanger{s, map[string]events.Revision{}, rand.New(rand.NewPCG(seed, 1)), &seconds}
 		for k := range flags {
-			create(fmt.Sprint("k", k))
+			changer.create(fmt.Sprint("k", k))
 		}
-		change := rand.New(rand.NewPCG(seed, 1))
 		beside.Go(func() {
 			for {
 				select {
 				case <-done:
 					return
 				default:
-				}
-				key := fmt.Sprint("k", change.IntN(flags))
-				switch change.IntN(8) {
-				case 0:
-					if change.IntN(50) == 0 { // so that lives last for some evaluations
-						apply(key, events.FlagDeleted{})
-						create(key)
-					}
-				case 1:
-					apply(key, events.FlagUpdated{ProjectID: &events.Change[string]{To: fmt.Sprint("p", change.IntN(3))}})
-				case 2:
-					apply(key, events.FlagDisabled{Environment: production}, on)
-				case 3:
-					apply(key, events.VariationUpdated{ID: "a", Name: &events.Change[string]{To: fmt.Sprint("n", change.IntN(3))}})
-				case 4:
-					apply(key, events.FlagEnabled{Environment: staging})
-				case 5:
-					value := &events.Change[json.RawMessage]{To: fmt.Appendf(nil, "%d", change.IntN(30))}
-					apply(key, events.VariationUpdated{ID: "b", Value: value}, events.FlagUpdated{DefaultValue: value})
-				case 6:
-					seconds.Add(int64(change.IntN(700)))
-				default:
-					apply(key, ruled(when("r", "pro", toA)))
+					changer.change(fmt.Sprint("k", changer.random.IntN(flags)))
 				}
 			}
 		})
@@ -223,50 +192,66 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	}
 	compared := 0
 	for n, s := range nodes {
-		tenant, _ := s.Tenant("t")
-		got := ledgers[n].sums(func(u counted.Use, add func(string, uint64)) {
-			if u.FlagKey == "" {
-				return
-			}
-			if flag, ok := tenant.Flag(u.FlagKey); !ok || uint64(flag.life) != u.Life {
-				return
-			}
-			name := fmt.Sprint(n, " ", u.FlagKey, " ", u.Life)
-			add(name+" prefetches", u.Prefetches)
-			for _, c := range u.Callers {
-				client := c.ClientID
-				if client == "" {
-					client = "people"
-				}
-				add(name+" client "+client, c.Count)
-			}
-			for _, o := range u.Served {
-				if o.Rest {
-					add(name+" rest", o.Count)
-					continue
-				}
-				add(fmt.Sprint(name, " ", o.Reason, " ", outcomeName(o.VariationID, o.Value)), o.Count)
-			}
-		})
-		for name, want := range got {
-			if truth.all[name] != want {
-				t.Errorf("%s: %d are written down, and %d were made", name, want, truth.all[name])
-			}
-			compared++
+		compared += checkUsesOfFlags(t, n, s, ledgers[n], truth.all, flags)
+	}
+	checkUsesOfTenant(t, ledgers[:], truth.all)
+	if compared == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// checkUsesOfFlags compares what is written down of the flags of a node, in the lives that they have in the end, with what was made. It returns how much it compared.
+func checkUsesOfFlags(t *testing.T, node int, s *Snapshot, written ledger, made map[string]uint64, flags int) (compared int) {
+	t.Helper()
+	tenant, _ := s.Tenant("t")
+	got := written.sums(func(u counted.Use, add func(string, uint64)) {
+		if u.FlagKey == "" {
+			return
 		}
-		for k := range flags {
-			flag, ok := tenant.Flag(fmt.Sprint("k", k))
-			if !ok {
+		if flag, ok := tenant.Flag(u.FlagKey); !ok || uint64(flag.life) != u.Life {
+			return
+		}
+		name := fmt.Sprint(node, " ", u.FlagKey, " ", u.Life)
+		add(name+" prefetches", u.Prefetches)
+		for _, c := range u.Callers {
+			client := c.ClientID
+			if client == "" {
+				client = "people"
+			}
+			add(name+" client "+client, c.Count)
+		}
+		for _, o := range u.Served {
+			if o.Rest {
+				add(name+" rest", o.Count)
 				continue
 			}
-			of := fmt.Sprint(n, " k", k, " ", flag.life, " ")
-			for name, made := range truth.all {
-				if len(name) > len(of) && name[:len(of)] == of && got[name] != made {
-					t.Errorf("%s: %d were made, and %d are written down", name, made, got[name])
-				}
+			add(fmt.Sprint(name, " ", o.Reason, " ", outcomeName(o.VariationID, o.Value)), o.Count)
+		}
+	})
+	for name, want := range got {
+		if made[name] != want {
+			t.Errorf("%s: %d are written down, and %d were made", name, want, made[name])
+		}
+		compared++
+	}
+	for k := range flags {
+		flag, ok := tenant.Flag(fmt.Sprint("k", k))
+		if !ok {
+			continue
+		}
+		of := fmt.Sprint(node, " k", k, " ", flag.life, " ")
+		for name, n := range made {
+			if len(name) > len(of) && name[:len(of)] == of && got[name] != n {
+				t.Errorf("%s: %d were made, and %d are written down", name, n, got[name])
 			}
 		}
 	}
+	return compared
+}
+
+// checkUsesOfTenant compares the totals that are written down of all nodes with what was made.
+func checkUsesOfTenant(t *testing.T, ledgers []ledger, made map[string]uint64) {
+	t.Helper()
 	totals := map[string]uint64{}
 	for _, l := range ledgers {
 		for name, n := range l.sums(func(u counted.Use, add func(string, uint64)) {
@@ -285,12 +270,53 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"calls", "client people", "client c1", "client c2", "reason OFF", "reason RULE_MATCH"} {
-		if totals[name] != truth.all[name] || totals[name] == 0 {
-			t.Errorf("%s of the tenant: %d are written down, and %d were made", name, totals[name], truth.all[name])
+		if totals[name] != made[name] || totals[name] == 0 {
+			t.Errorf("%s of the tenant: %d are written down, and %d were made", name, totals[name], made[name])
 		}
 	}
-	if compared == 0 {
-		t.Error("nothing was compared")
+}
+
+// flagChanger makes and changes flags of a node, and moves its clock.
+type flagChanger struct {
+	s         *Snapshot
+	revisions map[string]events.Revision
+	random    *rand.Rand
+	seconds   *atomic.Int64
+}
+
+func (c *flagChanger) apply(key string, facts ...events.Fact) {
+	for _, fact := range facts {
+		c.revisions[key]++
+		c.s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", key), c.revisions[key], fact)}, Live: true}, slog.New(slog.DiscardHandler))
+	}
+}
+
+func (c *flagChanger) create(key string) {
+	c.apply(key, made(events.NumberFlag, "0", choice("a", "1", 1), choice("b", "2", 1)), on, ruled(when("r", "pro", toA)))
+}
+
+func (c *flagChanger) change(key string) {
+	switch c.random.IntN(8) {
+	case 0:
+		if c.random.IntN(50) == 0 { // so that lives last for some evaluations
+			c.apply(key, events.FlagDeleted{})
+			c.create(key)
+		}
+	case 1:
+		c.apply(key, events.FlagUpdated{ProjectID: &events.Change[string]{To: fmt.Sprint("p", c.random.IntN(3))}})
+	case 2:
+		c.apply(key, events.FlagDisabled{Environment: production}, on)
+	case 3:
+		c.apply(key, events.VariationUpdated{ID: "a", Name: &events.Change[string]{To: fmt.Sprint("n", c.random.IntN(3))}})
+	case 4:
+		c.apply(key, events.FlagEnabled{Environment: staging})
+	case 5:
+		value := &events.Change[json.RawMessage]{To: fmt.Appendf(nil, "%d", c.random.IntN(30))}
+		c.apply(key, events.VariationUpdated{ID: "b", Value: value}, events.FlagUpdated{DefaultValue: value})
+	case 6:
+		c.seconds.Add(int64(c.random.IntN(700)))
+	default:
+		c.apply(key, ruled(when("r", "pro", toA)))
 	}
 }
 
