@@ -33,7 +33,10 @@ var (
 )
 
 func applyOAuthClient(b *projections.Batch, e events.Recorded) error {
-	fact, _ := e.Fact.(events.OAuthFact)
+	fact, ok := e.Fact.(events.OAuthFact)
+	if !ok {
+		return fmt.Errorf("%s in stream %s is no fact of an OAuth client", e.Name, e.Stream)
+	}
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		tenant := strings.TrimPrefix(e.Stream, events.TenantStream(""))
@@ -41,8 +44,6 @@ func applyOAuthClient(b *projections.Batch, e events.Recorded) error {
 	case events.OAuthSecretRotated:
 	case events.OAuthClientDeleted:
 		b.Queue(deleteOAuthClient, fact.ClientID)
-	default:
-		return fmt.Errorf("%s in stream %s is no fact of an OAuth client", e.Name, e.Stream)
 	}
 	return nil
 }
