@@ -79,8 +79,12 @@ func (t *AuditTree) NameIn(ctx context.Context, first, last uint64) (EntryName, 
 }
 
 func (t *AuditTree) name(ctx context.Context, which string, args ...any) (e EntryName, err error) {
-	err = t.db.QueryRow(ctx, `select n, action, resource_type, resource_id, version from read.audit where tenant_id = $1 and `+which+` order by n limit 1`,
-		append([]any{t.TenantID}, args...)...).Scan(&e.N, &e.Action, &e.ResourceType, &e.ResourceID, &e.Version)
+	rows, err := t.db.Query(ctx, `select n, action, resource_type, resource_id, version from read.audit where tenant_id = $1 and `+which+` order by n limit 1`,
+		append([]any{t.TenantID}, args...)...)
+	if err != nil {
+		return e, classify(err)
+	}
+	e, err = pgx.CollectOneRow(rows, pgx.RowToStructByName[EntryName])
 	return e, classify(err)
 }
 

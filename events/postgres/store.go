@@ -220,7 +220,7 @@ func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (revision
 
 const columns = "position, stream, revision, id, name, version, data, metadata, recorded"
 
-// scan reads a row of columns. The event is still to be decoded.
+// scan reads a row of columns by their positions: by name would look each row's columns up, and all events of a log pass here. The event is still to be decoded.
 func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
 	var position uint64
 	stored := &recorded.Stored

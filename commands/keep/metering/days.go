@@ -182,20 +182,28 @@ func addUpCursor(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time)
 	}
 }
 
+// hourRow is a row of flag_hours or tenant_hours.
+type hourRow struct {
+	FlagKey                    string
+	Life                       int64
+	EnvironmentID              string
+	Evaluations, Prefetches    int64
+	Reasons, Outcomes, Clients []byte
+}
+
 func readHour(row pgx.CollectableRow) (*dayCounts, error) {
-	var h dayCounts
-	var reasons, outcomes, clients []byte
-	if err := row.Scan(&h.key, &h.life, &h.environmentID, &h.evaluations, &h.prefetches, &reasons, &outcomes, &clients); err != nil {
+	r, err := pgx.RowToStructByName[hourRow](row)
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if h.reasons, err = readTallies(reasons); err != nil {
+	h := dayCounts{key: r.FlagKey, environmentID: r.EnvironmentID, life: r.Life, counts: counts{evaluations: r.Evaluations, prefetches: r.Prefetches}}
+	if h.reasons, err = readTallies(r.Reasons); err != nil {
 		return nil, err
 	}
-	if h.outcomes, err = readTallies(outcomes); err != nil {
+	if h.outcomes, err = readTallies(r.Outcomes); err != nil {
 		return nil, err
 	}
-	h.clients, err = readClients(clients)
+	h.clients, err = readClients(r.Clients)
 	return &h, err
 }
 

@@ -17,7 +17,7 @@ func (m *Meter) removeOldOutcomes(ctx context.Context, tenantID string) error {
 	if err != nil {
 		return err
 	}
-	flags, err := pgx.CollectRows(rows, pgx.RowToStructByPos[flagOutcomes])
+	flags, err := pgx.CollectRows(rows, pgx.RowToStructByName[flagOutcomes])
 	for i := 0; i < len(flags) && err == nil; i++ {
 		err = flags[i].removeOld(ctx, m, tenantID)
 	}
@@ -26,14 +26,14 @@ func (m *Meter) removeOldOutcomes(ctx context.Context, tenantID string) error {
 
 // flagOutcomes are those of a life of a flag.
 type flagOutcomes struct {
-	Key  string
-	Life int64
+	FlagKey string
+	Life    int64
 }
 
 func (f flagOutcomes) removeOld(ctx context.Context, m *Meter, tenantID string) error {
 	known := map[string]bool{}
 	each := func(do func(outcome string), sql string, arguments ...any) error {
-		rows, err := m.db.Query(ctx, sql, append([]any{tenantID, f.Key, f.Life}, arguments...)...)
+		rows, err := m.db.Query(ctx, sql, append([]any{tenantID, f.FlagKey, f.Life}, arguments...)...)
 		if err != nil {
 			return err
 		}
@@ -67,5 +67,5 @@ func (f flagOutcomes) removeOld(ctx context.Context, m *Meter, tenantID string) 
 	for outcome := range known {
 		old = append(old, outcome)
 	}
-	return m.deleteRows(ctx, "flag_outcomes", `tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`, tenantID, f.Key, f.Life, old)
+	return m.deleteRows(ctx, "flag_outcomes", `tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`, tenantID, f.FlagKey, f.Life, old)
 }
