@@ -129,12 +129,9 @@ const writeTimeout = 5 * time.Second
 
 // Do carries out a command and returns the state that it leaves, which is shared and must not be changed.
 //
-//   - It waits for its stream, decides, appends, and waits until the change can be read. For the first 50 ms of that it holds the stream.
-//   - Where the command is refused or changes nothing, it waits until what made it so can be read: another caller may have done that just now.
-//   - It decides from the state that the Writer keeps, without reading the stream. Where that refuses, changes nothing or loses a race, it decides again
-//     from the stream as it is now.
-//   - An append of unknown outcome is repeated, which applies it once.
-//   - A command that was carried out when the request was made before is not decided again: the state is the one that it left then.
+// It decides from the state that the Writer keeps. Where that refuses, changes nothing or loses a race, it decides again from the stream as it is now. Also a
+// refusal is told only once what made it so can be read: another caller may have done that just now. What the request did when it was made before is not
+// decided again.
 //
 // Its errors are *Error, TooMany if it waited for its stream or its tenant for 5 s.
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
