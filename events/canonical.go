@@ -48,6 +48,19 @@ func CanonicalMetadata(e Recorded) ([]byte, error) {
 	return b, nil
 }
 
+// CheckMetadata returns an error where the metadata that an event is stored with are not the canonical ones, but for white space: what a reader finds in them is not what is hashed.
+func CheckMetadata(e Recorded) error {
+	canonical, err := CanonicalMetadata(e)
+	if err != nil || bytes.Equal(e.Stored.Metadata, canonical) {
+		return err
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, e.Stored.Metadata); err != nil || !bytes.Equal(compact.Bytes(), canonical) {
+		return fmt.Errorf("%s@%d: metadata: a member is unknown, stands twice, or has another name, place or spelling than this program writes: it was altered", e.Stream, e.Revision)
+	}
+	return nil
+}
+
 // LeafHash returns the hash of an event as a leaf of a Merkle tree, as in RFC 6962, section 2.1.
 func LeafHash(e Recorded) ([sha256.Size]byte, error) {
 	b, err := Canonical(e)

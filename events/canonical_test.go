@@ -90,3 +90,30 @@ func TestCanonicalBytesAreOfWhatIsStored(t *testing.T) {
 		}
 	}
 }
+
+func TestStoredMetadataAreCanonical(t *testing.T) {
+	stored := string(recorded(t).Stored.Metadata)
+	for what, test := range map[string]struct {
+		metadata  string
+		canonical bool
+	}{
+		"as written":                {stored, true},
+		"white space":               {strings.ReplaceAll(stored, `,"`, " ,\n\""), true},
+		"an unknown member":         {strings.Replace(stored, `"reason"`, `"approvedBy":"CEO","reason"`, 1), false},
+		"a member that is hidden":   {strings.Replace(stored, `{"time"`, `{"reason":"none","time"`, 1), false},
+		"one in another case":       {strings.Replace(stored, `"actor"`, `"actor":{"id":"EVE"},"Actor"`, 1), false},
+		"one in an actor":           {strings.Replace(stored, `"kind"`, `"name":"Eve","kind"`, 1), false},
+		"another spelling of texts": {strings.Replace(stored, `"because"`, `"\u0062ecause"`, 1), false},
+	} {
+		e := recorded(t)
+		e.Stored.Metadata = []byte(test.metadata)
+		decoded, err := Decode(e.Stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Event = decoded
+		if err := CheckMetadata(e); (err == nil) != test.canonical || err != nil && !strings.Contains(err.Error(), "flag-t1.checkout@7") {
+			t.Errorf("%s: %v, want an error that names the fact unless it is canonical", what, err)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 type hashedFact struct {
 	events.Recorded
 	leaf tlog.Hash
-	err  error // why it has no hash
+	err  error // why it has no hash, or is stored as no fact is
 }
 
 // Bounds of the facts that one core hashes at once.
@@ -84,6 +84,8 @@ func (h *hashBatch) hash() {
 	defer close(h.done)
 	for i := range h.facts {
 		e := &h.facts[i]
-		e.leaf, e.err = events.LeafHash(e.Recorded)
+		if e.leaf, e.err = events.LeafHash(e.Recorded); e.err == nil {
+			e.err = events.CheckMetadata(e.Recorded)
+		}
 	}
 }

@@ -220,6 +220,14 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	}
 	alter("data", stream+"@2", `update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
 	alter("metadata", stream+"@2", `update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`, stream)
+	// With the same hash, since encoding/json looks for members without case, takes the last and drops what it does not know.
+	for what, sql := range map[string]string{
+		"metadata with two actors":        `replace(metadata::text, '"actor":', '"actor":{"id":"EVE"},"Actor":')::json`,
+		"metadata with an unknown member": `replace(metadata::text, '"actor":', '"approvedBy":"CEO","actor":')::json`,
+		"metadata with a reason twice":    `regexp_replace(metadata::text, '^{', '{"requestId":"another",')::json`,
+	} {
+		alter(what, "entry %n: "+stream+"@2: metadata", `update events.event set metadata = `+sql+` where stream = $1 and revision = 2`, stream)
+	}
 	alter("recorded", stream+"@1", `update events.event set recorded = recorded + interval '1 microsecond' where stream = $1 and revision = 1`, stream)
 	alter("a fact of a project", "project-"+project+"@1", `update events.event set recorded = recorded + interval '1 microsecond' where stream = $1`, "project-"+project)
 	alter("a fact less", "entry %n is missing in the store: flag k3, version 2, flag.", `delete from events.event where stream = $1 and revision = 2`, stream)

@@ -50,6 +50,9 @@ func testCopies(t *testing.T, engine Engine) {
 		if isNew := time.Since(e.At).Abs() < time.Hour; isNew != want.IsZero() || !isNew && !e.At.Equal(want) || e.At.Location() != time.UTC {
 			t.Errorf("event %d is recorded at %v, want %v, or now where that is zero", i, e.At, want)
 		}
+		if err := events.CheckMetadata(e); err != nil {
+			t.Errorf("event %d is stored as %s: %v", i, e.Stored.Metadata, err)
+		}
 		if !e.Stored.At.Equal(e.At) || e.Time != original.Time || e.Reason != original.Reason {
 			t.Errorf("event %d has time %v and reason %s, in its stored form it is recorded at %v", i, e.Time, e.Reason, e.Stored.At)
 		}

@@ -1,9 +1,11 @@
 package eventstore
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
@@ -52,10 +54,59 @@ func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 	if !shape.Recorded.IsZero() {
 		recorded.At = shape.Recorded
 	}
-	stored := events.Stored{ID: e.EventID, Name: e.EventType, Version: shape.Version, Data: e.Data, Metadata: e.UserMetadata, At: recorded.At}
+	stored := events.Stored{ID: e.EventID, Name: e.EventType, Version: shape.Version, Data: e.Data, Metadata: withoutOwn(e.UserMetadata, shape.Version), At: recorded.At}
 	recorded.Event, recorded.Err = events.Decode(stored)
 	recorded.Stored = stored
 	return recorded
+}
+
+// withoutOwn leaves out of metadata what toEventData has put before them, and members of the server, whose names begin with $. Metadata that begin otherwise stay as they are.
+func withoutOwn(metadata []byte, version int) []byte {
+	if bytes.Contains(metadata, []byte(`"$`)) {
+		metadata = withoutServers(metadata)
+	}
+	rest, ok := bytes.CutPrefix(metadata, append([]byte(`{"version":`), strconv.Itoa(version)...))
+	if !ok {
+		return metadata
+	}
+	if recorded, ok := bytes.CutPrefix(rest, []byte(`,"recorded":"`)); ok {
+		if _, rest, ok = bytes.Cut(recorded, []byte(`"`)); !ok {
+			return metadata
+		}
+	}
+	if rest, ok = bytes.CutPrefix(rest, []byte(`,`)); !ok {
+		return metadata
+	}
+	return append([]byte(`{`), rest...)
+}
+
+// withoutServers leaves out of a JSON object the members whose names begin with $. What cannot be read stays as it is.
+func withoutServers(object []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return object
+	}
+	kept := []byte(`{`)
+	for d.More() {
+		name, err := d.Token()
+		text, isName := name.(string)
+		var value json.RawMessage
+		if err != nil || !isName || d.Decode(&value) != nil {
+			return object
+		}
+		if strings.HasPrefix(text, "$") {
+			continue
+		}
+		quoted, err := events.Marshal(text)
+		if err != nil {
+			return object
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(append(append(kept, quoted...), ':'), value...)
+	}
+	return append(kept, '}')
 }
 
 func at(p esdb.Position) events.Position {

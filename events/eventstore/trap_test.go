@@ -282,6 +282,52 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
+// What this engine and its server put into metadata is none of a fact's; whatever else stands there was altered.
+func TestMetadataOfTheFactAlone(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	config, err := esdb.ParseConnectionString(s.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Logger = nil
+	client, err := esdb.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	const fact = `"time":"2026-03-14T15:09:26Z","actor":{"kind":"user","id":"u1"}`
+	for i, test := range []struct {
+		metadata  string
+		canonical bool
+	}{
+		{`{"version":1,` + fact + `}`, true},
+		{`{"version":1,"recorded":"2026-03-14T15:09:26.535Z",` + fact + `}`, true},
+		{`{"$correlationId":"x","version":1,` + fact + `,"$by":{"a":[1]}}`, true},
+		{`{"version":1,` + fact + `,"reason":"it costs \"$5\""}`, true},
+		{`{"version":1,` + fact + `,"approvedBy":"CEO"}`, false},
+		{`{"version":1,"version":1,` + fact + `}`, false},
+		{`{"version":2,"Version":1,` + fact + `}`, false},
+		{`{"version":1,"recorded":"2026-03-14T15:09:26.535Z","Recorded":"2026-03-14T15:09:27Z",` + fact + `}`, false},
+		{`{"$x":1,"version":1,"actor":{"id":"EVE"},"Actor":{"kind":"user","id":"u1"},"time":"2026-03-14T15:09:26Z"}`, false},
+	} {
+		stream := fmt.Sprint("project-", i)
+		_, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{}, esdb.EventData{
+			EventID: uuid.New(), EventType: "project.updated", ContentType: esdb.ContentTypeJson, Data: []byte(`{}`), Metadata: []byte(test.metadata),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, s, stream)
+		if len(got) != 1 || got[0].Err != nil {
+			t.Fatalf("%s is read as %+v", test.metadata, got)
+		}
+		if err := events.CheckMetadata(got[0]); (err == nil) != test.canonical {
+			t.Errorf("%s: %v, want it to be found canonical: %v", test.metadata, err, test.canonical)
+		}
+	}
+}
+
 // What others write into streams of ours is delivered with an error, and does not stop what comes after.
 func TestUnreadableEvent(t *testing.T) {
 	t.Parallel()

@@ -195,6 +195,9 @@ func NewReader(in io.Reader) (*Reader, error) {
 	if r.Header.Version != version {
 		return nil, fmt.Errorf("it has version %d of the format; this program knows %d", r.Header.Version, version)
 	}
+	if err := asWritten(first, r.Header); err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
 	r.count(first)
 	return r, nil
 }
@@ -261,6 +264,9 @@ func parse(b []byte) (e events.Recorded, err error) {
 	if err := json.Unmarshal(b, &l); err != nil {
 		return e, err
 	}
+	if err := asWritten(b, l); err != nil {
+		return e, err
+	}
 	at, err := time.Parse(events.RecordedFormat, l.Recorded)
 	if err != nil {
 		return e, fmt.Errorf("recorded: %w", err)
@@ -276,13 +282,26 @@ func parse(b []byte) (e events.Recorded, err error) {
 	case l.Revision == 0 || l.ID == uuid.Nil || l.Name == "" || l.Version < 1 || len(l.Data) == 0:
 		return e, errors.New("a fact needs a revision, id, name, version and data")
 	}
-	return e, nil
+	return e, events.CheckMetadata(e)
+}
+
+// asWritten demands that a line is what is written of the value that was read from it. encoding/json ignores the case of members' names, takes the last of several of one name
+// and drops unknown ones: what such a line says to its reader is not what is hashed.
+func asWritten(b []byte, v any) error {
+	written, err := events.Marshal(v)
+	if err == nil && !bytes.Equal(bytes.TrimSuffix(b, []byte("\n")), written) {
+		err = errors.New("it is not as an export writes it: a member is unknown, stands twice, or has another name, place or spelling")
+	}
+	return err
 }
 
 // end checks the last line, and that none comes after it.
 func (r *Reader) end(b []byte) error {
 	var last end
 	if err := json.Unmarshal(b, &last); err != nil {
+		return fmt.Errorf("line %d: %w", r.lines, err)
+	}
+	if err := asWritten(b, last); err != nil {
 		return fmt.Errorf("line %d: %w", r.lines, err)
 	}
 	if sum := hex.EncodeToString(r.sum.Sum(nil)); last.SHA256 != sum {

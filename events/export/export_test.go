@@ -124,6 +124,43 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
+// What encoding/json overlooks is found also in a file that is whole, with the right SHA-256: what is hashed would not be what stands there.
+func TestEveryLineIsAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(string(written(t, 2)), "\n")
+	for what, test := range map[string]struct {
+		line     int // from 1
+		old, new string
+	}{
+		"a member twice":              {2, `"name":"flag.of_tomorrow"`, `"name":"flag.of_yesterday","name":"flag.of_tomorrow"`},
+		"a member in another case":    {2, `"name":"flag.of_tomorrow"`, `"name":"flag.of_yesterday","Name":"flag.of_tomorrow"`},
+		"an unknown member":           {2, `"version":7`, `"version":7,"approvedBy":"CEO"`},
+		"data twice":                  {2, `"data":`, `"data":{"n":1},"data":`},
+		"another order":               {2, `"revision":1,"id":"` + fact(1).ID.String() + `"`, `"id":"` + fact(1).ID.String() + `","revision":1`},
+		"an id in capitals":           {2, fact(1).ID.String(), strings.ToUpper(fact(1).ID.String())},
+		"white space":                 {2, `"version":7`, `"version": 7`},
+		"metadata twice":              {2, `"metadata":`, `"metadata":{},"metadata":`},
+		"an unknown member inside":    {2, `"reason":"<&>"`, `"reason":"<&>","approvedBy":"CEO"`},
+		"a member inside, hidden":     {2, `"actor":{"kind":"user","id":"u1"}`, `"actor":{"id":"EVE"},"Actor":{"kind":"user","id":"u1"}`},
+		"metadata, spelled otherwise": {2, `"reason":"<&>"`, `"reason":"\u003c&>"`},
+		"an unknown member in front":  {1, `"tenant":"t"`, `"tenant":"t","of":"u"`},
+		"a header with two tenants":   {1, `"tenant":"t"`, `"Tenant":"u","tenant":"t"`},
+		"an unknown member last":      {4, `{"facts":2`, `{"facts":2,"all":false`},
+		"a number twice":              {4, `{"facts":2`, `{"facts":9,"Facts":2`},
+	} {
+		list := append([]string{}, lines...)
+		if list[test.line-1] = strings.Replace(list[test.line-1], test.old, test.new, 1); list[test.line-1] == lines[test.line-1] {
+			t.Fatalf("%s: nothing is altered in %s", what, list[test.line-1])
+		}
+		sum := sha256.Sum256([]byte(strings.Join(list[:3], "")))
+		before := sha256.Sum256([]byte(strings.Join(lines[:3], "")))
+		list[3] = strings.Replace(list[3], hex.EncodeToString(before[:]), hex.EncodeToString(sum[:]), 1)
+		if got, err := read([]byte(strings.Join(list, ""))); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line %d: ", test.line)) {
+			t.Errorf("%s: %d facts and %v, want an error that names line %d", what, len(got), err, test.line)
+		}
+	}
+}
+
 // Wherever an export was cut off, the file is in the end as if it had not been.
 func TestAnExportThatWasCutOffGoesOn(t *testing.T) {
 	t.Parallel()
