@@ -155,8 +155,12 @@ func (cmd verifyTrailCommand) verifyFile() error {
 				e.Event, e.Err = events.Decode(e.Stored)
 			}
 			ours, err := v.take(e.Recorded)
-			if err == nil && ours {
+			switch {
+			case err != nil:
+			case ours:
 				err = v.add(e)
+			case r.Header.Tenant != "":
+				err = fmt.Errorf("%s@%d, %s, is no fact of the tenant %s, and the file is of that tenant's alone", e.Stream, e.Revision, e.Name, tenantID)
 			}
 			if err != nil {
 				return fmt.Errorf("line %d: %w", line, err)

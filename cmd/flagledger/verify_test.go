@@ -46,6 +46,12 @@ func signedCheckpoint(t *testing.T, signer note.Signer, tenantID string, facts [
 	return path
 }
 
+// foreignFact is the first fact of a stream.
+func foreignFact(stream string) events.Recorded {
+	stored := events.Stored{ID: uuid.New(), Name: "x.created", Version: 1, Data: []byte(`{}`), Metadata: []byte(`{}`)}
+	return events.Recorded{Event: events.Event{ID: stored.ID}, Stream: stream, Revision: 1, At: time.Now(), Name: stored.Name, Stored: stored}
+}
+
 // Whatever is altered in an export, and however well the file is made, a checkpoint that was kept elsewhere shows it.
 func TestAnAlteredExportIsFound(t *testing.T) {
 	t.Parallel()
@@ -100,6 +106,15 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 	}
 	if err := verify(facts, "t", none, early, late); err != nil {
 		t.Fatalf("what was not altered: %v", err)
+	}
+	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")), "t", early, late); err == nil || !strings.Contains(err.Error(), "line 9: flag-t2.a@1") {
+		t.Errorf("another tenant's fact in the file of one: %v, want an error that names it", err)
+	}
+	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("user-u")), "t", early, late); err == nil || !strings.Contains(err.Error(), "line 9: user-u@1") {
+		t.Errorf("a person's fact in the file of a tenant: %v, want an error that names it", err)
+	}
+	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")), "", early, late); err != nil {
+		t.Errorf("another tenant's fact in the file of all: %v", err)
 	}
 	if err := verify(append(slices.Clone(facts), facts[0]), "", late); err == nil || !strings.Contains(err.Error(), "revision 1 after") {
 		t.Errorf("a fact that stands twice: %v", err)
