@@ -31,6 +31,15 @@ type Parked struct {
 	At       time.Time
 }
 
+// Reached is where the read model stands in its log; the zero Position where none of this version is read.
+func (p Projection) Reached(ctx context.Context, db *pgxpool.Pool) (events.Position, error) {
+	c, err := p.readCheckpoint(ctx, db, liveSchema)
+	if errors.Is(err, errNoReadModel) {
+		err = nil
+	}
+	return c.Position, err
+}
+
 // Parked lists the streams that the read model has stopped following, in the order in which it did.
 func (p Projection) Parked(ctx context.Context, db *pgxpool.Pool) ([]Parked, error) {
 	rows, err := db.Query(ctx, `select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)

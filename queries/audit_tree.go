@@ -191,8 +191,8 @@ func (t *AuditTree) stored(ctx context.Context, level int, first, count int64) (
 	var index int64
 	var hash []byte
 	_, err = pgx.ForEachRow(rows, []any{&index, &hash}, func() error {
-		if index != first+int64(len(list)) || len(hash) != tlog.HashSize {
-			return errors.New("the nodes of the audit trail have a gap")
+		if next := first + int64(len(list)); index != next || len(hash) != tlog.HashSize {
+			return fmt.Errorf("entry %d of the audit trail is missing, or its hash is", next<<level)
 		}
 		list = append(list, tlog.Hash(hash))
 		return nil

@@ -58,6 +58,8 @@ type verification struct {
 	checkpoints []proof.Checkpoint // that are still to be reached, the smallest first
 	confirmed   int64              // so many facts are those of a checkpoint
 	reached     int
+	through     events.Position // up to here the audit trail has an entry for each fact; zero where there is no trail
+	current     bool            // whether the trail says so itself
 }
 
 func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verification {
@@ -193,16 +195,22 @@ func (cmd verifyTrailCommand) verifyStore(ctx context.Context, databaseURL strin
 	if err != nil {
 		return err
 	}
-	tree, err := trail.Queries.AuditTree(ctx, cmd.Tenant)
-	notBuilt := errors.Is(err, queries.ErrNotBuilt)
-	if err != nil && !notBuilt {
-		return err
-	}
 	head, err := store.Head(ctx)
 	if err != nil {
 		return err
 	}
 	v := newVerification(cmd.Tenant, append(given, kept...))
+	tree, err := trail.Queries.AuditTree(ctx, cmd.Tenant)
+	notBuilt := errors.Is(err, queries.ErrNotBuilt)
+	if err == nil {
+		v.through = head
+		if v.current, err = trail.Wait(ctx, head); err == nil {
+			tree, err = trail.Queries.AuditTree(ctx, cmd.Tenant)
+		}
+	}
+	if err != nil && !notBuilt {
+		return err
+	}
 	if err := v.compare(ctx, store, tree, showProgress("verifying", int64(head.Commit), log)); err != nil {
 		return err
 	}
@@ -259,6 +267,9 @@ func (v *verification) compareAfter(ctx context.Context, store events.Store, aft
 			if err != nil {
 				return err
 			}
+			if !has && e.Position.Compare(v.through) <= 0 {
+				return v.missingInTrail(e)
+			}
 			if has && e.err == nil && held != e.leaf {
 				return fmt.Errorf("entry %d is not what the audit trail has: the store has %s@%d, %s, with the id %s%s", n, e.Stream, e.Revision, e.Name, e.ID, inTrail(ctx, tree, n))
 			}
@@ -269,6 +280,15 @@ func (v *verification) compareAfter(ctx context.Context, store events.Store, aft
 		show("verify", e.Position)
 	}
 	return nil
+}
+
+// missingInTrail is the error for a fact that the audit trail ends before.
+func (v *verification) missingInTrail(e hashedFact) error {
+	text := fmt.Sprintf("entry %d is missing in the audit trail, which ends before it: the store has %s@%d, %s, with the id %s", v.tree.Size(), e.Stream, e.Revision, e.Name, e.ID)
+	if !v.current {
+		text += "; the trail has not come to the end of the log: while a server runs it does, so verify then"
+	}
+	return errors.New(text)
 }
 
 // inTrail says what the audit trail has as an entry, if it has it.

@@ -272,6 +272,20 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	s.Exec(`truncate events.event`)
 	s.Exec(`insert into events.event select * from saved order by position`)
 
+	// A trail that ends before the facts do, or lacks one of them, is no trail of them.
+	s.Exec(`create table kept as select * from read.audit`)
+	for what, which := range map[string]string{"the end": `n >= $2 - 2`, "one amid": `n = $2 - 2`} {
+		s.Exec(`delete from read.audit where tenant_id = $1 and `+which, me.Tenant, tree.Size)
+		if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("entry %d ", tree.Size-2)) {
+			t.Errorf("%s of the trail is missing: %v, want an error that names entry %d", what, err, tree.Size-2)
+		}
+		s.Exec(`insert into read.audit select * from kept on conflict do nothing`)
+	}
+	s.Exec(`drop table kept`)
+	if err := verified(s, me.Tenant); err != nil {
+		t.Fatalf("the trail is restored: %v", err)
+	}
+
 	// Before the trail is built, as after a restore, the checkpoints are what facts are compared with.
 	s.Exec(`alter table read.audit rename to not_yet`)
 	if err := verified(s, me.Tenant); err != nil {

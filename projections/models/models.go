@@ -24,6 +24,9 @@ func All() []projections.Projection {
 	return append(slices.Concat(byStream.Values()...), audit)
 }
 
+// Audit is the audit trail.
+func Audit() projections.Projection { return audit }
+
 // ByName finds read models by their names. The error names one that does not exist, and those that do.
 func ByName(names []string) ([]projections.Projection, error) {
 	var found []projections.Projection

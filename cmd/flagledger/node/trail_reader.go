@@ -2,10 +2,13 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands/keep/checkpoints"
+	"flagledger/events"
+	"flagledger/projections/models"
 	"flagledger/queries"
 )
 
@@ -30,6 +33,26 @@ func OpenTrailReader(ctx context.Context, databaseURL string) (*TrailReader, err
 	}
 	return t, nil
 }
+
+// Wait waits until the audit trail holds all up to a position of the log, for a time, and reports whether it does.
+func (t *TrailReader) Wait(ctx context.Context, position events.Position) (bool, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; {
+		reached, err := models.Audit().Reached(ctx, t.pool)
+		if err != nil || reached.Compare(position) >= 0 || time.Since(began) > trailWait {
+			return reached.Compare(position) >= 0, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// trailWait is much longer than servers take until the trail holds what was recorded.
+const trailWait = 10 * time.Second
 
 // Close disconnects.
 func (t *TrailReader) Close() { t.pool.Close() }
