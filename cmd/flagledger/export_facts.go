@@ -43,15 +43,15 @@ func (cmd exportFactsCommand) Run(ctx context.Context) error {
 
 // exportFacts writes all facts of a store or of a tenant to the file at path, with a verifier key, and returns their number and the SHA-256 that the file bears.
 func exportFacts(ctx context.Context, store events.Store, tenantID, key, path string, log *slog.Logger) (facts int, sum string, err error) {
+	identity, err := store.Log(ctx)
+	if err != nil {
+		return 0, "", err
+	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	identity, err := store.Log(ctx)
-	if err != nil {
-		return 0, "", err
-	}
 	wanted := tenantFilter{tenantID: tenantID, projects: map[string]bool{}}
 	var last events.Recorded
 	w, err := export.Resume(file, export.NewHeader(identity.ID, tenantID, key), func(e events.Recorded) {
@@ -84,7 +84,7 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 		show("export", e.Position)
 	}
 	if w.Facts() == 0 && tenantID != "" {
-		return 0, "", fmt.Errorf("there are no facts of a tenant %s", tenantID)
+		return 0, "", errors.Join(fmt.Errorf("there are no facts of a tenant %s", tenantID), os.Remove(path)) // what stands there is no more than a header
 	}
 	sum, err = w.End()
 	return w.Facts(), sum, errors.Join(err, file.Sync())

@@ -104,6 +104,11 @@ func TestATenantIsExported(t *testing.T) {
 	if got := strings.Join(streams, " "); got != "project-mine@1 tenant-t2@1 flag-t2.a@1 flag-t2.a@2 project-mine@2" {
 		t.Errorf("the tenant's facts are %s", got)
 	}
+	defer func() {
+		if _, err := os.Stat(path + "3"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a file without facts stands: %v", err)
+		}
+	}()
 	if _, _, err := exportFacts(t.Context(), from, "t3", "key", path+"3", nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "t3") {
 		t.Errorf("an unknown tenant: %v, want an error that names it", err)
 	}
