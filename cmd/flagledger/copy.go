@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -18,13 +19,16 @@ type copyCommand struct {
 
 // Help explains how to use the command.
 func (copyCommand) Help() string {
-	return "Stop the servers first: what is written meanwhile may be missed. Jobs that are still to be made from the facts are made first; they are done once servers run. " +
+	return "Stop the servers first: what is written meanwhile would be missed, so nothing is copied while one runs. Jobs that are still to be made from the facts are made first; they are done once servers run. " +
 		"A copy between two EventStoreDBs uses the database of the settings for that. A copy that was cut off goes on where it was when it is started again. " +
 		"At the end both stores are read and compared, stream by stream. Then set FLAGLEDGER_EVENTSTORE_URL and start the servers: read models rebuild by themselves."
 }
 
 // Run copies all facts in their order, and compares.
 func (cmd copyCommand) Run(ctx context.Context) error {
+	if cmd.From == cmd.To {
+		return errors.New("--from and --to name the same event store")
+	}
 	c, err := node.Load()
 	if err != nil {
 		return err

@@ -199,3 +199,18 @@ func TestAMoveLosesNoJobs(t *testing.T) {
 		t.Errorf("there are jobs for %v, want one for m", members)
 	}
 }
+
+// What a server writes meanwhile would be missed in the copy.
+func TestNothingIsCopiedBesideAServerNorOntoItself(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.New(t)
+	s.SignUp(nodetest.Address())
+	target := esdbtest.New(t).URL()
+	if err := (copyCommand{From: s.DatabaseURL, To: target}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "a server runs") {
+		t.Errorf("beside a server: %v", err)
+	}
+	if err := (copyCommand{From: target, To: target}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the same") {
+		t.Errorf("onto itself: %v", err)
+	}
+}

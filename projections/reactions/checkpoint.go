@@ -59,10 +59,8 @@ func (r *Reactions) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// BeforeImport prepares for facts that are about to be appended though they happened elsewhere or long ago. Where jobs are made from the log of the given ID, the
-// facts are the missing ones of that log, and jobs go on as they stopped. Else jobs are made from the facts that stand, and then from the next head of the log on. The
-// error is ErrServerRuns where a node follows the log.
-func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
+// CheckNoServer returns ErrServerRuns where a node follows the log.
+func (r *Reactions) CheckNoServer(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `set local lock_timeout = '2s'`) // that of a server which has just stopped is soon free
 		if err == nil {
@@ -73,7 +71,14 @@ func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "55P03" { // lock_not_available
 		return ErrServerRuns
 	}
-	if err != nil {
+	return err
+}
+
+// BeforeImport prepares for facts that are about to be appended though they happened elsewhere or long ago. Where jobs are made from the log of the given ID, the
+// facts are the missing ones of that log, and jobs go on as they stopped. Else jobs are made from the facts that stand, and then from the next head of the log on. The
+// error is ErrServerRuns where a node follows the log.
+func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
+	if err := r.CheckNoServer(ctx); err != nil {
 		return err
 	}
 	c, err := r.checkpoint(ctx)

@@ -9,10 +9,15 @@ import (
 	"flagledger/projections/reactions"
 )
 
-// CatchUp has jobs made from all facts that a store holds, where the servers of a database have made jobs from that store before. It is for when no
-// server runs.
+// CatchUp has jobs made from all facts that a store holds, where the servers of a database have made jobs from that store before. It returns an
+// error where a server runs.
 func CatchUp(ctx context.Context, databaseURL string, store events.Store, log *slog.Logger) error {
-	return withReactions(ctx, databaseURL, store, log, func(r *reactions.Reactions) error { return r.CatchUp(ctx) })
+	return withReactions(ctx, databaseURL, store, log, func(r *reactions.Reactions) error {
+		if err := r.CheckNoServer(ctx); err != nil {
+			return err
+		}
+		return r.CatchUp(ctx)
+	})
 }
 
 // BeforeImport has no jobs made from the facts that are about to be added to a store, unless they are of the log of the given ID and jobs were made from that log. It
