@@ -150,6 +150,39 @@ const stories = {
     await v.until('off is what stands', async () => (await v.call('GET', '/api/v1/flags/long')).version === 3);
     await v.page.getByRole('switch', { name: 'long', checked: false }).waitFor();
   },
+
+  'a switch that waits for its turn is one of the environment where it was clicked': async (come) => {
+    const v = await come();
+    await openFlag(v, 'long');
+    const calls = [];
+    let release;
+    await v.page.route('**/api/v1/flags/long/*able', async (route) => {
+      const request = route.request();
+      calls.push(`${request.url().split('/').at(-1)} in ${request.headers()['x-environment']}`);
+      if (calls.length === 1) await new Promise((resolve) => (release = resolve));
+      return route.fallback();
+    });
+    const standsIn = async (environment) => {
+      const flags = await v.call('GET', '/api/v1/flags', undefined, undefined, environment);
+      return flags[0].enabled;
+    };
+    for (const page of ['/flags', '/flags/long']) {
+      calls.length = 0;
+      await v.open(`/t/${v.place.tenant}/development${page}`);
+      await v.page.getByRole('switch', { name: 'long', exact: true, checked: false }).click();
+      await v.until(`it is switched on, ${page}`, () => calls.length === 1);
+      await v.page.getByRole('switch', { name: 'long', exact: true, checked: true }).click();
+      await v.page.getByRole('switch', { name: 'long', exact: true, checked: false }).waitFor();
+      await v.page.getByRole('combobox', { name: 'Environment', exact: true }).click();
+      await v.page.getByRole('option', { name: 'production' }).click();
+      await v.until('the URL names it', () => v.place.environment === 'production');
+      release();
+      await v.until(`both are through, ${page}`, () => calls.length === 2);
+      if (calls.join() !== 'enable in development,disable in development') throw new Error(`${page}: ${calls}`);
+      await v.until(`it is off, ${page}`, async () => !(await standsIn('development')));
+      await v.page.getByRole('switch', { name: 'long', exact: true, checked: false }).waitFor();
+    }
+  },
 };
 
 const ofRestarts = {

@@ -73,7 +73,7 @@ export class Visitor {
   }
 
   /** Calls the API as the visitor, beside the page: what others do meanwhile. */
-  async call(method, path, body, reason) {
+  async call(method, path, body, reason, environment) {
     const token = await this.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token);
     const response = await fetch(this.url + path, {
       method,
@@ -82,6 +82,7 @@ export class Visitor {
         'X-Tenant-ID': this.place.tenant,
         'Content-Type': 'application/json',
         ...(reason && { 'X-Change-Reason': reason }),
+        ...(environment && { 'X-Environment': environment }),
       },
       body: body && JSON.stringify(body),
     });

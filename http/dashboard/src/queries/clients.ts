@@ -39,6 +39,8 @@ function useChange<Change, Made>(place: () => Place, make: (change: Change) => P
   return createMutation(() => ({
     mutationFn: make,
     gcTime: 0, // secrets are not kept
-    onSettled: () => client.invalidateQueries({ queryKey: keys.clients(place().tenant) }),
+    onMutate: place,
+    onSettled: (_made, _error, _change, there) =>
+      client.invalidateQueries({ queryKey: keys.clients((there ?? place()).tenant) }),
   }));
 }

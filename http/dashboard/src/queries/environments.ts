@@ -28,9 +28,10 @@ function useChange<Made>(tenant: () => string, make: (environment: string) => Pr
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: make,
-    onSettled: async () => {
-      await client.invalidateQueries({ queryKey: keys.environments(tenant()) });
-      await client.invalidateQueries({ queryKey: keys.tenantFlags(tenant()) });
+    onMutate: tenant,
+    onSettled: async (_made, _error, _environment, there = tenant()) => {
+      await client.invalidateQueries({ queryKey: keys.environments(there) });
+      await client.invalidateQueries({ queryKey: keys.tenantFlags(there) });
     },
   }));
 }

@@ -363,40 +363,44 @@ export function useRevert(place: () => Place, key: () => string) {
   );
 }
 
-/** Switches a flag in an environment. It is shown at once, and taken back where the service refuses. Switches of one flag wait for each other. */
-export function useSwitchHere(place: () => Place, key: () => string) {
+/** A switch, with the place where it was asked for: it may wait for its turn while the person goes elsewhere. */
+type Switched = { place: Place; key: string; to: boolean };
+
+/** Switches a flag in an environment. It is shown at once, and taken back where the service refuses. Switches wait for each other. */
+export function useSwitchHere() {
   const client = useQueryClient();
-  const known = (environment: string) => keys.flag({ ...place(), environment }, key());
   return createMutation(() => ({
-    scope: { id: `switch ${key()}` },
-    mutationFn: async ({ environment, to }: { environment: string; to: boolean }) => {
-      const there = { ...place(), environment };
-      const version = client.getQueryData<FlagDetail>(known(environment))?.version ?? 0;
-      const call = { params: { path: { flagKey: key() }, header: on(there, { version }) } };
+    scope: { id: 'switch' },
+    mutationFn: async ({ place, key, to }: Switched) => {
+      const version = client.getQueryData<FlagDetail>(keys.flag(place, key))?.version ?? 0;
+      const call = { params: { path: { flagKey: key }, header: on(place, { version }) } };
       stands(
+        place,
+        key,
         await versionAfter(
           to ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
         ),
       );
     },
-    onMutate: async ({ environment, to }) => {
-      await client.cancelQueries({ queryKey: known(environment), exact: true });
-      show(environment, to);
+    onMutate: async ({ place, key, to }) => {
+      await client.cancelQueries({ queryKey: keys.flag(place, key), exact: true });
+      show(place, key, to);
     },
-    onError: (_error, { environment, to }) => show(environment, !to),
-    onSettled: () => refreshFlags(client, place()),
+    onError: (_error, { place, key, to }) => show(place, key, !to),
+    onSettled: (_made, _error, { place }) => refreshFlags(client, place),
   }));
 
-  function show(environment: string, enabled: boolean): void {
-    client.setQueryData<FlagDetail>(known(environment), (flag) => flag && { ...flag, enabled });
+  function show(place: Place, key: string, enabled: boolean): void {
+    client.setQueryData<FlagDetail>(keys.flag(place, key), (flag) => flag && { ...flag, enabled });
   }
 
   // What was switched is all that is new in the version: the next switch stands on it, also where that is not read yet.
-  function stands(version: number): void {
+  function stands({ tenant }: Place, key: string, version: number): void {
     client.setQueriesData<FlagDetail>(
       {
-        queryKey: keys.tenantFlags(place().tenant),
-        predicate: ({ queryKey }) => queryKey.join() === known(String(queryKey[2])).join(),
+        queryKey: keys.tenantFlags(tenant),
+        predicate: ({ queryKey }) =>
+          queryKey.join() === keys.flag({ tenant, environment: String(queryKey[2]) }, key).join(),
       },
       (flag) => flag && { ...flag, version: Math.max(flag.version, version) },
     );

@@ -47,30 +47,36 @@ export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages
   return createQueries(() => ({ queries: pages().map((page) => pageOf(place(), filter(), page)) }));
 }
 
+/** A switch, with the place where it was asked for: it may wait for its turn while the person goes elsewhere. */
+type Switched = { place: Place; key: string; on: boolean };
+
 /** Switches a flag on or off. Lists show it at once, and take it back where the service refuses. */
-export function useSwitchFlag(place: () => Place) {
+export function useSwitchFlag() {
   const client = useQueryClient();
   const mutationKey = ['switch'];
   return createMutation(() => ({
     mutationKey,
     scope: { id: 'switch' }, // one after the other, so that the last of two quick ones stands
-    mutationFn: ({ key, on }: { key: string; on: boolean }) => {
-      const call = { params: { path: { flagKey: key }, header: at(place()) } };
+    mutationFn: ({ place, key, on }: Switched) => {
+      const call = { params: { path: { flagKey: key }, header: at(place) } };
       return body(
         on ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
       );
     },
-    onMutate: ({ key, on }) => show(on, key),
-    onError: (_error, { key, on }) => show(!on, key),
-    // What is read before the last is through would show what was before it.
-    onSettled: () =>
-      client.isMutating({ mutationKey }) === 1
-        ? client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant), refetchType: 'active' })
+    onMutate: ({ place, key, on }) => show(place, key, on),
+    onError: (_error, { place, key, on }) => show(place, key, !on),
+    // What is read before the last of the tenant is through would show what was before it.
+    onSettled: (_made, _error, { place: { tenant } }) =>
+      client.isMutating({
+        mutationKey,
+        predicate: ({ state }) => (state.variables as Switched).place.tenant === tenant,
+      }) === 1
+        ? client.invalidateQueries({ queryKey: keys.tenantFlags(tenant), refetchType: 'active' })
         : undefined,
   }));
 
-  function show(on: boolean, key: string): void {
-    client.setQueriesData<FlagPage>({ queryKey: [...keys.flags(place()), 'list'] }, (page) =>
+  function show(place: Place, key: string, on: boolean): void {
+    client.setQueriesData<FlagPage>({ queryKey: [...keys.flags(place), 'list'] }, (page) =>
       page ? { ...page, flags: page.flags.map((f) => (f.key === key ? { ...f, enabled: on } : f)) } : page,
     );
   }
@@ -80,9 +86,10 @@ export function useCreateFlag(place: () => Place) {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: (flag: NewFlag) => body(api.POST('/api/v1/flags', { params: { header: at(place()) }, body: flag })),
-    onSuccess: () => {
-      void client.invalidateQueries({ queryKey: keys.projects(place().tenant) }); // they count their flags
-      return client.invalidateQueries({ queryKey: keys.tenantFlags(place().tenant) });
+    onMutate: place,
+    onSuccess: (_made, _flag, { tenant }) => {
+      void client.invalidateQueries({ queryKey: keys.projects(tenant) }); // they count their flags
+      return client.invalidateQueries({ queryKey: keys.tenantFlags(tenant) });
     },
   }));
 }

@@ -55,9 +55,10 @@ function useChange<Change, Made>(tenant: () => string, make: (change: Change) =>
   return createMutation(() => ({
     mutationFn: make,
     // Whoever has left is led to another tenant, of those that are read now.
-    onSettled: () =>
+    onMutate: tenant,
+    onSettled: (_made, _error, _change, there) =>
       Promise.all([
-        client.invalidateQueries({ queryKey: keys.members(tenant()) }),
+        client.invalidateQueries({ queryKey: keys.members(there ?? tenant()) }),
         client.invalidateQueries({ queryKey: keys.tenants }),
       ]),
   }));

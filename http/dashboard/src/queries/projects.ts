@@ -40,6 +40,8 @@ function useChange<Change, Made>(place: () => Place, make: (change: Change) => P
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: make,
-    onSettled: () => client.invalidateQueries({ queryKey: keys.projects(place().tenant) }),
+    onMutate: place,
+    onSettled: (_made, _error, _change, there) =>
+      client.invalidateQueries({ queryKey: keys.projects((there ?? place()).tenant) }),
   }));
 }
