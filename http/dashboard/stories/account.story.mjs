@@ -143,6 +143,50 @@ export default {
     if (trades !== 1) throw new Error(`the token was traded ${trades} times`);
   },
 
+  'a tab that was closed and is opened again takes over what the others have made of its session': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const kept = await v.page.evaluate(() => {
+      const session = sessionStorage.getItem('session');
+      sessionStorage.setItem('session', JSON.stringify({ ...JSON.parse(session), endsAt: 0 }));
+      return session;
+    });
+    await v.page.reload(); // it trades the token
+    await v.heading('Flags').waitFor();
+    await v.until(
+      'it is traded',
+      async () => (await v.page.evaluate(() => sessionStorage.getItem('session'))) !== kept,
+    );
+    await v.page.waitForFunction(() => JSON.parse(sessionStorage.getItem('session')).endsAt > 0);
+    const tab = await v.context.newPage();
+    // As the browser does that opens a closed tab again: with what it had stored.
+    await tab.addInitScript(
+      (session) => {
+        if (sessionStorage.getItem('reopened')) return;
+        sessionStorage.setItem('reopened', 'yes');
+        sessionStorage.setItem('session', session);
+      },
+      JSON.stringify({ ...JSON.parse(kept), endsAt: 1 }),
+    );
+    let trades = 0;
+    await v.context.route('**/api/v1/auth/refresh', (route) => {
+      trades++;
+      return route.continue();
+    });
+    await tab.goto(v.page.url());
+    await tab
+      .getByRole('heading', { name: 'Flags', exact: true })
+      .or(tab.getByText('Your session has ended.'))
+      .first()
+      .waitFor();
+    const [here, there] = await Promise.all(
+      [v.page, tab].map((page) => page.evaluate(() => sessionStorage.getItem('session'))),
+    );
+    if (trades) throw new Error(`a token that was used is traded ${trades} times`);
+    if (!there || here !== there) throw new Error('the tabs have a session each');
+    await v.call('GET', '/api/v1/flags');
+  },
+
   'wrong entries are told beside their fields': async (come) => {
     const v = await come({ refused: [401, 422] });
     await v.open('/sign-up');

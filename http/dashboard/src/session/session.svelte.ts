@@ -33,9 +33,17 @@ class SignedIn {
     return this.current?.user;
   }
 
-  /** Takes over the session of another tab of this browser, where there is one. */
+  /** Takes over the session of another tab of this browser, where there is one and this tab has none that holds. */
   async adopt(): Promise<void> {
-    if (!this.current) this.#keep(await this.#tabs.ask());
+    if (!this.current) this.#keep(await this.#tabs.ask(() => true));
+    else if (!holds(this.current)) await this.#adoptLater(this.current);
+  }
+
+  // A tab that was closed and is opened again has the session of then. Its refresh token may have been used since: what other tabs have made of the session is asked for
+  // before it is traded, because the service takes a second use for a theft.
+  async #adoptLater({ user, endsAt }: Session): Promise<void> {
+    const later = await this.#tabs.ask((theirs) => theirs.user.id === user.id && theirs.endsAt > endsAt);
+    if (later && this.current?.user.id === user.id && this.current.endsAt < later.endsAt) this.#keep(later);
   }
 
   signIn(email: string, password: string): Promise<void> {
@@ -60,7 +68,7 @@ class SignedIn {
   /** A token that still holds, or none where nobody is signed in. */
   async token(): Promise<string | undefined> {
     const { current } = this;
-    if (!current || Date.now() < current.endsAt - early) return current?.token;
+    if (!current || holds(current)) return current?.token;
     return this.renew();
   }
 
@@ -89,15 +97,17 @@ class SignedIn {
   }
 
   async #trade(before: string | undefined): Promise<string | undefined> {
+    if (this.current && this.current.refreshToken === before) await this.#adoptLater(this.current);
     const { current } = this;
-    if (!current || current.refreshToken !== before) return current?.token;
+    if (!current || (current.refreshToken !== before && holds(current))) return current?.token;
+    const { refreshToken } = current;
     try {
-      const renewed = await post('/api/v1/auth/refresh', { refreshToken: current.refreshToken });
-      this.#tabs.tell(renewed, current.refreshToken);
+      const renewed = await post('/api/v1/auth/refresh', { refreshToken });
+      this.#tabs.tell(renewed, refreshToken);
       this.#keep(renewed);
     } catch (error) {
       if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 403)) throw error;
-      if (this.current?.refreshToken === before) {
+      if (this.current?.refreshToken === refreshToken) {
         this.#keep(undefined);
         this.ended = true;
       }
@@ -116,6 +126,9 @@ class SignedIn {
     else sessionStorage.removeItem(stored);
   }
 }
+
+/** Whether the access token can still be used. */
+const holds = ({ endsAt }: Session): boolean => Date.now() < endsAt - early;
 
 async function post(path: string, sent: object): Promise<Session> {
   const response = await fetch(path, {

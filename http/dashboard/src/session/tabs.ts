@@ -39,11 +39,12 @@ export class Tabs<S> {
     };
   }
 
-  /** The session of another tab, if one answers soon. */
-  ask(): Promise<S | undefined> {
+  /** The session of another tab, if one that is wanted is told of soon. */
+  ask(wanted: (session: S) => boolean): Promise<S | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), patience);
       this.#waiting = (session) => {
+        if (!wanted(session)) return;
         clearTimeout(timer);
         resolve(session);
       };
