@@ -14,7 +14,7 @@ export default {
     await v.page.getByRole('switch', { name: 'checkout', exact: true, checked: true }).waitFor();
     await v.switch('checkout in development').click();
     await v.until('both are on', async () => (await v.call('GET', '/api/v1/flags/checkout')).version === 3);
-    await v.field('Tags').fill('web, money');
+    await v.field('Tags').fill('web\nmoney');
     await v.field('Default value').fill('nonsense');
     await v.inspect();
     await v.button('Save').click();
@@ -35,6 +35,48 @@ export default {
       await v.field('Default value').waitFor();
       return (await v.field('Default value').inputValue()) === '9007199254740993';
     });
+  },
+
+  'tags may have commas in them, and are one a line': async (come) => {
+    const v = await come();
+    await open(v, { key: 'checkout', type: 'boolean', tags: ['team a, b', 'web'] });
+    const changes = [];
+    await v.page.route('**/api/v1/flags/checkout', (route) => {
+      if (route.request().method() === 'PATCH') changes.push(route.request().postDataJSON());
+      return route.fallback();
+    });
+    const save = async () => {
+      await v.button('Save').click();
+      await v.button('Save').waitFor({ state: 'detached' });
+      return changes.at(-1);
+    };
+    const tags = v.field('Tags');
+    if ((await tags.inputValue()) !== 'team a, b\nweb') throw new Error(`they are ${await tags.inputValue()}`);
+    await v.field('Name').fill('Checkout');
+    const renamed = await save();
+    if (Object.keys(renamed).join() !== 'name') throw new Error(`also sent: ${JSON.stringify(renamed)}`);
+
+    // A line that was just begun is no change yet.
+    await tags.press('Control+End');
+    await tags.press('Enter');
+    if (await v.button('Save').count()) throw new Error('an empty line is a change');
+    await tags.pressSequentially('money, too\n web');
+    await v.inspect();
+    const { tags: sent } = await save();
+    if (JSON.stringify(sent) !== '["team a, b","web","money, too"]') throw new Error(`sent: ${JSON.stringify(sent)}`);
+    await tags.fill('team a, b');
+    await v.button('Discard').click();
+    const saved = 'team a, b\nweb\nmoney, too';
+    await v.until('they are back', async () => (await tags.inputValue()) === saved);
+
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Flags', exact: true }).click();
+    await v.button('New flag').click();
+    await v.field('Key').fill('cart');
+    await v.field('Tags').fill('team a, b\n\nweb \n');
+    await v.button('Create').click();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    const made = await v.call('GET', '/api/v1/flags/cart');
+    if (JSON.stringify(made.tags) !== '["team a, b","web"]') throw new Error(`made: ${JSON.stringify(made.tags)}`);
   },
 
   'values are added, weighed and deleted': async (come) => {

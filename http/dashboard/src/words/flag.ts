@@ -39,7 +39,6 @@ export const flag = {
     name: 'Name',
     description: 'Description',
     tags: 'Tags',
-    tagsHint: 'With commas between',
     status: 'Status',
     statusHint: {
       active: 'It serves what its rules and values say.',

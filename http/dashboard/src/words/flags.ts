@@ -77,7 +77,7 @@ export const flags = {
     defaultValue: 'Default value',
     defaultHint: 'Served while the flag is off',
     tags: 'Tags',
-    tagsHint: 'With commas between',
+    tagsHint: 'One a line',
     project: 'Project',
     noProject: 'None',
   },

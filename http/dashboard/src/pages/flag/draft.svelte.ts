@@ -112,6 +112,7 @@ export class Draft<T extends object> {
   }
 }
 
-function same(a: unknown, b: unknown): boolean {
+/** Whether two values are the same by what they say. */
+export function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
