@@ -118,6 +118,37 @@ export default {
     if ((await v.page.content()).includes(secret)) throw new Error('the secret is still there');
   },
 
+  'what reads the whole trail begins with a token that lasts': async (come) => {
+    const v = await come({ acceptDownloads: true });
+    await v.signUp();
+    await go(v, 'Audit');
+    const calls = [];
+    v.page.on('request', (request) => {
+      const [, name] = /(refresh|export|facts)(\?|$)/.exec(request.url()) ?? [];
+      if (name) calls.push(name);
+    });
+    const soonOver = async () => {
+      await v.page.evaluate(() => {
+        const session = JSON.parse(sessionStorage.getItem('session'));
+        sessionStorage.setItem('session', JSON.stringify({ ...session, endsAt: Date.now() + 5 * 60_000 }));
+      });
+      await v.page.reload();
+      await v.heading('Audit').waitFor();
+    };
+    await soonOver();
+    const download = v.page.waitForEvent('download');
+    await v.button('Export').click();
+    await v.page.getByRole('menuitem', { name: 'JSON, a line each' }).click();
+    await download;
+    await soonOver();
+    await v.button('Verify').click();
+    const dialog = v.page.getByRole('dialog');
+    await dialog.getByLabel('Hash every change, too').check();
+    await dialog.getByRole('button', { name: 'Verify', exact: true }).click();
+    await dialog.getByText('are hashed, and lead to what the checkpoint signed').waitFor();
+    if (calls.join() !== 'refresh,export,refresh,facts') throw new Error(`the calls are ${calls}`);
+  },
+
   'the trail is saved as it is filtered, for programs and for spreadsheets': async (come) => {
     const v = await come({ acceptDownloads: true });
     await v.signUp();

@@ -3,6 +3,7 @@ import { answer, api, at, authorized, body, type Place, type Schemas } from '../
 import { exactAnswer } from '../api/exact';
 import { failureOf } from '../api/failure';
 import type { operations } from '../api/schema';
+import { session } from '../session/session.svelte';
 import { keys } from './keys';
 
 export type Entry = Schemas['AuditEntryBody'] & { tenantId?: string | null };
@@ -65,8 +66,12 @@ function useTrail(
   }));
 }
 
+// The service ends an answer with the token that asked for it: what may take long begins with one that lasts.
+const long = 10 * 60_000; // milliseconds
+
 /** The whole trail, as far as the filter lets it, as a file. */
 export async function readExport(place: Place, filter: AuditFilter, format: 'ndjson' | 'csv'): Promise<Blob> {
+  await session.token(long);
   const { body: file } = await answer(
     api.GET('/api/v1/audit/export', {
       params: { header: at(place), query: { ...filter, format } },
@@ -90,6 +95,7 @@ export const readConsistency = (place: Place, from: number, size: number): Promi
 
 /** All facts as they are stored, while they arrive. Admins alone may read them. */
 export async function readFacts(place: Place): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  await session.token(long);
   const response = await authorized(new Request(`${location.origin}/api/v1/audit/facts`, { headers: at(place) }));
   if (!response.ok || !response.body) throw failureOf(response, await response.json().catch(() => undefined));
   return response.body;

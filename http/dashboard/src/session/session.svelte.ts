@@ -65,10 +65,10 @@ class SignedIn {
     );
   }
 
-  /** A token that still holds, or none where nobody is signed in. */
-  async token(): Promise<string | undefined> {
+  /** A token that holds for so many milliseconds, or none where nobody is signed in. */
+  async token(left = early): Promise<string | undefined> {
     const { current } = this;
-    if (!current || holds(current)) return current?.token;
+    if (!current || holds(current, left)) return current?.token;
     return this.renew();
   }
 
@@ -127,8 +127,8 @@ class SignedIn {
   }
 }
 
-/** Whether the access token can still be used. */
-const holds = ({ endsAt }: Session): boolean => Date.now() < endsAt - early;
+/** Whether the access token can still be used for so many milliseconds. */
+const holds = ({ endsAt }: Session, left = early): boolean => Date.now() < endsAt - left;
 
 async function post(path: string, sent: object): Promise<Session> {
   const response = await fetch(path, {
