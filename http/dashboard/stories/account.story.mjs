@@ -27,8 +27,14 @@ export default {
     const switched = v.page.waitForResponse((r) => r.url().endsWith('/enable') && r.ok());
     await v.switch('first-flag').click();
     await switched; // the switch is shown before the service has heard of it
+    const lines = await v.page.locator('pre').allInnerTexts();
+    for (const line of ['OFREP_ENDPOINT=', 'OFREP_HEADERS=']) {
+      if (!lines.some((text) => text.includes(line))) throw new Error(`no line has ${line}: ${lines}`);
+    }
+    const tried = v.page.waitForRequest('**/evaluate*');
     await v.button('Try it here').click();
     await v.page.getByText('true · FALLTHROUGH').waitFor();
+    if (!(await tried).url().endsWith('?explain=true')) throw new Error('what is tried counts as an evaluation');
     await v.inspect();
     await v.shot('first-flag');
     await v.button('Go to your flags').click();
