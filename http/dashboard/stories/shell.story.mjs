@@ -13,6 +13,52 @@ async function command(v, typed, name) {
 const dark = (v) => v.page.evaluate(() => document.documentElement.dataset.theme === 'dark');
 
 export default {
+  'each thing is found by its name, which nothing else beside it has': async (come) => {
+    const v = await come();
+    const once = async (...found) => {
+      for (const [what, it] of found) {
+        await it.first().waitFor();
+        const n = await it.count();
+        if (n !== 1)
+          throw new Error(
+            `${what} is found ${n} times: ${await it.evaluateAll((all) => all.map((e) => e.outerHTML.slice(0, 200)).join('\n'))}`,
+          );
+      }
+    };
+    const role = (kind, name) => [`${kind} ${name}`, v.page.getByRole(kind, { name })];
+    const label = (name) => [`field ${name}`, v.page.getByLabel(name)];
+    await v.open('/sign-in');
+    await once(label('Email'), label('Password'), role('button', 'Sign in'));
+    await v.open('/sign-up');
+    await once(label('Email'), label('Password'), role('button', 'Sign up'));
+    await v.signUp();
+    const frame = () => once(role('navigation'), role('main'), role('combobox', 'Environment'));
+    await v.button('Make first-flag').waitFor();
+    await v.call('POST', '/api/v1/flags', { key: 'checkout', type: 'boolean' });
+    await v.page.reload();
+    await once(role('switch', 'checkout'), role('link', 'checkout'), role('heading', 'Flags'), label('Search'));
+    await once(role('button', 'New flag'));
+    await frame();
+    await v.button('New flag').click();
+    await once(label('Key'), label('Name'), label('Type'), role('button', 'Create'));
+    await v.page.keyboard.press('Escape');
+    for (const name of ['Audit', 'Members', 'Clients', 'Usage']) {
+      await v.page.getByRole('navigation').getByRole('link', { name }).click();
+      await once(role('heading', name));
+      await frame();
+    }
+    await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
+    await once(role('heading', 'checkout'), label('Name'));
+    await frame();
+    await v.field('Name').fill('Checkout');
+    await once(role('button', 'Save'));
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    await v.page.getByRole('tab', { name: 'History' }).click();
+    await v.link('Show version 1').click();
+    await once(role('button', 'Revert'));
+  },
+
   'what is typed before the command palette is loaded is kept': async (come) => {
     const v = await come();
     let goOn;

@@ -9,7 +9,7 @@ export const audit = {
     userId: 'By whom',
     action: 'What was done',
     resourceType: 'Kind of thing',
-    environment: 'Environment of the change',
+    environment: 'Where it was changed',
     from: 'From',
     to: 'Before',
   },

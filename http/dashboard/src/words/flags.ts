@@ -16,7 +16,7 @@ export const flags = {
     updated: 'Changed',
   },
   filters: {
-    type: 'Filter by type',
+    type: 'Filter by kind',
     enabled: 'Filter by state',
     lifecycle: 'Filter by lifecycle',
     status: 'Filter by status',
