@@ -118,6 +118,57 @@ export default {
     if ((await v.page.content()).includes(secret)) throw new Error('the secret is still there');
   },
 
+  'who goes back before they have kept a secret is asked first': async (come) => {
+    const v = await come();
+    await v.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await v.signUp();
+    await go(v, 'Clients');
+    const asked = v.heading('Leave without saving?');
+    const back = async () => {
+      await v.page.goBack();
+      await Promise.race([asked.waitFor(), v.heading('Flags').waitFor()]);
+      if (!(await asked.count())) throw new Error('the page is left, and the secret with it');
+      await v.button('Stay').click();
+      await asked.waitFor({ state: 'detached' });
+    };
+    let release;
+    await v.page.route(/\/oauth\/clients(\/[^/]+\/rotate)?$/, async (route) => {
+      if (route.request().method() === 'POST') await new Promise((resolve) => (release = resolve));
+      return route.continue();
+    });
+    const held = async () => {
+      await v.until('it is sent', () => release);
+      await back();
+      release();
+      release = undefined;
+      await v.heading('The secret').waitFor();
+      await back();
+    };
+
+    await v.button('New client').click();
+    await v.field('Name').fill('backend');
+    await v.button('Create').click();
+    await held();
+    await v.page.keyboard.press('Escape');
+    await v.heading('Close without the secret?').waitFor();
+    await v.inspect();
+    await v.button('Stay').click();
+    await v.heading('Close without the secret?').waitFor({ state: 'detached' });
+    await v.button('I have kept it').click();
+    await v.heading('The secret').waitFor({ state: 'detached' });
+
+    // What was copied is asked about no more.
+    await v.button('Rotate the secret of backend').click();
+    await v.button('Rotate').click();
+    await held();
+    await v.button('Copy').nth(1).click();
+    await v.button('Copied').waitFor();
+    await v.page.keyboard.press('Escape');
+    await v.heading('The secret').waitFor({ state: 'detached' });
+    await v.page.goBack();
+    await v.heading('Flags').waitFor();
+  },
+
   'what reads the whole trail begins with a token that lasts': async (come) => {
     const v = await come({ acceptDownloads: true });
     await v.signUp();

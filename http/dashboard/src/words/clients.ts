@@ -27,6 +27,12 @@ export const clients = {
     secret: 'Client secret',
     token: 'Get a token',
     done: 'I have kept it',
+    ask: {
+      title: 'Close without the secret?',
+      text: 'You have not copied it, and it is not shown again. Another one comes of rotating it.',
+      leave: 'Close without it',
+      stay: 'Stay',
+    },
   },
   rotate: {
     of: (name: string) => `Rotate the secret of ${name}`,

@@ -19,7 +19,7 @@ export const shell = {
   readAll: 'Mark all as read',
   leave: {
     title: 'Leave without saving?',
-    text: 'What you have changed on this page is not saved yet, and would be lost.',
+    text: 'Something on this page is not saved or kept yet, and would be lost.',
     leave: 'Leave the page',
     stay: 'Stay',
   },
