@@ -193,6 +193,33 @@ export default {
     await v.call('GET', '/api/v1/flags');
   },
 
+  'a password is changed, and is the one to sign in with': async (come) => {
+    const v = await come({ refused: [401, 403, 422] });
+    const email = `${crypto.randomUUID()}@example.com`;
+    await v.signUp(email);
+    await v.open(`/t/${v.place.tenant}/production/profile`);
+    const change = async (current, to) => {
+      await v.field('Current password').fill(current);
+      await v.field('New password').fill(to);
+      await v.button('Change the password').click();
+    };
+    await change(password, 'short');
+    await v.page.getByText('New password must be at least 8 characters').waitFor();
+    await change('wrong horse', 'another horse');
+    await v.page.getByText('Current password is wrong').waitFor();
+    await v.inspect();
+    await change(password, 'another horse');
+    await v.page.getByText('The password is changed').waitFor();
+    await v.inspect();
+    const other = await come({ refused: [401] });
+    await other.open('/sign-in');
+    await other.fillSignIn(email);
+    await other.page.getByText('The e-mail address or the password is wrong.').waitFor();
+    await other.field('Password').fill('another horse');
+    await other.button('Sign in').click();
+    await other.heading('Flags').waitFor();
+  },
+
   'wrong entries are told beside their fields': async (come) => {
     const v = await come({ refused: [401, 422] });
     await v.open('/sign-up');
