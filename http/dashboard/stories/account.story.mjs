@@ -257,7 +257,7 @@ export default {
     await v.page.getByText('The link has been used or has expired.').waitFor();
     await v.inspect();
     await v.page.goto(`${v.url}/verify-email?token=used`);
-    await v.heading('Confirm your e-mail address').waitFor();
+    await v.heading('Confirm your address').waitFor();
   },
 
   'whoever signs up or in from a page that needs a session comes back to it, and to no other site': async (come) => {

@@ -334,6 +334,8 @@ export default {
         );
     });
     await v.inspect();
+    const limits = v.page.getByRole('table', { name: 'Limits' });
+    await limits.getByRole('row', { name: 'Flags 1 of 20,000' }).waitFor();
     await v.shot('usage-360');
     await v.open(`/t/${tenant}/${environment}/cleanup`);
     await v.page.getByText('Nothing to clean up').waitFor();

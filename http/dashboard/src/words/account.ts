@@ -37,7 +37,7 @@ export const account = {
     used: 'The link has been used or has expired. Have another one mailed.',
   },
   verify: {
-    title: 'Confirm your e-mail address',
+    title: 'Confirm your address',
     text: 'Enter the password that you signed up with.',
     button: 'Confirm',
     done: 'The address is confirmed.',

@@ -5,6 +5,8 @@ export const usage = {
   title: 'Usage',
   text: 'What this tenant has and uses, and what its plan allows.',
   limits: 'Limits',
+  limit: 'Limit',
+  used: 'Used',
   flags: 'Flags',
   bytes: 'Size of all flags',
   written: 'Written by changes today',
