@@ -59,6 +59,22 @@ export default {
     await once(role('button', 'Revert'));
   },
 
+  'a frame or a page that cannot be loaded is told, and loaded again': async (come) => {
+    const v = await come({ refused: ['ERR_FAILED'] });
+    await v.signUp();
+    const told = v.page.getByText('A part of the dashboard could not be loaded.');
+    for (const part of ['Shell', 'FlagsPage']) {
+      const files = `**/app/assets/${part}-*.js`;
+      await v.page.route(files, (route) => route.abort());
+      await v.page.reload();
+      await told.waitFor();
+      await v.inspect();
+      await v.page.unroute(files);
+      await v.button('Try again').click();
+      await v.heading('Flags').waitFor();
+    }
+  },
+
   'what is typed before the command palette is loaded is kept': async (come) => {
     const v = await come();
     let goOn;
