@@ -30,7 +30,7 @@ type AuditExportBody struct {
 type auditExportInput struct {
 	TenantInput
 	AuditFilterInput
-	Format string `query:"format" enum:"ndjson,csv" default:"ndjson" doc:"One JSON object a line, or CSV with a line of names first"`
+	Format string `query:"format" enum:"ndjson,csv" default:"ndjson" doc:"One JSON object a line, or CSV, with a line of names first unless after is given"`
 	After  int64  `query:"after" minimum:"-1" default:"-1" doc:"The position of the last entry that you have, to go on after it; -1 for all"`
 }
 
@@ -116,7 +116,7 @@ func (a *API) whileAllowed(ctx context.Context, need access, read func() (more b
 func (a *API) addAuditExport() {
 	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit", "The whole trail, oldest first, for other programs")
 	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: so it does after ten minutes,
-which is the longest that one takes. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
+which is the longest that one takes. What goes on so has no line of names in CSV: append it to the whole lines that you have. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
 	line := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")
 	op.Responses = map[string]*huma.Response{"200": {Description: "The entries", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {
@@ -139,8 +139,10 @@ func (a *API) exportAudit(ctx context.Context, in *auditExportInput) (*exportOut
 		rows, err := export.Next(ctx)
 		return export.More(), errors.Join(err, format.write(&p.text, rows))
 	}
-	if err := format.begin(&p.text); err != nil {
-		return nil, err
+	if in.After < 0 { // else the caller has the beginning
+		if err := format.begin(&p.text); err != nil {
+			return nil, err
+		}
 	}
 	more, err := read()
 	if err != nil {
