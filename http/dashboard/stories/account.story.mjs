@@ -34,7 +34,7 @@ export default {
     const tried = v.page.waitForRequest('**/evaluate*');
     await v.button('Try it here').click();
     await v.page.getByText('true · FALLTHROUGH').waitFor();
-    if (!(await tried).url().endsWith('?explain=true')) throw new Error('what is tried counts as an evaluation');
+    if (!(await tried).url().endsWith('?preview=true')) throw new Error('what is tried counts as an evaluation');
     await v.inspect();
     await v.shot('first-flag');
     await v.button('Go to your flags').click();
