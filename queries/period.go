@@ -26,7 +26,7 @@ var (
 	ErrLongPeriod  = errors.New("leads to more than 1,000 points")
 )
 
-// AlignPeriod returns the whole hours or days that the time from from to to touches. Without from, they are 24 hours or 30 days; without to, or with one in the future, the last is the
+// AlignPeriod returns the whole hours or days that the time between from and to touches. Without from, they are 24 hours or 30 days; without to, or with one in the future, the last is the
 // running one. The error is ErrEmptyPeriod or ErrLongPeriod.
 func AlignPeriod(step time.Duration, from, to, now time.Time) (Period, error) {
 	p := Period{Step: step, To: now.UTC().Truncate(step).Add(step)}
