@@ -60,7 +60,7 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 	$(GO) test -run '^TestAStory$$' ./http
 
 # Libraries that only compute take a third of a test's time where each of their reads and writes is checked. Of these, the race detector watches what is handed over
-# alone. None of them may use sync/atomic, and -l keeps them from having copies of what others synchronize with, such as sync.Map.
+# alone. None of them may use sync/atomic, which `make lint` sees to, and -l keeps them from having copies of what others synchronize with, such as sync.Map.
 COMPUTING         := encoding/json encoding/base64 reflect regexp/... fmt strconv unicode/... math/big crypto/internal/fips140/bigmod golang.org/x/crypto/argon2 \
 	golang.org/x/crypto/blake2b github.com/jackc/pgx/v5 github.com/jackc/pgx/v5/pgproto3 github.com/jackc/pgx/v5/pgtype/... github.com/jackc/pgx/v5/pgconn/... \
 	github.com/danielgtaylor/huma/v2/... github.com/santhosh-tekuri/jsonschema/v6/... github.com/go-json-experiment/json/jsontext \
@@ -129,6 +129,7 @@ bench-http: ## Measure what an evaluation over HTTP costs, beside a bare handler
 .PHONY: lint
 lint: $(LINT) ## Check style and the rules of the house
 	$(GO) mod tidy -diff
+	@! $(GO) list -e -f '{{.ImportPath}} {{.Imports}}' $(COMPUTING) | grep -w sync/atomic
 	$(LINT) run
 	$(LINT) fmt --diff
 ifneq ($(NODE_IS_THERE),)
