@@ -36,13 +36,14 @@ func TestAServiceIsRestored(t *testing.T) {
 	copyKeepings(t, from[len("FLAGLEDGER_DATABASE_URL="):], to[len("FLAGLEDGER_DATABASE_URL="):])
 	run(after, []string{to}, "import-facts", "--in="+file).succeeded()
 	after.Serve(to)
-	after.Service().Eventually("read models are built", func() bool {
-		return after.Service().Anonymous().WithToken(me.Token).Attempt("GET", "/api/v1/tenants", "").Status == 200
-	})
+	restored := &nodetest.Client{Service: after.Service(), Token: me.Token, Tenant: me.Tenant}
+	for _, path := range []string{"/api/v1/tenants", nodetest.FlagPath("new-checkout"), nodetest.FlagPath("new-checkout") + "/history"} {
+		after.Service().Eventually("the read model of "+path+" is built", func() bool { return restored.Attempt("GET", path, "").Status == 200 })
+	}
 	var session struct{ Token string }
 	after.Service().Anonymous().Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": nodetest.Password}).Want(200).Decode(&session)
 	for what, token := range map[string]string{"of before": me.Token, "that is new": session.Token} {
-		restored := &nodetest.Client{Service: after.Service(), Token: token, Tenant: me.Tenant}
+		restored := restored.WithToken(token)
 		if value := restored.Evaluate("new-checkout", map[string]string{"targetingKey": "u"}).Want(200).Object()["value"]; value != true {
 			t.Errorf("with a token %s, the flag serves %v", what, value)
 		}

@@ -20,7 +20,6 @@ export class Visitor {
       ...options,
     });
     v.context.setDefaultTimeout(Number(process.env.PATIENCE ?? 120_000)); // milliseconds: a machine may be busy
-    await v.context.addInitScript(axe);
     v.page = await v.context.newPage();
     v.page.on('pageerror', (error) => v.wrong.push(`uncaught: ${error.message}`));
     v.page.on('console', (message) => {
@@ -101,6 +100,7 @@ export class Visitor {
 
   /** Fails if axe finds something serious on the page, or if the page is wider than the window. */
   async inspect() {
+    if (!(await this.page.evaluate(() => 'axe' in window))) await this.page.evaluate(axe);
     const { violations } = await this.page.evaluate(() =>
       window.axe.run({ resultTypes: ['violations'], preload: false }),
     );
