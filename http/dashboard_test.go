@@ -2,17 +2,21 @@ package http_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/mail/mailtest"
 	"flagledger/commands/tooltest"
 	"flagledger/http/dashboard"
 )
@@ -67,7 +71,13 @@ func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	}
 }
 
-// People use the dashboard in a browser: the stories are in dashboard/stories. One of them has a server of its own killed and started again.
+// storyRequest is what a story has the test do, or asks it: of a service, an address, or a page of the payment provider.
+type storyRequest struct {
+	what, of string
+	done     chan any // with the answer
+}
+
+// People use the dashboard in a browser: the stories are in dashboard/stories. One of them has a server of its own killed and started again, some get mails and pay.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
@@ -80,23 +90,31 @@ func TestTheDashboardInABrowser(t *testing.T) {
 		return restarted.Serve("FLAGLEDGER_ENVIRONMENT=development", "FLAGLEDGER_DATABASE_URL="+database)
 	}
 	running := serve()
+	mails := mailtest.New(t, mailtest.Options{})
 	later := &atomic.Int64{} // how far the clock of stale is ahead
 	stale := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", StaleFor: 30 * time.Minute, // in which a session does not end
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))
-	orders, carriedOut := make(chan string), make(chan struct{})
-	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	production := nodetest.Start(t, nodetest.Database(t), node.Config{
+		EventStoreURL: nodetest.EngineURL(t), Environment: "production", SuperUsers: []string{"root@example.com"},
+		Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
+	}, nodetest.Log(t))
+	selling := newShop(t)
+	requests := make(chan storyRequest)
+	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := storyRequest{r.URL.Path, r.URL.Query().Get("of"), make(chan any, 1)}
 		select {
-		case orders <- r.URL.Path:
-			<-carriedOut
+		case requests <- asked:
+			_ = json.NewEncoder(w).Encode(<-asked.done)
 		case <-r.Context().Done():
 		}
 	}))
 	defer control.Close()
 
-	command := exec.CommandContext(ctx, "node", "dashboard/stories/run.mjs")
-	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "RESTARTED_URL="+restarted.Service().URL, "STALE_URL="+stale.URL, "CONTROL_URL="+control.URL)
+	command := exec.CommandContext(ctx, "node", append([]string{"dashboard/stories/run.mjs"}, strings.Fields(os.Getenv("FLAGLEDGER_STORIES"))...)...)
+	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "RESTARTED_URL="+restarted.Service().URL, "STALE_URL="+stale.URL,
+		"PRODUCTION_URL="+production.URL, "SELLING_URL="+selling.URL, "CONTROL_URL="+control.URL)
 	ended := make(chan error, 1)
 	var out []byte
 	go func() {
@@ -106,16 +124,22 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}()
 	for {
 		select {
-		case order := <-orders:
-			switch order {
+		case asked := <-requests:
+			var done any
+			switch asked.what {
 			case "/stop":
 				running.Kill()
 			case "/start":
 				running = serve()
 			case "/later":
 				later.Store(int64(31 * time.Minute))
+			case "/mails":
+				done = slices.DeleteFunc(mails.Mails(), func(m mailtest.Mail) bool { return m.To != asked.of })
+			case "/pay":
+				selling.stripe.Pay(asked.of)
+				selling.deliver()
 			}
-			carriedOut <- struct{}{}
+			asked.done <- done
 		case err := <-ended:
 			t.Logf("%s", out)
 			if err != nil {

@@ -96,6 +96,31 @@ export default {
     await v.shot('audit');
   },
 
+  'a project is renamed, and deleted once it has no flags': async (come) => {
+    const v = await come({ refused: [409] });
+    await v.signUp();
+    const { id } = await v.call('POST', '/api/v1/projects', { name: 'Checkout' });
+    await v.call('POST', '/api/v1/flags', { key: 'pay-later', type: 'boolean', projectId: id });
+    await go(v, 'Projects');
+    await v.button('Edit Checkout').click();
+    await v.field('Name').fill('Payments');
+    await v.page.getByLabel(/^Description/).fill('All that is paid for');
+    await v.button('Save').click();
+    await v.link('Payments').waitFor();
+    await v.page.getByText('All that is paid for').waitFor();
+    await v.button('Delete Payments').click();
+    await v.page.getByText('move or delete them first').waitFor();
+    await v.inspect();
+    await v.button('Delete').click();
+    await v.page.getByRole('dialog').getByRole('alert').waitFor();
+    await v.button('Cancel').click();
+    await v.call('DELETE', '/api/v1/flags/pay-later');
+    await v.page.reload();
+    await v.button('Delete Payments').click();
+    await v.button('Delete').click();
+    await v.page.getByText('No project yet').waitFor();
+  },
+
   'a secret is rotated: the new one is shown once, and the one before is good for a while': async (come) => {
     const v = await come();
     await v.signUp();

@@ -71,6 +71,41 @@ export default {
     await v.shot('tenants');
   },
 
+  'an operator sees what is rebuilt, what is left out and which jobs fail': async (come) => {
+    const v = await come();
+    await enter(v);
+    // As if things went wrong, which one service alone seldom shows at once.
+    await v.page.route('**/api/v1/admin/status', async (route) => {
+      const response = await route.fetch();
+      const now = await response.json();
+      const [first, second] = now.readModels;
+      Object.assign(first, { lag: 10_000, behind: 90, rebuilt: 0.425 });
+      Object.assign(second, { parked: 2 });
+      now.jobs = [{ kind: 'mail', state: 'retryable', count: 7, failing: 3 }];
+      Object.assign(now, { jobsLag: 5, jobsBehind: 61, detail: ['a job fails: mail'] });
+      now.eventStore.reachable = false;
+      now.snapshot.age = 75;
+      return route.fulfill({ response, json: now });
+    });
+    await v.open('/platform/service');
+    await v.page.getByText('A job fails: mail.').waitFor();
+    const models = v.page.getByRole('table', { name: 'Read models' });
+    await models.getByText('at least 10,000 facts, 90 s').waitFor();
+    await models.getByText('Rebuilt to 42 %').waitFor();
+    await models.getByText('2 streams left out').waitFor();
+    await v.page.getByText('No jobs have been made yet from 5 facts: 61 s behind.').waitFor();
+    const job = v.page.getByRole('table', { name: 'Jobs' }).getByRole('row', { name: 'mail' });
+    await job.getByText('To be tried again').waitFor();
+    await job.getByText('3', { exact: true }).waitFor();
+    await v.page.getByText('Cannot be reached').waitFor();
+    await v.page.getByText('75 s old').waitFor();
+    await v.inspect();
+    await v.shot('service-troubled');
+    await v.page.setViewportSize({ width: 360, height: 740 });
+    await v.inspect();
+    await v.shot('service-troubled-360');
+  },
+
   'somebody is invited to the platform, and the invitation is taken back, at 360 px': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark', refused: [422] });
     await enter(v);
