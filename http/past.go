@@ -30,7 +30,7 @@ const pastRead = "With `at` or `version` the answer has today's form and the val
 
 // PastListInput asks what a list was at a time. Without it, it is what it is now.
 type PastListInput struct {
-	At time.Time `query:"at" doc:"Answer as it was at this time, by the times at which changes were recorded. People's names, addresses and lastAccessedAt are today's"`
+	At time.Time `query:"at" doc:"Answer as it was at this time, by the times at which changes were recorded. People's names, addresses and lastAccessedAt are today's. Before there was the tenant it had nothing: the list is empty, and that of flags 404, as there was no environment"`
 }
 
 // Resolve implements huma.Resolver.
