@@ -220,9 +220,20 @@ export default {
   },
 
   'the flags at 360 px, in the dark': async (come) => {
-    const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
+    const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark', refused: [422] });
     await v.signUp();
     await v.inspect();
+    await v.button('New flag').click();
+    await v.field('Key').fill('tagged');
+    const { y, height } = await v.button('Create').boundingBox();
+    if (y + height > 740) throw new Error(`the button ends ${y + height - 740} px below the window`);
+    await v.page.getByLabel(/^Tags/).fill(`short\n${'long'.repeat(100)}`);
+    await v.button('Create').click();
+    await v.page.getByText(/^Tags \(line 2\) /).waitFor();
+    if (await v.page.getByRole('alert').count()) throw new Error('it is told at the top too');
+    await v.inspect();
+    await v.shot('new-flag-360');
+    await v.button('Cancel').click();
     await v.call('POST', '/api/v1/flags', {
       key: 'a-key-of-a-flag-that-is-so-long-that-it-cannot-be-shown-at-once',
       type: 'json',

@@ -14,9 +14,15 @@ export class Failure extends Error {
     this.name = 'Failure';
   }
 
-  /** What is wrong, by the name of a field. */
+  /** What is wrong, by the name of a field. What is wrong with a member of a list, such as tags[2], is told of the list, whose field has a line for each. */
   get fields(): Record<string, string> {
-    return this.problem.errors ?? {};
+    const fields: Record<string, string> = {};
+    for (const [name, wrong] of Object.entries(this.problem.errors ?? {})) {
+      const [, list, index] = /^(\w+)\[(\d+)\]$/.exec(name) ?? [];
+      if (list) fields[list] ??= `(line ${Number(index) + 1}) ${wrong}`;
+      else fields[name] = wrong;
+    }
+    return fields;
   }
 
   /** Whether it is refused because the person's e-mail address is not verified. */
