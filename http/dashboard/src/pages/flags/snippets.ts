@@ -1,9 +1,9 @@
 import type { Place } from '../../api/client';
 
-export type Asking = { origin: string; place: Place; key: string };
+export type FlagRequest = { origin: string; place: Place; key: string };
 
 /** A line for a shell that asks for a flag. */
-export function curlLine({ origin, place, key }: Asking, token: string): string {
+export function curlSnippet({ origin, place, key }: FlagRequest, token: string): string {
   return `curl ${origin}/api/v1/flags/${encodeURIComponent(key)}/evaluate \\
   -H 'Authorization: Bearer ${token}' \\
   -H 'X-Tenant-ID: ${place.tenant}' \\
@@ -13,7 +13,7 @@ export function curlLine({ origin, place, key }: Asking, token: string): string 
 }
 
 /** What OpenFeature's OFREP providers read from the environment, with a program that asks for a flag. */
-export function openFeatureLines({ origin, place, key }: Asking, token: string): string {
+export function openFeatureSnippet({ origin, place, key }: FlagRequest, token: string): string {
   return `export OFREP_ENDPOINT='${origin}'
 export OFREP_HEADERS='Authorization=Bearer ${token},X-Tenant-ID=${place.tenant},X-Environment=${place.environment}'
 
