@@ -18,7 +18,7 @@ const byStatus: Record<number, string> = {
 const unverified = 'Your e-mail address is not verified yet. Follow the link that was mailed to you, then try again.';
 
 /** What a failure is, in a sentence or two. */
-export function told(error: unknown): string {
+export function failureText(error: unknown): string {
   const failure = asFailure(error);
   if (failure.unverified) return unverified;
   const general = byStatus[failure.status] ?? byStatus[500]!;
@@ -41,7 +41,7 @@ export function told(error: unknown): string {
 }
 
 /** What is wrong with a field, as it stands beside it: the API says what comes after the field's name. */
-export function toldOfField(label: string, wrong: string | undefined): string | undefined {
+export function fieldErrorText(label: string, wrong: string | undefined): string | undefined {
   return wrong && sentence(`${label} ${wrong}`);
 }
 
