@@ -3,7 +3,7 @@ import { flags } from './flags';
 import { operators, rules as ruleWords } from './rules';
 
 /** One thing that a change did, in words: what it is about, and what was there before and after. */
-export type Told = { what: string; before?: string; after?: string };
+export type ChangeLine = { what: string; before?: string; after?: string };
 
 /** A field that changed, as the API's histories and diffs have them. */
 export type ChangedField = { field: string; from: unknown; to: unknown };
@@ -44,15 +44,15 @@ export type Names = ReadonlyMap<string, string>;
 export const goneName = 'a deleted one';
 
 /** What changed, in words. */
-export function tell(changes: readonly ChangedField[], names: Names): Told[] {
-  return changes.flatMap((change) => tellOne(change, names));
+export function changeLines(changes: readonly ChangedField[], names: Names): ChangeLine[] {
+  return changes.flatMap((change) => linesOf(change, names));
 }
 
-function tellOne({ field, from, to }: ChangedField, names: Names): Told[] {
+function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] {
   const [kind, id, part] = field.split('.');
-  if (kind === 'variations' && id) return tellVariation(id, part, from, to, names);
-  if (field === 'rules.order') return tellOrder(from as string[], to as string[], names);
-  if (kind === 'rules') return tellRule(from as Rule | null, to as Rule | null, names);
+  if (kind === 'variations' && id) return variationLines(id, part, from, to, names);
+  if (field === 'rules.order') return orderLines(from as string[], to as string[], names);
+  if (kind === 'rules') return ruleLines(from as Rule | null, to as Rule | null, names);
   if (field === 'fallthrough') {
     return [{ what: ruleWords.everyoneElse, before: serveOf(from, names), after: serveOf(to, names) }];
   }
@@ -73,7 +73,7 @@ function plain(field: string, value: unknown): string | undefined {
 
 type Variation = { name: string; value: unknown; weight: number; description?: string };
 
-function tellVariation(id: string, part: string | undefined, from: unknown, to: unknown, names: Names): Told[] {
+function variationLines(id: string, part: string | undefined, from: unknown, to: unknown, names: Names): ChangeLine[] {
   const name = names.get(id) ?? (to as Variation | null)?.name ?? (from as Variation | null)?.name ?? goneName;
   if (part) {
     return [{ what: `Value ${name}: ${fields[part] ?? part}`, before: plain(part, from), after: plain(part, to) }];
@@ -102,7 +102,7 @@ function variation({ value, weight }: Variation): string {
 }
 
 // Rules that came or went say so themselves: an order is told where rules that stayed have moved.
-function tellOrder(from: string[] | null, to: string[] | null, names: Names): Told[] {
+function orderLines(from: string[] | null, to: string[] | null, names: Names): ChangeLine[] {
   const [before, after] = [from ?? [], to ?? []];
   const stayed = (ids: string[], others: string[]) => ids.filter((id) => others.includes(id));
   const [was, is] = [stayed(before, after), stayed(after, before)];
@@ -111,32 +111,33 @@ function tellOrder(from: string[] | null, to: string[] | null, names: Names): To
   return [{ what: ruleWords.order, before: named(was), after: named(is) }];
 }
 
-function tellRule(from: Rule | null, to: Rule | null, names: Names): Told[] {
+function ruleLines(from: Rule | null, to: Rule | null, names: Names): ChangeLine[] {
   if (!from || !to) {
     const rule = (from ?? to)!;
-    const told = inWords(rule, names);
-    return [{ what: ruleWords.rule(nameOf(rule)), before: from ? told : undefined, after: to ? told : undefined }];
+    const text = inWords(rule, names);
+    return [{ what: ruleWords.rule(nameOf(rule)), before: from ? text : undefined, after: to ? text : undefined }];
   }
-  const told: Told[] = [];
+  const lines: ChangeLine[] = [];
   const what = (part: string) => `${ruleWords.rule(nameOf(to))}: ${part}`;
-  if (from.name !== to.name) told.push({ what: what(ruleWords.name.toLowerCase()), before: from.name, after: to.name });
+  if (from.name !== to.name)
+    lines.push({ what: what(ruleWords.name.toLowerCase()), before: from.name, after: to.name });
   const left = without(from.conditions, to.conditions);
   const came = without(to.conditions, from.conditions);
   for (let i = 0; i < Math.max(left.length, came.length); i++) {
     const [before, after] = [left[i], came[i]];
-    told.push({
+    lines.push({
       what: what(ruleWords.condition),
       before: before && conditionInWords(before),
       after: after && conditionInWords(after),
     });
   }
   if (!left.length && !came.length && JSON.stringify(from.conditions) !== JSON.stringify(to.conditions)) {
-    told.push({ what: what(ruleWords.conditionsMoved) });
+    lines.push({ what: what(ruleWords.conditionsMoved) });
   }
   if (JSON.stringify(from.serve) !== JSON.stringify(to.serve)) {
-    told.push({ what: what(ruleWords.serves), before: serveOf(from.serve, names), after: serveOf(to.serve, names) });
+    lines.push({ what: what(ruleWords.serves), before: serveOf(from.serve, names), after: serveOf(to.serve, names) });
   }
-  return told;
+  return lines;
 }
 
 function without(conditions: Condition[], others: Condition[]): Condition[] {
