@@ -60,10 +60,10 @@ class Live {
     if (event.type !== 'refetchEvaluation') return;
     const known = knownVersions(client, place);
     const news = event.flags?.filter((flag) => flag.deleted || flag.version > (known.get(flag.key) ?? 0));
-    const told = news && new Set(news.map(({ key }) => key));
+    const changedKeys = news && new Set(news.map(({ key }) => key));
     void client.invalidateQueries({
       queryKey: keys.tenantFlags(place.tenant),
-      predicate: ({ queryKey }) => concerns(queryKey, place, told),
+      predicate: ({ queryKey }) => concerns(queryKey, place, changedKeys),
     });
     if (news?.length === 0) return;
     void client.invalidateQueries({ queryKey: keys.trail(place.tenant) });

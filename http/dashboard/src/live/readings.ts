@@ -18,10 +18,10 @@ export function knownVersions(client: QueryClient, place: Place): Map<string, nu
   return known;
 }
 
-/** Whether a reading of flags may be another one now: a list elsewhere is not, nor is a flag that is not told. What is read of all environments has no versions that say what it knows already. */
-export function concerns(queryKey: readonly unknown[], place: Place, told: Set<string> | undefined): boolean {
+/** Whether a reading of flags may be another one now: a list elsewhere is not, nor is a flag that is not among the changed ones. What is read of all environments has no versions that say what it knows already. */
+export function concerns(queryKey: readonly unknown[], place: Place, changedKeys: Set<string> | undefined): boolean {
   const [, , environment, kind, key] = queryKey;
   if (environment === null) return true;
-  if (kind === 'flag') return !told || told.has(String(key));
-  return environment === place.environment && told?.size !== 0;
+  if (kind === 'flag') return !changedKeys || changedKeys.has(String(key));
+  return environment === place.environment && changedKeys?.size !== 0;
 }

@@ -36,24 +36,24 @@ export async function verifyGrown(
     : undefined;
 }
 
-/** Hashes all facts, and compares them with a checkpoint. tell is told how many were hashed. */
+/** Hashes all facts, and compares them with a checkpoint. progress hears how many were hashed. */
 export async function verifyWhole(
   place: Place,
   checkpoint: Checkpoint,
-  tell: (facts: number) => void,
+  progress: (facts: number) => void,
 ): Promise<Finding | undefined> {
   const tree = new GrowingTree();
   try {
     for await (const fact of canonicalFacts(linesOf(await readFacts(place)))) {
       if (tree.size === checkpoint.size) break; // what is younger than the checkpoint
       await tree.add(await hashLeaf(fact));
-      if (tree.size % 250 === 0) tell(tree.size);
+      if (tree.size % 250 === 0) progress(tree.size);
     }
   } catch (error) {
     if (error instanceof Altered) return undefined;
     throw error;
   }
-  tell(tree.size);
+  progress(tree.size);
   return tree.size === checkpoint.size && same(await tree.root(), checkpoint.root)
     ? { kind: 'whole', checkpoint }
     : undefined;
