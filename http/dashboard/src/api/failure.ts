@@ -30,14 +30,14 @@ export class Failure extends Error {
     return this.status === 403 && !!this.problem.detail?.startsWith('the e-mail address is not verified');
   }
 
-  /** Whether the service, or the way to it, is away: what was shown still stands. */
-  get away(): boolean {
+  /** Whether the service, or the way to it, cannot be reached: what was shown still stands. */
+  get unreachable(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
   }
 
   /** Whether the same call may succeed a little later. */
-  get passing(): boolean {
-    return this.away || this.status === 429;
+  get transient(): boolean {
+    return this.unreachable || this.status === 429;
   }
 }
 
@@ -50,7 +50,7 @@ export function failureOf(response: Response, body: unknown): Failure {
 
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  // fetch has no more than TypeError for a network that is away.
+  // fetch has no more than TypeError for a network that is not there.
   if (error instanceof TypeError) return new Failure(0);
   return new Failure(500, { detail: error instanceof Error ? error.message : String(error) });
 }

@@ -20,14 +20,14 @@ const tries = 5; // until a history has what a list has already
 /** What others do while the person looks. */
 class Live {
   /** Since when the service cannot be heard. */
-  away = $state<number>();
+  unreachableSince = $state<number>();
   readonly marks = new SvelteMap<string, Mark>();
 
   /** Keeps what is read at a place up to date. What it returns ends that. */
   follow(place: Place, client: QueryClient): () => void {
     const stream = new Stream(place, {
       changed: (event) => void this.#take(event, place, client, ended.signal),
-      away: (away) => this.#hear(away, client),
+      unreachable: (unreachable) => this.#hear(unreachable, client),
     });
     const ended = new AbortController();
     let hiding: ReturnType<typeof setTimeout> | undefined;
@@ -43,15 +43,15 @@ class Live {
       clearTimeout(hiding);
       stream.close();
       ended.abort();
-      this.away = undefined;
+      this.unreachableSince = undefined;
       this.marks.clear();
     };
   }
 
-  #hear(away: boolean, client: QueryClient): void {
-    if (away) this.away ??= Date.now();
-    else if (this.away !== undefined) {
-      this.away = undefined;
+  #hear(unreachable: boolean, client: QueryClient): void {
+    if (unreachable) this.unreachableSince ??= Date.now();
+    else if (this.unreachableSince !== undefined) {
+      this.unreachableSince = undefined;
       void client.invalidateQueries({ predicate: (query) => query.state.fetchFailureCount > 0 });
     }
   }

@@ -7,7 +7,7 @@ export type StreamEvent = Schemas['StreamEvent'];
 type Listener = {
   changed: (event: StreamEvent) => void;
   /** The service cannot be heard, or can be again. */
-  away: (away: boolean) => void;
+  unreachable: (unreachable: boolean) => void;
 };
 
 const silence = 45_000; // milliseconds: three heartbeats
@@ -41,13 +41,13 @@ export class Stream {
       try {
         await this.#listen(closed, () => {
           failures = 0;
-          this.listener.away(false);
+          this.listener.unreachable(false);
         });
       } catch (error) {
         if (closed.aborted) return;
         const failure = asFailure(error);
-        if (!failure.passing && failure.status !== 500) return;
-        if (failure.away) this.listener.away(true);
+        if (!failure.transient && failure.status !== 500) return;
+        if (failure.unreachable) this.listener.unreachable(true);
         pause = Math.min(failure.retryAfter ? failure.retryAfter * 1000 : this.#retry * 2 ** failures, longest);
         failures++;
       }

@@ -11,13 +11,13 @@ export function newQueryClient(): QueryClient {
       queries: {
         networkMode: 'always',
         staleTime: 5_000,
-        retry: (failures, error) => asFailure(error).passing && failures < tries,
+        retry: (failures, error) => asFailure(error).transient && failures < tries,
         retryDelay: (failures, error) => {
           const { retryAfter } = asFailure(error);
           return Math.min(retryAfter ? retryAfter * 1000 : 500 * 2 ** failures, longest);
         },
-        // Asks again for as long as the service is away.
-        refetchInterval: (query) => (query.state.error && asFailure(query.state.error).passing ? 5_000 : false),
+        // Asks again for as long as the failure is transient.
+        refetchInterval: (query) => (query.state.error && asFailure(query.state.error).transient ? 5_000 : false),
       },
       mutations: { networkMode: 'always', retry: false },
     },

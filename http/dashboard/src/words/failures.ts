@@ -60,6 +60,6 @@ export function sentence(text: string): string {
 
 export const outage = {
   offline: 'You are offline.',
-  away: 'The service is away.',
+  unreachable: 'The service is away.',
   shows: (time: string) => `This is how things stood at ${time}.`,
 };

@@ -36,7 +36,7 @@ export const service = {
   store: 'Event store',
   engines: { postgres: 'Postgres', eventstore: 'EventStoreDB' },
   reachable: 'Reached',
-  away: 'Cannot be reached',
+  unreachable: 'Cannot be reached',
   position: 'End of the log',
   database: 'Database',
   skew: 'Clock ahead of it by',
