@@ -7,7 +7,7 @@ type Answer = components['schemas']['SessionBody'];
 export type Session = Answer & { endsAt: number };
 
 const stored = 'session';
-const early = 60_000; // a token is renewed so long before its end, in milliseconds
+const renewBefore = 60_000; // a token is renewed so long before its end, in milliseconds
 
 /** Who is signed in. Tokens are in this tab's sessionStorage, and in no URL. */
 class SignedIn {
@@ -66,7 +66,7 @@ class SignedIn {
   }
 
   /** A token that holds for so many milliseconds, or none where nobody is signed in. */
-  async token(left = early): Promise<string | undefined> {
+  async token(left = renewBefore): Promise<string | undefined> {
     const { current } = this;
     if (!current || holds(current, left)) return current?.token;
     return this.renew();
@@ -128,7 +128,7 @@ class SignedIn {
 }
 
 /** Whether the access token can still be used for so many milliseconds. */
-const holds = ({ endsAt }: Session, left = early): boolean => Date.now() < endsAt - left;
+const holds = ({ endsAt }: Session, left = renewBefore): boolean => Date.now() < endsAt - left;
 
 async function post(path: string, sent: object): Promise<Session> {
   const response = await fetch(path, {

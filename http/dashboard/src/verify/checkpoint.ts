@@ -3,13 +3,13 @@ import { fromBase64, joined, same, sha256, utf8, type Bytes } from './bytes';
 /** A signed statement of how many facts a tenant has, and what they are. */
 export type Checkpoint = { origin: string; size: number; root: Bytes };
 
-/** Why something is not as it was signed. */
-export type Why = 'noKey' | 'noCheckpoint' | 'notSigned' | 'otherTenant';
+/** Why a checkpoint, or the key that it is checked with, is not valid. */
+export type InvalidReason = 'noKey' | 'noCheckpoint' | 'notSigned' | 'otherTenant';
 
-/** What is shown as wrong. */
-export class NotGenuine extends Error {
-  constructor(readonly why: Why) {
-    super(why);
+/** A checkpoint that is not as it was signed, or a key that is none. */
+export class InvalidCheckpoint extends Error {
+  constructor(readonly reason: InvalidReason) {
+    super(reason);
   }
 }
 
@@ -21,22 +21,23 @@ const ed25519 = 1; // the algorithm's number in a verifier key
 export async function readKey(text: string): Promise<Key> {
   const [name, hashed, ...rest] = text.trim().split('+');
   const bytes = decoded(rest.join('+'));
-  if (!name || !hashed || bytes?.length !== 33 || bytes[0] !== ed25519) throw new NotGenuine('noKey');
+  if (!name || !hashed || bytes?.length !== 33 || bytes[0] !== ed25519) throw new InvalidCheckpoint('noKey');
   const hash = (await sha256(joined(utf8(`${name}\n`), bytes))).slice(0, 4);
-  if (hex(hash) !== hashed.toLowerCase()) throw new NotGenuine('noKey');
+  if (hex(hash) !== hashed.toLowerCase()) throw new InvalidCheckpoint('noKey');
   return { name, hash, key: await crypto.subtle.importKey('raw', bytes.slice(1), 'Ed25519', false, ['verify']) };
 }
 
 /** Reads a checkpoint of c2sp.org/tlog-checkpoint, once its signature is found good. */
 export async function openCheckpoint(note: string, key: Key, tenant: string): Promise<Checkpoint> {
   const end = note.indexOf('\n\n');
-  if (end < 0) throw new NotGenuine('noCheckpoint');
+  if (end < 0) throw new InvalidCheckpoint('noCheckpoint');
   const text = note.slice(0, end + 1);
-  if (!(await signed(text, note.slice(end + 2), key))) throw new NotGenuine('notSigned');
+  if (!(await signed(text, note.slice(end + 2), key))) throw new InvalidCheckpoint('notSigned');
   const [origin, size, root] = text.split('\n');
   const bytes = decoded(root ?? '');
-  if (!origin || !/^(0|[1-9]\d{0,15})$/.test(size ?? '') || bytes?.length !== 32) throw new NotGenuine('noCheckpoint');
-  if (origin !== `flagledger/${tenant}`) throw new NotGenuine('otherTenant');
+  if (!origin || !/^(0|[1-9]\d{0,15})$/.test(size ?? '') || bytes?.length !== 32)
+    throw new InvalidCheckpoint('noCheckpoint');
+  if (origin !== `flagledger/${tenant}`) throw new InvalidCheckpoint('otherTenant');
   return { origin, size: Number(size), root: bytes };
 }
 

@@ -116,7 +116,7 @@ export const audit = {
     verifierKey: 'Key',
     notGrown: 'The trail does not begin with what the earlier checkpoint signed: something was altered.',
     notWhole: 'The changes do not lead to what the checkpoint signed: something was altered.',
-    why: {
+    invalid: {
       noKey: 'This is not a key: it is one line, name+hash+key.',
       noCheckpoint: 'This is not a checkpoint: copy all of it, with the line of its signature.',
       notSigned: 'The key has not signed the checkpoint.',
