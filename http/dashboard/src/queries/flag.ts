@@ -33,12 +33,12 @@ export type Explanation = Schemas['ExplanationBody'];
 export type Context = Schemas['ContextBody'];
 
 /** On which version a change stands, and why it is made. */
-export type Standing = { version: number; reason?: string };
+export type ChangeBasis = { version: number; reason?: string };
 
 const text = { parseAs: 'text' } as const;
 
 /** The headers of a change. */
-function on(place: Place, { version, reason }: Standing) {
+function changeHeaders(place: Place, { version, reason }: ChangeBasis) {
   return { ...at(place), 'If-Match': `"${version}"`, ...reasonHeader(reason) };
 }
 
@@ -102,7 +102,7 @@ async function versionAfter<T>(call: Parameters<typeof answer<T>>[0]): Promise<n
   return versionOf((await answer(call)).headers);
 }
 
-const entries = 50; // of a history are read at once
+const historyPageSize = 50; // of a history are read at once
 
 /** A flag's history, the newest entries first. */
 export function useHistory(place: () => Place, key: () => string) {
@@ -111,7 +111,7 @@ export function useHistory(place: () => Place, key: () => string) {
     queryFn: async ({ pageParam, signal }) => readHistory(place(), key(), pageParam, signal),
     initialPageParam: 0,
     getNextPageParam: (last: Entry[], pages: Entry[][]) =>
-      last.length < entries ? undefined : pages.reduce((sum, page) => sum + page.length, 0),
+      last.length < historyPageSize ? undefined : pages.reduce((sum, page) => sum + page.length, 0),
     structuralSharing: false,
   }));
 }
@@ -133,7 +133,7 @@ export function readHistory(
   key: string,
   offset: number,
   signal: AbortSignal,
-  limit = entries,
+  limit = historyPageSize,
 ): Promise<Entry[]> {
   return exactBody<Entry[]>(
     api.GET('/api/v1/flags/{flagKey}/history', {
@@ -148,7 +148,7 @@ export function readHistory(
   );
 }
 
-const mostVersions = 1000; // are read at once
+const versionPageSize = 1000; // are read at once
 
 export type VersionLine = Schemas['VersionEntry'];
 
@@ -162,14 +162,14 @@ export function useVersions(place: () => Place, key: () => string) {
           params: {
             path: { flagKey: key() },
             header: at(place()),
-            query: { limit: mostVersions, offset: pageParam },
+            query: { limit: versionPageSize, offset: pageParam },
           },
           signal,
         }),
       ),
     initialPageParam: 0,
     getNextPageParam: (last: VersionLine[], pages: VersionLine[][]) =>
-      last.length < mostVersions ? undefined : pages.length * mostVersions,
+      last.length < versionPageSize ? undefined : pages.length * versionPageSize,
   }));
 }
 
@@ -259,25 +259,25 @@ function useChange<T, R>(place: () => Place, change: (wanted: T) => Promise<R>) 
 }
 
 export function useUpdateFlag(place: () => Place, key: () => string) {
-  return useChange(place, ({ fields, ...standing }: Standing & { fields: FlagChange }) =>
+  return useChange(place, ({ fields, ...basis }: ChangeBasis & { fields: FlagChange }) =>
     versionAfter(
       api.PATCH('/api/v1/flags/{flagKey}', {
-        params: { path: { flagKey: key() }, header: on(place(), standing) },
+        params: { path: { flagKey: key() }, header: changeHeaders(place(), basis) },
         body: fields,
       }),
     ),
   );
 }
 
-export type VariationWanted = Standing & {
+export type VariationWanted = ChangeBasis & {
   /** Without it the variation is added. */
   id?: string;
   fields: VariationChange;
 };
 
 export function useSaveVariation(place: () => Place, key: () => string) {
-  return useChange(place, ({ id, fields, ...standing }: VariationWanted) => {
-    const header = on(place(), standing);
+  return useChange(place, ({ id, fields, ...basis }: VariationWanted) => {
+    const header = changeHeaders(place(), basis);
     if (id === undefined) {
       return versionAfter(
         api.POST('/api/v1/flags/{flagKey}/variations', {
@@ -296,16 +296,16 @@ export function useSaveVariation(place: () => Place, key: () => string) {
 }
 
 export function useRemoveVariation(place: () => Place, key: () => string) {
-  return useChange(place, ({ id, ...standing }: Standing & { id: string }) =>
+  return useChange(place, ({ id, ...basis }: ChangeBasis & { id: string }) =>
     answer(
       api.DELETE('/api/v1/flags/{flagKey}/variations/{variationId}', {
-        params: { path: { flagKey: key(), variationId: id }, header: on(place(), standing) },
+        params: { path: { flagKey: key(), variationId: id }, header: changeHeaders(place(), basis) },
       }),
     ),
   );
 }
 
-export type RulesWanted = Standing & {
+export type RulesWanted = ChangeBasis & {
   rules?: NewRule[];
   /** null unsets it; undefined leaves it. */
   fallthrough?: Serve | null;
@@ -316,47 +316,47 @@ export type RulesWanted = Standing & {
 
 /** Changes the rules, the fallthrough, and whether the flag is on: each is a change, which stands on the one before. */
 export function useSaveRules(place: () => Place, key: () => string) {
-  return useChange(place, async ({ rules, fallthrough, enabled, savedPart, ...standing }: RulesWanted) => {
+  return useChange(place, async ({ rules, fallthrough, enabled, savedPart, ...basis }: RulesWanted) => {
     const [there, flagKey] = [place(), key()]; // the person may go elsewhere between two steps
-    const params = () => ({ path: { flagKey }, header: on(there, standing) });
+    const params = () => ({ path: { flagKey }, header: changeHeaders(there, basis) });
     if (rules) {
-      standing.version = await versionAfter(
+      basis.version = await versionAfter(
         api.PUT('/api/v1/flags/{flagKey}/rules', { params: params(), body: { rules } }),
       );
-      savedPart?.('rules', standing.version);
+      savedPart?.('rules', basis.version);
     }
     if (fallthrough !== undefined) {
-      standing.version = await versionAfter(
+      basis.version = await versionAfter(
         api.PUT('/api/v1/flags/{flagKey}/fallthrough', { params: params(), body: { serve: fallthrough } }),
       );
-      savedPart?.('fallthrough', standing.version);
+      savedPart?.('fallthrough', basis.version);
     }
     if (enabled !== undefined) {
       const call = { params: params() };
-      standing.version = await versionAfter(
+      basis.version = await versionAfter(
         enabled ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
       );
     }
-    return standing.version;
+    return basis.version;
   });
 }
 
 /** Deletes a flag. Its history stays. */
 export function useDeleteFlag(place: () => Place, key: () => string) {
-  return useChange(place, (standing: Standing) =>
+  return useChange(place, (basis: ChangeBasis) =>
     answer(
       api.DELETE('/api/v1/flags/{flagKey}', {
-        params: { path: { flagKey: key() }, header: on(place(), standing) },
+        params: { path: { flagKey: key() }, header: changeHeaders(place(), basis) },
       }),
     ),
   );
 }
 
 export function useRevert(place: () => Place, key: () => string) {
-  return useChange(place, ({ to, ...standing }: Standing & { to: number }) =>
+  return useChange(place, ({ to, ...basis }: ChangeBasis & { to: number }) =>
     body(
       api.POST('/api/v1/flags/{flagKey}/revert', {
-        params: { path: { flagKey: key() }, header: on(place(), standing) },
+        params: { path: { flagKey: key() }, header: changeHeaders(place(), basis) },
         body: { version: to },
       }),
     ),
@@ -373,8 +373,8 @@ export function useSwitchHere() {
     scope: { id: 'switch' },
     mutationFn: async ({ place, key, to }: Switched) => {
       const version = client.getQueryData<FlagDetail>(keys.flag(place, key))?.version ?? 0;
-      const call = { params: { path: { flagKey: key }, header: on(place, { version }) } };
-      stands(
+      const call = { params: { path: { flagKey: key }, header: changeHeaders(place, { version }) } };
+      noteVersion(
         place,
         key,
         await versionAfter(
@@ -395,7 +395,7 @@ export function useSwitchHere() {
   }
 
   // What was switched is all that is new in the version: the next switch stands on it, also where that is not read yet.
-  function stands({ tenant }: Place, key: string, version: number): void {
+  function noteVersion({ tenant }: Place, key: string, version: number): void {
     client.setQueriesData<FlagDetail>(
       {
         queryKey: keys.tenantFlags(tenant),
