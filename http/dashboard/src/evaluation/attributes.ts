@@ -1,5 +1,5 @@
 import { parseExactly } from '../api/exact';
-import type { Context } from '../queries/flag';
+import type { Context } from '../queries/explanation';
 import { oneLine } from '../words/common';
 
 export type Attributes = NonNullable<Context['attributes']>;

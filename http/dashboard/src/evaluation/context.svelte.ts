@@ -1,4 +1,4 @@
-import type { Context } from '../queries/flag';
+import type { Context } from '../queries/explanation';
 import { attributesOf } from './attributes';
 
 const stored = 'context';

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/svelte-query';
 import { SvelteMap } from 'svelte/reactivity';
 import type { Place } from '../api/client';
-import { type Entry, readHistory } from '../queries/flag';
+import { type Entry, readHistory } from '../queries/history';
 import { keys } from '../queries/keys';
 import { session } from '../session/session.svelte';
 import { concerns, knownVersions } from './readings';

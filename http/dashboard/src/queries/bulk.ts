@@ -1,7 +1,7 @@
 import { createMutation, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, type Place } from '../api/client';
 import { asFailure } from '../api/failure';
-import { refreshFlags } from './flag';
+import { refreshFlags } from './flagChange';
 import { reasonHeader } from './reason';
 
 export type BulkChange = 'enable' | 'disable' | 'delete';

@@ -15,6 +15,21 @@ export function useProjects(place: () => Place) {
   }));
 }
 
+/** The project that a flag belongs to, where it belongs to one. */
+export function useProjectOf(place: () => Place, id: () => string | null) {
+  return createQuery(() => ({
+    queryKey: [...keys.projects(place().tenant), id()],
+    queryFn: () =>
+      body(
+        api.GET('/api/v1/projects/{projectId}', {
+          params: { path: { projectId: id()! }, header: { 'X-Tenant-ID': place().tenant } },
+        }),
+      ),
+    enabled: id() !== null,
+    staleTime: 60_000,
+  }));
+}
+
 /** Creates a project, or changes the one whose id is given. */
 export function useSaveProject(place: () => Place) {
   return useChange(place, ({ id, ...project }: ProjectText & { id?: string }) =>

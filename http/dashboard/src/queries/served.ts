@@ -2,7 +2,7 @@ import { createQuery, keepPreviousData } from '@tanstack/svelte-query';
 import { api, at, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
 import { asFailure, type Failure } from '../api/failure';
-import type { Context, Evaluation } from './flag';
+import type { Context, Evaluation } from './explanation';
 import { keys } from './keys';
 
 /** Why a flag serves nothing to somebody. */

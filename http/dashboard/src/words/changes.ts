@@ -1,4 +1,4 @@
-import type { Condition, Rule, Serve } from '../queries/flag';
+import type { Condition, Rule, Serve } from '../queries/rules';
 import { flags } from './flags';
 import { operators, rules as ruleWords } from './rules';
 

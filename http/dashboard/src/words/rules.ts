@@ -1,4 +1,4 @@
-import type { Operator } from '../queries/flag';
+import type { Operator } from '../queries/rules';
 
 /** What operators are called, and when they hold (docs/rules.md). */
 export const operators: Record<Operator, { is: string; isNot: string; help: string }> = {

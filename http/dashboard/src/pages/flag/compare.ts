@@ -1,4 +1,5 @@
-import type { FlagDetail, FlagInEnvironment, NewRule, Rule, Serve } from '../../queries/flag';
+import type { FlagDetail, FlagInEnvironment } from '../../queries/flag';
+import type { NewRule, Rule, Serve } from '../../queries/rules';
 import type { ChangedField } from '../../words/changes';
 import { changesOfRules } from './rules';
 

@@ -1,4 +1,6 @@
-import type { Entry, FlagDetail, Rule } from '../../queries/flag';
+import type { FlagDetail } from '../../queries/flag';
+import type { Entry } from '../../queries/history';
+import type { Rule } from '../../queries/rules';
 import { type ChangedField, nameOf, type Names } from '../../words/changes';
 
 /** The fields that an entry of a history changed. */

@@ -1,6 +1,7 @@
 import { parseExactly } from '../../api/exact';
 import { Failure } from '../../api/failure';
-import type { Condition, FlagType, NewRule, Operator, Rule, Rules, Serve, Variation } from '../../queries/flag';
+import type { FlagType, Variation } from '../../queries/flag';
+import type { Condition, NewRule, Operator, Rule, Rules, Serve } from '../../queries/rules';
 import type { ChangedField } from '../../words/changes';
 import { rules as words } from '../../words/rules';
 import { typed, valueOf } from './values';

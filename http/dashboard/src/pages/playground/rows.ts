@@ -1,4 +1,4 @@
-import type { Evaluation } from '../../queries/flag';
+import type { Evaluation } from '../../queries/explanation';
 import type { Refusal, Served } from '../../queries/served';
 
 /** What a flag serves in an environment: nothing of both where it is not there. */

@@ -1,0 +1,35 @@
+import { createMutation, type QueryClient, useQueryClient } from '@tanstack/svelte-query';
+import { answer, at, type Place } from '../api/client';
+import { keys } from './keys';
+import { reasonHeader } from './reason';
+
+/** On which version a change stands, and why it is made. */
+export type ChangeBasis = { version: number; reason?: string };
+
+/** The headers of a change. */
+export function changeHeaders(place: Place, { version, reason }: ChangeBasis) {
+  return { ...at(place), 'If-Match': `"${version}"`, ...reasonHeader(reason) };
+}
+
+/** The version of a flag that an answer has. */
+export const versionOf = (headers: Headers): number => Number(headers.get('ETag')?.replaceAll('"', '') ?? 0);
+
+/** The version of a flag that a change made. */
+export async function versionAfter<T>(call: Parameters<typeof answer<T>>[0]): Promise<number> {
+  return versionOf((await answer(call)).headers);
+}
+
+/** Brings all readings of flags up to date. It is over when what is shown is new. */
+export function refreshFlags(client: QueryClient, place: Place): Promise<void> {
+  return client.invalidateQueries({ queryKey: keys.tenantFlags(place.tenant) });
+}
+
+/** A change of one flag. What it was refused for is thrown; in either case readings are brought up to date, before it is over. */
+export function useFlagChange<T, R>(place: () => Place, change: (wanted: T) => Promise<R>) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    mutationFn: change,
+    onMutate: () => place(),
+    onSettled: (_made, _error, _wanted, there) => refreshFlags(client, there ?? place()),
+  }));
+}

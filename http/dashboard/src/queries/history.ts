@@ -1,0 +1,134 @@
+import { createInfiniteQuery, createQuery, keepPreviousData } from '@tanstack/svelte-query';
+import { api, at, body, type Place, type Schemas } from '../api/client';
+import { exactBody } from '../api/exact';
+import { type ChangeBasis, changeHeaders, useFlagChange } from './flagChange';
+import { keys } from './keys';
+
+export type Entry = Schemas['HistoryEntry'];
+export type FlagAtVersion = Schemas['VersionBody'];
+
+const historyPageSize = 50; // of a history are read at once
+
+/** A flag's history, the newest entries first. */
+export function useHistory(place: () => Place, key: () => string) {
+  return createInfiniteQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'history'],
+    queryFn: async ({ pageParam, signal }) => readHistory(place(), key(), pageParam, signal),
+    initialPageParam: 0,
+    getNextPageParam: (last: Entry[], pages: Entry[][]) =>
+      last.length < historyPageSize ? undefined : pages.reduce((sum, page) => sum + page.length, 0),
+    structuralSharing: false,
+  }));
+}
+
+/** What has been changed since a version, by whomever, the newest first: as much of it as is read at once. */
+export function useSince(place: () => Place, key: () => string, version: () => number | undefined) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'since', version()],
+    queryFn: async ({ signal }) =>
+      (await readHistory(place(), key(), 0, signal)).filter((entry) => entry.version > (version() ?? 0)),
+    enabled: version() !== undefined,
+    structuralSharing: false,
+  }));
+}
+
+/** Entries of a flag's history, the newest first. */
+export function readHistory(
+  place: Place,
+  key: string,
+  offset: number,
+  signal: AbortSignal,
+  limit = historyPageSize,
+): Promise<Entry[]> {
+  return exactBody<Entry[]>(
+    api.GET('/api/v1/flags/{flagKey}/history', {
+      params: {
+        path: { flagKey: key },
+        header: { 'X-Tenant-ID': place.tenant },
+        query: { limit, offset },
+      },
+      parseAs: 'text',
+      signal,
+    }),
+  );
+}
+
+const versionPageSize = 1000; // are read at once
+
+export type VersionLine = Schemas['VersionEntry'];
+
+/** The versions of a flag, the newest first. */
+export function useVersions(place: () => Place, key: () => string) {
+  return createInfiniteQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'versions'],
+    queryFn: ({ pageParam, signal }) =>
+      body(
+        api.GET('/api/v1/flags/{flagKey}/versions', {
+          params: {
+            path: { flagKey: key() },
+            header: at(place()),
+            query: { limit: versionPageSize, offset: pageParam },
+          },
+          signal,
+        }),
+      ),
+    initialPageParam: 0,
+    getNextPageParam: (last: VersionLine[], pages: VersionLine[][]) =>
+      last.length < versionPageSize ? undefined : pages.length * versionPageSize,
+  }));
+}
+
+/** A flag as it was at a version. */
+export function useVersion(place: () => Place, key: () => string, version: () => number | undefined) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'version', version()],
+    queryFn: ({ signal }) =>
+      exactBody<FlagAtVersion>(
+        api.GET('/api/v1/flags/{flagKey}/versions/{version}', {
+          params: { path: { flagKey: key(), version: version()! }, header: at(place()) },
+          parseAs: 'text',
+          signal,
+        }),
+      ),
+    enabled: version() !== undefined,
+    staleTime: Infinity,
+    placeholderData: keepPreviousData,
+    structuralSharing: false,
+  }));
+}
+
+/** What differs between two versions of a flag. */
+export function useDiff(place: () => Place, key: () => string, from: () => number | undefined, to: () => number) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'diff', from(), to()],
+    queryFn: async ({ signal }) => {
+      const diff = await exactBody<Schemas['DiffBody']>(
+        api.GET('/api/v1/flags/{flagKey}/diff', {
+          params: {
+            path: { flagKey: key() },
+            header: at(place()),
+            query: { from: String(from()), to: String(to()) },
+          },
+          parseAs: 'text',
+          signal,
+        }),
+      );
+      return diff.changes;
+    },
+    enabled: from() !== undefined && from() !== to(),
+    staleTime: Infinity,
+    structuralSharing: false,
+  }));
+}
+
+/** Goes back to what a flag was at a version. */
+export function useRevert(place: () => Place, key: () => string) {
+  return useFlagChange(place, ({ to, ...basis }: ChangeBasis & { to: number }) =>
+    body(
+      api.POST('/api/v1/flags/{flagKey}/revert', {
+        params: { path: { flagKey: key() }, header: changeHeaders(place(), basis) },
+        body: { version: to },
+      }),
+    ),
+  );
+}

@@ -1,0 +1,77 @@
+import { createQuery } from '@tanstack/svelte-query';
+import { api, at, type Place, type Schemas } from '../api/client';
+import { exactBody } from '../api/exact';
+import { type ChangeBasis, changeHeaders, useFlagChange, versionAfter, versionOf } from './flagChange';
+import { keys } from './keys';
+
+export type Rules = Schemas['RulesBody'];
+export type Rule = Schemas['RuleBody'];
+export type NewRule = Schemas['NewRuleBody'];
+export type Condition = Schemas['ConditionBody'];
+export type Operator = Condition['op'];
+export type Serve = Schemas['ServeBody'];
+
+/** The rules of a flag in an environment, with what those get whom none matches. */
+export function useRules(place: () => Place, key: () => string) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'rules'],
+    queryFn: ({ signal }: { signal: AbortSignal }) => readRules(place(), key(), signal),
+    structuralSharing: false,
+  }));
+}
+
+export type VersionedRules = Rules & { version: number };
+
+// The rules with the version that they were read at.
+async function readRules(place: Place, key: string, signal: AbortSignal): Promise<VersionedRules> {
+  let version = 0;
+  const rules = await exactBody<Rules>(
+    api
+      .GET('/api/v1/flags/{flagKey}/rules', {
+        params: { path: { flagKey: key }, header: at(place) },
+        parseAs: 'text',
+        signal,
+      })
+      .then((got) => {
+        version = versionOf(got.response.headers);
+        return got;
+      }),
+  );
+  return { ...rules, version };
+}
+
+export type RulesWanted = ChangeBasis & {
+  rules?: NewRule[];
+  /** null unsets it; undefined leaves it. */
+  fallthrough?: Serve | null;
+  enabled?: boolean;
+  /** Hears of each part that is saved, and of the version that it made: a later one may be refused. */
+  savedPart?: (part: 'rules' | 'fallthrough', version: number) => void;
+};
+
+/** Changes the rules, the fallthrough, and whether the flag is on: each is a change, which stands on the one before. */
+export function useSaveRules(place: () => Place, key: () => string) {
+  return useFlagChange(place, async ({ rules, fallthrough, enabled, savedPart, ...basis }: RulesWanted) => {
+    const [there, flagKey] = [place(), key()]; // the person may go elsewhere between two steps
+    const params = () => ({ path: { flagKey }, header: changeHeaders(there, basis) });
+    if (rules) {
+      basis.version = await versionAfter(
+        api.PUT('/api/v1/flags/{flagKey}/rules', { params: params(), body: { rules } }),
+      );
+      savedPart?.('rules', basis.version);
+    }
+    if (fallthrough !== undefined) {
+      basis.version = await versionAfter(
+        api.PUT('/api/v1/flags/{flagKey}/fallthrough', { params: params(), body: { serve: fallthrough } }),
+      );
+      savedPart?.('fallthrough', basis.version);
+    }
+    if (enabled !== undefined) {
+      const call = { params: params() };
+      basis.version = await versionAfter(
+        enabled ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
+      );
+    }
+    return basis.version;
+  });
+}
