@@ -1,7 +1,7 @@
 import { createMutation, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, type Place } from '../api/client';
 import { asFailure } from '../api/failure';
-import { refreshFlags } from './flagChange';
+import { refreshFlags, switchFlag } from './flagChange';
 import { reasonHeader } from './reason';
 
 export type BulkChange = 'enable' | 'disable' | 'delete';
@@ -50,12 +50,12 @@ export function useBulkChange(place: () => Place) {
 
 // What is too much at once is asked again when the service says so.
 async function changeOne(place: Place, change: BulkChange, flagKey: string, reason: string): Promise<void> {
-  const call = { params: { path: { flagKey }, header: { ...at(place), ...reasonHeader(reason) } } };
+  const header = { ...at(place), ...reasonHeader(reason) };
   for (let left = tries - 1; ; left--) {
     try {
-      if (change === 'enable') await answer(api.POST('/api/v1/flags/{flagKey}/enable', call));
-      else if (change === 'disable') await answer(api.POST('/api/v1/flags/{flagKey}/disable', call));
-      else await answer(api.DELETE('/api/v1/flags/{flagKey}', call));
+      if (change === 'delete')
+        await answer(api.DELETE('/api/v1/flags/{flagKey}', { params: { path: { flagKey }, header } }));
+      else await answer(switchFlag(flagKey, change === 'enable', header));
       return;
     } catch (error) {
       const { status, retryAfter } = asFailure(error);

@@ -1,7 +1,7 @@
 import { createMutation, createQueries, createQuery, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
-import { type ChangeBasis, changeHeaders, refreshFlags, useFlagChange, versionAfter } from './flagChange';
+import { type ChangeBasis, changeHeaders, refreshFlags, switchFlag, useFlagChange, versionAfter } from './flagChange';
 import { keys } from './keys';
 
 export type FlagDetail = Schemas['FlagDetail'];
@@ -95,29 +95,22 @@ export function useDeleteFlag(place: () => Place, key: () => string) {
 }
 
 /** A switch, with the place where it was asked for: it may wait for its turn while the person goes elsewhere. */
-type Switched = { place: Place; key: string; to: boolean };
+type Switched = { place: Place; key: string; on: boolean };
 
 /** Switches a flag in an environment. It is shown at once, and taken back where the service refuses. Switches wait for each other. */
-export function useSwitchHere() {
+export function useSwitchFlagOnPage() {
   const client = useQueryClient();
   return createMutation(() => ({
     scope: { id: 'switch' },
-    mutationFn: async ({ place, key, to }: Switched) => {
+    mutationFn: async ({ place, key, on }: Switched) => {
       const version = client.getQueryData<FlagDetail>(keys.flag(place, key))?.version ?? 0;
-      const call = { params: { path: { flagKey: key }, header: changeHeaders(place, { version }) } };
-      noteVersion(
-        place,
-        key,
-        await versionAfter(
-          to ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
-        ),
-      );
+      noteVersion(place, key, await versionAfter(switchFlag(key, on, changeHeaders(place, { version }))));
     },
-    onMutate: async ({ place, key, to }) => {
+    onMutate: async ({ place, key, on }) => {
       await client.cancelQueries({ queryKey: keys.flag(place, key), exact: true });
-      show(place, key, to);
+      show(place, key, on);
     },
-    onError: (_error, { place, key, to }) => show(place, key, !to),
+    onError: (_error, { place, key, on }) => show(place, key, !on),
     onSettled: (_made, _error, { place }) => refreshFlags(client, place),
   }));
 

@@ -1,5 +1,5 @@
 import { createMutation, type QueryClient, useQueryClient } from '@tanstack/svelte-query';
-import { answer, at, type Place } from '../api/client';
+import { answer, api, at, type Place } from '../api/client';
 import { keys } from './keys';
 import { reasonHeader } from './reason';
 
@@ -32,4 +32,10 @@ export function useFlagChange<T, R>(place: () => Place, change: (wanted: T) => P
     onMutate: () => place(),
     onSettled: (_made, _error, _wanted, there) => refreshFlags(client, there ?? place()),
   }));
+}
+
+/** Switches a flag on or off: on a version where the headers name one. */
+export function switchFlag(flagKey: string, on: boolean, header: ReturnType<typeof at | typeof changeHeaders>) {
+  const call = { params: { path: { flagKey }, header } };
+  return on ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call);
 }

@@ -1,6 +1,7 @@
 import { createMutation, createQueries, createQuery, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, body, type Place, type Schemas } from '../api/client';
 import type { operations } from '../api/schema';
+import { switchFlag } from './flagChange';
 import { keys } from './keys';
 
 export type Flag = Schemas['FlagBody'];
@@ -51,18 +52,13 @@ export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages
 type Switched = { place: Place; key: string; on: boolean };
 
 /** Switches a flag on or off. Lists show it at once, and take it back where the service refuses. */
-export function useSwitchFlag() {
+export function useSwitchFlagInLists() {
   const client = useQueryClient();
   const mutationKey = ['switch'];
   return createMutation(() => ({
     mutationKey,
     scope: { id: 'switch' }, // one after the other, so that the last of two quick ones stands
-    mutationFn: ({ place, key, on }: Switched) => {
-      const call = { params: { path: { flagKey: key }, header: at(place) } };
-      return body(
-        on ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
-      );
-    },
+    mutationFn: ({ place, key, on }: Switched) => body(switchFlag(key, on, at(place))),
     onMutate: ({ place, key, on }) => show(place, key, on),
     onError: (_error, { place, key, on }) => show(place, key, !on),
     // What is read before the last of the tenant is through would show what was before it.

@@ -1,7 +1,7 @@
 import { createQuery } from '@tanstack/svelte-query';
 import { api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
-import { type ChangeBasis, changeHeaders, useFlagChange, versionAfter, versionOf } from './flagChange';
+import { type ChangeBasis, changeHeaders, switchFlag, useFlagChange, versionAfter, versionOf } from './flagChange';
 import { keys } from './keys';
 
 export type Rules = Schemas['RulesBody'];
@@ -67,10 +67,7 @@ export function useSaveRules(place: () => Place, key: () => string) {
       savedPart?.('fallthrough', basis.version);
     }
     if (enabled !== undefined) {
-      const call = { params: params() };
-      basis.version = await versionAfter(
-        enabled ? api.POST('/api/v1/flags/{flagKey}/enable', call) : api.POST('/api/v1/flags/{flagKey}/disable', call),
-      );
+      basis.version = await versionAfter(switchFlag(flagKey, enabled, changeHeaders(there, basis)));
     }
     return basis.version;
   });
