@@ -23,8 +23,8 @@ export const flag = {
     confirm: (key: string) => `Type ${key} to confirm`,
     button: 'Delete',
   },
-  facts: {
-    title: 'Facts',
+  details: {
+    title: 'Details',
     type: 'Type',
     lifecycle: 'Lifecycle',
     project: 'Project',
