@@ -73,6 +73,9 @@ export default {
       await v.button('Try again').click();
       await v.heading('Flags').waitFor();
     }
+    await v.page.route('**/app/assets/index-*.js', (route) => route.abort());
+    await v.page.reload();
+    await v.page.getByText('The dashboard could not be loaded.').waitFor();
   },
 
   'what is typed before the command palette is loaded is kept': async (come) => {
