@@ -228,6 +228,19 @@ const examinedColumns = "a.tenant_id, a.n, a.commit, a.prepare, a.recorded, a.ac
 
 // page finds the places of the entries of a page, the newest first, and where the next page begins.
 func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, limit int) (found []AuditCursor, next AuditCursor, err error) {
+	if few := fewPerEntry * limit; len(s.filters) > 0 && few < maxExamined {
+		if found, next, err = s.examine(ctx, db, before, limit, few); err != nil || len(found) == limit || next == nil {
+			return found, next, err
+		}
+	}
+	return s.examine(ctx, db, before, limit, maxExamined)
+}
+
+// fewPerEntry is how many rows are looked at first, for each entry of a page: enough where most rows meet the filters, at a fraction of what maxExamined take.
+const fewPerEntry = 4
+
+// examine is page where so many rows are looked at.
+func (s *auditScan) examine(ctx context.Context, db reader, before AuditCursor, limit, most int) (found []AuditCursor, next AuditCursor, err error) {
 	scope, args := where(nil, s.scope...)
 	var places []string
 	for _, number := range before {
@@ -244,7 +257,7 @@ func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, lim
 		query = fmt.Sprintf(`with examined as materialized (select %s %s limit %d)
 			(select %s, false from examined a where %s order by %s limit %d)
 			union all (select %[4]s, true from examined a where (select count(*) from examined) = %[3]d order by %[8]s limit 1)`,
-			examinedColumns, examined, maxExamined, place, rest, backwards, limit+1, s.order)
+			examinedColumns, examined, most, place, rest, backwards, limit+1, s.order)
 	}
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {

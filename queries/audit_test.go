@@ -145,22 +145,24 @@ func TestATrailIsFiltered(t *testing.T) {
 func TestAPageEndsWhereItFindsNothing(t *testing.T) {
 	t.Parallel()
 	q := New(trailOf(t, maxExamined+1500), nil, nil)
-	for _, filter := range []AuditFilter{{Search: "why"}, {Search: "why", ResourceType: "flag"}} {
-		for name, read := range map[string]func(AuditCursor) (*List[AuditEntry], AuditCursor, error){
-			"tenant": func(before AuditCursor) (*List[AuditEntry], AuditCursor, error) {
-				return q.Audit(t.Context(), "t", filter, before, 1000)
-			},
-			"platform": func(before AuditCursor) (*List[AuditEntry], AuditCursor, error) {
-				return q.PlatformAudit(t.Context(), filter, before, 1000)
-			},
-		} {
-			got, count := pages(t, read)
-			var want []int64
-			for n := int64(maxExamined + 1000); n >= 0 && filter.ResourceType == ""; n -= 1000 {
-				want = append(want, n)
-			}
-			if !slices.Equal(got, want) || count != 2 {
-				t.Errorf("the %s has %v on %d pages, want %v on 2", name, got, count, want)
+	for _, limit := range []int{5, 1000} {
+		for _, filter := range []AuditFilter{{Search: "why"}, {Search: "why", ResourceType: "flag"}} {
+			for name, read := range map[string]func(AuditCursor) (*List[AuditEntry], AuditCursor, error){
+				"tenant": func(before AuditCursor) (*List[AuditEntry], AuditCursor, error) {
+					return q.Audit(t.Context(), "t", filter, before, limit)
+				},
+				"platform": func(before AuditCursor) (*List[AuditEntry], AuditCursor, error) {
+					return q.PlatformAudit(t.Context(), filter, before, limit)
+				},
+			} {
+				got, count := pages(t, read)
+				var want []int64
+				for n := int64(maxExamined + 1000); n >= 0 && filter.ResourceType == ""; n -= 1000 {
+					want = append(want, n)
+				}
+				if !slices.Equal(got, want) || count != 2 {
+					t.Errorf("of pages of %d, the %s has %v on %d, want %v on 2", limit, name, got, count, want)
+				}
 			}
 		}
 	}
