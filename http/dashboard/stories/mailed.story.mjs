@@ -37,8 +37,19 @@ const stories = {
     if (v.page.url().includes('token')) throw new Error(`the token stays in ${v.page.url()}`);
     await v.inspect();
     await v.field('Password').fill(password);
+    let goOn;
+    const held = new Promise((resolve) => (goOn = resolve));
+    await v.page.route('**/api/v1/auth/refresh', async (route) => {
+      await held;
+      await route.continue();
+    });
+    const renewing = v.page.waitForRequest('**/api/v1/auth/refresh');
     await v.button('Confirm').click();
-    await v.page.getByText('The address is confirmed.').waitFor();
+    await renewing;
+    const confirmed = v.page.getByText('The address is confirmed.');
+    if (await confirmed.count()) throw new Error('it is told before the session says so');
+    goOn();
+    await confirmed.waitFor();
     await v.link('To the flags').click();
     await v.button('Make first-flag').click();
     await v.switch('first-flag').waitFor();
