@@ -125,7 +125,9 @@ export class Visitor {
     if (this.wrong.length) throw new Error(`the console has\n${this.wrong.join('\n')}`);
   }
 
-  leave() {
-    return this.context.close();
+  async leave() {
+    // What a story answers in the place of the service may be under way still.
+    for (const page of this.context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await this.context.close();
   }
 }
