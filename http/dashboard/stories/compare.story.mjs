@@ -104,7 +104,7 @@ export default {
   },
 
   'a life of very many versions is gone through as far back as one likes': async (come) => {
-    const v = await come();
+    const v = await come({ refused: [404] }); // the flag of a time before it was
     await begin(v);
     // What the API answers for more versions than are read at once: the old ones are those that there are.
     await v.page.route('**/api/v1/flags/ranking/versions?*', async (route) => {
