@@ -14,15 +14,9 @@ export class Failure extends Error {
     this.name = 'Failure';
   }
 
-  /** What is wrong, by the name of a field. What is wrong with a member of a list, such as tags[2], is told of the list, whose field has a line for each. */
+  /** What is wrong, by the name of a field. */
   get fields(): Record<string, string> {
-    const fields: Record<string, string> = {};
-    for (const [name, wrong] of Object.entries(this.problem.errors ?? {})) {
-      const [, list, index] = /^(\w+)\[(\d+)\]$/.exec(name) ?? [];
-      if (list) fields[list] ??= `(line ${Number(index) + 1}) ${wrong}`;
-      else fields[name] = wrong;
-    }
-    return fields;
+    return this.problem.errors ?? {};
   }
 
   /** Whether it is refused because the person's e-mail address is not verified. */
@@ -54,3 +48,6 @@ export function asFailure(error: unknown): Failure {
   if (error instanceof TypeError) return new Failure(0);
   return new Failure(500, { detail: error instanceof Error ? error.message : String(error) });
 }
+
+/** The field that a name in a problem is of: the API names a tag by its place, tags[2]. */
+export const fieldOf = (name: string): string => name.replace(/\[.*/, '');

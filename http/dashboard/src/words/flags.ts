@@ -78,6 +78,7 @@ export const flags = {
     defaultHint: 'Served while the flag is off',
     tags: 'Tags',
     tagsHint: 'One a line',
+    wrongTag: (line: number, wrong: string) => `(line ${line}) ${wrong}`,
     project: 'Project',
     noProject: 'None',
   },
