@@ -1,4 +1,4 @@
-import { asFailure, type Failure } from '../api/failure';
+import { asFailure, type Failure, fieldOf } from '../api/failure';
 
 /** What a form sends: whether it is under way, and what went wrong. */
 export class Submission {
@@ -11,7 +11,7 @@ export class Submission {
   /** The failure, unless all that it tells stands beside fields of these names. */
   besides(names: string[]): Failure | undefined {
     const wrong = Object.keys(this.wrong);
-    return wrong.length && wrong.every((name) => names.includes(name)) ? undefined : this.failure;
+    return wrong.length && wrong.every((name) => names.includes(fieldOf(name))) ? undefined : this.failure;
   }
 
   /** Takes over a form's submission. Returns whether it was sent. */
