@@ -189,16 +189,14 @@ func (c *columns) addOutcomes(u *counted.Use) {
 	}
 }
 
-// outcomeOf names what was served: a variation, or a value alone. No two of a flag get the same name.
+// outcomeOf names what was served: a variation with its value, since hours before that changed keep what was served then, or a value alone. No two of a flag get the same name.
 func (c *columns) outcomeOf(s *counted.Served) string {
 	if s.Rest {
 		return counted.RestOutcome
 	}
 	c.hash.Reset()
 	_, _ = c.hash.Write(append([]byte(s.VariationID), 0))
-	if s.VariationID == "" {
-		_, _ = c.hash.Write(s.Value)
-	}
+	_, _ = c.hash.Write(s.Value)
 	return hex.EncodeToString(c.hash.Sum(nil)[:10])
 }
 

@@ -48,6 +48,13 @@ func (r *remembered) note() {
 	}
 }
 
+func (r *remembered) count() (n uint64) {
+	for _, s := range r.Served {
+		n += s.Count
+	}
+	return n
+}
+
 func (m *memory) TakeUses() iter.Seq[counted.Use] {
 	return func(yield func(counted.Use) bool) {
 		m.mu.Lock()
@@ -301,6 +308,33 @@ func TestWhatAFlagServedLast(t *testing.T) {
 	want("07:00:00 prefetched 07:01 2 in 07 varied 04")
 	two.evaluate("a", "e", "1", "", at(7, 30)) // in the same hour
 	want("07:30:00 prefetched 07:01 1 in 07 varied 07")
+}
+
+func TestAnHourKeepsTheValueThatAVariationHadThen(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	node := c.node()
+	evaluate := func(hour int, value string) {
+		r := node.uses.(*memory).use("a", "e", 1, time.Date(2026, 1, 31, hour, 0, 0, 0, time.UTC))
+		r.Served = []counted.Served{{VariationID: "v", VariationName: "name", Value: []byte(value), Reason: "FALLTHROUGH", New: true, Count: r.count() + 1}}
+		c.flush(node)
+	}
+	evaluate(1, "1")
+	evaluate(2, "1")
+	evaluate(2, "2") // which counts for all of the hour
+	evaluate(3, "2")
+	rows, err := c.pool.Query(t.Context(), `select to_char(hour at time zone 'UTC', 'HH24 ') || o.value || ' ' || n.value from keep.flag_hours
+		cross join lateral json_each_text(outcomes::json) n join keep.flag_outcomes o on o.outcome = n.key order by hour`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"01 1 1", "02 2 2", "03 2 1"}; !slices.Equal(got, want) {
+		t.Errorf("the hours have %q, want %q", got, want)
+	}
 }
 
 // present is what there is, by tenant the environments and flags with their lives.
