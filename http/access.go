@@ -28,6 +28,8 @@ type access struct {
 	requireTenant bool
 	// environment says that the call is about one environment, from X-Environment.
 	environment bool
+	// allEnvironments says that it may be about all of the tenant's instead, for which X-Environment is *. The principal has no environment then.
+	allEnvironments bool
 	// past says that the call may ask for a moment of the past: its environment may be one that the tenant no longer has, and the operation finds it.
 	past bool
 	// unverified says that a person may call it whose address is not verified: it changes nothing, signs out, or has a link mailed.
@@ -146,7 +148,11 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID())
 	}
 	if need.environment && (!need.past || !asksForPast(r.URL)) {
-		if err := p.selectEnvironment(header(r, environmentHeader)); err != nil {
+		name := header(r, environmentHeader)
+		if need.allEnvironments && name == "*" {
+			return p, nil
+		}
+		if err := p.selectEnvironment(name); err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +249,10 @@ func (a *API) stillAllowed(p *principal, need access) bool {
 	if a.authorize(now, need, p.tenant.ID()) != nil {
 		return false
 	}
-	return !need.environment || now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
+	if !need.environment || need.allEnvironments && p.environment == (events.EnvironmentRef{}) {
+		return true
+	}
+	return now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
 }
 
 // authorizeOnPlatform refuses a person who lacks a role on the platform, or whose address is not verified: their role does not count.

@@ -20,7 +20,7 @@ import (
 
 const streamRoute = "/api/v1/flags/stream"
 
-var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment: true, unverified: true}
+var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment: true, allEnvironments: true, unverified: true}
 
 // StreamLimits is what bounds streams of changes.
 type StreamLimits struct {
@@ -46,16 +46,17 @@ const (
 // streamEvent is the data of an event, in the shape of OFREP's event streams, and says beside that what changed.
 type streamEvent struct {
 	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
-	Environment  string        `json:"environment" example:"production"`
+	Environment  string        `json:"environment,omitempty" doc:"Missing where the stream is of all" example:"production"`
 	ETag         string        `json:"etag,omitempty" doc:"The id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"`
 	LastModified int64         `json:"lastModified,omitzero" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
 	Flags        []changedFlag `json:"flags,omitempty" doc:"What changed. Without it anything may have: fetch all"`
 }
 
 type changedFlag struct {
-	Key     string `json:"key" example:"new-checkout"`
-	Version uint64 `json:"version" example:"7"`
-	Deleted bool   `json:"deleted,omitzero"`
+	Key         string `json:"key" example:"new-checkout"`
+	Version     uint64 `json:"version" example:"7"`
+	Environment string `json:"environment,omitempty" doc:"In a stream of all environments, the one that changed; missing where the whole flag did" example:"development"`
+	Deleted     bool   `json:"deleted,omitzero"`
 }
 
 const (
@@ -92,7 +93,7 @@ func (c *streamCounts) leave(who string) {
 	}
 }
 
-// stream tells a client what changes in an environment for as long as it listens and may.
+// stream tells a client what changes in an environment, or in all, for as long as it listens and may.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	p, err := a.admit(r, streamAccess, "")
 	if err != nil {
@@ -165,7 +166,7 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name})
 		case len(update.Changes) > 0:
 			last := ids.id(update.Changes[len(update.Changes)-1].Position)
-			s.event(last, refetch(last, p.environment.Name, update.Changes))
+			s.event(last, refetch(last, p, update.Changes))
 		case beat:
 			s.heartbeat(id)
 		}
@@ -190,13 +191,18 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 	}
 }
 
-// refetch is the event that tells of changes: each flag once, as it is now.
-func refetch(id, environment string, list []snapshot.Change) streamEvent {
-	e := streamEvent{Type: refetchEvent, Environment: environment, ETag: id, LastModified: list[len(list)-1].Time.Unix()}
-	at := map[string]int{}
+// refetch is the event that tells of changes: each flag once, or once for each environment where the stream is of all, as it is now.
+func refetch(id string, p *principal, list []snapshot.Change) streamEvent {
+	e := streamEvent{Type: refetchEvent, Environment: p.environment.Name, ETag: id, LastModified: list[len(list)-1].Time.Unix()}
+	at := map[changedFlag]int{} // by key and environment
 	for _, c := range list {
-		flag := changedFlag{Key: c.Key, Version: uint64(c.Version), Deleted: c.Deleted}
-		if i, told := at[c.Key]; told {
+		flag := changedFlag{Key: c.Key}
+		if p.environment.ID == "" {
+			flag.Environment = environmentName(p.tenant, c.Environment)
+		}
+		which := flag
+		flag.Version, flag.Deleted = uint64(c.Version), c.Deleted
+		if i, told := at[which]; told {
 			e.Flags[i] = flag
 			continue
 		}
@@ -204,10 +210,20 @@ func refetch(id, environment string, list []snapshot.Change) streamEvent {
 			e.Flags = nil
 			break
 		}
-		at[c.Key] = len(e.Flags)
+		at[which] = len(e.Flags)
 		e.Flags = append(e.Flags, flag)
 	}
 	return e
+}
+
+// environmentName is the name of an environment that a tenant has, empty for another.
+func environmentName(t *snapshot.Tenant, id string) string {
+	for _, e := range t.Environments() {
+		if e.ID == id {
+			return e.Name
+		}
+	}
+	return ""
 }
 
 // sender writes events to a client.
@@ -247,7 +263,8 @@ func (a *API) documentStream() {
 	op.Description = streamText
 	op.Security = streamAccess.security()
 	op.Parameters = []*huma.Param{
-		tenantParam(false), environmentParam(),
+		tenantParam(false),
+		{Name: environmentHeader, In: "header", Schema: text, Description: "The environment of the stream: production without it, all of the tenant's with `*`"},
 		{Name: ticketParameter, In: "query", Schema: text, Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: part of the URLs in `eventStreams` of OFREP's answers"},
 		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"},
 	}
@@ -266,7 +283,7 @@ func (a *API) documentStream() {
 }
 
 const streamText = `Server-sent events: within moments of a change of a flag its environment's streams tell of it, on every node. A change of the whole flag (created,
-updated, its status, its variations, deleted) is told in all environments.
+updated, its status, its variations, deleted) is told in all environments. With ` + "`X-Environment: *`" + ` the stream is of all environments of the tenant, and tells for each flag in which it changed.
 
 **Events** have no name, so that a browser's ` + "`EventSource`" + ` hands all of them to ` + "`onmessage`" + `; ` + "`type`" + ` in their data says what they are, as OFREP's event streams have it.
 ` + "`refetchEvaluation`" + `: flags have changed, those in ` + "`flags`" + `, or anything where it is missing: fetch what you need. ` + "`connected`" + `: from here on nothing is missed. Ignore other types.

@@ -26,9 +26,10 @@ type told struct {
 		Type, Environment, ETag string
 		LastModified            int64
 		Flags                   []struct {
-			Key     string
-			Version int
-			Deleted bool
+			Key         string
+			Version     int
+			Environment string
+			Deleted     bool
 		}
 	}
 }
@@ -38,6 +39,9 @@ func (e told) flags() string {
 	var list []string
 	for _, f := range e.Data.Flags {
 		text := fmt.Sprintf("%s %d", f.Key, f.Version)
+		if f.Environment != "" {
+			text += " in " + f.Environment
+		}
 		if f.Deleted {
 			text += " deleted"
 		}
@@ -243,6 +247,40 @@ func TestStream(t *testing.T) {
 			}
 			for _, flags := range []string{"k 1", "k 2", "k 4", "k 5", "k 6", "k 7", "k 8 deleted"} {
 				development.hears(flags)
+			}
+		},
+		"a stream of all environments tells of each, and in which a flag changed": func(t *testing.T, me *nodetest.Client) {
+			everywhere := []string{"X-Environment", "*"}
+			l, elsewhere := listen(me, everywhere...), listen(me.NewTenant("other"), everywhere...)
+			nodetest.Same(t, "the first event", l.first.text, `{"type":"connected"}`)
+			me.CreateFlag("k", nil)
+			enable(me, "k", "development")
+			enable(me, "k", "production")
+			for _, flags := range []string{"k 1", "k 2 in development", "k 3 in production"} {
+				l.hears(flags)
+			}
+			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/environments/development", nil).Want(204)
+			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
+			l.hears("k 4 deleted")
+			l.hangUp()
+
+			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", `{"environment":"spare"}`).Want(201)
+			enableTwice := func(environment string) {
+				enable(me, "a", environment)
+				me.Call("POST", nodetest.FlagPath("a", "/disable"), nil, "X-Environment", environment).Want(200)
+			}
+			me.CreateFlag("a", nil)
+			enableTwice("production")
+			enableTwice("spare")
+			openStream(me, streamPath, "Last-Event-ID", l.last, "X-Environment", "*").hears("a 1, a 3 in production, a 5 in spare")
+
+			me.NewTenant("third").Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "*").Refused(404)
+			me.Evaluate("a", `{}`, "X-Environment", "*").Refused(404)
+			elsewhere.hangUp()
+			for e := range elsewhere.events {
+				if e.Data != nil {
+					t.Errorf("another tenant hears %s", e.text)
+				}
 			}
 		},
 		"a tenant hears nothing of another": func(_ *testing.T, me *nodetest.Client) {

@@ -151,16 +151,16 @@ func (f *tenantFeed) wake() {
 	}
 }
 
-// Listener follows the changes in one environment of a tenant, until it is closed, once. One that is too slow, so that changes have been dropped
+// Listener follows the changes in one environment of a tenant, or in all, until it is closed, once. One that is too slow, so that changes have been dropped
 // meanwhile, is told of a gap.
 type Listener struct {
 	changes     *changes
 	tenant      *Tenant
-	environment string
+	environment string          // its id, empty for all
 	position    events.Position // it has been told of all changes up to it
 }
 
-// Listen returns a listener for the changes from now on, or nil if the tenant already has as many listeners as most.
+// Listen returns a listener for the changes from now on in an environment, or in all where its id is empty; or nil if the tenant already has as many listeners as most.
 func (s *Snapshot) Listen(t *Tenant, environmentID string, most int) *Listener {
 	c := &s.changes
 	c.mu.Lock()
@@ -215,7 +215,7 @@ func (l *Listener) Next() Update {
 		if entry.Position.Compare(l.position) <= 0 {
 			break
 		}
-		if entry.Environment == "" || entry.Environment == l.environment {
+		if l.environment == "" || entry.Environment == "" || entry.Environment == l.environment {
 			update.Changes = append(update.Changes, entry.Change)
 		}
 		n = entry.before

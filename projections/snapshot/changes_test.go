@@ -81,9 +81,10 @@ func expect(t *testing.T, what, got, want string) {
 func TestAListenerHearsOfItsTenantAndEnvironment(t *testing.T) {
 	s := newScribe()
 	s.flag("t", "before", made(events.BooleanFlag, "false"))
-	l, other := s.listen("t", production.ID), s.listen("t", "e2")
+	l, other, all := s.listen("t", production.ID), s.listen("t", "e2"), s.listen("t", "")
 	defer l.Close()
 	defer other.Close()
+	defer all.Close()
 	expect(t, "before anything happens", heard(l), "")
 
 	s.flag("t", "a", made(events.BooleanFlag, "false"), events.FlagEnabled{Environment: production})
@@ -92,6 +93,7 @@ func TestAListenerHearsOfItsTenantAndEnvironment(t *testing.T) {
 	s.flag("t", "b", events.FlagDisabled{Environment: production}, events.FallthroughChanged{Environment: production}, events.VariationAdded{})
 	expect(t, "in production", heard(l), "a,a,b,b,b")
 	expect(t, "elsewhere", heard(other), "a,a,b")
+	expect(t, "everywhere", heard(all), "a,a,a,b,b,b")
 	expect(t, "a second time", heard(l), "")
 
 	l.Resume(events.Position{})
