@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"net/http"
 	"os"
 	"syscall"
 	"testing"
@@ -63,5 +64,10 @@ func TestStoppingTheServerLosesNoUse(t *testing.T) {
 		t.Errorf("the server ended with %d", code)
 	}
 	p.Serve(settings...)
-	me.Call("GET", "/api/v1/flags/k/metrics?interval=day", nil).Want(200).Shows(map[string]any{"evaluations": 4})
+	var metrics *nodetest.Answer
+	me.Service.Eventually("the read models are there, which the first server may not have built to the end", func() bool {
+		metrics = me.Call("GET", "/api/v1/flags/k/metrics?interval=day", nil)
+		return metrics.Status != http.StatusServiceUnavailable
+	})
+	metrics.Want(200).Shows(map[string]any{"evaluations": 4})
 }
