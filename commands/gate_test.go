@@ -119,3 +119,23 @@ func TestGate(t *testing.T) {
 		})
 	})
 }
+
+func TestATenantThatNamesAStreamOfAnotherKeepsNobodyWaiting(t *testing.T) {
+	_, w := newMemory()
+	stream := ProjectRef{TenantID: "t", ID: "p"}.stream()
+	leave, err := w.enterStream(t.Context(), By{}, "stranger", stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.enterStream(over, By{}, "stranger", stream); err == nil {
+		t.Error("two commands of a tenant are let in to one stream")
+	}
+	if leave, err := w.enterStream(over, By{}, "t", stream); err != nil {
+		t.Errorf("the tenant waits for another: %v", err)
+	} else {
+		leave()
+	}
+}

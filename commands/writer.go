@@ -137,7 +137,7 @@ const writeTimeout = 5 * time.Second
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	leave, err := w.enterStream(ctx, by, cmd.stream())
+	leave, err := w.enterStream(ctx, by, cmd.tenant(), cmd.stream())
 	if err != nil {
 		var s S
 		return s, Done{}, err
@@ -249,14 +249,17 @@ func notAppended(err error) error {
 	return unavailable(err)
 }
 
-// enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to another.
-func (w *Writer) enterStream(ctx context.Context, by By, stream string) (leave func(), err error) {
-	leave, err = w.streams.enterPausing(ctx, stream, by.Pause)
+// enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to another. A tenant that names a stream of another
+// is refused without having kept anybody waiting.
+func (w *Writer) enterStream(ctx context.Context, by By, tenant, stream string) (leave func(), err error) {
+	leave, err = w.streams.enterPausing(ctx, streamKey(tenant, stream), by.Pause)
 	if err != nil {
 		return nil, waitedInVain(1, "other changes of the same resource are under way")
 	}
 	return sync.OnceFunc(leave), nil
 }
+
+func streamKey(tenant, stream string) string { return tenant + " " + stream }
 
 // enterTenant waits until the tenant has fewer than tenantCommands under way.
 func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), err error) {

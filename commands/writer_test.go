@@ -85,7 +85,7 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 				t.Fatalf("%s: it is made all the same", why)
 			}
 		}
-		leave, err := w.streams.enter(t.Context(), stream)
+		leave, err := w.enterStream(t.Context(), By{}, theFlag.tenant(), stream)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
 	store, w := newMemory()
 	given(t, w, 0)
 	stream := theFlag.stream()
-	leave, err := w.streams.enter(t.Context(), stream)
+	leave, err := w.enterStream(t.Context(), By{}, theFlag.tenant(), stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,11 +202,13 @@ func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
 	waits := func() bool {
 		w.streams.mu.Lock()
 		defer w.streams.mu.Unlock()
-		return w.streams.keys[stream].users == 2
+		return w.streams.keys[streamKey(theFlag.tenant(), stream)].users == 2
 	}
 	decided := time.Now().Truncate(time.Millisecond)
-	for !waits() {
-		decided = time.Now().Truncate(time.Millisecond)
+	for deadline := decided.Add(time.Minute); !waits(); decided = time.Now().Truncate(time.Millisecond) {
+		if decided.After(deadline) {
+			t.Fatal("the command does not wait for its stream")
+		}
 	}
 	for began := decided; !decided.After(began); { // times of facts are whole milliseconds
 		decided = time.Now().Truncate(time.Millisecond)
