@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/google/uuid"
@@ -47,7 +48,7 @@ func newStates(bytes uint64) *states {
 // keep keeps a state, which nothing changes from then on.
 func keep[S any, P State[S]](w *Writer, stream string, s S, last mark) {
 	if w.states != nil && last.revision > 0 {
-		w.states.Set(stream, keptState{s, last, uint32(min(P(&s).size()+len(stream)+entryBytes, maxStates))})
+		w.states.Set(stream, keptState{s, last, uint32(min(P(&s).size()+len(stream)+entryBytes, math.MaxUint32))})
 	}
 }
 

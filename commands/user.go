@@ -11,7 +11,7 @@ import (
 // User is the state of a person's stream.
 type User struct {
 	Exists       bool
-	Ended        map[string]bool // sessions, by id
+	Ended        map[string]time.Time // sessions whose tokens may not have expired, by id: when the last of these does
 	PlatformRole events.PlatformRole
 	Deactivated  bool
 	Erased       bool
@@ -20,6 +20,7 @@ type User struct {
 	EndedExcept  string    // except this one
 
 	roleSince time.Time // when the platform role last changed
+	forgetAt  int       // so many ended sessions
 }
 
 func (u *User) evolve(r events.Recorded) {
@@ -27,10 +28,7 @@ func (u *User) evolve(r events.Recorded) {
 	case events.UserRegistered:
 		u.Exists, u.CreatedAt = true, r.Time
 	case events.SessionEnded:
-		if u.Ended == nil {
-			u.Ended = map[string]bool{}
-		}
-		u.Ended[fact.SessionID] = true
+		u.end(fact, r.Time)
 	case events.PlatformRoleChanged:
 		u.PlatformRole, u.roleSince = fact.To, r.Time
 	case events.UserDeactivated:
@@ -44,13 +42,25 @@ func (u *User) evolve(r events.Recorded) {
 	}
 }
 
+// end notes that a session has ended, and now and then forgets those whose tokens have expired.
+func (u *User) end(fact events.SessionEnded, now time.Time) {
+	if u.Ended == nil {
+		u.Ended = map[string]time.Time{}
+	}
+	if len(u.Ended) >= u.forgetAt {
+		maps.DeleteFunc(u.Ended, func(_ string, until time.Time) bool { return until.Before(now) })
+		u.forgetAt = max(64, 2*len(u.Ended))
+	}
+	u.Ended[fact.SessionID] = fact.Until
+}
+
 func (u *User) clone() User {
 	c := *u
 	c.Ended = maps.Clone(u.Ended)
 	return c
 }
 
-func (u *User) size() int { return 512 + 96*len(u.Ended) }
+func (u *User) size() int { return 512 + 128*len(u.Ended) }
 
 // RegisterUser records that a person signs in for the first time, and does nothing for one who is known. An erased person is Forbidden.
 type RegisterUser struct {
@@ -84,7 +94,7 @@ func (c EndSession) stream() string { return events.UserStream(c.UserID) }
 func (c EndSession) tenant() string { return "" }
 
 func (c EndSession) decide(u User) ([]events.Fact, error) {
-	if u.Ended[c.SessionID] {
+	if _, ended := u.Ended[c.SessionID]; ended {
 		return nil, nil
 	}
 	return []events.Fact{events.SessionEnded{UserID: c.UserID, SessionID: c.SessionID, Until: c.Until.UTC()}}, nil

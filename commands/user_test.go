@@ -1,11 +1,30 @@
 package commands
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"flagledger/events"
 )
+
+func TestEndedSessionsAreForgottenOnceTheirTokensHaveExpired(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var u User
+	for i := range 10_000 {
+		now := began.Add(time.Duration(i) * time.Minute)
+		session := strconv.Itoa(i)
+		u.evolve(events.Recorded{Event: events.Event{Metadata: events.Metadata{Time: now}, Fact: events.SessionEnded{UserID: "u", SessionID: session, Until: now.Add(time.Hour)}}})
+		for j := max(0, i-59); j <= i; j++ {
+			if facts, err := (EndSession{UserID: "u", SessionID: strconv.Itoa(j)}).decide(u); err != nil || len(facts) > 0 {
+				t.Fatalf("after %d sessions, %d ends once more: %v, %v", i+1, j, facts, err)
+			}
+		}
+	}
+	if len(u.Ended) > 200 {
+		t.Errorf("%d ended sessions are kept", len(u.Ended))
+	}
+}
 
 func TestSessionsEndOnce(t *testing.T) {
 	at := func(second int) time.Time { return time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC) }
