@@ -21,6 +21,8 @@ type RevertFlag struct {
 	Environments, EnvironmentsThen []events.EnvironmentRef
 	// Only, if set, is the environment that alone is brought back.
 	Only *events.EnvironmentRef
+	// KeepOther refuses with ErrOtherFlag where another flag has the key now, which else makes way for the one of then.
+	KeepOther bool
 	// ProjectMissing says that the tenant has no project such as the flag was in.
 	ProjectMissing bool
 	// FlagCount is how many flags the tenant has, by Writer.Admit with MaxFlags. It matters for a flag that is deleted.
@@ -36,6 +38,9 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 	}
 	// other says that the flag of then is not the one of now: it begins a new life.
 	other := !f.Exists || f.ID != c.To.ID || f.Salt != c.To.Salt || f.Type != c.To.Type
+	if c.KeepOther && other && f.Exists {
+		return nil, ErrOtherFlag
+	}
 	r := reversal{to: &c.To, flag: f.clone()}
 	var err error
 	if c.Only != nil {
@@ -53,11 +58,12 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 		r.begin(f.Exists)
 		r.environments(c.Environments)
 	default:
-		r.fields()
 		r.turnOff(c.Environments)
+		r.fields()
 		r.addVariations()
 		r.rules(c.Environments)
 		r.removeVariations()
+		r.status()
 		r.turnOn(c.Environments)
 	}
 	reverted := events.FlagReverted{Version: c.To.Version, At: c.At, Environment: c.Only}
@@ -69,6 +75,9 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 	}
 	return f.checkSizes(append(r.facts, reverted)...)
 }
+
+// ErrOtherFlag says that a flag cannot come back because another has its key now.
+var ErrOtherFlag = &Error{Kind: Conflict, Detail: "another flag, which was created since, has the key: it stays"}
 
 // Changes reports whether the command would change a flag. It is false where it would be refused.
 func (c RevertFlag) Changes(f Flag) bool {
@@ -127,8 +136,8 @@ func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
 	return nil
 }
 
-// reversal collects the facts that make a flag what it was. Their order is safe for whoever evaluates between two of them: the flag goes off before its rules
-// change, variations come before the rules that serve them and go after these, and the flag goes on last.
+// reversal collects the facts that make a flag what it was. Their order is safe for whoever evaluates between two of them: the flag goes off first, variations come
+// before the rules that serve them and go after these, and the flag becomes active and goes on last.
 type reversal struct {
 	to    *state.Flag
 	flag  Flag // with the facts so far
@@ -167,7 +176,9 @@ func (r *reversal) fields() {
 	if updated != (events.FlagUpdated{}) {
 		r.add(updated)
 	}
-	r.status()
+	if r.to.Status != events.ActiveFlag {
+		r.status()
+	}
 }
 
 // environments brings back environments of a flag that has all variations.

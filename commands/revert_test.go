@@ -39,11 +39,11 @@ func TestRevertFlag(t *testing.T) {
 	t.Run("all that differs is as it was, in an order that serves nothing that is not there", func(t *testing.T) {
 		when(t, facts, to(4)).then(
 			events.FlagUpdated{Name: &events.Change[string]{From: "N", To: "K"}, Tags: &events.Change[[]string]{From: nil, To: []string{"b", "a"}}, Permanent: &events.Change[bool]{From: true, To: false}},
-			events.FlagStatusChanged{From: events.ArchivedFlag, To: events.ActiveFlag},
 			events.VariationUpdated{ID: "v1", Weight: &events.Change[events.Weight]{From: 5000, To: 1000}},
 			events.VariationAdded{Variation: created.Variations[1]},
 			events.RulesChanged{Environment: production, Added: []events.Rule{rule}, Order: &events.Change[[]string]{From: []string{}, To: []string{"r1"}}},
 			events.VariationRemoved{Variation: events.Variation{ID: "v3", Name: "three", Value: raw(`"3"`)}},
+			events.FlagStatusChanged{From: events.ArchivedFlag, To: events.ActiveFlag},
 			events.FlagEnabled{Environment: production},
 			events.FlagReverted{Version: 4},
 		)
@@ -75,6 +75,28 @@ func TestRevertFlag(t *testing.T) {
 	t.Run("another flag of the key makes way for the one of then", func(t *testing.T) {
 		again := append(slices.Clone(facts[:1]), events.FlagDeleted{}, events.FlagCreated{TenantID: "t", Key: "k", ID: "other", Name: "K", Type: events.BooleanFlag, DefaultValue: raw(`true`), Salt: "o"})
 		when(t, again, to(1)).then(events.FlagDeleted{}, created, events.FlagReverted{Version: 1})
+		keeping := to(1)
+		keeping.KeepOther = true
+		when(t, again, keeping).refused(Conflict)
+		when(t, again[:2], keeping).then(created, events.FlagReverted{Version: 1})
+	})
+	t.Run("a flag that was inactive goes off before it is active", func(t *testing.T) {
+		inactive := append(slices.Clone(facts[:6]), events.RulesChanged{Environment: production, Removed: []events.Rule{rule}, Order: &events.Change[[]string]{From: []string{"r1"}, To: nil}})
+		when(t, inactive, to(1)).then(
+			events.FlagDisabled{Environment: production},
+			events.FlagUpdated{Name: &events.Change[string]{From: "N", To: "K"}, Tags: &events.Change[[]string]{From: nil, To: []string{"b", "a"}}, Permanent: &events.Change[bool]{From: true, To: false}},
+			events.FallthroughChanged{Environment: staging, From: &events.Serve{Value: raw(`"x"`)}},
+			events.FlagStatusChanged{From: events.ArchivedFlag, To: events.ActiveFlag},
+			events.FlagReverted{Version: 1},
+		)
+	})
+	t.Run("a flag that becomes inactive is so before its rules change", func(t *testing.T) {
+		active := append(slices.Clone(facts[:7]), events.FlagStatusChanged{From: events.ArchivedFlag, To: events.ActiveFlag})
+		when(t, active, to(6)).then(
+			events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
+			events.RulesChanged{Environment: production, Added: []events.Rule{rule}, Order: &events.Change[[]string]{From: []string{}, To: []string{"r1"}}},
+			events.FlagReverted{Version: 6},
+		)
 	})
 	t.Run("what cannot come back is named, and nothing is done", func(t *testing.T) {
 		gone := to(4)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ type revertedFlagsOutput struct {
 func (a *API) addRevertMany() {
 	op := operation("POST", "/api/v1/flags/revert", "revert-flags", "Flags", "Bring all flags back to what they were at a time")
 	op.Description = "Each flag is brought back as by the revert of one, by the times at which the store recorded changes. Flags that are deleted come back; flags that were created since stay, and are listed. " +
-		"What cannot come back is listed under `failed` and left as it is.\n\n" +
+		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was created since.\n\n" +
 		"A call deals with 500 flags that changed at most, and takes about five seconds. While its answer has a `cursor`, make it again with that. The facts of all these calls have one correlation id. " +
 		"A call whose answer was lost is made again with the same `Idempotency-Key`: it goes on where it was, and what it had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
 		"after they were brought back are brought back again. " + flagBounds
@@ -122,7 +123,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 		api: a, since: queries.SinceFilter{TenantID: p.tenant.ID(), At: at}, dryRun: body.DryRun,
 		out: revertedFlagsBody{Reverted: []string{}, CreatedSince: []string{}, Failed: []failedRevertBody{}},
 	}
-	r.template = commands.RevertFlag{At: at.UTC(), Environments: p.tenant.Environments()}
+	r.template = commands.RevertFlag{At: at.UTC(), Environments: p.tenant.Environments(), KeepOther: true}
 	read := func(name string, sent *string) string {
 		if sent == nil {
 			return ""
@@ -216,6 +217,9 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 		switch {
 		case !flag.Existed:
 			r.out.CreatedSince = append(r.out.CreatedSince, flag.Key)
+		case errors.Is(o.err, commands.ErrOtherFlag):
+			r.out.CreatedSince = append(r.out.CreatedSince, flag.Key)
+			r.out.Failed = append(r.out.Failed, failedRevertBody{flag.Key, detail})
 		case left:
 			r.out.Failed = append(r.out.Failed, failedRevertBody{flag.Key, detail})
 		case o.err != nil:
@@ -293,12 +297,25 @@ func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 	}
 	slot, err := r.api.enterQueue(ctx, r.api.queues.reads, principalOf(ctx))
 	if err != nil {
-		return nil, err
+		return nil, r.doneUntil(ctx, err)
 	}
 	defer slot.Leave()
 	unchanged, err := r.api.Queries.FlagsUnchangedSince(ctx, r.since, last)
+	if err != nil {
+		return nil, r.doneUntil(ctx, err)
+	}
 	r.out.Unchanged += unchanged
-	return &revertedFlagsOutput{changedBy(commands.Done{NotShown: r.notShown}), r.out}, err
+	return &revertedFlagsOutput{changedBy(commands.Done{NotShown: r.notShown}), r.out}, nil
+}
+
+// doneUntil is an error after which the call cannot be answered: it says what was done all the same.
+func (r *revertRun) doneUntil(ctx context.Context, err error) error {
+	if r.dryRun || len(r.out.Reverted) == 0 {
+		return err
+	}
+	requestOf(ctx).log().Warn("a call that brought flags back cannot be answered", "tenant", r.since.TenantID, "err", err)
+	return newProblem(http.StatusServiceUnavailable, fmt.Sprintf("%d flags were brought back, with the correlation id %s, but the rest cannot be answered at this moment: make the call again, with the same Idempotency-Key if it had one",
+		len(r.out.Reverted), r.out.CorrelationID))
 }
 
 // cursorScope is what a cursor is good for, one tenant and one body: with another, flags would be left out unnoticed.

@@ -115,13 +115,16 @@ func TestRevertMany(t *testing.T) {
 			before := shown(me)
 			change(me)
 			changed := shown(me)
-			want := []any{[]string{"a", "b", "c", "d"}, 2.0, []string{"e"}, []string{}}
+			want := []any{[]string{"a", "b", "c"}, 2.0, []string{"d", "e"}, []string{"d"}}
 			nodetest.Same(t, "the dry run", outcome(revert(me, fmt.Sprintf(`{"at":%q,"dryRun":true}`, at))), want)
 			nodetest.Same(t, "the flags after the dry run", shown(me), changed)
 			done := revert(me, fmt.Sprintf(`{"at":%q}`, at), "X-Correlation-ID", "the-undoing")
 			nodetest.Same(t, "the answer", outcome(done), want)
 			nodetest.Same(t, "the correlation id", done["correlationId"], "the-undoing")
+			me.Call("GET", nodetest.FlagPath("d"), nil).Want(200).Shows(map[string]any{"type": "string"})
+			me.Call("DELETE", nodetest.FlagPath("d"), nil).Want(204)
 			me.Call("DELETE", nodetest.FlagPath("e"), nil).Want(204)
+			nodetest.Same(t, "the answer, once the key is free", outcome(revert(me, fmt.Sprintf(`{"at":%q}`, at))), []any{[]string{"d"}, 5.0, []string(nil), []string{}})
 			nodetest.Same(t, "the flags", shown(me), before)
 			nodetest.Same(t, "the answer, where nothing is left to do", outcome(revert(me, fmt.Sprintf(`{"at":%q}`, at))), []any{[]string(nil), 6.0, []string(nil), []string{}})
 		},
@@ -129,7 +132,7 @@ func TestRevertMany(t *testing.T) {
 			at := fill(me)
 			change(me)
 			answer := revert(me, fmt.Sprintf(`{"at":%q,"environment":"production"}`, at))
-			nodetest.Same(t, "the answer", outcome(answer), []any{[]string{"b"}, 3.0, []string{"e"}, []string{"c", "d"}})
+			nodetest.Same(t, "the answer", outcome(answer), []any{[]string{"b"}, 3.0, []string{"d", "e"}, []string{"c", "d"}})
 			me.Call("GET", nodetest.FlagPath("b"), nil).Want(200).Shows(map[string]any{"enabled": true})
 			nodetest.Same(t, "rules elsewhere", len(me.Rules("b", "X-Environment", "development").Object()["rules"].([]any)), 1)
 			nodetest.Same(t, "the entry", me.History("b", "?limit=1")[0]["environment"], "production")
