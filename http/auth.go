@@ -82,7 +82,7 @@ func (a *API) addAuth() {
 	})
 	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication", "Begin to use the service with an ID token")
 	login.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
-	register(a, access{who: anyone}, login, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
+	register(a, access{who: anyone, alone: true}, login, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
 		claims, err := a.claimsOf(ctx, in.Body.IDToken)
 		if err != nil {
 			return nil, err
