@@ -100,7 +100,8 @@ func (d *Directory) flush(ctx context.Context) error {
 		return nil
 	}
 	_, err := d.db.Exec(ctx, `insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id, tenant_id, at)
-		join keep.people using (user_id) for key share of people -- of nobody who has been erased since
+		join keep.people using (user_id) order by user_id, tenant_id -- as all nodes do, so that none waits for another that waits for it
+		for key share of people -- of nobody who has been erased since
 		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`, users, tenants, times)
 	if err != nil {
 		return databaseError(err)
