@@ -87,6 +87,26 @@ func TestWhatCountsAsUse(t *testing.T) {
 			wantCounts(me, metricsPath("k", "?environment=production"), 1, 0)
 			wantCounts(me, metricsPath("k", ""), 3, 0)
 		},
+		"where flags are evaluated that a list of pages does not show then, the next page goes on behind them": func(t *testing.T, me *nodetest.Client) {
+			for _, key := range []string{"a", "b", "c"} {
+				me.CreateFlag(key, nil)
+			}
+			never := "/api/v1/flags?limit=1&evaluatedBefore=" + url.QueryEscape(time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+			page := me.Call("GET", never, nil).Want(200)
+			nodetest.Same(t, "the first page", page.List()[0]["key"], any("a"))
+			me.Evaluate("b", `{}`).Want(200)
+			wantCounts(me, metricsPath("b", ""), 1, 0)
+			var keys []any
+			for link := page.Header.Get("Link"); link != ""; {
+				next, _, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
+				page = me.Call("GET", next, nil).Want(200)
+				for _, flag := range page.List() {
+					keys = append(keys, flag["key"])
+				}
+				link = page.Header.Get("Link")
+			}
+			nodetest.Same(t, "further pages", keys, []any{"c"})
+		},
 		"not in one that is deleted, at once in lists that were read before": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			me.Evaluate("k", `{}`, "X-Environment", "development").Want(200)

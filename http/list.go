@@ -103,18 +103,18 @@ func listed[R, T any](ctx context.Context, in PageInput, list *queries.List[R], 
 	if err != nil {
 		return nil, err
 	}
-	count := len(list.Rows)
+	places := list.Places
 	p, err := piecesOf(ctx, list, show)
 	if err != nil {
 		return nil, err
 	}
 	if p.next != nil {
-		if count = list.Total - in.Offset; in.Limit > 0 {
-			count = min(count, in.Limit)
+		if places = list.Total - in.Offset; in.Limit > 0 {
+			places = min(places, in.Limit)
 		}
 	}
-	out := &listOutput[T]{Total: strconv.Itoa(list.Total), Body: entries[T]{p, count == 0}}
-	if next := in.Offset + count; in.Limit > 0 && count > 0 && next < list.Total {
+	out := &listOutput[T]{Total: strconv.Itoa(list.Total), Body: entries[T]{p, len(list.Rows) == 0 && p.next == nil}}
+	if next := in.Offset + places; in.Limit > 0 && places > 0 && next < list.Total {
 		out.Link = nextPage(ctx, "offset", strconv.Itoa(next))
 	}
 	return out, nil

@@ -22,6 +22,8 @@ type Page struct {
 type List[T any] struct {
 	Rows  []T // the first piece
 	Total int // of the rows in all pages
+	// Places is how many of them the page takes, where it is read in one piece. A list by keys may show fewer: rows that have gone since its keys were read.
+	Places int
 
 	db            reader
 	columns, from string
@@ -56,6 +58,7 @@ func list[T any](ctx context.Context, db reader, columns, from, order string, pa
 	if l.Rows, err = l.read(ctx, page.Offset); err != nil {
 		return nil, err
 	}
+	l.Places = len(l.Rows)
 	if !l.more && l.left != 0 && (len(l.Rows) > 0 || page.Offset == 0) {
 		l.Total = page.Offset + len(l.Rows)
 		return l, nil
@@ -70,13 +73,14 @@ func ListOf[T any](rows []T, page Page) *List[T] {
 	if page.Limit > 0 {
 		l.Rows = l.Rows[:min(page.Limit, len(l.Rows))]
 	}
+	l.Places = len(l.Rows)
 	return l
 }
 
 // listByKeys begins to read a page of a list whose keys are known, of total rows in all pages. from is the query as list takes it; its last argument takes the keys of
 // each piece, and place gives their order. A key without a row is left out, and one whose row is not wanted any more.
 func listByKeys[T any](ctx context.Context, db reader, columns, from, place string, keys []string, total int, wanted func(T) bool, args ...any) (*List[T], error) {
-	l := &List[T]{wanted: wanted, db: db, columns: columns, from: from, order: place, args: args, batch: 2 * firstBatch, keys: keys, byKeys: true, Total: total}
+	l := &List[T]{wanted: wanted, db: db, columns: columns, from: from, order: place, args: args, batch: 2 * firstBatch, keys: keys, byKeys: true, Total: total, Places: len(keys)}
 	var err error
 	l.Rows, err = l.readKeys(ctx)
 	return l, err
