@@ -71,9 +71,13 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 	if !filter.To.IsZero() {
 		where("a.time <", filter.To)
 	}
-	entries, err := list[HistoryEntry](ctx, q.db,
+	count := `select count(*) ` + from
+	if filter == (HistoryFilter{}) { // versions have no gaps, and a flag may have millions
+		count = `select coalesce((select a.version from read.audit a` + ofFlag + ` order by a.n desc limit 1), 0)`
+	}
+	entries, err := countedList[HistoryEntry](ctx, q.db,
 		`a.id::text, substr(a.action, 6) as action, a.changes, a.environment, a.version, `+actorColumns+`, a.request_id, a.reason, a.time as timestamp, a.recorded`,
-		from, `a.n desc`, page, args...)
+		from, `a.n desc`, count, page, args...)
 	if err != nil || entries.Total > 0 {
 		return entries, err
 	}

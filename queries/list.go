@@ -49,6 +49,11 @@ const (
 // list begins to read a page of a list. columns are named as the fields of T. from is the query from its "from" on, with a condition at its end. order has columns
 // that are never null and together tell any two rows apart, and may end in " desc".
 func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (*List[T], error) {
+	return countedList[T](ctx, db, columns, from, order, "select count(*) "+from, page, args...)
+}
+
+// countedList is list with a query of its own for how many rows there are in all pages.
+func countedList[T any](ctx context.Context, db reader, columns, from, order, count string, page Page, args ...any) (*List[T], error) {
 	limit := page.Limit
 	if limit == 0 {
 		limit = -1
@@ -63,7 +68,7 @@ func list[T any](ctx context.Context, db reader, columns, from, order string, pa
 		l.Total = page.Offset + len(l.Rows)
 		return l, nil
 	}
-	err = db.QueryRow(ctx, "select count(*) "+from, args...).Scan(&l.Total)
+	err = db.QueryRow(ctx, count, args...).Scan(&l.Total)
 	return l, classify(err)
 }
 

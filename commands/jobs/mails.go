@@ -38,10 +38,10 @@ type mailJobs struct {
 
 func (m mailJobs) addWorkers(workers *river.Workers) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[MemberInvitation]) error {
-		return m.inviteMember(ctx, job.JobRow, job.Args)
+		return m.mailMemberInvitation(ctx, job.JobRow, job.Args)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[PlatformInvitation]) error {
-		return m.inviteToPlatform(ctx, job.JobRow, job.Args)
+		return m.mailPlatformInvitation(ctx, job.JobRow, job.Args)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[verificationLink]) error {
 		return cancelRefused(m.Links.MailVerificationLink(ctx, job.Args.UserID, job.ID))
@@ -85,8 +85,8 @@ func (PlatformInvitation) InsertOpts() river.InsertOpts { return oncePerCause(ma
 func (j MemberInvitation) tenant() string { return j.TenantID }
 func (PlatformInvitation) tenant() string { return "" }
 
-// inviteMember does nothing for somebody who has joined, was removed or has been erased meanwhile.
-func (m mailJobs) inviteMember(ctx context.Context, job *rivertype.JobRow, args MemberInvitation) error {
+// mailMemberInvitation mails an invitation, unless its person has joined, was removed or has been erased meanwhile.
+func (m mailJobs) mailMemberInvitation(ctx context.Context, job *rivertype.JobRow, args MemberInvitation) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, args.TenantID)
 	if err != nil {
 		return err
@@ -102,8 +102,8 @@ func (m mailJobs) inviteMember(ctx context.Context, job *rivertype.JobRow, args 
 	return m.sendLimited(ctx, job, forInvitation, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
 }
 
-// inviteToPlatform does nothing for an invitation that was accepted or revoked, has expired or has been erased meanwhile.
-func (m mailJobs) inviteToPlatform(ctx context.Context, job *rivertype.JobRow, args PlatformInvitation) error {
+// mailPlatformInvitation mails an invitation, unless it was accepted or revoked, has expired or has been erased meanwhile.
+func (m mailJobs) mailPlatformInvitation(ctx context.Context, job *rivertype.JobRow, args PlatformInvitation) error {
 	invitation, err := commands.ReadInvitation(ctx, m.Writer, args.InvitationID)
 	if err != nil {
 		return err
