@@ -42,4 +42,29 @@ export default {
     await v.button('Save').click();
     await v.until('mine stands', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine');
   },
+
+  'what others change in another environment is shown, and refuses nothing here': async (come) => {
+    const [v, w] = await two(come);
+    await v.call('POST', '/api/v1/flags', { key: 'afar', type: 'boolean' });
+    const flags = `/t/${v.place.tenant}/production/flags`;
+    await v.page.reload();
+    await v.switch('afar').waitFor();
+    await w.open(flags);
+    await w.switch('afar').waitFor();
+    await w.call('POST', '/api/v1/flags/afar/enable', undefined, '', 'development');
+    await v.page.getByText(`Changed by ${w.email} in development`).waitFor();
+    await v.switch('afar').click();
+    await v.until('it is on here', async () => (await v.call('GET', '/api/v1/flags/afar')).enabled);
+
+    await v.link('afar').click();
+    await v.page.getByRole('switch', { name: 'afar in development', checked: true }).waitFor();
+    await v.button('Seen').click();
+    await w.call('POST', '/api/v1/flags/afar/disable', undefined, '', 'development');
+    await v.page.getByText(`${w.email} has changed this flag.`).waitFor();
+    await v.page.getByText('Switched off in development').waitFor();
+    await v.page.getByRole('switch', { name: 'afar in development', checked: false }).waitFor();
+    await v.inspect();
+    await v.switch('afar').click();
+    await v.until('it is off here', async () => !(await v.call('GET', '/api/v1/flags/afar')).enabled);
+  },
 };

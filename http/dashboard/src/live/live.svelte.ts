@@ -1,6 +1,5 @@
 import type { QueryClient } from '@tanstack/svelte-query';
 import { SvelteMap } from 'svelte/reactivity';
-import type { Place } from '../api/client';
 import { type Entry, readHistory } from '../queries/history';
 import { keys } from '../queries/keys';
 import { session } from '../session/session.svelte';
@@ -23,10 +22,10 @@ class Live {
   unreachableSince = $state<number>();
   readonly marks = new SvelteMap<string, Mark>();
 
-  /** Keeps what is read at a place up to date. What it returns ends that. */
-  follow(place: Place, client: QueryClient): () => void {
-    const stream = new Stream(place, {
-      changed: (event) => void this.#take(event, place, client, ended.signal),
+  /** Keeps what is read of a tenant up to date. What it returns ends that. */
+  follow(tenant: string, client: QueryClient): () => void {
+    const stream = new Stream(tenant, {
+      changed: (event) => void this.#take(event, tenant, client, ended.signal),
       unreachable: (unreachable) => this.#hear(unreachable, client),
     });
     const ended = new AbortController();
@@ -56,26 +55,28 @@ class Live {
     }
   }
 
-  async #take(event: StreamEvent, place: Place, client: QueryClient, ended: AbortSignal): Promise<void> {
+  async #take(event: StreamEvent, tenant: string, client: QueryClient, ended: AbortSignal): Promise<void> {
     if (event.type !== 'refetchEvaluation') return;
-    const known = knownVersions(client, place);
+    const known = knownVersions(client, tenant);
     const news = event.flags?.filter((flag) => flag.deleted || flag.version > (known.get(flag.key) ?? 0));
     const changedKeys = news && new Set(news.map(({ key }) => key));
     void client.invalidateQueries({
-      queryKey: keys.tenantFlags(place.tenant),
-      predicate: ({ queryKey }) => concerns(queryKey, place, changedKeys),
+      queryKey: keys.tenantFlags(tenant),
+      predicate: ({ queryKey }) => concerns(queryKey, changedKeys),
     });
     if (news?.length === 0) return;
-    void client.invalidateQueries({ queryKey: keys.trail(place.tenant) });
+    void client.invalidateQueries({ queryKey: keys.trail(tenant) });
+    // One that changed in several environments is told of once for each.
+    const newest = new Map(news?.map((flag) => [flag.key, flag]));
     await Promise.all(
-      (news ?? [])
+      [...newest.values()]
         .slice(0, atOnce)
-        .map((flag) => this.#mark(flag, place, known.get(flag.key) ?? flag.version - 1, ended)),
+        .map((flag) => this.#mark(flag, tenant, known.get(flag.key) ?? flag.version - 1, ended)),
     );
   }
 
-  async #mark(flag: Changed, place: Place, since: number, ended: AbortSignal): Promise<void> {
-    const entries = await entriesOf(flag, place, ended);
+  async #mark(flag: Changed, tenant: string, since: number, ended: AbortSignal): Promise<void> {
+    const entries = await entriesOf(flag, tenant, ended);
     const theirs = entries.filter(
       ({ version, actorType, userId }) => version > since && !(actorType === 'user' && userId === session.user?.id),
     );
@@ -87,9 +88,9 @@ class Live {
 }
 
 // A history may lag behind the lists for a moment.
-async function entriesOf(flag: Changed, place: Place, ended: AbortSignal): Promise<Entry[]> {
+async function entriesOf(flag: Changed, tenant: string, ended: AbortSignal): Promise<Entry[]> {
   for (let i = 0; i < tries && !ended.aborted; i++) {
-    const entries = await readHistory(place, flag.key, 0, ended, 10).catch(() => []);
+    const entries = await readHistory(tenant, flag.key, 0, ended, 10).catch(() => []);
     if (entries.some(({ version }) => version >= flag.version)) return entries;
     await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** i));
   }

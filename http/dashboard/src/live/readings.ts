@@ -1,27 +1,31 @@
 import type { QueryClient } from '@tanstack/svelte-query';
-import type { Place } from '../api/client';
 import type { FlagDetail } from '../queries/flag';
 import type { FlagPage } from '../queries/flags';
 import { keys } from '../queries/keys';
 
-/** The versions of flags that are shown. */
-export function knownVersions(client: QueryClient, place: Place): Map<string, number> {
+/** The versions of flags that are shown. A version counts the changes in every environment. */
+export function knownVersions(client: QueryClient, tenant: string): Map<string, number> {
   const known = new Map<string, number>();
-  for (const [, page] of client.getQueriesData<FlagPage>({ queryKey: [...keys.flags(place), 'list'] })) {
-    for (const { key, version } of page?.flags ?? []) known.set(key, Math.min(version, known.get(key) ?? version));
-  }
-  const path = keys.flag(place, '').length;
-  for (const [name, flag] of client.getQueriesData<FlagDetail>({ queryKey: keys.flags(place) })) {
-    if (!flag || name.length !== path || name[path - 2] !== 'flag') continue;
-    known.set(flag.key, Math.min(flag.version, known.get(flag.key) ?? flag.version));
+  const page = keys.flagPage({ tenant, environment: '' }, {}, 0).length;
+  const flag = keys.flag({ tenant, environment: '' }, '').length;
+  for (const { queryKey, state } of client
+    .getQueryCache()
+    .findAll({ queryKey: keys.tenantFlags(tenant), type: 'active' })) {
+    if (!state.data) continue;
+    if (queryKey[3] === 'list' && queryKey.length === page) (state.data as FlagPage).flags.forEach(note);
+    if (queryKey[3] === 'flag' && queryKey.length === flag) note(state.data as FlagDetail);
   }
   return known;
+
+  function note({ key, version }: { key: string; version: number }): void {
+    known.set(key, Math.min(version, known.get(key) ?? version));
+  }
 }
 
-/** Whether a reading of flags may be another one now: a list elsewhere is not, nor is a flag that is not among the changed ones. What is read of all environments has no versions that say what it knows already. */
-export function concerns(queryKey: readonly unknown[], place: Place, changedKeys: Set<string> | undefined): boolean {
+/** Whether a reading of flags may be another one now: a flag that is not among the changed ones is not. What is read of all environments has no versions that say what it knows already. */
+export function concerns(queryKey: readonly unknown[], changedKeys: Set<string> | undefined): boolean {
   const [, , environment, kind, key] = queryKey;
   if (environment === null) return true;
   if (kind === 'flag') return !changedKeys || changedKeys.has(String(key));
-  return environment === place.environment && changedKeys?.size !== 0;
+  return changedKeys?.size !== 0;
 }

@@ -1,4 +1,4 @@
-import { at, authorized, type Place, type Schemas } from '../api/client';
+import { authorized, type Schemas } from '../api/client';
 import { asFailure, failureOf } from '../api/failure';
 import { eventsOf } from './events';
 
@@ -13,14 +13,14 @@ type Listener = {
 const silence = 45_000; // milliseconds: three heartbeats
 const longest = 10_000;
 
-/** The stream of what changes at a place. It comes back by itself, and goes on from what it has heard. */
+/** The stream of what changes in a tenant, in all its environments. It comes back by itself, and goes on from what it has heard. */
 export class Stream {
   #last = '';
   #retry = 2_000;
   #open: AbortController | undefined;
 
   constructor(
-    readonly place: Place,
+    readonly tenant: string,
     readonly listener: Listener,
   ) {}
 
@@ -61,7 +61,11 @@ export class Stream {
     const signal = AbortSignal.any([closed, silent.signal]);
     let alarm = setTimeout(() => silent.abort(), silence);
     try {
-      const headers = { ...at(this.place), ...(this.#last && { 'Last-Event-ID': this.#last }) };
+      const headers = {
+        'X-Tenant-ID': this.tenant,
+        'X-Environment': '*',
+        ...(this.#last && { 'Last-Event-ID': this.#last }),
+      };
       const response = await authorized(new Request('/api/v1/flags/stream', { headers, signal }));
       if (!response.ok || !response.body) throw failureOf(response, await response.json().catch(() => undefined));
       begun();

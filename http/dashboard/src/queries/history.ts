@@ -13,7 +13,7 @@ const historyPageSize = 50; // of a history are read at once
 export function useHistory(place: () => Place, key: () => string) {
   return createInfiniteQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'history'],
-    queryFn: async ({ pageParam, signal }) => readHistory(place(), key(), pageParam, signal),
+    queryFn: async ({ pageParam, signal }) => readHistory(place().tenant, key(), pageParam, signal),
     initialPageParam: 0,
     getNextPageParam: (last: Entry[], pages: Entry[][]) =>
       last.length < historyPageSize ? undefined : pages.reduce((sum, page) => sum + page.length, 0),
@@ -26,7 +26,7 @@ export function useSince(place: () => Place, key: () => string, version: () => n
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'since', version()],
     queryFn: async ({ signal }) =>
-      (await readHistory(place(), key(), 0, signal)).filter((entry) => entry.version > (version() ?? 0)),
+      (await readHistory(place().tenant, key(), 0, signal)).filter((entry) => entry.version > (version() ?? 0)),
     enabled: version() !== undefined,
     structuralSharing: false,
   }));
@@ -34,7 +34,7 @@ export function useSince(place: () => Place, key: () => string, version: () => n
 
 /** Entries of a flag's history, the newest first. */
 export function readHistory(
-  place: Place,
+  tenant: string,
   key: string,
   offset: number,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export function readHistory(
     api.GET('/api/v1/flags/{flagKey}/history', {
       params: {
         path: { flagKey: key },
-        header: { 'X-Tenant-ID': place.tenant },
+        header: { 'X-Tenant-ID': tenant },
         query: { limit, offset },
       },
       parseAs: 'text',
