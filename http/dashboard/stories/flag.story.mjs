@@ -485,4 +485,34 @@ export default {
     const shown = JSON.stringify(rules.map(({ serve }) => serve.rollout?.map(({ weight }) => weight)));
     if (shown !== '[[100,300]]') throw new Error(shown);
   },
+
+  'a border of a rollout stays between its neighbours': async (come) => {
+    const v = await come();
+    await open(v, { key: 'borders', type: 'string' });
+    const rollout = [];
+    for (const [name, weight] of Object.entries({ a: 30, b: 30, c: 40 })) {
+      const { id } = await v.call('POST', '/api/v1/flags/borders/variations', { name, value: name });
+      rollout.push({ variationId: id, weight });
+    }
+    await v.call('PUT', '/api/v1/flags/borders/rules', {
+      rules: [{ name: 'Some', conditions: [], serve: { rollout } }],
+    });
+    await v.page.reload();
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Edit rule Some').click();
+    const weights = () =>
+      v.page.getByLabel(/^Weight of /).evaluateAll((fields) => fields.map((field) => field.value).join());
+    const press = async (slider, key, wanted) => {
+      await v.page.getByRole('slider', { name: slider }).press(key);
+      await v.until(`${key} ${slider} is heard`, async () => (await weights()) !== before);
+      if ((await weights()) !== wanted) throw new Error(`${key}: ${await weights()}`);
+      before = wanted;
+    };
+    let before = '30,30,40';
+    await v.until('the shares are as they were made', async () => (await weights()) === before);
+    await press('Between a and b', 'End', '60,0,40');
+    await press('Between a and b', 'ArrowLeft', '59,1,40');
+    await press('Between b and c', 'Home', '59,0,41');
+    await press('Between b and c', 'End', '59,41,0');
+  },
 };
