@@ -104,6 +104,56 @@ export default {
     if (await tab.evaluate(() => sessionStorage.getItem('session'))) throw new Error('the tokens are still there');
   },
 
+  'a renewal that is under way undoes no sign-out': async (come) => {
+    const v = await come({ refused: [401] });
+    await v.signUp();
+    await v.page.evaluate(() => {
+      const session = JSON.parse(sessionStorage.getItem('session'));
+      sessionStorage.setItem('session', JSON.stringify({ ...session, endsAt: 0 }));
+    });
+    let traded;
+    let goOn;
+    const held = new Promise((resolve) => (goOn = resolve));
+    await v.page.route('**/api/v1/auth/refresh', async (route) => {
+      const response = await route.fetch();
+      traded = await response.json();
+      await held;
+      await route.fulfill({ response });
+    });
+    await v.page.reload();
+    await v.until('the token is traded', () => traded);
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.heading('Sign in').waitFor();
+    const told = v.page.waitForResponse('**/api/v1/auth/logout');
+    goOn();
+    if (!(await told).ok()) throw new Error('the service ends no session');
+    await v.page.reload();
+    await v.heading('Sign in').waitFor();
+    if (await v.page.evaluate(() => sessionStorage.getItem('session'))) throw new Error('a token is kept');
+    const { status } = await fetch(`${v.url}/api/v1/tenants`, { headers: { Authorization: `Bearer ${traded.token}` } });
+    if (status !== 401) throw new Error(`the token that was traded answers ${status}`);
+  },
+
+  'who signs out with a token that no longer holds ends the session at the service too': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const { refreshToken } = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')));
+    await v.page.clock.install();
+    await v.page.clock.setSystemTime(Date.now() + 2 * 3600_000);
+    await v.button('Account').click();
+    const told = v.page.waitForResponse('**/api/v1/auth/logout');
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.heading('Sign in').waitFor();
+    if (!(await told).ok()) throw new Error('the service ends no session');
+    const traded = await fetch(`${v.url}/api/v1/auth/refresh`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ refreshToken }),
+    });
+    if (traded.status !== 401) throw new Error(`the refresh token answers ${traded.status}`);
+  },
+
   'two tabs whose token ends at once trade it once, and both go on': async (come) => {
     const v = await come();
     await v.signUp();

@@ -16,9 +16,11 @@ export function at(place: Place): { 'X-Tenant-ID': string; 'X-Environment': stri
 /** fetch with the person's token, which is renewed before it ends, and once more where the service has refused it. */
 export async function authorized(request: Request): Promise<Response> {
   const again = request.clone();
-  const response = await send(request, await session.token());
+  const asked = session.user?.id;
+  const theirs = (token: string | undefined) => (session.user?.id === asked ? token : undefined); // somebody else may have signed in meanwhile
+  const response = await send(request, theirs(await session.token()));
   if (response.status !== 401 || !session.signedIn) return response;
-  const renewed = await session.renew();
+  const renewed = theirs(await session.renew());
   return renewed ? send(again, renewed) : response;
 }
 

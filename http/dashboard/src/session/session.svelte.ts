@@ -15,9 +15,12 @@ class SignedIn {
   /** The service has ended the session, and not the person. */
   ended = $state(false);
   #renewing: Promise<string | undefined> | undefined;
+  /** The refresh token of the session that was signed out of, until it is known what it was traded for. */
+  #ending: string | undefined;
   #tabs = new Tabs<Session>({
     theirs: (renewed, of) => {
       if (of === this.current?.refreshToken) this.#keep(renewed);
+      else if (of === this.#ending) this.#endRenewed(renewed, of);
     },
     ended: (refreshToken) => {
       if (refreshToken === this.current?.refreshToken) this.#keep(undefined);
@@ -60,9 +63,26 @@ class SignedIn {
     if (!ending) return;
     this.#tabs.end(ending.refreshToken);
     this.#keep(undefined);
-    await fetch('/api/v1/auth/logout', { method: 'POST', headers: { Authorization: `Bearer ${ending.token}` } }).catch(
-      () => undefined, // the tokens are gone from here
-    );
+    this.#ending = ending.refreshToken;
+    await this.#endAtService(ending).catch(() => undefined); // the tokens are gone from here
+  }
+
+  // The service ends a session only for a token that holds.
+  async #endAtService(ending: Session): Promise<void> {
+    if (holds(ending, 5_000)) return logOut(ending);
+    await this.#renewing?.catch(() => undefined);
+    await alone(async () => {
+      await this.#tabs.settled();
+      const { refreshToken } = ending;
+      if (refreshToken === this.#ending) await logOut(await post('/api/v1/auth/refresh', { refreshToken }));
+    });
+  }
+
+  // A renewal that was under way undoes no sign-out.
+  #endRenewed(renewed: Session, of: string): void {
+    if (of === this.#ending) this.#ending = undefined;
+    this.#tabs.end(renewed.refreshToken);
+    void logOut(renewed).catch(() => undefined);
   }
 
   /** A token that holds for so many milliseconds, or none where nobody is signed in. */
@@ -103,8 +123,10 @@ class SignedIn {
     const { refreshToken } = current;
     try {
       const renewed = await post('/api/v1/auth/refresh', { refreshToken });
-      this.#tabs.tell(renewed, refreshToken);
-      this.#keep(renewed);
+      if (this.current?.refreshToken === refreshToken) {
+        this.#tabs.tell(renewed, refreshToken);
+        this.#keep(renewed);
+      } else this.#endRenewed(renewed, refreshToken);
     } catch (error) {
       if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 403)) throw error;
       if (this.current?.refreshToken === refreshToken) {
@@ -129,6 +151,17 @@ class SignedIn {
 
 /** Whether the access token can still be used for so many milliseconds. */
 const holds = ({ endsAt }: Session, left = renewBefore): boolean => Date.now() < endsAt - left;
+
+/** Does something while no tab of this browser trades a token. Browsers lock nothing over plain HTTP. */
+async function alone(act: () => Promise<void>): Promise<void> {
+  const { locks } = navigator;
+  await (locks ? locks.request('renew', act) : act());
+}
+
+async function logOut({ token }: Session): Promise<void> {
+  const headers = { Authorization: `Bearer ${token}` };
+  await fetch('/api/v1/auth/logout', { method: 'POST', headers, keepalive: true });
+}
 
 async function post(path: string, sent: object): Promise<Session> {
   const response = await fetch(path, {
