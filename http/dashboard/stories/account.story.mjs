@@ -298,6 +298,44 @@ export default {
     if (token === 'x') throw new Error('the token is the old one');
   },
 
+  'whom one person asks flags for is not shown to the next who signs in': async (come) => {
+    const v = await come();
+    const ask = async (email) => {
+      await v.signUp(email);
+      await v.open(`/t/${v.place.tenant}/production/playground`);
+      await v.field('Targeting key').waitFor();
+    };
+    await ask();
+    await v.field('Targeting key').fill('somebody');
+    await v.page.reload();
+    await v.field('Targeting key').waitFor();
+    if ((await v.field('Targeting key').inputValue()) !== 'somebody') throw new Error('it is not kept');
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.heading('Sign in').waitFor();
+    await ask();
+    const shown = await v.field('Targeting key').inputValue();
+    if (shown !== 'user-42') throw new Error(`the next asks for ${shown}`);
+  },
+
+  'who sets a new password while they are signed in reads that it is set': async (come) => {
+    const v = await come();
+    await v.signUp();
+    await v.page.route('**/api/v1/auth/reset-password', (route) => route.fulfill({ json: { success: true } }));
+    await v.open('/reset-password#token=good');
+    await v.field('New password').fill('another horse');
+    const told = v.page.waitForResponse('**/api/v1/auth/logout');
+    await v.button('Set the password').click();
+    await told;
+    await v.page.getByText('The password is set').waitFor();
+    await v.until('they are signed out', () => v.page.evaluate(() => !sessionStorage.getItem('session')));
+    await v.page.reload();
+    await v.page.getByText('The password is set').waitFor();
+    await v.inspect();
+    await v.link('Sign in').click();
+    await v.heading('Sign in').waitFor();
+  },
+
   'a mailed link leads to its form, and its token leaves the address': async (come) => {
     const v = await come({ refused: [422] });
     await v.page.goto(`${v.url}/reset-password?token=used`);

@@ -1,7 +1,8 @@
 import type { Context } from '../queries/explanation';
+import { session } from '../session/session.svelte';
 import { attributesOf } from './attributes';
 
-const stored = 'context';
+const stored = (person: string | undefined) => `context ${person}`;
 const pause = 250; // milliseconds without typing
 
 type Typed = {
@@ -10,14 +11,9 @@ type Typed = {
   attributes: string;
 };
 
-/** Whom flags are asked for, as it was typed. It is kept for the tab: all that ask, ask for the same. */
+/** Whom flags are asked for, as it was typed. It is kept for the person and the tab: all that ask, ask for the same. */
 class EvaluationContext {
-  #typed = $state.raw<Typed>({ targetingKey: 'user-42', attributes: '{}' });
-
-  constructor() {
-    const kept = sessionStorage.getItem(stored);
-    if (kept) this.#typed = JSON.parse(kept) as Typed;
-  }
+  #typed = $derived.by(() => read(session.user?.id));
 
   get targetingKey(): string {
     return this.#typed.targetingKey;
@@ -43,8 +39,13 @@ class EvaluationContext {
 
   #keep(typed: Typed): void {
     this.#typed = typed;
-    sessionStorage.setItem(stored, JSON.stringify(typed));
+    sessionStorage.setItem(stored(session.user?.id), JSON.stringify(typed));
   }
+}
+
+function read(person: string | undefined): Typed {
+  const kept = sessionStorage.getItem(stored(person));
+  return kept ? (JSON.parse(kept) as Typed) : { targetingKey: 'user-42', attributes: '{}' };
 }
 
 export const evaluationContext = new EvaluationContext();
