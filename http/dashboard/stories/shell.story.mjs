@@ -215,4 +215,34 @@ export default {
     if (await there.page.evaluate(() => sessionStorage.getItem('session')))
       throw new Error('the tokens are still there');
   },
+
+  'an environment that is gone is told, with a way to one that is there': async (come) => {
+    const v = await come({ refused: [403, 404] });
+    await v.signUp();
+    const { tenant } = v.place;
+    await v.call('POST', '/api/v1/flags', { key: 'here', type: 'boolean' });
+    await v.open(`/t/${tenant}/gone/flags/here`);
+    await v.heading('There is no environment gone').waitFor();
+    if (await v.page.getByText('There is no such flag').count()) throw new Error('the flag is said not to be there');
+    await v.inspect();
+    await v.page.goto(`${v.url}/app/`);
+    await v.page.waitForURL(`**/t/${tenant}/production/flags`);
+    await v.open(`/t/${tenant}/gone/flags/here`);
+    await v.link('Go to production').click();
+    await v.switch('here').waitFor();
+    if (v.place.environment !== 'production') throw new Error(`it leads to ${v.page.url()}`);
+
+    // One that others delete while it is looked at.
+    await v.call('POST', `/api/v1/tenants/${tenant}/environments`, { environment: 'brief' });
+    await v.open(`/t/${tenant}/brief/flags`);
+    await v.switch('here').waitFor();
+    await v.call('DELETE', `/api/v1/tenants/${tenant}/environments/brief`);
+    await v.link('here').click();
+    await v.heading('There is no environment brief').waitFor();
+
+    await v.page.route('**/history*', (route) => route.fulfill({ status: 403, json: { status: 403 } }));
+    await v.open(`/t/${tenant}/production/flags/nothing`);
+    await v.page.getByText('You may not do this.').waitFor();
+    if (await v.page.getByText('There is no such flag').count()) throw new Error('what is not known is told');
+  },
 };

@@ -24,6 +24,11 @@ export class Failure extends Error {
     return this.status === 403 && !!this.problem.detail?.startsWith('the e-mail address is not verified');
   }
 
+  /** Whether it is refused because the tenant does not have the environment. */
+  get noEnvironment(): boolean {
+    return this.status === 404 && this.problem.detail === 'the tenant has no such environment';
+  }
+
   /** Whether the service, or the way to it, cannot be reached: what was shown still stands. */
   get unreachable(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;

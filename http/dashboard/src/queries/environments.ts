@@ -13,22 +13,30 @@ export function useAddEnvironment(tenant: () => string) {
   );
 }
 
-/** Deletes an environment, and what flags are in it. */
-export function useDeleteEnvironment(tenant: () => string) {
-  return useChange(tenant, (environment: string) =>
-    body(
-      api.DELETE('/api/v1/tenants/{tenantId}/environments/{environment}', {
-        params: { path: { tenantId: tenant(), environment } },
-      }),
-    ),
+/** Deletes an environment, and what flags are in it. deleted hears of it before it is missed. */
+export function useDeleteEnvironment(tenant: () => string, deleted: (environment: string) => void) {
+  return useChange(
+    tenant,
+    (environment: string) =>
+      body(
+        api.DELETE('/api/v1/tenants/{tenantId}/environments/{environment}', {
+          params: { path: { tenantId: tenant(), environment } },
+        }),
+      ),
+    deleted,
   );
 }
 
-function useChange<Made>(tenant: () => string, make: (environment: string) => Promise<Made>) {
+function useChange<Made>(
+  tenant: () => string,
+  make: (environment: string) => Promise<Made>,
+  made?: (environment: string) => void,
+) {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: make,
     onMutate: tenant,
+    onSuccess: (_made, environment) => made?.(environment),
     onSettled: async (_made, _error, _environment, there = tenant()) => {
       await client.invalidateQueries({ queryKey: keys.environments(there) });
       await client.invalidateQueries({ queryKey: keys.tenantFlags(there) });

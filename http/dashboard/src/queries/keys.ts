@@ -5,7 +5,9 @@ export const keys = {
   /** All that is read of the platform. */
   platform: ['platform'] as const,
   tenants: ['tenants'] as const,
-  environments: (tenant: string) => ['environments', tenant] as const,
+  /** The environments of all tenants. */
+  allEnvironments: ['environments'] as const,
+  environments: (tenant: string) => [...keys.allEnvironments, tenant] as const,
   tour: ['tour'] as const,
   notifications: ['notifications'] as const,
   members: (tenant: string) => ['members', tenant] as const,

@@ -1,12 +1,17 @@
-import { QueryClient } from '@tanstack/svelte-query';
+import { QueryCache, QueryClient } from '@tanstack/svelte-query';
 import { asFailure } from '../api/failure';
+import { keys } from './keys';
 
 const tries = 3;
 const longest = 30_000; // milliseconds between two tries
 
 /** What was read stays on the screen while a new reading fails; see shell/Outage.svelte, which says so. */
 export function newQueryClient(): QueryClient {
-  return new QueryClient({
+  const client = new QueryClient({
+    // Somebody has deleted an environment: see shell/Shell.svelte.
+    queryCache: new QueryCache({
+      onError: (error) => asFailure(error).noEnvironment && client.invalidateQueries({ queryKey: keys.allEnvironments }),
+    }),
     defaultOptions: {
       queries: {
         networkMode: 'always',
@@ -22,4 +27,5 @@ export function newQueryClient(): QueryClient {
       mutations: { networkMode: 'always', retry: false },
     },
   });
+  return client;
 }

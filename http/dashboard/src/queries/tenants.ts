@@ -4,6 +4,10 @@ import { keys } from './keys';
 
 export type Tenant = Schemas['TenantBody'];
 
+/** The environment to begin in. */
+export const firstOf = (environments: string[]): string | undefined =>
+  environments.includes('production') ? 'production' : environments[0];
+
 /** The tenants that the person is a member of. */
 export function useTenants() {
   return createQuery(() => ({
@@ -13,12 +17,13 @@ export function useTenants() {
   }));
 }
 
-/** The environments of a tenant, by name. */
-export function useEnvironments(tenant: () => string) {
+/** The environments of a tenant, by name: of none before it is known. */
+export function useEnvironments(tenant: () => string | undefined) {
   return createQuery(() => ({
-    queryKey: keys.environments(tenant()),
+    queryKey: keys.environments(tenant() ?? ''),
     queryFn: () =>
-      body(api.GET('/api/v1/tenants/{tenantId}/environments', { params: { path: { tenantId: tenant() } } })),
+      body(api.GET('/api/v1/tenants/{tenantId}/environments', { params: { path: { tenantId: tenant()! } } })),
+    enabled: tenant() !== undefined,
     staleTime: 60_000,
   }));
 }

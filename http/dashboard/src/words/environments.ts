@@ -5,6 +5,11 @@ export const environments = {
   column: 'Environment',
   actions: 'Actions',
   here: 'You are here',
+  missing: {
+    title: (name: string) => `There is no environment ${name}`,
+    text: 'It was deleted, or was never there.',
+    to: (name: string) => `Go to ${name}`,
+  },
   add: {
     open: 'Add environment',
     title: 'Add an environment',
