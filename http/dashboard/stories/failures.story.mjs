@@ -30,6 +30,26 @@ const stories = {
     await v.inspect();
   },
 
+  'what can no longer be read stays, with how old it is and why': async (come) => {
+    const v = await come({ refused: [403, 500] });
+    await openFlag(v, 'kept');
+    const one = '**/api/v1/flags/kept';
+    await v.page.route(one, problem(500));
+    await v.call('POST', '/api/v1/flags/kept/enable', undefined, '', 'development');
+    await v.page.getByText('and may be old. The service has made a mistake.').waitFor();
+    await v.inspect();
+    await v.page.unroute(one);
+    await v.button('Try again').click();
+    await v.button('Try again').waitFor({ state: 'detached' });
+    await v.field('Name').waitFor();
+
+    // Who may not listen any more hears why by what they look at.
+    await v.page.route('**/api/v1/flags/stream', problem(403));
+    await v.page.route('**/api/v1/flags?**', problem(403));
+    await v.link('Flags').first().click();
+    await v.page.getByText('You may not do this. Ask an admin of the tenant.').waitFor();
+  },
+
   'offline, what was read and typed stays, and is saved later': async (come) => {
     const v = await come({ refused: ['ERR_INTERNET_DISCONNECTED', 'ERR_NETWORK_CHANGED', 'ERR_FAILED'] });
     await openFlag(v, 'away');

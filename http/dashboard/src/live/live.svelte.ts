@@ -27,6 +27,7 @@ class Live {
     const stream = new Stream(tenant, {
       changed: (event) => void this.#take(event, tenant, client, ended.signal),
       unreachable: (unreachable) => this.#hear(unreachable, client),
+      refused: () => void client.invalidateQueries(), // what is shown says why
     });
     const ended = new AbortController();
     let hiding: ReturnType<typeof setTimeout> | undefined;

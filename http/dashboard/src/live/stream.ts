@@ -8,6 +8,8 @@ type Listener = {
   changed: (event: StreamEvent) => void;
   /** The service cannot be heard, or can be again. */
   unreachable: (unreachable: boolean) => void;
+  /** The service does not let the person listen, now or later. */
+  refused: () => void;
 };
 
 const silence = 45_000; // milliseconds: three heartbeats
@@ -46,7 +48,7 @@ export class Stream {
       } catch (error) {
         if (closed.aborted) return;
         const failure = asFailure(error);
-        if (!failure.transient && failure.status !== 500) return;
+        if (!failure.transient && failure.status !== 500) return this.listener.refused();
         if (failure.unreachable) this.listener.unreachable(true);
         pause = Math.min(failure.retryAfter ? failure.retryAfter * 1000 : this.#retry * 2 ** failures, longest);
         failures++;

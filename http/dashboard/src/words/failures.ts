@@ -61,5 +61,6 @@ export function sentence(text: string): string {
 export const outage = {
   offline: 'You are offline.',
   unreachable: 'The service is away.',
+  part: (time: string) => `Some of what is shown is from ${time}, and may be old.`,
   shows: (time: string) => `This is how things stood at ${time}.`,
 };
