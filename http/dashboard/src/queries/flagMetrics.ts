@@ -33,6 +33,7 @@ export function useFlagUse(
         }),
       );
     },
+    refetchInterval: 10_000, // uses show within seconds
     placeholderData: keepPreviousData,
     structuralSharing: false,
   }));

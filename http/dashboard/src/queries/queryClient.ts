@@ -10,7 +10,8 @@ export function newQueryClient(): QueryClient {
   const client = new QueryClient({
     // Somebody has deleted an environment: see shell/Shell.svelte.
     queryCache: new QueryCache({
-      onError: (error) => asFailure(error).noEnvironment && client.invalidateQueries({ queryKey: keys.allEnvironments }),
+      onError: (error) =>
+        asFailure(error).noEnvironment && client.invalidateQueries({ queryKey: keys.allEnvironments }),
     }),
     defaultOptions: {
       queries: {

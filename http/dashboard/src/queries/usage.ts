@@ -10,6 +10,7 @@ export function useUsage(tenant: () => string) {
   return createQuery(() => ({
     queryKey: keys.usage(tenant()),
     queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/usage', { params: { path: { tenantId: tenant() } } })),
+    refetchInterval: 10_000,
   }));
 }
 
@@ -26,6 +27,7 @@ export function useTenantMetrics(place: () => Place, interval: () => Metrics['in
           },
         }),
       ),
+    refetchInterval: 10_000, // uses show within seconds
     placeholderData: (before: Metrics | undefined) => before,
   }));
 }

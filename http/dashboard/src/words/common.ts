@@ -45,7 +45,7 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 
 /** How long ago a time was: 3 hours ago. */
-export function ago(time: string, now = Date.now()): string {
+export function ago(time: string, now: number): string {
   const seconds = (new Date(time).getTime() - now) / 1000;
   for (const [unit, length] of units) {
     if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
