@@ -32,14 +32,18 @@ export function useAddMember(tenant: () => string) {
   );
 }
 
+/** Gives a member a role, one change after the other: the last that was chosen stands. */
 export function useChangeRole(tenant: () => string) {
-  return useChange(tenant, ({ userId, role }: { userId: string; role: Role }) =>
-    body(
-      api.PATCH('/api/v1/tenants/{tenantId}/users/{userId}', {
-        params: { path: { tenantId: tenant(), userId } },
-        body: { role },
-      }),
-    ),
+  return useChange(
+    tenant,
+    ({ userId, role }: { userId: string; role: Role }) =>
+      body(
+        api.PATCH('/api/v1/tenants/{tenantId}/users/{userId}', {
+          params: { path: { tenantId: tenant(), userId } },
+          body: { role },
+        }),
+      ),
+    'role',
   );
 }
 
@@ -50,10 +54,11 @@ export function useRemoveMember(tenant: () => string) {
   );
 }
 
-function useChange<Change, Made>(tenant: () => string, make: (change: Change) => Promise<Made>) {
+function useChange<Change, Made>(tenant: () => string, make: (change: Change) => Promise<Made>, scope?: string) {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: make,
+    scope: scope ? { id: scope } : undefined,
     // Whoever has left is led to another tenant, of those that are read now.
     onMutate: tenant,
     onSettled: (_made, _error, _change, there) =>

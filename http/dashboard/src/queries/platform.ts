@@ -62,10 +62,12 @@ export function useSetActive() {
   });
 }
 
-/** Gives a person a role on the platform; null takes it away. */
+/** Gives a person a role on the platform, one change after the other; null takes it away. */
 export function useGivePlatformRole() {
-  return useChange(({ userId, role }: { userId: string; role: PlatformRole | null }) =>
-    body(api.PATCH('/api/v1/admin/users/{userId}/role', { params: { path: { userId } }, body: { role } })),
+  return useChange(
+    ({ userId, role }: { userId: string; role: PlatformRole | null }) =>
+      body(api.PATCH('/api/v1/admin/users/{userId}/role', { params: { path: { userId } }, body: { role } })),
+    'platform role',
   );
 }
 
@@ -95,10 +97,11 @@ export function useResendInvitation() {
   );
 }
 
-function useChange<Change, Made>(make: (change: Change) => Promise<Made>) {
+function useChange<Change, Made>(make: (change: Change) => Promise<Made>, scope?: string) {
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: make,
+    scope: scope ? { id: scope } : undefined,
     onSettled: () => client.invalidateQueries({ queryKey: keys.platform }),
   }));
 }

@@ -9,6 +9,12 @@ export const members = {
   pending: 'Pending',
   pendingText: 'They have not signed in with the address yet',
   you: 'You',
+  demote: {
+    ownTitle: 'Change your own role?',
+    title: 'Take the admin role away?',
+    text: (name: string, role: string) => `New role of ${name}: ${role}. Who is no admin cannot take the role back.`,
+    button: 'Change the role',
+  },
   add: {
     open: 'Add member',
     title: 'Add a member',

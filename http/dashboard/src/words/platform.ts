@@ -15,6 +15,11 @@ export const platform = {
     roles: platformRoles,
     noRole: 'No role',
     roleOf: (name: string) => `Platform role of ${name}`,
+    demote: {
+      title: 'Change this role?',
+      text: (name: string, role: string) => `${name} gets another role on the platform: ${role}.`,
+      button: 'Change the role',
+    },
     you: 'You',
     inactive: 'Deactivated',
     deactivate: {
