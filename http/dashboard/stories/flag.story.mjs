@@ -35,6 +35,9 @@ export default {
       await v.field('Default value').waitFor();
       return (await v.field('Default value').inputValue()) === '9007199254740993';
     });
+    await v.link('money').click();
+    await v.page.waitForURL('**/flags?tag=money');
+    await v.link('checkout').waitFor();
   },
 
   'tags may have commas in them, and are one a line': async (come) => {
@@ -514,5 +517,44 @@ export default {
     await press('Between a and b', 'ArrowLeft', '59,1,40');
     await press('Between b and c', 'Home', '59,0,41');
     await press('Between b and c', 'End', '59,41,0');
+  },
+
+  'what is wrong with a rule is told at no other once they are moved, and who leaves with the tab is asked': async (
+    come,
+  ) => {
+    const v = await come({ refused: [422] });
+    await open(v, { key: 'order', type: 'boolean' });
+    await v.call('PUT', '/api/v1/flags/order/rules', {
+      rules: [{ name: 'First', conditions: [], serve: { value: true } }],
+    });
+    await v.page.reload();
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Edit rule First').click();
+    await v.button('Add rule').click();
+    await v.field('Name').last().fill('Second');
+    await v.field('Attribute').fill('email');
+    await v.field('Operator').selectOption('matches');
+    await v.field('Values').fill('(');
+    await v.field('Values').press('Enter');
+    await v.button('Save').click();
+    const wrong = v.page.getByText('Values must be a regular expression');
+    await wrong.waitFor();
+    await v.button('Move Second up').click();
+    await wrong.waitFor({ state: 'detached' });
+    await v.button('Move Second down').click();
+    await wrong.waitFor();
+    const asked = [];
+    v.page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.accept();
+    });
+    await v.page.reload();
+    await v.button('Edit rule First').waitFor();
+    await v.link('Flags').first().click();
+    await v.button('New flag').click();
+    await v.field('Key').fill('typed');
+    await v.page.reload();
+    await v.field('Key').waitFor();
+    if (String(asked) !== 'beforeunload,beforeunload') throw new Error(`who leaves is asked: ${asked}`);
   },
 };

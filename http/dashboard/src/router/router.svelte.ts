@@ -24,6 +24,7 @@ class Router {
     this.#at = (history.state as Kept)?.at ?? 0;
     history.replaceState({ at: this.#at } satisfies Kept, '');
     addEventListener('popstate', (event) => this.#arrive((event.state as Kept)?.at ?? 0));
+    addEventListener('beforeunload', (event) => this.#hasUnsaved('page', 'dialog') && event.preventDefault());
     document.addEventListener('click', (event) => this.#follow(event));
   }
 
@@ -54,7 +55,7 @@ class Router {
     else act();
   }
 
-  /** Has the person asked before a page, or a dialog of it, is left that has something unsaved. What it returns ends that. */
+  /** Has the person asked before a page, or a dialog of it, is left that has something unsaved, also with the tab. What it returns ends that. */
   warnBeforeLeaving(part: Part, unsaved: () => boolean): () => void {
     this.#unsaved.set(unsaved, part);
     return () => this.#unsaved.delete(unsaved);
