@@ -25,7 +25,7 @@ const stories = {
     await v.switch('busy').waitFor();
     await v.page.route('**/api/v1/flags/busy/enable', problem(429, { 'Retry-After': '7' }));
     await v.switch('busy').click();
-    await v.page.getByText('That was too much at once. Try again in 7 seconds.').waitFor();
+    await v.page.getByText('busy: That was too much at once. Try again in 7 seconds.').waitFor();
     await v.page.getByRole('switch', { name: 'busy', checked: false }).waitFor();
     await v.inspect();
   },
@@ -48,6 +48,10 @@ const stories = {
     await v.page.route('**/api/v1/flags?**', problem(403));
     await v.link('Flags').first().click();
     await v.page.getByText('You may not do this. Ask an admin of the tenant.').waitFor();
+    await v.page.keyboard.press('Control+K');
+    await v.page.keyboard.type('nothing of this name');
+    await v.page.getByRole('dialog').getByText('You may not do this.').waitFor();
+    if (await v.page.getByText('Nothing found').count()) throw new Error('what is not read is said not to be there');
   },
 
   'offline, what was read and typed stays, and is saved later': async (come) => {

@@ -13,6 +13,7 @@ const byStatus: Record<number, string> = {
   500: 'The service has made a mistake.',
   502: 'The service is away for a moment.',
   503: 'The service is away for a moment.',
+  504: 'The service is away for a moment.',
 };
 
 const unverified = 'Your e-mail address is not verified yet. Follow the link that was mailed to you, then try again.';
@@ -32,6 +33,7 @@ export function failureText(error: unknown): string {
       return Object.keys(failure.fields).length ? fields(failure.fields) : sentence(detail ?? general);
     case 429:
     case 503:
+    case 504:
       return failure.retryAfter
         ? `${general} Try again in ${plural(failure.retryAfter, 'second', 'seconds')}.`
         : `${general} Try again soon.`;

@@ -67,6 +67,7 @@ export const shell = {
     title: 'Go to',
     hint: 'A page, a flag or an action',
     open: 'Commands',
+    reading: 'Flags are being read.',
     recent: 'Recent flags',
     pages: 'Pages',
     flags: 'Flags',
