@@ -12,12 +12,15 @@ export function curlSnippet({ origin, place, key }: FlagRequest, token: string):
   -d '{"targetingKey":"user-42"}'`;
 }
 
-/** What OpenFeature's OFREP providers read from the environment, with a program that asks for a flag. */
-export function openFeatureSnippet({ origin, place, key }: FlagRequest, token: string): string {
+/** Lines for a shell: what OpenFeature's OFREP providers read from the environment. */
+export function settingsSnippet({ origin, place }: FlagRequest, token: string): string {
   return `export OFREP_ENDPOINT='${origin}'
-export OFREP_HEADERS='Authorization=Bearer ${token},X-Tenant-ID=${place.tenant},X-Environment=${place.environment}'
+export OFREP_HEADERS='Authorization=Bearer ${token},X-Tenant-ID=${place.tenant},X-Environment=${place.environment}'`;
+}
 
-// npm install @openfeature/server-sdk @openfeature/ofrep-provider
+/** A program in JavaScript that asks for a flag by OpenFeature. */
+export function programSnippet({ key }: FlagRequest): string {
+  return `// npm install @openfeature/server-sdk @openfeature/ofrep-provider
 import { OpenFeature } from '@openfeature/server-sdk';
 import { OFREPProvider } from '@openfeature/ofrep-provider';
 
