@@ -192,10 +192,12 @@ export default {
     });
     await Promise.all(pages.map((page) => page.reload()));
     for (const page of pages) await page.getByRole('heading', { name: 'Flags', exact: true }).waitFor();
-    const tokens = await Promise.all(
-      pages.map((page) => page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token)),
-    );
-    if (tokens[0] !== tokens[1]) throw new Error('the tabs have a session each');
+    await v.until('both have the session that one has traded for', async () => {
+      const [one, other] = await Promise.all(
+        pages.map((page) => page.evaluate(() => JSON.parse(sessionStorage.getItem('session')))),
+      );
+      return one.endsAt && one.token === other.token;
+    });
     if (trades !== 1) throw new Error(`the token was traded ${trades} times`);
   },
 
