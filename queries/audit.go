@@ -228,15 +228,20 @@ const examinedColumns = "a.tenant_id, a.n, a.commit, a.prepare, a.recorded, a.ac
 
 // page finds the places of the entries of a page, the newest first, and where the next page begins.
 func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, limit int) (found []AuditCursor, next AuditCursor, err error) {
-	if few := fewPerEntry * limit; len(s.filters) > 0 && few < maxExamined {
-		if found, next, err = s.examine(ctx, db, before, limit, few); err != nil || len(found) == limit || next == nil {
-			return found, next, err
+	left, next := maxExamined, before
+	for most := fewPerEntry * limit; len(found) < limit && next != nil && left > 0; most *= 4 {
+		most = min(most, left)
+		more, place, err := s.examine(ctx, db, next, limit-len(found), most)
+		if err != nil {
+			return nil, nil, err
 		}
+		found, next, left = append(found, more...), place, left-most
 	}
-	return s.examine(ctx, db, before, limit, maxExamined)
+	return found, next, nil
 }
 
-// fewPerEntry is how many rows are looked at first, for each entry of a page: enough where most rows meet the filters, at a fraction of what maxExamined take.
+// fewPerEntry is how many rows are looked at first, for each entry of a page, and then four times as many each time, up to maxExamined in all: where many rows meet the
+// filters, a page takes a fraction of that.
 const fewPerEntry = 4
 
 // examine is page where so many rows are looked at.
