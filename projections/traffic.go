@@ -24,7 +24,7 @@ type traffic struct {
 }
 
 // idleShare is for how many times as long as a rebuild has worked it leaves the processors to others, beside traffic.
-const idleShare = 1
+const idleShare = 3
 
 // giveWay runs a piece of a rebuild's work. Beside traffic it waits for other pieces, and stays idle after it.
 func (t *traffic) giveWay(ctx context.Context, work func() error) error {
