@@ -23,12 +23,13 @@ build: dashboard ## Build bin/flagledger, with the dashboard in it where there i
 
 # The dashboard is built again when its sources or the API's document have changed. The document is made without it, from the packages that can change it.
 DASHBOARD         := http/dashboard
-NODE_IS_THERE     := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null && npm --version 2>/dev/null)
+# Vite takes Node 20 from 20.19 on, and 22.12 or newer.
+NODE_IS_THERE     := $(shell node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 22 || (major == 22 && minor >= 12) || (major == 20 && minor >= 19) ? 0 : 1)' 2>/dev/null && npm --version 2>/dev/null)
 
 .PHONY: dashboard
 dashboard:
 ifeq ($(NODE_IS_THERE),)
-	@echo "Node 20 or newer is not installed: building without the dashboard" >&2
+	@echo "Node is not installed, or is neither 20.19 or a later 20 nor 22.12 or newer: building without the dashboard" >&2
 else
 	@$(MAKE) --no-print-directory $(DASHBOARD)/dist/app/index.html
 endif

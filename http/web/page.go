@@ -30,7 +30,7 @@ var (
 // NoDashboard stands in the dashboard's place in a program that was built without it.
 var NoDashboard = Page{
 	Title: "The dashboard is missing",
-	Text:  "This server was built without Node. Install Node 20 or newer, run make build once more, and start the server again. The API works as it is; /docs explains it.",
+	Text:  "This server was built without Node. Install Node 20 (20.19 or later) or 22.12 or newer, run make build once more, and start the server again. The API works as it is; /docs explains it.",
 }
 
 // Sandbox is the form that makes a sandbox, which takes changes for some days, for whoever has an address. It asks for a name unless it is known.
