@@ -1,5 +1,5 @@
 /** Copies a text. Where the browser refuses, as over plain HTTP, the element that shows it is selected, to be copied by hand, and the answer is false. */
-export async function copied(text: string, shown: Element | undefined): Promise<boolean> {
+export async function copyText(text: string, shown: Element | undefined): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

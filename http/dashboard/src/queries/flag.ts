@@ -1,7 +1,16 @@
 import { createMutation, createQueries, createQuery, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
-import { type ChangeBasis, changeHeaders, refreshFlags, switchFlag, useFlagChange, versionAfter } from './flagChange';
+import {
+  type ChangeBasis,
+  changeHeaders,
+  refreshFlags,
+  switchFlag,
+  switchScope,
+  type Switched,
+  useFlagChange,
+  versionAfter,
+} from './flagChange';
 import { keys } from './keys';
 
 export type FlagDetail = Schemas['FlagDetail'];
@@ -94,14 +103,11 @@ export function useDeleteFlag(place: () => Place, key: () => string) {
   );
 }
 
-/** A switch, with the place where it was asked for: it may wait for its turn while the person goes elsewhere. */
-type Switched = { place: Place; key: string; on: boolean };
-
 /** Switches a flag in an environment. It is shown at once, and taken back where the service refuses. Switches wait for each other. */
 export function useSwitchFlagOnPage() {
   const client = useQueryClient();
   return createMutation(() => ({
-    scope: { id: 'switch' },
+    scope: switchScope,
     mutationFn: async ({ place, key, on }: Switched) => {
       const version = client.getQueryData<FlagDetail>(keys.flag(place, key))?.version ?? 0;
       noteVersion(place, key, await versionAfter(switchFlag(key, on, changeHeaders(place, { version }))));

@@ -34,6 +34,12 @@ export function useFlagChange<T, R>(place: () => Place, change: (wanted: T) => P
   }));
 }
 
+/** A switch, with the place where it was asked for: it may wait for its turn while the person goes elsewhere. */
+export type Switched = { place: Place; key: string; on: boolean };
+
+/** Switches go one after the other, on whichever page, so that the last of two quick ones stands. */
+export const switchScope = { id: 'switch' };
+
 /** Switches a flag on or off: on a version where the headers name one. */
 export function switchFlag(flagKey: string, on: boolean, header: ReturnType<typeof at | typeof changeHeaders>) {
   const call = { params: { path: { flagKey }, header } };

@@ -1,7 +1,7 @@
 import { createMutation, createQueries, createQuery, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, body, type Place, type Schemas } from '../api/client';
 import type { operations } from '../api/schema';
-import { switchFlag } from './flagChange';
+import { switchFlag, switchScope, type Switched } from './flagChange';
 import { keys } from './keys';
 
 export type Flag = Schemas['FlagBody'];
@@ -48,16 +48,13 @@ export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages
   return createQueries(() => ({ queries: pages().map((page) => pageOf(place(), filter(), page)) }));
 }
 
-/** A switch, with the place where it was asked for: it may wait for its turn while the person goes elsewhere. */
-type Switched = { place: Place; key: string; on: boolean };
-
 /** Switches a flag on or off. Lists show it at once, and take it back where the service refuses. */
 export function useSwitchFlagInLists() {
   const client = useQueryClient();
   const mutationKey = ['switch'];
   return createMutation(() => ({
     mutationKey,
-    scope: { id: 'switch' }, // one after the other, so that the last of two quick ones stands
+    scope: switchScope,
     mutationFn: ({ place, key, on }: Switched) => body(switchFlag(key, on, at(place))),
     onMutate: ({ place, key, on }) => show(place, key, on),
     onError: (_error, { place, key, on }) => show(place, key, !on),

@@ -1,5 +1,5 @@
 import { useMarkTour } from '../queries/tour';
-import { last } from '../router/last';
+import { last } from '../router/lastPlace';
 import { pathIn } from '../router/place';
 import { router } from '../router/router.svelte';
 import { tour } from './tour.svelte';

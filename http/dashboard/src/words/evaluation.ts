@@ -41,7 +41,7 @@ export const evaluation = {
     not_set: 'not set',
     no_weights: 'no weights',
   } as Record<string, string>,
-  noRules: 'No conditions: everyone matches',
+  noConditions: 'No conditions: everyone matches',
   actual: (value: string) => `· it is ${value}`,
   absent: '· it is absent',
   split: (unit: string, bucket: string, total: string) => `“${unit}” fell on ${bucket} of ${total}.`,

@@ -74,7 +74,7 @@ export const flag = {
     description: 'Description',
     removeTitle: (name: string) => `Delete the value ${name}?`,
     removeText: 'Nobody gets it any more. The history keeps it.',
-    remove_: 'Delete',
+    removeButton: 'Delete',
     share: 'Share of a split',
   },
   review: {

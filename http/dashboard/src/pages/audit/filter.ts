@@ -1,12 +1,12 @@
 import type { AuditFilter, PlatformAuditFilter } from '../../queries/audit';
+import { asked } from '../../router/asked';
 
 /** What the trail can be narrowed by, as the URL and the API call it. */
 const names = ['q', 'userId', 'action', 'resourceType', 'resourceId', 'environment', 'from', 'to'] as const;
 
 /** The filter that a URL asks for. */
 export function filterOf(query: URLSearchParams): AuditFilter {
-  const asked = names.map((name) => [name, query.get(name)]).filter(([, value]) => value);
-  return Object.fromEntries(asked) as AuditFilter;
+  return asked(query, names) as AuditFilter;
 }
 
 /** The same of the platform's trail, which can be narrowed to a tenant. */

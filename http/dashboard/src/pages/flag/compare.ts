@@ -1,6 +1,7 @@
 import type { FlagDetail, FlagInEnvironment } from '../../queries/flag';
 import type { NewRule, Rule, Serve } from '../../queries/rules';
 import type { ChangedField } from '../../words/changes';
+import { same } from './draft.svelte';
 import { changesOfRules } from './rules';
 
 /** How a rule stands to those of another environment. */
@@ -8,7 +9,6 @@ export type Mark = 'same' | 'differs' | 'only';
 
 // A rule has an id of its own in each environment.
 const content = ({ name, conditions, serve }: Rule) => JSON.stringify([name, conditions, serve]);
-const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
 // The rule that is the same among others, or else the one of the same name.
 function counterpart(rule: Rule, others: Rule[]): Rule | undefined {
@@ -48,7 +48,7 @@ export function otherwise(flag: FlagDetail, { fallthrough }: FlagInEnvironment):
 
 export type Parts = { rules: boolean; fallthrough: boolean; enabled: boolean };
 
-export type Copied = {
+export type CopyChanges = {
   changes: ChangedField[];
   rules?: NewRule[];
   fallthrough?: FlagInEnvironment['fallthrough'];
@@ -56,7 +56,7 @@ export type Copied = {
 };
 
 /** What becomes of an environment when parts of another are copied to it: what is sent, where it differs. Rules that are there keep their ids, so that nobody falls elsewhere in their splits. */
-export function copied(from: FlagInEnvironment, to: FlagInEnvironment, parts: Parts): Copied {
+export function copyChanges(from: FlagInEnvironment, to: FlagInEnvironment, parts: Parts): CopyChanges {
   const free = [...to.rules];
   const rules = from.rules.map((rule, i) => {
     const known = counterpart(rule, free);
