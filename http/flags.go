@@ -108,8 +108,8 @@ func showState(f state.Flag, environmentID string) flagDetail {
 	return body
 }
 
-// flagsBound describes the operations that create flags.
-const flagsBound = "A tenant may have 20,000 flags: one more for each node beyond the first where several make the last ones at the same moment. " + flagBounds
+// createFlagText describes the operations that create flags.
+const createFlagText = "A tenant may have 20,000 flags: one more for each node beyond the first where several make the last ones at the same moment. " + growFlagText
 
 // FlagPath names a flag and the environment that it is seen in.
 type FlagPath struct {
@@ -163,8 +163,8 @@ var (
 	changeFlags = access{who: developer, scope: events.FlagsWrite, environment: true}
 )
 
-// flagBounds describes the operations by which a flag can grow.
-const flagBounds = "A value that is served takes at most 65,536 bytes as JSON, a flag with its variations and the rules of all environments 524,288, and the flags of a tenant " +
+// growFlagText describes the operations by which a flag can grow.
+const growFlagText = "A value that is served takes at most 65,536 bytes as JSON, a flag with its variations and the rules of all environments 524,288, and the flags of a tenant " +
 	"what its plan gives. The flags of all free and sandbox tenants that a person created take at most four times what one of these may. Beyond that a change " +
 	"is answered with 409, unless it makes them smaller. Numbers in values must be within the range of 64-bit floating point."
 
@@ -199,7 +199,7 @@ func (a *API) addFlags() {
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	create.Description = flagsBound
+	create.Description = createFlagText
 	register(a, creating, showing(create, exampleNewFlag, exampleCreatedFlag(nil)), func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
@@ -241,7 +241,7 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	update := showing(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
 		"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 	}, nil)
-	update.Description = flagBounds
+	update.Description = growFlagText
 	update.Errors = append(update.Errors, http.StatusConflict)
 	register(a, changeFlags, update, a.updateFlag)
 	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history stays")

@@ -30,7 +30,7 @@ func (a *API) addProjectFlags() {
 		return out, err
 	})
 	create := operation("POST", path, "create-flag-in-project", tag, "Create a flag in a project")
-	create.Description = flagsBound
+	create.Description = createFlagText
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, changeFlags, showing(create, exampleNewFlag, exampleCreatedFlag(exampleProject)), func(ctx context.Context, in *struct {

@@ -59,7 +59,7 @@ func (a *API) addRevertMany() {
 		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was created since.\n\n" +
 		"A call deals with 500 flags that changed at most, and takes about five seconds. While its answer has a `cursor`, make it again with that. The facts of all these calls have one correlation id. " +
 		"A call whose answer was lost is made again with the same `Idempotency-Key`: it goes on where it was, and what it had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
-		"after they were brought back are brought back again. " + flagBounds
+		"after they were brought back are brought back again. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)
 	register(a, changeFlags, showing(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production", "dryRun": true}, nil), a.revertFlags)
 }

@@ -244,7 +244,7 @@ func (a *API) addRules() {
 	set := operation("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
 	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that is sent with its id keeps its rollout's buckets " +
 		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment take at most 393,216 bytes as JSON. " +
-		flagBounds
+		growFlagText
 	set.Errors = append(set.Errors, http.StatusConflict)
 	register(a, changeFlags, showing(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {
 		FlagChange
@@ -276,7 +276,7 @@ func (a *API) addRules() {
 		return out, nil
 	})
 	setFallthrough := operation("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches")
-	setFallthrough.Description = flagBounds
+	setFallthrough.Description = growFlagText
 	setFallthrough.Errors = append(setFallthrough.Errors, http.StatusConflict)
 	exampleFallthrough := map[string]any{"serve": exampleRollout}
 	register(a, changeFlags, showing(setFallthrough, exampleFallthrough, exampleFallthrough),

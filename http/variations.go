@@ -83,7 +83,7 @@ func (a *API) addVariations() {
 		})
 	add := operation("POST", path, "add-variation", tag, "Add a variation after the others")
 	add.DefaultStatus = http.StatusCreated
-	add.Description = flagBounds
+	add.Description = growFlagText
 	add.Errors = []int{http.StatusConflict}
 	register(a, changeFlags, add, func(ctx context.Context, in *struct {
 		FlagChange
@@ -98,7 +98,7 @@ func (a *API) addVariations() {
 		return out, nil
 	})
 	update := operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation")
-	update.Description = flagBounds
+	update.Description = growFlagText
 	update.Errors = append(update.Errors, http.StatusConflict)
 	register(a, changeFlags, update,
 		func(ctx context.Context, in *struct {

@@ -2,33 +2,11 @@ package projections
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/events"
 )
-
-// inapplicable reports whether an error lies in what was applied, so that trying again would not help. A read model whose tables are gone is
-// no fault of an event.
-func inapplicable(err error) bool {
-	if errors.Is(err, errNack) {
-		return true
-	}
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return false
-	}
-	if missingTable(err) || pg.Code == insufficientPrivilege {
-		return false
-	}
-	switch pg.Code[:2] {
-	case "22", "23", "42", "54": // data, integrity constraint, syntax or access rule, a limit such as the size of an index entry
-		return true
-	}
-	return false
-}
 
 // park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
 func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cause error) error {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
@@ -212,44 +211,6 @@ func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err er
 			return false, err
 		}
 	}
-}
-
-// Error codes of Postgres. The live projector may lock its tables, by preparing statements on them, before its checkpoint: then Postgres ends one of
-// the two, which begins again at once.
-const (
-	lockTimeout   = "55P03"
-	queryCanceled = "57014" // also by statement_timeout
-	deadlock      = "40P01"
-)
-
-// contended reports whether another was in the way, so that a further attempt helps.
-func contended(err error) bool {
-	switch errorCode(err) {
-	case lockTimeout, queryCanceled, deadlock:
-		return true
-	}
-	return false
-}
-
-// errorCode is the code of an error of Postgres, empty for another.
-func errorCode(err error) string {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.Code
-	}
-	return ""
-}
-
-// Error codes of Postgres where the tables of a read model cannot be reached.
-const (
-	undefinedTable        = "42P01"
-	undefinedSchema       = "3F000"
-	insufficientPrivilege = "42501"
-)
-
-// missingTable reports whether an error is that a table, or its schema, is not there.
-func missingTable(err error) bool {
-	code := errorCode(err)
-	return code == undefinedTable || code == undefinedSchema
 }
 
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
