@@ -43,6 +43,22 @@ export default {
     await v.until('mine stands', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine');
   },
 
+  'what is typed stays while somebody else deletes the flag, and brings it back': async (come) => {
+    const [v, w] = await two(come, { refused: [404] });
+    await v.call('POST', '/api/v1/flags', { key: 'gone', type: 'boolean' });
+    await v.open(`/t/${v.place.tenant}/production/flags/gone`);
+    await v.field('Name').fill('Mine');
+    await w.call('DELETE', '/api/v1/flags/gone');
+    await v.button('Bring it back').waitFor();
+    await v.field('Name').waitFor({ state: 'hidden' });
+    await v.inspect();
+    await w.call('POST', '/api/v1/flags/gone/revert', { version: 1 });
+    await v.field('Name').waitFor();
+    if ((await v.field('Name').inputValue()) !== 'Mine') throw new Error('what was typed is lost');
+    await v.button('Save').click();
+    await v.until('mine stands', async () => (await v.call('GET', '/api/v1/flags/gone')).name === 'Mine');
+  },
+
   'what others change in another environment is shown, and refuses nothing here': async (come) => {
     const [v, w] = await two(come);
     await v.call('POST', '/api/v1/flags', { key: 'afar', type: 'boolean' });
