@@ -82,7 +82,7 @@ func (a *API) addAuth() {
 	})
 	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication", "Begin to use the service with an ID token")
 	login.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
-	register(a, access{who: anyone, alone: true}, login, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
+	register(a, access{who: anyone}, login, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
 		claims, err := a.claimsOf(ctx, in.Body.IDToken)
 		if err != nil {
 			return nil, err
@@ -186,6 +186,16 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return a.Identity.Admit(ctx, idToken)
 }
 
+// letIn lets in whoever the identity provider has answered for, one person of a site at a time: it asks the database for much.
+func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string, err error) {
+	slot, err := a.enterQueue(ctx, a.queues.people, principalOf(ctx))
+	if err != nil {
+		return "", err
+	}
+	defer slot.Leave()
+	return a.SignIn.LetIn(ctx, requestBy(ctx), c)
+}
+
 // requestBy is the metadata of a change by somebody who has not signed in yet: the use case finds out who.
 func requestBy(ctx context.Context) commands.By {
 	req := requestOf(ctx)
@@ -197,7 +207,7 @@ func (a *API) roleIn(tenantID, userID string) string {
 }
 
 func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) (*bootstrapOutput, error) {
-	active, err := a.SignIn.LetIn(ctx, requestBy(ctx), c)
+	active, err := a.letIn(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (l lifecycles) then(key, want string) {
 	l.t.Helper()
 	one := l.me.Call("GET", nodetest.FlagPath(key), nil).Want(200).Object()
 	nodetest.Same(l.t, key, one["lifecycle"], want)
-	l.later.Add(int64(3 * time.Second)) // lists that depend on the use of flags are made again after two
+	l.later.Add(int64(61 * time.Second)) // no list is kept longer
 	for _, lifecycle := range []string{"archived", "new", "unused", "settled", "live"} {
 		listed := slices.Contains(l.me.FlagKeys("?lifecycle="+lifecycle), any(key))
 		nodetest.Same(l.t, fmt.Sprintf("%s is listed as %s", key, lifecycle), listed, lifecycle == want)
@@ -108,50 +108,50 @@ func (l lifecycles) then(key, want string) {
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	const minute = time.Minute
+	const little = 10 * time.Minute // more than a list may be kept, whenever it is asked for
 	service := newLifecycles(t)
 	for what, test := range map[string]func(l lifecycles){
 		"a flag is new until the stale time has passed": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
 			l.then("k", "new")
-			l.wait(staleTime - minute)
+			l.wait(staleTime - little)
 			l.then("k", "new")
-			l.wait(2 * minute)
+			l.wait(2 * little)
 			l.then("k", "unused")
 		},
 		"one that is prefetched alone stays new, and is live then": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
-			l.given("k", use{prefetched: minute})
+			l.given("k", use{prefetched: little})
 			l.then("k", "new")
 			l.wait(staleTime)
-			l.given("k", use{prefetched: minute})
+			l.given("k", use{prefetched: little})
 			l.then("k", "live")
-			l.given("k", use{prefetched: staleTime - minute})
+			l.given("k", use{prefetched: staleTime - little})
 			l.then("k", "live")
-			l.given("k", use{prefetched: staleTime + minute})
+			l.given("k", use{prefetched: staleTime + little})
 			l.then("k", "unused")
 		},
 		"one that is evaluated is live, settled once nothing has changed for the stale time, and unused later": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
-			l.given("k", use{evaluated: minute, outcome: "a"})
+			l.given("k", use{evaluated: little, outcome: "a"})
 			l.then("k", "live")
-			l.wait(staleTime - 2*minute)
-			l.given("k", use{evaluated: minute, outcome: "a"})
+			l.wait(staleTime - 2*little)
+			l.given("k", use{evaluated: little, outcome: "a"})
 			l.then("k", "live")
-			l.wait(3 * minute)
-			l.given("k", use{evaluated: minute, outcome: "a"})
+			l.wait(3 * little)
+			l.given("k", use{evaluated: little, outcome: "a"})
 			l.then("k", "settled")
-			l.given("k", use{evaluated: staleTime - minute, outcome: "a"})
+			l.given("k", use{evaluated: staleTime - little, outcome: "a"})
 			l.then("k", "settled")
-			l.given("k", use{evaluated: staleTime + minute, outcome: "a"})
+			l.given("k", use{evaluated: staleTime + little, outcome: "a"})
 			l.then("k", "unused")
-			l.given("k", use{evaluated: staleTime + minute, prefetched: minute, outcome: "a"})
+			l.given("k", use{evaluated: staleTime + little, prefetched: little, outcome: "a"})
 			l.then("k", "live")
 		},
 		"a change ends settled": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
-			l.wait(staleTime + minute)
-			l.given("k", use{evaluated: minute, outcome: "a"})
+			l.wait(staleTime + little)
+			l.given("k", use{evaluated: little, outcome: "a"})
 			l.then("k", "settled")
 			l.me.Call("PATCH", nodetest.FlagPath("k"), `{"description":"changed"}`).Want(200).Shows(map[string]any{"lifecycle": "live"})
 			l.then("k", "live")
@@ -159,21 +159,21 @@ func TestLifecycles(t *testing.T) {
 		"two outcomes within the stale time, in whole hours, are not settled": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
 			l.wait(2 * staleTime)
-			l.given("k", use{evaluated: minute, outcome: "a", varied: minute})
+			l.given("k", use{evaluated: little, outcome: "a", varied: little})
 			l.then("k", "live")
-			l.given("k", use{evaluated: minute, outcome: "a", varied: staleTime})
+			l.given("k", use{evaluated: little, outcome: "a", varied: staleTime})
 			l.then("k", "live")
-			l.given("k", use{evaluated: minute, outcome: "a", varied: staleTime + 2*time.Hour})
+			l.given("k", use{evaluated: little, outcome: "a", varied: staleTime + 2*time.Hour})
 			l.then("k", "settled")
 		},
 		"environments may differ, each must be the same": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
 			l.wait(2 * staleTime)
 			development := l.environmentID("development")
-			l.given("k", use{evaluated: minute, outcome: "a"})
-			l.given("k", use{environmentID: development, evaluated: minute, outcome: "b"})
+			l.given("k", use{evaluated: little, outcome: "a"})
+			l.given("k", use{environmentID: development, evaluated: little, outcome: "b"})
 			l.then("k", "settled")
-			l.given("k", use{environmentID: development, evaluated: minute, outcome: "b", varied: minute})
+			l.given("k", use{environmentID: development, evaluated: little, outcome: "b", varied: little})
 			l.then("k", "live")
 		},
 		"an archived flag is archived, whatever its use": func(l lifecycles) {
@@ -181,7 +181,7 @@ func TestLifecycles(t *testing.T) {
 			l.me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"archived"}`).Want(200).Shows(map[string]any{"lifecycle": "archived"})
 			l.then("k", "archived")
 			l.wait(2 * staleTime)
-			l.given("k", use{evaluated: minute, outcome: "a"})
+			l.given("k", use{evaluated: little, outcome: "a"})
 			l.then("k", "archived")
 		},
 		"a permanent flag is neither settled nor unused": func(l lifecycles) {
@@ -189,13 +189,13 @@ func TestLifecycles(t *testing.T) {
 			l.then("k", "new")
 			l.wait(2 * staleTime)
 			l.then("k", "live")
-			l.given("k", use{evaluated: minute, outcome: "a"})
+			l.given("k", use{evaluated: little, outcome: "a"})
 			l.then("k", "live")
 		},
 		"a flag that is made again starts from nothing": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
 			l.wait(2 * staleTime)
-			l.given("k", use{evaluated: minute, outcome: "a"})
+			l.given("k", use{evaluated: little, outcome: "a"})
 			l.me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 			l.me.CreateFlag("k", nil)
 			l.me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"lastEvaluatedAt": nil, "lifecycle": "new"})
@@ -206,7 +206,7 @@ func TestLifecycles(t *testing.T) {
 			l.me.Call("POST", environments, `{"environment":"qa"}`).Want(201)
 			l.me.CreateFlag("k", nil)
 			l.wait(2 * staleTime)
-			l.given("k", use{environmentID: l.environmentID("qa"), evaluated: minute, outcome: "a"})
+			l.given("k", use{environmentID: l.environmentID("qa"), evaluated: little, outcome: "a"})
 			l.then("k", "settled")
 			l.me.Call("DELETE", environments+"/qa", nil).Want(204)
 			l.then("k", "unused")

@@ -26,7 +26,7 @@ func (a *API) addProviders() {
 		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
 		op.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 		example := providerBody{IDTokenBody{"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."}, provider.name}
-		register(a, access{who: anyone, alone: true}, showing(op, example, nil), func(ctx context.Context, in *struct{ Body providerBody }) (*bootstrapOutput, error) {
+		register(a, access{who: anyone}, showing(op, example, nil), func(ctx context.Context, in *struct{ Body providerBody }) (*bootstrapOutput, error) {
 			wrong := map[string]string{}
 			if in.Body.IDToken == "" {
 				wrong["idToken"] = "is required"
@@ -44,7 +44,7 @@ func (a *API) addProviders() {
 		}
 		old := legacyOperation("POST", provider.old, "legacy-"+op.OperationID, op.Summary)
 		old.Errors = op.Errors
-		register(a, access{who: anyone, alone: true}, old, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
+		register(a, access{who: anyone}, old, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
 			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
 		})
 	}
