@@ -17,7 +17,7 @@ type queues struct {
 	evaluations *fair.Queue // evaluations of many flags, costly ones of one flag, and the reading of large bodies of both
 	reads       *fair.Queue // reads of the database, among them that of an Idempotency-Key
 	past        *fair.Queue // the folding of a flag of the past, and what is compiled or decided from it; flag by flag
-	people      *fair.Queue // changes about no tenant, sign-ins with an ID token, refreshes of sessions, and cleanups of sandboxes
+	people      *fair.Queue // changes about no tenant, sign-ups and sign-ins with an ID token, refreshes of sessions, and cleanups of sandboxes
 	payments    *fair.Queue // calls of the payment provider that requests make
 	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from their body to the answer; not while they wait for the stream
 	reversals   *fair.Queue // the changes of a revert of many flags; flag by flag, but for large ones, which wait in changes
