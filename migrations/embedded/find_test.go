@@ -12,7 +12,7 @@ func fakePostgres(t *testing.T, folder, version string) {
 	must(t, os.MkdirAll(folder, 0o755))
 	for _, name := range []string{"initdb", "postgres"} {
 		script := "#!/bin/sh\necho '" + name + " (PostgreSQL) " + version + " (Some 1.2)'\n"
-		must(t, os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755))
+		writeProgram(t, filepath.Join(folder, name), script)
 	}
 }
 
@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 	must(t, os.Remove(filepath.Join(half, "initdb")))
 	broken := filepath.Join(top, "broken")
 	fakePostgres(t, broken, "16.1")
-	must(t, os.WriteFile(filepath.Join(broken, "postgres"), []byte("#!/bin/sh\necho 'cannot open shared object file' >&2\nexit 127\n"), 0o755))
+	writeProgram(t, filepath.Join(broken, "postgres"), "#!/bin/sh\necho 'cannot open shared object file' >&2\nexit 127\n")
 	installed := []string{filepath.Join(top, "*", "bin")}
 
 	for _, c := range []struct {

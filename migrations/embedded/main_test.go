@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +69,15 @@ func folder(t *testing.T) string {
 	top, err = filepath.EvalSymlinks(top)
 	must(t, err)
 	return filepath.Join(top, "data")
+}
+
+// writeProgram writes a script while nothing is forked: a child would have a
+// copy of the open file for a moment, in which the script could not be run.
+func writeProgram(t *testing.T, path, script string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	must(t, os.WriteFile(path, []byte(script), 0o755))
 }
 
 func startHere(t *testing.T, dir string) *Postgres {

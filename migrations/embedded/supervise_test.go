@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -23,12 +24,10 @@ func TestSupervision(t *testing.T) {
 		// A busy backend does not notice at once that the postmaster is gone,
 		// and holds its shared memory.
 		busy := connect(t, address)
-		running := make(chan struct{})
-		go func() {
-			close(running)
+		var running sync.WaitGroup
+		running.Go(func() {
 			_, _ = busy.Exec(context.Background(), "DO $$BEGIN WHILE clock_timestamp() < now() + '1 s'::interval LOOP END LOOP; END$$")
-		}()
-		<-running
+		})
 		within(t, "the backend is busy", func() bool {
 			return query(t, address, "SELECT (count(*) > 0)::text FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DO %'") == "true"
 		})
@@ -41,6 +40,7 @@ func TestSupervision(t *testing.T) {
 		if got := query(t, address, "SELECT n::text FROM kept"); got != strconv.Itoa(n) {
 			t.Errorf("after death %d the row says %s", n, got)
 		}
+		running.Wait()
 	}
 	must(t, p.Stop())
 }

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // unpackLimit bounds the bytes that one package may unpack to; it has 60 MB.
@@ -77,6 +78,10 @@ func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
 	if h.Mode&0o111 != 0 {
 		mode = 0o755
 	}
+	// A child forked now would have a copy of the open file for a moment, in
+	// which the program could not be run: "text file busy".
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
