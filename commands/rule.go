@@ -89,14 +89,9 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 		return nil, err
 	}
 	before := f.Rules[c.Environment.ID]
-	after := make([]events.Rule, 0, len(c.Rules))
 	check := ruleCheck{wrong: fields{}, flag: &f}
 	check.wrong.check(c.Rules != nil, "rules", "is required: an empty list removes all rules")
-	check.wrong.check(len(c.Rules) <= maxRules, "rules", "at most %d rules", maxRules)
-	for i, r := range c.Rules[:min(len(c.Rules), maxRules)] {
-		after = append(after, check.rule(place("rules", i), r, before, after))
-	}
-	check.size("rules", before, after)
+	after := check.rules(c.Rules, before)
 	if c.Fallthrough != nil {
 		same := events.StoredEqual(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
 		check.wrong.check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
@@ -163,6 +158,17 @@ type ruleCheck struct {
 	flag    *Flag
 	regexps int // the size of all regular expressions so far
 	parsing int // what parsing them costs: rules.RegexpCost
+}
+
+// rules checks a whole list. before are the rules that the environment has.
+func (c *ruleCheck) rules(sent []NewRule, before []events.Rule) []events.Rule {
+	read := make([]events.Rule, 0, len(sent))
+	c.wrong.check(len(sent) <= maxRules, "rules", "at most %d rules", maxRules)
+	for i, r := range sent[:min(len(sent), maxRules)] {
+		read = append(read, c.rule(place("rules", i), r, before, read))
+	}
+	c.size("rules", before, read)
+	return read
 }
 
 // rule checks the rule at a place of the list. before are the rules that the environment has, read those ahead of this one in the list.

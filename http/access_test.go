@@ -50,7 +50,7 @@ var leastRoles = map[string]string{
 	"GET /api/v1/flags/{flagKey}/metrics": "viewer", "GET /api/v1/tenants/{tenantId}/metrics": "viewer",
 	"POST /api/v1/flags/{flagKey}/revert": "developer", "POST /api/v1/flags/revert": "developer",
 	"POST /api/v1/flags/{flagKey}/evaluate": "viewer", "POST /api/v1/flags/evaluate": "viewer", "POST /ofrep/v1/evaluate/flags": "viewer", "POST /ofrep/v1/evaluate/flags/{key}": "viewer",
-	"GET /api/v1/flags/{flagKey}/rules": "viewer", "PUT /api/v1/flags/{flagKey}/rules": "developer", "PUT /api/v1/flags/{flagKey}/fallthrough": "developer", "GET /api/v1/flags/stream": "viewer",
+	"GET /api/v1/flags/{flagKey}/rules": "viewer", "POST /api/v1/flags/{flagKey}/rules/evaluate": "viewer", "PUT /api/v1/flags/{flagKey}/rules": "developer", "PUT /api/v1/flags/{flagKey}/fallthrough": "developer", "GET /api/v1/flags/stream": "viewer",
 	"POST /api/v1/flags": "developer", "PATCH /api/v1/flags/{flagKey}": "developer", "DELETE /api/v1/flags/{flagKey}": "developer",
 	"POST /api/v1/flags/{flagKey}/enable": "developer", "POST /api/v1/flags/{flagKey}/disable": "developer", "POST /api/v1/flags/{flagKey}/variations": "developer",
 	"PATCH /api/v1/flags/{flagKey}/variations/{variationId}": "developer", "DELETE /api/v1/flags/{flagKey}/variations/{variationId}": "developer",

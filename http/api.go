@@ -116,7 +116,7 @@ type API struct {
 	ending        chan struct{} // closed when a server of the interface shuts down
 	end           func()
 
-	evaluateSchema, legacyEvaluateSchema, evaluateManySchema *huma.Schema // of bodies that huma does not read
+	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, draftSchema *huma.Schema // of bodies that huma does not read
 }
 
 // New builds the interface.
@@ -154,6 +154,7 @@ func (a *API) addRoutes(r chi.Router) {
 	r.Post(evaluateRoute, a.evaluate)
 	r.Post(deprecating(legacyEvaluateRoute, a.legacyEvaluate))
 	r.Post(evaluateManyRoute, a.evaluateMany)
+	r.Post(evaluateDraftRoute, a.evaluateDraft)
 	r.Post(ofrepRoute, a.ofrepEvaluate)
 	r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
 	r.Post(grantRoute, a.issueToken)
@@ -191,6 +192,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addVersions()
 	a.addRevert()
 	a.documentEvaluate()
+	a.documentEvaluateDraft()
 	a.documentOFREP()
 	a.documentToken()
 	a.documentJWKS()

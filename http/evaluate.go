@@ -248,7 +248,6 @@ func pathKey(r *http.Request, name string) string {
 
 // documentEvaluate describes the operations of this file.
 func (a *API) documentEvaluate() {
-	key := &huma.Param{Name: "flagKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "new-checkout"}
 	one := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
 	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag splits its traffic and the unit " +
 		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`. It names `attributes` where the context is too large to be compared with the " +
@@ -256,7 +255,7 @@ func (a *API) documentEvaluate() {
 	one.Description += " With `at` or `version` it is what the flag served then: see X-Evaluated-At. That, as `explain`, asks the database, and counts as no evaluation; a machine " +
 		"needs the scope `flags:read` for it too."
 	one.Description += " " + previewText
-	one.Parameters = []*huma.Param{key, tenantParam(true), environmentParam(), atParam(), versionParam(), explainParam(), previewParam()}
+	one.Parameters = []*huma.Param{flagKeyParam(), tenantParam(true), environmentParam(), atParam(), versionParam(), explainParam(), previewParam()}
 	one.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{})
 	one.Responses["200"].Headers = evaluatedAtDocument()
@@ -276,6 +275,10 @@ func (a *API) documentEvaluate() {
 	many.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
 	many.Responses["200"].Headers = one.Responses["200"].Headers
+}
+
+func flagKeyParam() *huma.Param {
+	return &huma.Param{Name: "flagKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "new-checkout"}
 }
 
 func atParam() *huma.Param {

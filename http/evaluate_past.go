@@ -106,9 +106,7 @@ func (a *API) evaluateQuery(w http.ResponseWriter, r *http.Request, asked evalua
 	defer out.release()
 	out.evaluation(&result)
 	if asked.explain {
-		out.b = append(out.b[:len(out.b)-1], `,"explanation":`...)
-		out.json(showExplanation(explanation))
-		out.text("}")
+		out.explanation(explanation)
 	}
 	e.leaveWorkSlot()
 	out.send()

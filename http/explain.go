@@ -51,6 +51,13 @@ const (
 	allActual = 256 << 10
 )
 
+// explanation adds why to the evaluation that was written last.
+func (o *output) explanation(x snapshot.Explanation) {
+	o.b = append(o.b[:len(o.b)-1], `,"explanation":`...)
+	o.json(showExplanation(x))
+	o.text("}")
+}
+
 func showExplanation(x snapshot.Explanation) explanationBody {
 	body := explanationBody{Steps: make([]stepBody, len(x.Steps))}
 	conditions := 1

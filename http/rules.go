@@ -167,6 +167,18 @@ func (b newRuleBody) rule() commands.NewRule {
 	return rule
 }
 
+// newRules is nil where nothing was sent.
+func newRules(sent []newRuleBody) []commands.NewRule {
+	if sent == nil {
+		return nil
+	}
+	list := make([]commands.NewRule, len(sent))
+	for i, r := range sent {
+		list[i] = r.rule()
+	}
+	return list
+}
+
 func showRule(r events.Rule) ruleBody {
 	body := ruleBody{ID: r.ID, Name: r.Name, Conditions: make([]conditionBody, len(r.Conditions)), Serve: showServe(r.Serve)}
 	for i, c := range r.Conditions {
@@ -250,13 +262,7 @@ func (a *API) addRules() {
 		FlagChange
 		Body newRulesBody
 	}) (*rulesOutput, error) {
-		cmd := commands.SetRules{FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment}
-		if in.Body.Rules != nil {
-			cmd.Rules = make([]commands.NewRule, len(in.Body.Rules))
-		}
-		for i, r := range in.Body.Rules {
-			cmd.Rules[i] = r.rule()
-		}
+		cmd := commands.SetRules{FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, Rules: newRules(in.Body.Rules)}
 		if in.Body.Fallthrough.sent {
 			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
 		}

@@ -28,6 +28,8 @@ func scopeOf(name string) string {
 	method, path, _ := strings.Cut(current(name), " ")
 	reads := method == "GET"
 	switch {
+	case strings.HasSuffix(path, "/rules/evaluate"):
+		return "flags:read"
 	case strings.HasSuffix(path, "/evaluate") || strings.HasPrefix(path, "/ofrep/") || path == "/api/v1/flags/stream":
 		return "flags:evaluate"
 	case (strings.HasPrefix(path, "/api/v1/flags") || path == "/api/v1/cleanup") && reads:

@@ -23,7 +23,7 @@ func verifyAddress(c *nodetest.Client) *nodetest.Client {
 // openToUnverified are the operations beside reads that a person may call whose address is not verified: they change nothing, end the session, or have a
 // link mailed.
 var openToUnverified = []string{
-	"POST /api/v1/flags/{flagKey}/evaluate", "POST /api/v1/flags/evaluate", "POST /ofrep/v1/evaluate/flags", "POST /ofrep/v1/evaluate/flags/{key}",
+	"POST /api/v1/flags/{flagKey}/evaluate", "POST /api/v1/flags/evaluate", "POST /api/v1/flags/{flagKey}/rules/evaluate", "POST /ofrep/v1/evaluate/flags", "POST /ofrep/v1/evaluate/flags/{key}",
 	"POST /api/v1/auth/logout", "POST /api/v1/auth/resend-verification",
 }
 
