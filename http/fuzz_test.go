@@ -89,6 +89,7 @@ func FuzzRules(f *testing.F) {
 			variation = flag.Variations[0].ID
 		}
 		sent := strings.ReplaceAll(string(body), "VARIATION", variation)
+		call(t, "POST", nodetest.FlagPath(key, "/rules/evaluate"), sent)
 		for _, path := range []string{nodetest.FlagPath(key, "/rules"), nodetest.FlagPath(key, "/fallthrough")} {
 			set := call(t, "PUT", path, sent)
 			if set.Code != 200 {

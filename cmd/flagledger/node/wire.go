@@ -9,7 +9,9 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -150,12 +152,40 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	if p.secret, err = p.openSecret(p.log); err != nil {
 		return err
 	}
-	if p.signing, err = keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log); err != nil {
+	if p.signing, err = p.openKeys(ctx); err != nil {
 		return err
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p.store = measure(facts, p.disk, p.metrics)
 	return nil
+}
+
+// isMigrated reports whether the database has been brought to the newest schema.
+func (p *parts) isMigrated() bool {
+	select {
+	case <-p.migrated:
+		return true
+	default:
+		return false
+	}
+}
+
+// keysPatience is how long a start waits for the signing keys where the database was reached before: then it is slow, not away.
+const keysPatience = 30 * time.Second
+
+// openKeys opens the signing keys.
+func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
+	open := func() (*keys.Keys, error) {
+		k, err := keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log)
+		if err != nil && (!p.isMigrated() || commands.KindOf(err) != commands.Unavailable) {
+			err = backoff.Permanent(err)
+		}
+		return k, err
+	}
+	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
+	return backoff.Retry(ctx, open, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(keysPatience), backoff.WithNotify(func(err error, delay time.Duration) {
+		p.log.Warn("the signing keys cannot be read yet", "again in", delay, "err", err)
+	}))
 }
 
 // wire makes the parts that work over what is open.
@@ -240,9 +270,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 	if p.checkStore != nil {
 		runs = append(runs, p.checkStore)
 	}
-	select {
-	case <-p.migrated:
-	default:
+	if !p.isMigrated() {
 		runs = append(runs, func(ctx context.Context) { p.migrateLater(ctx, databaseURL) })
 	}
 	p.closers = append(p.closers, runAll(ctx, runs...))
