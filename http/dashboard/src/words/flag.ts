@@ -89,6 +89,10 @@ export const flag = {
     mine: 'Keep mine',
     theirs: 'Take theirs',
   },
+  meanwhile: {
+    title: 'The flag has changed meanwhile',
+    text: (button: string) => `Look at what is new in it. “${button}” goes on all the same.`,
+  },
   history: {
     title: 'History',
     older: 'Show older changes',
@@ -132,10 +136,6 @@ export const flag = {
     enabled: 'Whether it is on',
     nothing: 'There is nothing to copy: both are the same.',
     button: 'Copy',
-    meanwhile: {
-      title: 'Somebody else has changed the flag meanwhile',
-      text: 'What would change now stands above. Look at it, then copy again.',
-    },
   },
   use: {
     title: (environment: string | undefined) =>
