@@ -4,6 +4,11 @@ export const flag = {
   parts: 'Parts of the flag',
   environments: 'Environments',
   switchIn: (key: string, environment: string) => `${key} in ${environment}`,
+  switching: {
+    title: (environment: string) => `Not switched in ${environment}: the flag has changed meanwhile`,
+    text: 'Look at what is new in it, and decide.',
+    ways: (on: boolean) => ({ mine: on ? 'Switch on all the same' : 'Switch off all the same', theirs: 'Leave it' }),
+  },
   notJSON: 'is not valid JSON',
   notNumber: 'is not a number',
   gone: 'There is no such flag',
