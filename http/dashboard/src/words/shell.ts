@@ -71,6 +71,7 @@ export const shell = {
     recent: 'Recent flags',
     pages: 'Pages',
     flags: 'Flags',
+    of: (group: string, tenant: string, environment: string) => `${group} of ${tenant} in ${environment}`,
     actions: 'Actions',
     environments: 'Environments',
     tenants: 'Tenants',
