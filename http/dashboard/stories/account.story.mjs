@@ -44,7 +44,38 @@ export default {
     await v.heading('Where you are 1 of 5').waitFor();
     await v.inspect();
     await v.shot('tour');
-    for (let i = 0; i < 4; i++) await v.page.keyboard.press('Enter');
+    const marked = () =>
+      v.page
+        .locator('[data-tour]')
+        .filter({ visible: true })
+        .evaluateAll((all) =>
+          all
+            .filter((it) => getComputedStyle(it).outlineStyle === 'solid' && it.getBoundingClientRect().bottom > 0)
+            .map((it) => it.dataset.tour)
+            .join(),
+        );
+    const marks = async (...steps) => {
+      for (const step of steps) {
+        if ((await marked()) !== step) throw new Error(`the step of ${step} marks ${await marked()}`);
+        await v.inspect();
+        if (step !== steps.at(-1)) await v.button('Next').press('Enter');
+      }
+    };
+    await marks('place', 'flags', 'search', 'audit', 'account');
+    // On narrow screens the pages stand behind the menu.
+    await v.page.setViewportSize({ width: 360, height: 740 });
+    for (let i = 0; i < 4; i++) await v.button('Back').press('Enter');
+    await marks('place', 'menu', 'search', 'menu', 'account');
+    await v.button('Back').press('Enter');
+    await v.page.getByText('The menu leads there.').waitFor();
+    await v.shot('tour-360');
+    await v.button('Menu').click();
+    await v.page.getByRole('dialog', { name: 'Menu' }).waitFor();
+    if (!(await marked()).split(',').includes('audit')) throw new Error(`the menu marks ${await marked()}`);
+    await v.shot('tour-menu-360');
+    await v.page.keyboard.press('Escape');
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await v.button('Next').press('Enter');
     await v.button('Done').press('Enter');
     await v.button('Done').waitFor({ state: 'detached' });
     const { id } = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).user);
