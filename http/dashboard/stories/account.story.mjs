@@ -44,7 +44,38 @@ export default {
     await v.heading('Where you are 1 of 5').waitFor();
     await v.inspect();
     await v.shot('tour');
-    for (let i = 0; i < 4; i++) await v.page.keyboard.press('Enter');
+    const marked = () =>
+      v.page
+        .locator('[data-tour]')
+        .filter({ visible: true })
+        .evaluateAll((all) =>
+          all
+            .filter((it) => getComputedStyle(it).outlineStyle === 'solid' && it.getBoundingClientRect().bottom > 0)
+            .map((it) => it.dataset.tour)
+            .join(),
+        );
+    const marks = async (...steps) => {
+      for (const step of steps) {
+        if ((await marked()) !== step) throw new Error(`the step of ${step} marks ${await marked()}`);
+        await v.inspect();
+        if (step !== steps.at(-1)) await v.button('Next').press('Enter');
+      }
+    };
+    await marks('place', 'flags', 'search', 'audit', 'account');
+    // On narrow screens the pages stand behind the menu.
+    await v.page.setViewportSize({ width: 360, height: 740 });
+    for (let i = 0; i < 4; i++) await v.button('Back').press('Enter');
+    await marks('place', 'menu', 'search', 'menu', 'account');
+    await v.button('Back').press('Enter');
+    await v.page.getByText('The menu leads there.').waitFor();
+    await v.shot('tour-360');
+    await v.button('Menu').click();
+    await v.page.getByRole('dialog', { name: 'Menu' }).waitFor();
+    if (!(await marked()).split(',').includes('audit')) throw new Error(`the menu marks ${await marked()}`);
+    await v.shot('tour-menu-360');
+    await v.page.keyboard.press('Escape');
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await v.button('Next').press('Enter');
     await v.button('Done').press('Enter');
     await v.button('Done').waitFor({ state: 'detached' });
     const { id } = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).user);
@@ -243,6 +274,71 @@ export default {
     if (trades) throw new Error(`a token that was used is traded ${trades} times`);
     if (!there || here !== there) throw new Error('the tabs have a session each');
     await v.call('GET', '/api/v1/flags');
+  },
+
+  'what is typed into a flag when the session ends elsewhere is there for the same person alone': async (come) => {
+    const v = await come({ refused: [401, 403, 412] });
+    await v.signUp();
+    const w = await come();
+    const other = `${crypto.randomUUID()}@example.com`;
+    await v.call('POST', `/api/v1/tenants/${v.place.tenant}/users`, { email: other, role: 'developer' });
+    await w.signUp(other);
+    await v.call('POST', '/api/v1/flags', { key: 'typed', type: 'boolean' });
+    await v.open(`/t/${v.place.tenant}/production/flags/typed`);
+    await v.field('Name').fill('Mine');
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    const type = async (name) => {
+      await v.button('Add rule').click();
+      await v.field('Name').fill(name);
+      await v.button('Delete condition').click();
+    };
+    const endElsewhere = async () => {
+      const post = async (path, body, token) => {
+        const response = await fetch(v.url + path, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', ...(token && { Authorization: `Bearer ${token}` }) },
+          body: JSON.stringify(body),
+        });
+        if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+        return response.json();
+      };
+      const { token } = await post('/auth/signin', { email: v.email, password });
+      await post('/api/v1/auth/update-password', { currentPassword: password, newPassword: password }, token);
+      await v.button('Save').click();
+      await v.heading('Sign in').waitFor();
+    };
+    await type('Staff');
+    await endElsewhere();
+    await v.shot('ended');
+    await v.fillSignIn();
+    await v.heading('Staff').waitFor();
+    await v.inspect();
+    await v.shot('typed-again');
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    await v.page.getByRole('tab', { name: 'Overview' }).click();
+    if ((await v.field('Name').inputValue()) !== 'Mine') throw new Error('the name is lost');
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    const made = [await v.call('GET', '/api/v1/flags/typed'), await v.call('GET', '/api/v1/flags/typed/rules')];
+    if (made[0].name !== 'Mine' || made[1].rules[0].name !== 'Staff') throw new Error(JSON.stringify(made));
+
+    // Somebody else is shown nothing of it, nor is who has left it.
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await type('Secret');
+    await endElsewhere();
+    await v.fillSignIn(other);
+    await v.heading('Staff').waitFor();
+    if ((await v.heading('Secret').count()) || (await v.button('Save').count())) throw new Error('it is shown');
+    await type('Theirs');
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.button('Leave the page').click();
+    await v.fillSignIn(other);
+    await v.link('typed').click();
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.heading('Staff').waitFor();
+    if (await v.button('Save').count()) throw new Error('what was left is there again');
   },
 
   'a password is changed, and is the one to sign in with': async (come) => {

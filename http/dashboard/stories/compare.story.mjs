@@ -89,7 +89,7 @@ export default {
     await v.call('PUT', '/api/v1/flags/ranking/rules', { rules: [rule] }, 'to try it');
     await copy.click();
     const told = dialog.getByRole('alert');
-    await told.getByText('Somebody else has changed the flag meanwhile').waitFor();
+    await told.getByText('The flag has changed meanwhile').waitFor();
     await told.getByText('Rule “Testers”').waitFor();
     await told.getByText('to try it').waitFor();
     await v.inspect();

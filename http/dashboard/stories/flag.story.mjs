@@ -259,6 +259,17 @@ export default {
     await v.until('it is as it was', async () => (await v.field('Name').inputValue()) === 'unsaved');
     await v.page.goBack();
     await v.heading('Flags').waitFor();
+
+    // Who signs out is asked once.
+    await v.link('unsaved').click();
+    await v.field('Name').fill('Mine');
+    await v.button('Account').click();
+    await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await v.button('Leave the page').click();
+    await v.page.waitForURL('**/app/sign-in');
+    await v.fillSignIn();
+    await v.heading('Flags').waitFor();
+    if (await v.page.getByRole('dialog').count()) throw new Error('who has signed out is asked again');
   },
 
   'rules are made, ordered, rolled out and tried, and the past is looked at and brought back': async (come) => {

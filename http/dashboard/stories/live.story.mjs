@@ -43,6 +43,92 @@ export default {
     await v.until('mine stands', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine');
   },
 
+  'who deletes, reverts or switches what others have changed meanwhile sees who did what, and decides': async (
+    come,
+  ) => {
+    const [v, w] = await two(come, { refused: [404, 412] });
+    // At first nothing is heard of what others do.
+    await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
+    await v.call('POST', '/api/v1/flags', { key: 'shared', type: 'string' });
+    await v.call('POST', '/api/v1/flags/shared/variations', { name: 'red', value: 'red' });
+    const path = `/t/${v.place.tenant}/production/flags/shared`;
+    const dialog = v.page.getByRole('dialog');
+    const press = (name) => dialog.getByRole('button', { name, exact: true }).click();
+    const told = async (what, ...more) => {
+      const alert = v.page.getByRole('alert').filter({ hasText: 'the flag has changed meanwhile' });
+      await alert.getByText(w.email).waitFor();
+      for (const text of [what, ...more]) await alert.getByText(text).first().waitFor();
+      await v.inspect();
+    };
+    await v.open(path);
+    await v.button('Delete red').click();
+    await w.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs' }, 'by agreement');
+    await dialog.getByLabel('Reason').fill('out of use');
+    await press('Delete');
+    await told('Changed', 'Theirs', '“by agreement”');
+    await v.shot('meanwhile-value');
+    if ((await dialog.getByLabel('Reason').inputValue()) !== 'out of use') throw new Error('the reason is lost');
+    await press('Delete');
+    await dialog.waitFor({ state: 'detached' });
+    if ((await v.call('GET', '/api/v1/flags/shared')).variations.length) throw new Error('the value is still there');
+
+    await v.button('Delete the flag').click();
+    await v.field('Type shared to confirm').fill('shared');
+    const rules = [{ name: 'Staff', conditions: [], serve: { value: 'x' } }];
+    await w.call('PUT', '/api/v1/flags/shared/rules', { rules }, '', 'development');
+    await press('Delete');
+    await told('Rules changed in development', 'Rule “Staff”');
+    await v.shot('meanwhile-delete');
+    await press('Cancel');
+    await dialog.waitFor({ state: 'detached' });
+    await v.call('GET', '/api/v1/flags/shared');
+
+    const development = (checked) => v.page.getByRole('switch', { name: 'shared in development', checked });
+    await w.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs again' });
+    await development(false).click();
+    await told('Not switched in development', 'Theirs again');
+    await v.shot('meanwhile-switch');
+    await v.button('Leave it').click();
+    await v.button('Leave it').waitFor({ state: 'detached' });
+    await w.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs once more' });
+    await development(false).click();
+    await told('Theirs once more');
+    await v.page.setViewportSize({ width: 360, height: 740 });
+    await v.inspect();
+    await v.shot('meanwhile-switch-360');
+    await v.button('Switch on all the same').click();
+    await v.until(
+      'it is on there',
+      async () => (await v.call('GET', '/api/v1/flags/shared', undefined, '', 'development')).enabled,
+    );
+    await development(true).waitFor();
+
+    await v.open(`${path}?tab=history&version=1`);
+    await v.button('Revert').click();
+    await w.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs at last' });
+    await press('Revert');
+    await told('Theirs at last');
+    await v.shot('meanwhile-revert-360');
+    await press('Revert');
+    await dialog.waitFor({ state: 'detached' });
+    await v.until('it is as it was', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'shared');
+
+    // Who hears of it is told before.
+    await v.page.unroute('**/api/v1/flags/stream');
+    await v.page.emulateMedia({ colorScheme: 'dark' });
+    const heard = v.page.waitForResponse('**/api/v1/flags/stream');
+    await v.open(path);
+    await heard;
+    await v.button('Delete the flag').click();
+    await dialog.waitFor();
+    await w.call('PATCH', '/api/v1/flags/shared', { description: 'Needed' });
+    await told('Needed');
+    await v.shot('meanwhile-heard-360-dark');
+    await v.field('Type shared to confirm').fill('shared');
+    await press('Delete');
+    await v.heading('Flags').waitFor();
+  },
+
   'what is typed stays while somebody else deletes the flag, and brings it back': async (come) => {
     const [v, w] = await two(come, { refused: [404] });
     await v.call('POST', '/api/v1/flags', { key: 'gone', type: 'boolean' });

@@ -106,6 +106,52 @@ export default {
     await v.shot('service-troubled-360');
   },
 
+  'the command palette leads about the platform, to flags of the last place, and back to the tenants': async (come) => {
+    const v = await come();
+    await enter(v);
+    const { tenant } = v.place;
+    const key = `afar-${randomUUID()}`;
+    await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    const name = await v.page.getByRole('combobox', { name: 'Tenant', exact: true }).inputValue();
+    await v.link('Platform').click();
+    await v.heading('Service').waitFor();
+    const field = v.page.getByRole('combobox', { name: 'Go to' });
+    const option = (name) => v.page.getByRole('option', { name, exact: true });
+    await v.page.keyboard.press('Control+k');
+    await v.page.getByRole('group', { name: `Flags of ${name} in production` }).waitFor();
+    if (await option('New flag').count()) throw new Error('a flag is made at no place');
+    await v.inspect();
+    await v.shot('platform-palette');
+    await field.fill('people');
+    await v.page.keyboard.press('Enter');
+    await v.heading('People').waitFor();
+
+    // In a field a slash is a slash.
+    await v.field('Search').fill('');
+    await v.field('Search').press('/');
+    if (await v.page.getByRole('dialog').count()) throw new Error('what is typed opens the palette');
+    await v.heading('People').click();
+    await v.page.keyboard.press('/');
+    await field.waitFor();
+    await v.page.keyboard.type(key);
+    await option(key).waitFor();
+    if ((await field.inputValue()) !== key) throw new Error(`typed is ${await field.inputValue()}`);
+    await v.page.keyboard.press('Enter');
+    await v.heading(key).waitFor();
+    await v.page.waitForURL(`**/t/${tenant}/production/flags/${key}`);
+
+    await v.page.setViewportSize({ width: 360, height: 740 });
+    await v.open('/platform/tenants');
+    await v.button('Commands').click();
+    await option(key).waitFor();
+    await v.inspect();
+    await v.shot('platform-palette-360');
+    await field.fill(name);
+    await option(name).click();
+    await v.page.waitForURL(`**/t/${tenant}/production/flags`);
+    await v.heading('Flags').waitFor();
+  },
+
   'somebody is invited to the platform, and the invitation is taken back, at 360 px': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark', refused: [422] });
     await enter(v);

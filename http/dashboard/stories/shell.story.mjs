@@ -159,6 +159,40 @@ export default {
     await v.until('the switcher follows', async () => (await tenants.inputValue()) !== 'Second');
   },
 
+  'a tenant is opened in the environment that was used last there, or in one that it has': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const first = v.place.tenant;
+    const second = await v.call('POST', '/api/v1/tenants', { name: 'Second' });
+    const at = async (tenant, environment) => {
+      await v.page.waitForURL(`**/t/${tenant}/${environment}/flags`);
+      await v.heading('Make your first flag').waitFor();
+    };
+    const open = async (tenant, environment) => {
+      await v.open(`/t/${tenant}/production/flags`);
+      await v.call('POST', `/api/v1/tenants/${tenant}/environments`, { environment });
+      await v.open(`/t/${tenant}/${environment}/flags`);
+      await at(tenant, environment);
+    };
+    await open(second.id, 'live');
+    await open(first, 'staging');
+    const switcher = v.page.getByRole('combobox', { name: 'Tenant', exact: true });
+    const name = await switcher.inputValue();
+    await command(v, 'second', 'Second');
+    await at(second.id, 'live');
+    await switcher.click();
+    await v.page.getByRole('option', { name }).click();
+    await at(first, 'staging');
+    await open(second.id, 'brief');
+    await v.call('DELETE', `/api/v1/tenants/${second.id}/environments/brief`);
+    await v.open(`/t/${first}/staging/flags`);
+    await at(first, 'staging');
+    await command(v, 'second', 'Second');
+    await at(second.id, 'production');
+    await v.open('/');
+    await at(second.id, 'production');
+  },
+
   'notifications are counted, read and marked as read': async (come) => {
     const v = await come();
     await v.signUp();

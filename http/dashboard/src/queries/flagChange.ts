@@ -35,7 +35,13 @@ export function useFlagChange<T, R>(place: () => Place, change: (wanted: T) => P
 }
 
 /** A switch, with the place where it was asked for: it may wait for its turn while the person goes elsewhere. */
-export type Switched = { place: Place; key: string; on: boolean };
+export type Switched = {
+  place: Place;
+  key: string;
+  on: boolean;
+  /** Hears of the version that it stands on, where it stands on one. */
+  standing?: (version: number) => void;
+};
 
 /** Switches go one after the other, on whichever page, so that the last of two quick ones stands. */
 export const switchScope = { id: 'switch' };

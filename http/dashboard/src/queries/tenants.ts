@@ -17,13 +17,16 @@ export function useTenants() {
   }));
 }
 
+/** The reading of a tenant's environments, by name. */
+export function environmentsOf(tenant: string) {
+  return {
+    queryKey: keys.environments(tenant),
+    queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/environments', { params: { path: { tenantId: tenant } } })),
+    staleTime: 60_000,
+  };
+}
+
 /** The environments of a tenant, by name: of none before it is known. */
 export function useEnvironments(tenant: () => string | undefined) {
-  return createQuery(() => ({
-    queryKey: keys.environments(tenant() ?? ''),
-    queryFn: () =>
-      body(api.GET('/api/v1/tenants/{tenantId}/environments', { params: { path: { tenantId: tenant()! } } })),
-    enabled: tenant() !== undefined,
-    staleTime: 60_000,
-  }));
+  return createQuery(() => ({ ...environmentsOf(tenant() ?? ''), enabled: tenant() !== undefined }));
 }

@@ -1,6 +1,7 @@
 import type { Place } from '../api/client';
 
 const stored = 'place';
+const storedOf = (tenant: string) => `environment ${tenant}`;
 
 /** Where the person was last in this browser, to begin there. */
 export const last = {
@@ -9,6 +10,12 @@ export const last = {
     return text ? (JSON.parse(text) as Place) : undefined;
   },
   set place(place: Place | undefined) {
-    if (place) localStorage.setItem(stored, JSON.stringify(place));
+    if (!place) return;
+    localStorage.setItem(stored, JSON.stringify(place));
+    localStorage.setItem(storedOf(place.tenant), place.environment);
+  },
+  /** The environment that was used last in a tenant. */
+  environmentIn(tenant: string): string | undefined {
+    return localStorage.getItem(storedOf(tenant)) ?? undefined;
   },
 };

@@ -51,8 +51,12 @@ class Router {
 
   /** Does what leaves the page: at once, or when the person agrees to lose what is not saved. */
   leave(act: () => void): void {
-    if (this.#hasUnsaved('page', 'dialog')) this.held = act;
-    else act();
+    if (this.#agreed || !this.#hasUnsaved('page', 'dialog')) return act();
+    this.held = () => {
+      this.#agreed = true; // also to the pages that it goes to
+      act();
+      this.#agreed = false;
+    };
   }
 
   /** Has the person asked before a page, or a dialog of it, is left that has something unsaved, also with the tab. What it returns ends that. */

@@ -149,13 +149,17 @@ function without(conditions: Condition[], others: Condition[]): Condition[] {
 export function nameOf(rule: Pick<Rule, 'name' | 'conditions'>): string {
   if (rule.name || !rule.conditions.length) return rule.name || ruleWords.everyone;
   const asked = rule.conditions.filter(({ attribute }) => attribute);
-  return asked.map(conditionInWords).join(` ${ruleWords.and} `) || ruleWords.new;
+  return conditionsInWords(asked) || ruleWords.new;
 }
 
 function inWords(rule: Rule, names: Names): string {
-  const asked = rule.conditions.map(conditionInWords).join(` ${ruleWords.and} `);
+  const asked = conditionsInWords(rule.conditions);
   return `${asked ? `${ruleWords.if} ${asked}` : ruleWords.everyone}: ${serveOf(rule.serve, names)}`;
 }
+
+/** What a rule asks, in words: nothing where it has no conditions. */
+export const conditionsInWords = (conditions: Condition[]): string =>
+  conditions.map(conditionInWords).join(` ${ruleWords.and} `);
 
 const shownValues = 8;
 

@@ -4,6 +4,11 @@ export const flag = {
   parts: 'Parts of the flag',
   environments: 'Environments',
   switchIn: (key: string, environment: string) => `${key} in ${environment}`,
+  switching: {
+    title: (environment: string) => `Not switched in ${environment}: the flag has changed meanwhile`,
+    text: 'Look at what is new in it, and decide.',
+    ways: (on: boolean) => ({ mine: on ? 'Switch on all the same' : 'Switch off all the same', theirs: 'Leave it' }),
+  },
   notJSON: 'is not valid JSON',
   notNumber: 'is not a number',
   gone: 'There is no such flag',
@@ -89,6 +94,10 @@ export const flag = {
     mine: 'Keep mine',
     theirs: 'Take theirs',
   },
+  meanwhile: {
+    title: 'The flag has changed meanwhile',
+    text: (button: string) => `Look at what is new in it. “${button}” goes on all the same.`,
+  },
   history: {
     title: 'History',
     older: 'Show older changes',
@@ -132,10 +141,6 @@ export const flag = {
     enabled: 'Whether it is on',
     nothing: 'There is nothing to copy: both are the same.',
     button: 'Copy',
-    meanwhile: {
-      title: 'Somebody else has changed the flag meanwhile',
-      text: 'What would change now stands above. Look at it, then copy again.',
-    },
   },
   use: {
     title: (environment: string | undefined) =>

@@ -35,6 +35,7 @@ export const shell = {
     back: 'Back',
     done: 'Done',
     at: (step: number, of: number) => `${step} of ${of}`,
+    inMenu: 'The menu leads there.',
     steps: [
       {
         shows: 'place',
@@ -43,6 +44,7 @@ export const shell = {
       },
       {
         shows: 'flags',
+        inMenu: true,
         title: 'Flags',
         text: 'The list switches flags in place. Open one for its values, the rules that decide who gets what, and a try of what somebody would get.',
       },
@@ -53,6 +55,7 @@ export const shell = {
       },
       {
         shows: 'audit',
+        inMenu: true,
         title: 'Nothing is lost',
         text: 'Audit has who changed what, when and why. A flag’s History shows it at any version, and brings any of them back.',
       },
@@ -71,6 +74,7 @@ export const shell = {
     recent: 'Recent flags',
     pages: 'Pages',
     flags: 'Flags',
+    of: (group: string, tenant: string, environment: string) => `${group} of ${tenant} in ${environment}`,
     actions: 'Actions',
     environments: 'Environments',
     tenants: 'Tenants',

@@ -1,3 +1,5 @@
+import type { ChangedField } from '../../words/changes';
+
 /** What somebody is changing, beside what it was when they began. What others change meanwhile takes nothing from what was typed. */
 export class Draft<T extends object> {
   mine = $state() as T;
@@ -26,6 +28,20 @@ export class Draft<T extends object> {
   /** Whether something is typed that is not saved. */
   get changed(): boolean {
     return !same(this.mine, this.#base);
+  }
+
+  /** The fields that differ from what was there, as they are read: one that cannot be yet, as it is typed. */
+  changes(read: (from: T, field: keyof T) => unknown): (ChangedField & { field: keyof T })[] {
+    const shown = (from: T, field: keyof T) => {
+      try {
+        return read(from, field);
+      } catch {
+        return from[field];
+      }
+    };
+    return (Object.keys(this.mine) as (keyof T & string)[])
+      .filter((field) => !same(this.mine[field], this.#base[field]))
+      .map((field) => ({ field, from: shown(this.#base, field), to: shown(this.mine, field) }));
   }
 
   begin(value: T, version: number): void {
