@@ -168,7 +168,7 @@ export default {
   },
 
   'who changes the same as somebody else chooses whose is to stand': async (come) => {
-    const v = await come({ refused: [404, 412] });
+    const v = await come({ refused: [404, 412, 422] }); // 422: what is typed is tried where a rule of it has just gone
     // Nothing is heard of what others do: that it is told before one saves is another story.
     await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     await open(v, { key: 'shared', type: 'boolean' });
@@ -384,6 +384,56 @@ export default {
     await v.page.getByRole('switch', { name: 'rollout', exact: true, checked: false }).waitFor();
     const then = await v.call('GET', '/api/v1/flags/rollout/rules');
     if (then.rules.length) throw new Error('the rules are still there');
+  },
+
+  'what a user would get of rules that are not saved is told beside them': async (come) => {
+    const v = await come({ refused: [422] });
+    await open(v, { key: 'draft', type: 'string', defaultValue: 'none' });
+    for (const name of ['old', 'new']) {
+      await v.call('POST', '/api/v1/flags/draft/variations', { name, value: name });
+    }
+    await v.call('POST', '/api/v1/flags/draft/enable');
+    await v.page.reload();
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.page.getByText('No rule matched').waitFor();
+    await v.button('Add attribute').click();
+    await v.field('Attribute name').fill('plan');
+    await v.field('Value of plan').fill('pro');
+    await v.button('Add rule').click();
+    await v.page.getByText('Asked once what you typed is whole.').waitFor();
+    await v.field('Attribute').fill('plan');
+    await v.field('Values').fill('pro');
+    await v.field('Values').press('Enter');
+    await v.field('Which value').first().selectOption('new');
+    await v.page.getByText('Asked of your changes, before they are saved.').waitFor();
+    const got = v.page.getByText('They get');
+    await got.getByText('A rule matched').waitFor();
+    await got.getByText('new', { exact: true }).waitFor();
+    await v.inspect();
+    await v.shot('flag-rules-unsaved');
+    await v.field('Value of plan').fill('free');
+    await got.getByText('No rule matched').waitFor();
+    await v.field('Value of plan').fill('pro');
+
+    // A new rule draws its shares again, and what the API refuses is not whole.
+    await v.field('Serve').first().selectOption('rollout');
+    await v.page.getByText('A new rule draws its shares again once it is saved.').waitFor();
+    await v.field('Operator').selectOption('matches');
+    await v.field('Values').fill('(');
+    await v.field('Values').press('Enter');
+    await v.page.getByText('Asked once what you typed is whole.').waitFor();
+    await v.button('Take ( away').click();
+    await v.page.getByText('Asked of your changes, before they are saved.').waitFor();
+    const saved = await v.call('GET', '/api/v1/flags/draft/rules');
+    if (saved.rules.length) throw new Error('something is saved');
+
+    // Everyone else, too.
+    await v.page.getByRole('button', { name: /^Delete rule / }).click();
+    await v.field('Everyone else gets').selectOption('served');
+    await v.field('Which value').selectOption('new');
+    await got.getByText('new', { exact: true }).waitFor();
+    await v.button('Discard').click();
+    await v.page.getByText('Asked of what is saved, as you type.').waitFor();
   },
 
   'rules that are saved while the fallthrough is refused are no conflict with oneself': async (come) => {

@@ -1,9 +1,9 @@
 import type { Context } from '../queries/explanation';
 import { session } from '../session/session.svelte';
+import { afterTyping } from './afterTyping.svelte';
 import { attributesOf } from './attributes';
 
 const stored = (person: string | undefined) => `context ${person}`;
-const pause = 250; // milliseconds without typing
 
 type Typed = {
   targetingKey: string;
@@ -52,11 +52,6 @@ export const evaluationContext = new EvaluationContext();
 
 /** Whom flags are asked for, a moment after each change. Call it at a component's start. */
 export function useEvaluationContext(): () => Context | undefined {
-  let context = $state.raw(evaluationContext.context);
-  $effect(() => {
-    const next = evaluationContext.context;
-    const timer = setTimeout(() => (context = next ?? context), pause);
-    return () => clearTimeout(timer);
-  });
-  return () => context;
+  let last: Context | undefined;
+  return afterTyping(() => (last = evaluationContext.context ?? last));
 }

@@ -2,6 +2,7 @@ import { createQuery, keepPreviousData } from '@tanstack/svelte-query';
 import { api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
 import { keys } from './keys';
+import type { NewRule, Serve } from './rules';
 
 export type Evaluation = Schemas['EvaluationBody'];
 export type Explanation = Schemas['ExplanationBody'];
@@ -10,24 +11,38 @@ export type Context = Schemas['ContextBody'];
 /** A moment of the past: a time, or a version of a flag. */
 export type Moment = { at?: string; version?: number };
 
-/** What a flag serves to somebody, and why: now, or what it served at a moment. */
+/** Rules and a fallthrough that are not saved. What is left out is as the environment has it. */
+export type UnsavedRules = { rules?: NewRule[]; fallthrough?: Serve | null };
+
+/** What a flag serves to somebody, and why: now, what it served at a moment, or what it would serve with other rules. */
 export function useExplained(
   place: () => Place,
   key: () => string,
   context: () => Context | undefined,
   moment: () => Moment = () => ({}),
+  unsaved: () => UnsavedRules | undefined = () => undefined,
 ) {
   return createQuery(() => ({
-    queryKey: [...keys.flag(place(), key()), 'explained', moment(), JSON.stringify(context())],
-    queryFn: ({ signal }) =>
-      exactBody<Evaluation>(
-        api.POST('/api/v1/flags/{flagKey}/evaluate', {
-          params: { path: { flagKey: key() }, header: at(place()), query: { explain: true, ...moment() } },
-          body: { ...context(), environment: place().environment },
-          parseAs: 'text',
-          signal,
-        }),
-      ),
+    queryKey: [...keys.flag(place(), key()), 'explained', moment(), JSON.stringify([context(), unsaved()])],
+    queryFn: ({ signal }) => {
+      const params = { path: { flagKey: key() }, header: at(place()) };
+      const body = { ...context(), environment: place().environment };
+      return exactBody<Evaluation>(
+        unsaved()
+          ? api.POST('/api/v1/flags/{flagKey}/rules/evaluate', {
+              params,
+              body: { ...body, ...unsaved() },
+              parseAs: 'text',
+              signal,
+            })
+          : api.POST('/api/v1/flags/{flagKey}/evaluate', {
+              params: { ...params, query: { explain: true, ...moment() } },
+              body,
+              parseAs: 'text',
+              signal,
+            }),
+      );
+    },
     enabled: context() !== undefined,
     placeholderData: keepPreviousData,
     structuralSharing: false,

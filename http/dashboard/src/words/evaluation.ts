@@ -13,6 +13,9 @@ export const evaluation = {
   views: { form: 'Form', json: 'JSON' },
   notObject: 'must be an object of JSON',
   saved: 'Asked of what is saved, as you type.',
+  unsaved: 'Asked of your changes, before they are saved.',
+  unfinished: 'Asked once what you typed is whole.',
+  drawnAgain: 'A new rule draws its shares again once it is saved.',
   gets: 'They get',
   got: 'They got',
   reasons: {

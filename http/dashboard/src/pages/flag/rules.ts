@@ -90,6 +90,10 @@ export const newCondition = (): ConditionDraft => ({
   negate: false,
 });
 
+/** Whether all conditions say what they ask. */
+export const isWhole = ({ conditions }: RuleDraft): boolean =>
+  conditions.every(({ attribute, op, values }) => attribute.trim() && (takes(op) === 'none' || values.length));
+
 export type Problems = Record<string, string>;
 
 /** What is sent for a draft. Rules that are not there yet, or not any more, are new. What cannot be sent is thrown as a failure of the fields, named as the API does. */
