@@ -19,7 +19,7 @@ import (
 // access says who may call an operation. The zero access lets nobody in: an operation without one does not start.
 type access struct {
 	// who is the least that a person must be.
-	who caller
+	who callerLevel
 	// scope is what a machine needs. Without one no machine may call the operation.
 	scope events.Scope
 	// platform is the least role on the platform that a person must have; empty where none is needed.
@@ -43,17 +43,18 @@ type access struct {
 	alone bool
 }
 
-type caller int
+// callerLevel is who may make a call: each level may do what those before it may.
+type callerLevel int
 
 const (
-	anyone caller = iota + 1
-	person        // who is signed in
-	viewer        // of the tenant of the call, as are the next
+	anyone callerLevel = iota + 1
+	person             // who is signed in
+	viewer             // of the tenant of the call, as are the next
 	developer
 	admin
 )
 
-var callerRoles = map[events.Role]caller{events.ViewerRole: viewer, events.DeveloperRole: developer, events.AdminRole: admin}
+var levelOfRole = map[events.Role]callerLevel{events.ViewerRole: viewer, events.DeveloperRole: developer, events.AdminRole: admin}
 
 // principal is who makes a call, and where.
 type principal struct {
@@ -300,7 +301,7 @@ func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if !ok {
 		return newProblem(http.StatusForbidden, "the caller is no member of the tenant")
 	}
-	if callerRoles[p.role] < need.who {
+	if levelOfRole[p.role] < need.who {
 		return roleRefused(p.role)
 	}
 	if tenant.Creator() != p.claims.UserID && !a.isVerified(p.credential) { // joined in development, or before this was asked

@@ -109,7 +109,7 @@ type API struct {
 	router        *chi.Mux
 	huma          huma.API
 	durations     *durations
-	reasons       reasons
+	evaluated     evaluationCounters
 	openStreams   prometheus.Gauge
 	streams       streamCounts
 	openAPIText   func() []byte // the OpenAPI document
@@ -123,7 +123,7 @@ type API struct {
 func New(o Options) *API {
 	a := &API{
 		Options: o, verifier: newTokenVerifier(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads, cmp.Or(o.Patience, patience)), router: chi.NewMux(),
-		durations: newDurations(), reasons: newReasons(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
+		durations: newDurations(), evaluated: newEvaluationCounters(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
 	o.Metrics.MustRegister(a.durations, a.openStreams, a.refusedUnread)

@@ -5,7 +5,7 @@ import "flagledger/projections/snapshot"
 // countOne counts the evaluation of a flag in a call for it alone.
 func (a *API) countOne(p *principal, key string, r *snapshot.Result) {
 	a.Meter.Count(p.tenant.ID(), 1)
-	a.reasons[r.Reason].Inc()
+	a.evaluated[r.Reason].Inc()
 	p.tenant.CountEvaluation(key, p.environment.ID, r, a.callerOf(p), p.tenant.CountTime(a.Now()))
 }
 
@@ -47,7 +47,7 @@ func (u *uncounted) count() {
 	}
 	u.a.Meter.Count(u.p.tenant.ID(), u.Len())
 	for reason := range u.Reasons() {
-		u.a.reasons[reason].Inc()
+		u.a.evaluated[reason].Inc()
 	}
 	u.p.tenant.CountMany(&u.Uncounted, u.all, u.p.environment.ID, u.a.callerOf(u.p), u.p.tenant.CountTime(u.a.Now()))
 }

@@ -104,9 +104,9 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	if w.bytes+len(p) > sentAtOnce {
-		caller := w.api.answerQuota(w.req)
-		w.api.unread.add(caller, 1)
-		defer w.api.unread.add(caller, -1)
+		quota := w.api.answerQuota(w.req)
+		w.api.unread.add(quota, 1)
+		defer w.api.unread.add(quota, -1)
 	}
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += n

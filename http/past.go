@@ -38,7 +38,7 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 	if asked := ctx.URL(); !asked.Query().Has("at") {
 		return nil
 	}
-	at, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.Now())
+	at, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.present())
 	if len(wrong) > 0 {
 		return []error{&huma.ErrorDetail{Location: "query.at", Message: wrong["at"]}}
 	}
@@ -46,6 +46,15 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 		in.At = at.Add(time.Microsecond)
 	}
 	return nil
+}
+
+// present is where the future begins for times that calls ask for: by this node's clock, or by the newest time that the store has recorded, where that clock is behind.
+func (a *API) present() time.Time {
+	now := a.Now()
+	if recorded := a.Live.Recorded(); recorded.After(now) {
+		return recorded
+	}
+	return now
 }
 
 // readMoment reads the moment of the past that a call asks for; past is false where it asks for none. Its error is a problem.
@@ -141,7 +150,7 @@ type FlagRead struct {
 
 // past reads the flag as it was at the moment that the call asks for; asked is false where it asks for none.
 func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
-	m, asked, err := readMoment(requestOf(ctx).url, a.Now())
+	m, asked, err := readMoment(requestOf(ctx).url, a.present())
 	if err != nil || !asked {
 		return f, environment, asked, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ type request struct {
 	path, environment string
 	context           string // that of an evaluation
 	key               string // of the flag that it is about; empty where it can be asked by time alone
+	lasting           bool   // its answer never changes, so it is asked again as it was
+	first             int    // the version that a page of versions begins with; 0 for other requests
 }
 
 // answered is what a request was answered.
@@ -39,6 +42,9 @@ var useOfFlag = regexp.MustCompile(`,"lastEvaluatedAt":(null|"[^"]*"),"lastPrefe
 func ask(c *nodetest.Client, r request, moment string) answered {
 	c.Service.T.Helper()
 	target := r.path
+	if r.first > 0 {
+		target += fmt.Sprintf("?limit=3&offset=%d", newestVersion(c, r.key)-r.first)
+	}
 	if moment != "" && strings.Contains(target, "?") {
 		target += "&" + moment
 	} else if moment != "" {
@@ -50,6 +56,9 @@ func ask(c *nodetest.Client, r request, moment string) answered {
 	}
 	a := c.Call(method, target, body, "X-Environment", r.environment)
 	got := answered{status: a.Status, total: a.Header.Get("X-Total-Count")}
+	if r.first > 0 {
+		got.total = "" // which grows
+	}
 	if a.Status != 200 {
 		return got
 	}
@@ -65,7 +74,7 @@ func ask(c *nodetest.Client, r request, moment string) answered {
 	return got
 }
 
-// pastAnswer is a request with the answer that was given, the time, and the version of its flag then; empty where there is none.
+// pastAnswer is a request with the answer that was given, the time, and the version of its flag then; empty where it is not asked by that.
 type pastAnswer struct {
 	request
 	answer      answered
@@ -81,6 +90,9 @@ type evolving struct {
 	types    map[string]string // of flags, by key
 	clients  []string
 	times    []string // of the past
+	// throughProject counts the changes of flags that were made through the path of a project.
+	throughProject int
+	plans          int // so many were set
 	// environmentsSince is when an environment was last made or deleted: versions from before it do not tell what there is in it now.
 	environmentsSince time.Time
 }
@@ -90,6 +102,9 @@ var (
 	someNames = []string{"production", "production", "production", "production", "development", "qa"}
 	someTypes = []string{"boolean", "string", "number", "json"}
 )
+
+// someKinds are texts in the requests of some kinds, each of which is to be answered.
+var someKinds = []string{`"flagKeys"`, "/versions", "/versions/", "/diff?", "/rules", "explain="}
 
 var allReasons = []snapshot.Reason{snapshot.Archived, snapshot.Off, snapshot.RuleMatch, snapshot.Fallthrough}
 
@@ -139,11 +154,31 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	d := draws{rt}
 	key, environment := d.of("key", someKeys...), d.of("environment", someNames...)
 	text := rapid.StringMatching(`[a-cX<é ]{1,4}`).Draw(rt, "text")
-	call := func(method, tail, body string) *nodetest.Answer {
+	send := func(method, path, body string) *nodetest.Answer {
 		if body == "" {
-			return me.Call(method, nodetest.FlagPath(key, tail), nil, "X-Environment", environment)
+			return me.Call(method, path, nil, "X-Environment", environment)
 		}
-		return me.Lenient().Call(method, nodetest.FlagPath(key, tail), body, "X-Environment", environment)
+		return me.Lenient().Call(method, path, body, "X-Environment", environment)
+	}
+	call := func(method, tail, body string) *nodetest.Answer {
+		return send(method, nodetest.FlagPath(key, tail), body)
+	}
+	// either is call, or for some the same through the path of a project, of which the flag mostly is one.
+	either := func(method, tail, body string) *nodetest.Answer {
+		if !rapid.Bool().Draw(rt, "through a project") {
+			return call(method, tail, body)
+		}
+		project := d.of("project of the path", append(e.projects, "none")...)
+		if a := call("GET", "", ""); a.Status == 200 && rapid.IntRange(0, 3).Draw(rt, "another project") > 0 {
+			if its, ok := a.Object()["projectId"].(string); ok {
+				project = its
+			}
+		}
+		a := send(method, nodetest.ProjectFlagsPath(project, "/", key, tail), body)
+		if a.Status < 300 {
+			e.throughProject++
+		}
+		return a
 	}
 	variations := func() (ids []string) {
 		a := call("GET", "/variations", "")
@@ -156,7 +191,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 		return ids
 	}
 	switch kind := d.of("change of a flag",
-		"create", "create", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
+		"create", "create in project", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
 		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "delete", "revert", "revert", "revert to a time"); kind {
 	case "create", "create in project":
 		path := "/api/v1/flags"
@@ -171,13 +206,13 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 		}
 		return a
 	case "update":
-		return call("PATCH", "", fmt.Sprintf(`{"name":%q,"tags":["t",%q]}`, text+"!", text))
+		return either("PATCH", "", fmt.Sprintf(`{"name":%q,"tags":["t",%q]}`, text+"!", text))
 	case "status":
-		return call("PATCH", "", fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")))
+		return either("PATCH", "", fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")))
 	case "default":
-		return call("PATCH", "", fmt.Sprintf(`{"defaultValue":%s,"description":null}`, d.value(e.types[key])))
+		return either("PATCH", "", fmt.Sprintf(`{"defaultValue":%s,"description":null}`, d.value(e.types[key])))
 	case "enable", "disable":
-		return call("POST", "/"+kind, "")
+		return either("POST", "/"+kind, "")
 	case "add variation":
 		return call("POST", "/variations", fmt.Sprintf(`{"name":%q,"value":%s,"weight":%s}`, text+"!", d.value(e.types[key]), d.weight()))
 	case "change variation":
@@ -193,7 +228,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	case "permanent":
 		return call("PATCH", "", fmt.Sprintf(`{"permanent":%s}`, d.of("permanent", "true", "false")))
 	case "delete":
-		return call("DELETE", "", "")
+		return either("DELETE", "", "")
 	case "revert to a time":
 		return call("POST", "/revert", fmt.Sprintf(`{"at":%q}`, d.of("time", e.times...)))
 	default:
@@ -208,7 +243,8 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	project, member := d.of("project", append(e.projects, "none")...), d.of("member", append(e.members, "none")...)
 	role, text := d.of("role", "admin", "developer", "viewer"), d.of("text", "a", "b<")
 	environment := d.of("environment to make or delete", "development", "qa", "qa")
-	switch d.of("change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite", "role", "join", "remove", "update", "client", "no client", "revert", "revert in an environment") {
+	switch d.of("change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite", "role", "join", "remove", "update",
+		"client", "no client", "rotate", "plan", "another tenant", "revert", "revert in an environment", "revert in a project") {
 	case "new project":
 		a := me.Call("POST", "/api/v1/projects", map[string]any{"name": text + "!", "description": text})
 		e.projects = append(e.projects, a.Want(201).Object()["id"].(string))
@@ -233,6 +269,19 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 		return me.Call("GET", "/api/v1/oauth/clients", nil)
 	case "no client":
 		return me.Call("DELETE", "/api/v1/oauth/clients/"+d.of("client", append(e.clients, "none")...), nil)
+	case "rotate":
+		return me.Call("POST", "/api/v1/oauth/clients/"+d.of("client", append(e.clients, "none")...)+"/rotate", nil)
+	case "plan":
+		e.plans++
+		plan := rapid.SampledFrom([]events.Plan{events.StandardPlan, events.PremiumPlan, events.EnterprisePlan}).Draw(rt, "plan")
+		me.Subscribe(events.Subscription{ID: "sub_" + me.Tenant, Plan: plan, Status: rapid.SampledFrom([]events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}).Draw(rt, "status of the subscription")})
+		return me.Call("GET", tenant, nil).Want(200)
+	case "another tenant": // comes and goes, with flags of the same keys: nothing of this one is its own
+		other := me.NewTenant(text)
+		other.CreateEnabledFlag(d.of("flag of another tenant", someKeys...), nil)
+		return other.Call("DELETE", "/api/v1/tenants/"+other.Tenant, nil).Want(204)
+	case "revert in a project":
+		return me.Call("POST", revertPath, map[string]any{"at": d.of("time", e.times...), "projectId": project})
 	case "revert":
 		return me.Call("POST", revertPath, map[string]any{"at": d.of("time", e.times...)})
 	case "revert in an environment":
@@ -284,6 +333,42 @@ func (e *evolving) versionOf(me *nodetest.Client, key, environment string) strin
 	return fmt.Sprint("version=", newest["version"])
 }
 
+// newestVersion is the newest version of a flag's key; 0 for a key that no flag ever had.
+func newestVersion(me *nodetest.Client, key string) (version int) {
+	me.Service.T.Helper()
+	a := me.Call("GET", nodetest.FlagPath(key, "/versions?limit=1"), nil)
+	if a.Status == 404 {
+		return 0
+	}
+	version, err := strconv.Atoi(a.Want(200).Header.Get("X-Total-Count"))
+	if err != nil {
+		me.Service.T.Fatal(err)
+	}
+	return version
+}
+
+// drawLasting draws a request about versions that a flag has; false where it has none.
+func (e *evolving) drawLasting(d draws, me *nodetest.Client, key string) (r request, drawn bool) {
+	newest := newestVersion(me, key)
+	if newest == 0 {
+		return r, false
+	}
+	version := rapid.IntRange(1, newest)
+	from, to := version.Draw(d.T, "a version"), version.Draw(d.T, "another version")
+	r = request{key: key, lasting: true}
+	switch d.of("lasting", "version", "diff", "diff by time", "versions") {
+	case "version":
+		r.path = nodetest.FlagPath(key, fmt.Sprint("/versions/", from))
+	case "diff":
+		r.path = nodetest.FlagPath(key, fmt.Sprintf("/diff?from=%d&to=%d", from, to))
+	case "diff by time":
+		r.path = nodetest.FlagPath(key, fmt.Sprintf("/diff?from=%s&to=%d", url.QueryEscape(d.of("time to compare", e.times...)), to))
+	default:
+		r.path, r.first = nodetest.FlagPath(key, "/versions"), from
+	}
+	return r, true
+}
+
 // note makes requests that are drawn.
 func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 	d := draws{rt}
@@ -303,7 +388,11 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 		asks = append(asks, request{path: path, environment: named})
 	}
 	context := d.of("context", `{}`, `{"targetingKey":"u1"}`, `{"targetingKey":"u2","attributes":{"plan":"pro","seats":2}}`, `{"targetingKey":"u3","attributes":{"plan":"é"}}`)
-	asks = append(asks, request{path: manyPath, environment: environment, context: context})
+	many := d.of("flags to evaluate", "", `"flagKeys":["a","none","B-2"]`, `"flagKeys":["c.1","c.1"]`)
+	if context != "{}" && many != "" {
+		many += ","
+	}
+	asks = append(asks, request{path: manyPath, environment: environment, context: "{" + many + context[1:]})
 	for _, tail := range []string{"/evaluate", d.of("of the flag", "", "/variations", "/rules", "/evaluate?explain=true")} {
 		r := request{path: nodetest.FlagPath(key, tail), environment: environment, key: key}
 		if strings.HasPrefix(tail, "/evaluate") {
@@ -311,18 +400,23 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 		}
 		asks = append(asks, r)
 	}
+	if r, drawn := e.drawLasting(d, me, key); drawn {
+		asks = append(asks, r)
+	}
 	version := e.versionOf(me, key, environment)
 	first := len(e.noted)
 	for _, r := range asks {
 		n := pastAnswer{request: r, answer: ask(me, r, "")}
-		if r.key != "" {
+		if r.key != "" && !r.lasting {
 			n.version = version
 		}
 		e.noted = append(e.noted, n)
 	}
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for i := range e.noted[first:] {
-		e.noted[first+i].at = "at=" + url.QueryEscape(now)
+		if n := &e.noted[first+i]; !n.lasting {
+			n.at = "at=" + url.QueryEscape(now)
+		}
 	}
 	e.times = append(e.times, now)
 }
@@ -330,7 +424,7 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 // check asks again for what was noted.
 func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
 	for _, moment := range []string{n.at, n.version} {
-		if moment == "" {
+		if moment == "" && !n.lasting {
 			continue
 		}
 		if diff := cmp.Diff(n.answer, ask(me, n.request, moment), cmp.AllowUnexported(answered{})); diff != "" {
@@ -355,6 +449,8 @@ func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 	t.Parallel()
 	e := &evolving{types: map[string]string{}, me: nodetest.New(t).SignUp("tester@example.com")}
 	makeOneOfEachReason(e.me)
+	project, _ := e.me.CreateProject("first")
+	e.projects = []string{project}
 	e.environmentsSince = time.Now()
 	e.times = []string{e.environmentsSince.UTC().Format(time.RFC3339Nano)}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -366,9 +462,14 @@ func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 		e.note(rt, &me)
 		e.check(rt, &me, rapid.SampledFrom(e.noted).Draw(rt, "noted"))
 	})
-	statuses, reasons, versions := map[int]int{}, map[snapshot.Reason]int{}, map[string]int{}
+	statuses, reasons, versions, kinds := map[int]int{}, map[snapshot.Reason]int{}, map[string]int{}, map[string]int{}
 	for _, n := range e.noted {
 		statuses[n.answer.status]++
+		for _, kind := range someKinds {
+			if n.answer.status == 200 && strings.Contains(n.path+n.context, kind) {
+				kinds[kind]++
+			}
+		}
 		for _, reason := range allReasons {
 			if n.context != "" && strings.Contains(n.answer.body, fmt.Sprintf(`"reason":%q`, reason)) {
 				reasons[reason]++
@@ -378,7 +479,11 @@ func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 			versions[n.environment]++
 		}
 	}
-	t.Logf("%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v", len(e.noted), statuses, reasons, versions)
+	t.Logf("%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v, of some kinds: %v; %d changes through a project, %d plans",
+		len(e.noted), statuses, reasons, versions, kinds, e.throughProject, e.plans)
+	if len(kinds) < len(someKinds) {
+		t.Error("there are not answers of all kinds")
+	}
 	if statuses[200] == 0 || statuses[404] == 0 {
 		t.Error("there are answers of one status alone")
 	}
@@ -392,5 +497,12 @@ func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 	}
 	for _, n := range e.noted {
 		e.check(t, e.me, n)
+	}
+	e.me.Call("DELETE", "/api/v1/tenants/"+e.me.Tenant, nil).Want(204)
+	for _, n := range e.noted[max(0, len(e.noted)-20):] {
+		n.first = 0
+		if got := ask(e.me, n.request, n.at); got.status != 403 {
+			t.Errorf("%+v: %d once the tenant is deleted, want 403", n.request, got.status)
+		}
 	}
 }

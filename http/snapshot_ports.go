@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"time"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -17,6 +18,8 @@ type Live interface {
 	Tenant(id string) (*snapshot.Tenant, bool)
 	// Client finds an OAuth client of a tenant that exists.
 	Client(id string) (*snapshot.Client, bool)
+	// Recorded is the newest time at which the store recorded something that is known; the zero time where there is none.
+	Recorded() time.Time
 }
 
 // Changes tells streams what changes. The snapshot implements it.

@@ -195,10 +195,10 @@ func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err erro
 			return false, err
 		}
 	}
-	return s.build.finish(ctx, p.checkpoint)
+	return s.build.switchTables(ctx, p.checkpoint)
 }
 
-func (b *build) finish(ctx context.Context, built checkpoint) (done bool, err error) {
+func (b *build) switchTables(ctx context.Context, built checkpoint) (done bool, err error) {
 	for {
 		done, err = b.trySwitch(ctx, built)
 		if done || err != nil {

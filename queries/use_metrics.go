@@ -294,7 +294,7 @@ func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error
 			ids = append(ids, *c.ClientID)
 		}
 	}
-	names, err := r.names(ctx, `select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`, r.TenantID, ids)
+	names, err := namesOf(ctx, r.tx, `select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`, r.TenantID, ids)
 	for i, c := range list {
 		if c.ClientID != nil {
 			list[i].Name = names[*c.ClientID]
@@ -303,11 +303,7 @@ func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error
 	return err
 }
 
-// names reads names by ids.
-func (r *metricsReader) names(ctx context.Context, query string, args ...any) (map[string]*string, error) {
-	return namesOf(ctx, r.tx, query, args...)
-}
-
+// namesOf reads names by ids.
 func namesOf(ctx context.Context, db reader, query string, args ...any) (map[string]*string, error) {
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {

@@ -121,7 +121,11 @@ func (cmd verifyTrailCommand) openCheckpoints(tenantID, key string) (list []proo
 		if err != nil {
 			return nil, err
 		}
-		c, err := proof.Open(signed, cmp.Or(cmd.Key, key))
+		verifier := cmp.Or(cmd.Key, key)
+		if verifier == "" {
+			return nil, errors.New("there is no key that verifies checkpoints: give one with --key")
+		}
+		c, err := proof.Open(signed, verifier)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

@@ -24,6 +24,37 @@ import (
 	"flagledger/projections/models"
 )
 
+// auditKey makes a key that signs checkpoints, and the one that verifies them.
+func auditKey(t *testing.T) (signer note.Signer, verifier string) {
+	t.Helper()
+	private, verifier, err := note.GenerateKey(rand.Reader, "flagledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signer, err = note.NewSigner(private); err != nil {
+		t.Fatal(err)
+	}
+	return signer, verifier
+}
+
+// factsIn are the facts in a whole file.
+func factsIn(t *testing.T, path string) (facts []events.Recorded) {
+	t.Helper()
+	err := readFacts(path, func(r *export.Reader) error {
+		for e, err := range r.All() {
+			if err != nil {
+				return err
+			}
+			facts = append(facts, e)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
 // signedCheckpoint writes a checkpoint of the first facts to a file.
 func signedCheckpoint(t *testing.T, signer note.Signer, tenantID string, facts []events.Recorded) (path string) {
 	t.Helper()
@@ -55,31 +86,15 @@ func foreignFact(stream string) events.Recorded {
 // Whatever is altered in an export, and however well the file is made, a checkpoint that was kept elsewhere shows it.
 func TestAnAlteredExportIsFound(t *testing.T) {
 	t.Parallel()
-	private, key, err := note.GenerateKey(rand.Reader, "flagledger")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer, key := auditKey(t)
 	store := emptyPostgres(t)
 	fill(t, store)
 	dir := t.TempDir()
 	original := filepath.Join(dir, "facts.ndjson")
 	exported(t, store, "t", original)
-	var facts []events.Recorded
-	err = readFacts(original, func(r *export.Reader) error {
-		for e, err := range r.All() {
-			if err != nil {
-				return err
-			}
-			facts = append(facts, e)
-		}
-		return nil
-	})
-	if err != nil || len(facts) < 100 {
-		t.Fatalf("%d facts, %v", len(facts), err)
+	facts := factsIn(t, original)
+	if len(facts) < 100 {
+		t.Fatalf("%d facts", len(facts))
 	}
 	none, early, late := signedCheckpoint(t, signer, "t", nil), signedCheckpoint(t, signer, "t", facts[:40]), signedCheckpoint(t, signer, "t", facts)
 	verify := func(list []events.Recorded, tenantID string, checkpoints ...string) error {
@@ -178,6 +193,38 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 		if err := cmd.Run(t.Context()); err == nil {
 			t.Errorf("%s: it is taken", what)
 		}
+	}
+}
+
+// An export that was begun before there was a key, and went on when there was one, is verified as any other: with the key that is given.
+func TestAnExportThatWasBegunBeforeThereWasAKeyIsVerified(t *testing.T) {
+	t.Parallel()
+	signer, key := auditKey(t)
+	store := emptyPostgres(t)
+	fill(t, store)
+	path := filepath.Join(t.TempDir(), "facts.ndjson")
+	whole, _, err := exportFacts(t.Context(), store, "t", "", path, nodetest.Log(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file[:len(file)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := exportFacts(t.Context(), store, "t", key, path, nodetest.Log(t)); err != nil || n != whole {
+		t.Fatalf("it goes on to %d facts, %v, want %d", n, err, whole)
+	}
+	facts := factsIn(t, path)
+	cmd := verifyTrailCommand{Export: path, Checkpoint: []string{signedCheckpoint(t, signer, "t", facts)}, Key: key}
+	if err := cmd.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	cmd.Key = ""
+	if err := cmd.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--key") {
+		t.Errorf("without a key: %v, want an error that says how one is given", err)
 	}
 }
 

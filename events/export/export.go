@@ -93,8 +93,8 @@ func NewWriter(out io.Writer, h Header) (*Writer, error) {
 	return w, w.write(h)
 }
 
-// Resume goes on with a file that was cut off, or begins an empty one. It calls visit with the facts that stand in the file. The error is ErrComplete where nothing is
-// missing.
+// Resume goes on with a file that was cut off, or begins an empty one. It calls visit with the facts that stand in the file. One that was begun before there was a key
+// goes on without it: its first line stands. The error is ErrComplete where nothing is missing.
 func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, error) {
 	r, err := NewReader(file)
 	if errors.Is(err, errCutOff) {
@@ -105,6 +105,9 @@ func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, erro
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r.Header.Key == "" {
+		h.Key = ""
 	}
 	if r.Header != h {
 		return nil, fmt.Errorf("it was begun as %v, and would go on as %v: name another file", r.Header, h)

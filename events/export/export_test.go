@@ -161,41 +161,69 @@ func TestEveryLineIsAsItIsWritten(t *testing.T) {
 	}
 }
 
+// resumed goes on with what stands of a file of three facts, and returns the file then.
+func resumed(t *testing.T, stands []byte, key string) (result []byte, err error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "facts")
+	if err := os.WriteFile(path, stands, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	next := 1
+	w, err := export.Resume(file, export.NewHeader("log 1/1", "t", key), func(e events.Recorded) {
+		if e.Revision != events.Revision(next) {
+			t.Errorf("fact %d is visited as %d", e.Revision, next)
+		}
+		next++
+	})
+	if err != nil {
+		result, unread := os.ReadFile(path)
+		return result, errors.Join(err, unread)
+	}
+	for ; next <= 3; next++ {
+		if err := w.Add(fact(next)); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := w.End(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// A key that came since is no contradiction: the file goes on under its own first line, over which its SHA-256 was begun.
+func TestAnExportThatWasBegunBeforeThereWasAKeyGoesOn(t *testing.T) {
+	t.Parallel()
+	whole, err := resumed(t, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := resumed(t, whole[:len(whole)-200], "k")
+	if err != nil || !bytes.Equal(got, whole) {
+		t.Fatalf("it becomes, %v\n%s\nwant\n%s", err, got, whole)
+	}
+	if list, err := read(got); err != nil || len(list) != 3 {
+		t.Errorf("%d facts, %v", len(list), err)
+	}
+	if _, err := resumed(t, whole, "k"); !errors.Is(err, export.ErrComplete) {
+		t.Errorf("a whole file: %v, want ErrComplete", err)
+	}
+	begun := written(t, 2)
+	for _, key := range []string{"another", ""} {
+		if _, err := resumed(t, begun[:len(begun)-5], key); err == nil || !strings.Contains(err.Error(), "audit key k") {
+			t.Errorf("a file with a key, where there is the key %q: %v, want an error that names the file's", key, err)
+		}
+	}
+}
+
 // Wherever an export was cut off, the file is in the end as if it had not been.
 func TestAnExportThatWasCutOffGoesOn(t *testing.T) {
 	t.Parallel()
-	const n = 3
-	whole := written(t, n)
-	path := filepath.Join(t.TempDir(), "facts")
-	resume := func(stands []byte) (result []byte, err error) {
-		if err := os.WriteFile(path, stands, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = file.Close() }()
-		next := 1
-		w, err := export.Resume(file, export.NewHeader("log 1/1", "t", "k"), func(e events.Recorded) {
-			if e.Revision != events.Revision(next) {
-				t.Errorf("fact %d is visited as %d", e.Revision, next)
-			}
-			next++
-		})
-		if err != nil {
-			return nil, err
-		}
-		for ; next <= n; next++ {
-			if err := w.Add(fact(next)); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := w.End(); err != nil {
-			return nil, err
-		}
-		return os.ReadFile(path)
-	}
+	whole := written(t, 3)
 	var sizes []int // some in each line, and both sides of each line's end
 	for i, b := range whole {
 		if i%11 == 0 || b == '\n' || i > 0 && whole[i-1] == '\n' {
@@ -203,24 +231,22 @@ func TestAnExportThatWasCutOffGoesOn(t *testing.T) {
 		}
 	}
 	for _, size := range sizes {
-		if got, err := resume(whole[:size]); err != nil || !bytes.Equal(got, whole) {
+		if got, err := resumed(t, whole[:size], "k"); err != nil || !bytes.Equal(got, whole) {
 			t.Fatalf("cut off after %d of %d bytes, it becomes, %v\n%s", size, len(whole), err, got)
 		}
 	}
-	if _, err := resume(whole); !errors.Is(err, export.ErrComplete) {
+	if _, err := resumed(t, whole, "k"); !errors.Is(err, export.ErrComplete) {
 		t.Errorf("a whole file: %v, want ErrComplete", err)
 	}
 	other := bytes.Replace(whole, []byte("log 1/1"), []byte("log 2/1"), 1)
-	if _, err := resume(other[:len(other)-5]); err == nil || !strings.Contains(err.Error(), "log 2/1") {
+	if _, err := resumed(t, other[:len(other)-5], "k"); err == nil || !strings.Contains(err.Error(), "log 2/1") {
 		t.Errorf("a file of another log: %v, want an error that names it", err)
 	}
-	if err := os.WriteFile(path, []byte("my holiday\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := resume([]byte("my holiday\n")); err == nil || errors.Is(err, io.EOF) {
+	stands, err := resumed(t, []byte("my holiday\n"), "k")
+	if err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("another file: %v, want a refusal", err)
 	}
-	if stands, err := os.ReadFile(path); err != nil || string(stands) != "my holiday\n" {
-		t.Errorf("another file becomes %q, %v", stands, err)
+	if string(stands) != "my holiday\n" {
+		t.Errorf("another file becomes %q", stands)
 	}
 }

@@ -187,6 +187,17 @@ func (s *Slot) Resume(ctx context.Context) error {
 	}
 }
 
+// Without does without the slot while something is waited for, and then waits for one as Resume does, if it was held. Its error is that of ctx.
+func (s *Slot) Without(ctx context.Context, wait func()) error {
+	if !s.held {
+		wait()
+		return nil
+	}
+	s.Leave()
+	wait()
+	return s.Resume(ctx)
+}
+
 const (
 	// Work lets goroutines that wait for a processor run once in each yieldInterval, and others that wait for a slot once in each quantum.
 	yieldInterval = 100 * time.Microsecond

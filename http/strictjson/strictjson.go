@@ -15,9 +15,9 @@ import (
 
 const maxDepth = 64
 
-// Write writes a value as JSON. Its signature is that of huma.Format.
+// Write writes a value as JSON: the same value always as the same bytes. Its signature is that of huma.Format.
 func Write(w io.Writer, v any) error {
-	return jsonv2.MarshalWrite(w, v, jsontext.PreserveRawStrings(true))
+	return jsonv2.MarshalWrite(w, v, jsontext.PreserveRawStrings(true), jsonv2.Deterministic(true))
 }
 
 // FieldError says what is wrong with a field of well-formed JSON. Field is as in rules[0].serve, and "body" for the whole.

@@ -73,6 +73,23 @@ func FuzzReader(f *testing.F) {
 }
 
 // The search for the ends of strings must find what looking at each byte finds.
+// One answer about the past has the same bytes as the next.
+func TestAValueIsWrittenAsBefore(t *testing.T) {
+	members := map[string]bool{}
+	for i := range 20 {
+		members[fmt.Sprint("m", i)] = true
+	}
+	var first, second bytes.Buffer
+	for _, out := range []*bytes.Buffer{&first, &second} {
+		if err := Write(out, members); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("it is written as %s and as %s", &first, &second)
+	}
+}
+
 func TestTextIsCheckedAsByteForByte(t *testing.T) {
 	byteForByte := func(data []byte) string {
 		depth, inString := 0, false

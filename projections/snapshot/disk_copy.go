@@ -77,6 +77,13 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 	log.Info("the snapshot begins with its copy on disk", "written", saved.written, "position", saved.checkpoint.Position, "took", time.Since(started))
 	if !confirmed {
 		s.serveCopy(log)
+		return
+	}
+	for e, err := range store.Read(ctx, s.last.Stream, s.last.Revision) {
+		if err == nil {
+			s.recorded.Store(&e.At)
+		}
+		return
 	}
 }
 

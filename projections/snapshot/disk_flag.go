@@ -216,60 +216,60 @@ func (c *flagCoder) condition(v *condition) {
 
 // The kinds of tests, as they are written.
 const (
-	testsExistence uint8 = iota
-	testsMembership
-	testsAffix
-	testsPatterns
-	testsNumber
-	testsTime
-	testsVersion
-	testsVersions
+	existenceTest uint8 = iota
+	membershipTest
+	affixTest
+	patternsTest
+	numberTest
+	timeTest
+	versionBoundTest
+	versionEqualTest
 )
 
 func (c *flagCoder) test(v *test) {
 	var kind uint8
 	switch (*v).(type) {
 	case *in:
-		kind = testsMembership
+		kind = membershipTest
 	case affix:
-		kind = testsAffix
+		kind = affixTest
 	case matches:
-		kind = testsPatterns
+		kind = patternsTest
 	case numberBound:
-		kind = testsNumber
+		kind = numberTest
 	case textBound[time.Time]:
-		kind = testsTime
+		kind = timeTest
 	case textBound[rules.SemanticVersion]:
-		kind = testsVersion
+		kind = versionBoundTest
 	case *versionEqual:
-		kind = testsVersions
+		kind = versionEqualTest
 	}
 	codeNumber(c.coder, &kind)
 	switch kind {
-	case testsExistence:
+	case existenceTest:
 		*v = exists{}
-	case testsMembership:
+	case membershipTest:
 		c.in(v)
-	case testsAffix:
+	case affixTest:
 		codeTest(v, func(t *affix) {
 			codeNumber(c.coder, &t.relation)
 			codeTexts(c.coder, &t.values)
 		})
-	case testsPatterns:
+	case patternsTest:
 		codeTest(v, func(t *matches) { codeList(c.coder, &t.patterns, c.pattern) })
-	case testsNumber:
+	case numberTest:
 		codeTest(v, func(t *numberBound) { codeBound(c.coder, &t.bound, c.number) })
-	case testsTime:
+	case timeTest:
 		codeTest(v, func(t *textBound[time.Time]) {
 			codeBound(c.coder, &t.bound, c.instant)
 			t.parse = rules.ParseTime
 		})
-	case testsVersion:
+	case versionBoundTest:
 		codeTest(v, func(t *textBound[rules.SemanticVersion]) {
 			codeBound(c.coder, &t.bound, c.version)
 			t.parse = rules.ParseSemanticVersion
 		})
-	case testsVersions:
+	case versionEqualTest:
 		c.versionEqual(v)
 	default:
 		c.fail()

@@ -141,7 +141,7 @@ func (u *use) read() counted.Use {
 		one := counted.Served{Reason: string(reasonsByCode[state&reasonMask]), Count: c.n.load(), New: state&outcomeWritten == 0}
 		switch served := c.served.Load(); served {
 		case nil:
-		case otherOutcomes:
+		case restOutcome:
 			one.Rest = true
 		default:
 			one.VariationID, one.VariationName, one.Value = served.id, served.name, served.value

@@ -236,10 +236,10 @@ func findUse(list *atomic.Pointer[use], in unique.Handle[string]) (before *atomi
 
 // cellOf finds the cell of a result, or adds it.
 func (u *use) cellOf(r *Result, at CountTime) *cell {
-	if c := u.find(r); c != nil {
+	if c := u.findWithoutComparing(r); c != nil {
 		return c
 	}
-	if c, _, _ := u.search(r); c != nil {
+	if c, _, _ := u.find(r); c != nil {
 		return c
 	}
 	u.in.tenant.uses.mu.Lock()
@@ -249,12 +249,12 @@ func (u *use) cellOf(r *Result, at CountTime) *cell {
 
 // cellOfReason finds the cell of a reason in a use of all flags, or adds it.
 func (u *use) cellOfReason(code uint32) *cell {
-	if c := u.of(code); c != nil {
+	if c := u.ofReason(code); c != nil {
 		return c
 	}
 	u.in.tenant.uses.mu.Lock()
 	defer u.in.tenant.uses.mu.Unlock()
-	if c := u.of(code); c != nil {
+	if c := u.ofReason(code); c != nil {
 		return c
 	}
 	return u.addCell(nil, code)

@@ -50,11 +50,11 @@ const (
 	queued          = 0x200    // of a use's first cell: it is among those that are to be written down
 	repeatedOutcome = 0x400    // set where a cell before it has the same outcome, with another reason
 	detached        = 0x800    // of a use's first cell: no flag has it any more, and its tenant's uses are without it
-	otherOutcomesID = "others" // the id of otherOutcomes
+	restOutcomeID   = "others" // the id of restOutcome
 )
 
-// otherOutcomes is the outcome of all beyond the first maxOutcomes.
-var otherOutcomes = &variation{id: otherOutcomesID}
+// restOutcome is the outcome of all beyond the first maxOutcomes.
+var restOutcome = &variation{id: restOutcomeID}
 
 const (
 	maxOutcomes = counted.MaxOutcomes
@@ -87,8 +87,8 @@ const (
 // reasonCode tells reasons apart: no two begin with the same letter.
 func reasonCode(r Reason) uint32 { return uint32(r[0]) }
 
-// find returns the cell of a result's outcome and reason without comparing texts. nil says nothing: see search.
-func (u *use) find(r *Result) *cell {
+// findWithoutComparing returns the cell of a result's outcome and reason without comparing texts. nil says nothing: see find.
+func (u *use) findWithoutComparing(r *Result) *cell {
 	reason := reasonCode(r.Reason)
 	for c := &u.first; c != nil; c = c.next.Load() {
 		if c.state.Load()&reasonMask != reason {
@@ -105,9 +105,9 @@ func (u *use) find(r *Result) *cell {
 // sameMemory reports whether two values are one in memory.
 func sameMemory(a, b json.RawMessage) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// search finds the cell of a result's outcome and reason, or that of the rest if no more outcomes may be told apart, or else nil. outcomes is how many there are with any reason,
+// find finds the cell of a result's outcome and reason, or that of the rest if no more outcomes may be told apart, or else nil. outcomes is how many there are with any reason,
 // maxOutcomes where there is a rest.
-func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
+func (u *use) find(r *Result) (found *cell, outcomes int, known bool) {
 	reason := reasonCode(r.Reason)
 	var rest *cell
 	full := false
@@ -118,7 +118,7 @@ func (u *use) search(r *Result) (found *cell, outcomes int, known bool) {
 		}
 		served, same := c.served.Load(), state&reasonMask == reason
 		switch {
-		case served == otherOutcomes:
+		case served == restOutcome:
 			if full = true; same {
 				rest = c
 			}
@@ -177,7 +177,7 @@ func outcomeOf(r *Result) *variation {
 
 // add makes the cell of a result, or of the rest. The tenant's uses are locked.
 func (u *use) add(r *Result, now CountTime) *cell {
-	found, outcomes, known := u.search(r)
+	found, outcomes, known := u.find(r)
 	if found != nil {
 		return found
 	}
@@ -187,7 +187,7 @@ func (u *use) add(r *Result, now CountTime) *cell {
 	case known:
 		state |= repeatedOutcome
 	case outcomes >= maxOutcomes, !first && t.uses.limitReached(t, now, maxOutcomeBytes, outcomeBytesOf):
-		served = otherOutcomes
+		served = restOutcome
 	}
 	c := u.addCell(served, state)
 	if u.first.state.Load()&detached == 0 {
@@ -225,8 +225,8 @@ func (u *use) addCell(served *variation, state uint32) *cell {
 	return c
 }
 
-// of returns the cell of a reason in a use of all flags, nil if there is none.
-func (u *use) of(reason uint32) *cell {
+// ofReason returns the cell of a reason in a use of all flags, nil if there is none.
+func (u *use) ofReason(reason uint32) *cell {
 	for c := &u.first; c != nil; c = c.next.Load() {
 		if c.state.Load()&reasonMask == reason {
 			return c

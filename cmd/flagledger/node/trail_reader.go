@@ -15,7 +15,7 @@ import (
 // TrailReader reads the audit trails in a database, and what is kept of their checkpoints.
 type TrailReader struct {
 	Key         string // verifies checkpoints; empty where none was signed yet
-	Checkpoints checkpoints.Kept
+	Checkpoints checkpoints.Reader
 	Queries     *queries.Queries
 	pool        *pgxpool.Pool
 }
@@ -26,7 +26,7 @@ func OpenTrailReader(ctx context.Context, databaseURL string) (*TrailReader, err
 	if err != nil {
 		return nil, err
 	}
-	t := &TrailReader{Checkpoints: checkpoints.Read(pool), Queries: queries.New(pool, nil, nil), pool: pool}
+	t := &TrailReader{Checkpoints: checkpoints.NewReader(pool), Queries: queries.New(pool, nil, nil), pool: pool}
 	if t.Key, err = t.Checkpoints.StoredKey(ctx); err != nil {
 		t.Close()
 		return nil, err

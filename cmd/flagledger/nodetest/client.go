@@ -97,8 +97,8 @@ func (c *Client) Trade(form ...string) *Answer {
 // Address makes an e-mail address that nobody else has.
 func Address() string { return strings.ToLower(rand.Text()) + "@example.com" }
 
-// caller gives up after a time that no call takes, so that no test hangs.
-var caller = &http.Client{Timeout: 2 * time.Minute}
+// httpClient gives up after a time that no call takes, so that no test hangs.
+var httpClient = &http.Client{Timeout: 2 * time.Minute}
 
 // Lenient is the client for calls that send, on purpose, what the OpenAPI document does not have and the service takes all the same: null for what is left
 // out, or what it ignores.
@@ -145,7 +145,7 @@ func (c *Client) Call(method, path string, body any, headers ...string) *Answer 
 			named = append(named, headers[i])
 		}
 	}
-	response, err := caller.Do(r)
+	response, err := httpClient.Do(r)
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}

@@ -52,8 +52,8 @@ type Provider struct {
 
 var _ commands.Identity = (*Provider)(nil)
 
-// callTakes bounds what somebody waits for. The Admin SDK repeats failed calls for longer by itself.
-const callTakes = 5 * time.Second
+// callTimeout bounds what somebody waits for. The Admin SDK repeats failed calls for longer by itself.
+const callTimeout = 5 * time.Second
 
 // New sets up a provider. It reads Google's keys, and starts without them where that cannot be done.
 func New(ctx context.Context, o Options) (*Provider, error) {
@@ -118,7 +118,7 @@ func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayN
 
 // MarkVerified notes that the address of an account is its owner's.
 func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if _, err := p.auth.UpdateUser(ctx, userID, (&auth.UserToUpdate{}).EmailVerified(true)); err != nil {
 		return unreachable(err)
@@ -135,7 +135,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	made, err := p.toolkit.Accounts.SignUp(&identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpRequest{
 		Email: email, Password: password, DisplayName: displayName,
@@ -160,7 +160,7 @@ func (p *Provider) signIn(ctx context.Context, email, password string) (*identit
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if !ok || len(password) > commands.MaxPassword {
 		return nil, wrongCredentials() // can belong to no account
@@ -197,7 +197,7 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue
 }
 
 func (p *Provider) exchange(ctx context.Context, refreshToken string) (commands.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	token, err := p.refresh.TokenSource(ctx, &oauth2.Token{RefreshToken: refreshToken}).Token()
 	if err != nil {
@@ -208,11 +208,11 @@ func (p *Provider) exchange(ctx context.Context, refreshToken string) (commands.
 	if err != nil {
 		return commands.Session{}, err
 	}
-	return s, p.stands(ctx, s.Claims)
+	return s, p.checkSession(ctx, s.Claims)
 }
 
-// stands asks Firebase whether a session has ended.
-func (p *Provider) stands(ctx context.Context, c commands.Claims) error {
+// checkSession asks Firebase whether a session has ended.
+func (p *Provider) checkSession(ctx context.Context, c commands.Claims) error {
 	user, err := p.auth.GetUser(ctx, c.UserID)
 	switch {
 	case auth.IsUserNotFound(err):
@@ -237,7 +237,7 @@ func (p *Provider) session(ctx context.Context, idToken, refreshToken string, ex
 
 // Revoke ends the refresh tokens of all of a person's sessions: Firebase knows no others.
 func (p *Provider) Revoke(ctx context.Context, userID, _ string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := p.auth.RevokeRefreshTokens(ctx, userID); err != nil && !auth.IsUserNotFound(err) {
 		return unreachable(err)
@@ -247,7 +247,7 @@ func (p *Provider) Revoke(ctx context.Context, userID, _ string) error {
 
 // Delete deletes an account. One that is gone already is no error.
 func (p *Provider) Delete(ctx context.Context, userID string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := p.auth.DeleteUser(ctx, userID); err != nil && !auth.IsUserNotFound(err) {
 		return unreachable(err)
@@ -299,7 +299,7 @@ func (p *Provider) setByLink(ctx context.Context, token, password string) error 
 func (p *Provider) callLink(ctx context.Context, request *identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest) (
 	*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error,
 ) {
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	link, err := p.toolkit.Accounts.ResetPassword(request).Context(ctx).Do()
 	if err != nil {
@@ -309,7 +309,7 @@ func (p *Provider) callLink(ctx context.Context, request *identitytoolkit.Google
 }
 
 func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRecord, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	user, err := p.auth.GetUserByEmail(ctx, email)
 	if err != nil {
@@ -332,7 +332,7 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 		return commands.PasswordChange{}, wrongCredentials()
 	}
 	return commands.PasswordChange{Ends: p.ends(c.UserID, c.SessionID), Set: func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, callTakes)
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		_, err := p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{
 			IdToken: in.IdToken, Password: password,
@@ -370,7 +370,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	} else if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err = p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{OobCode: token}).Context(ctx).Do()
 	if err != nil {
@@ -400,6 +400,6 @@ func (p *Provider) withPasswords() error {
 	return nil
 }
 
-func sessionOf(authTime time.Time) string { return strconv.FormatInt(authTime.Unix(), 10) }
+func sessionID(authTime time.Time) string { return strconv.FormatInt(authTime.Unix(), 10) }
 
 var errNoAnswer = errors.New("it did not answer in time")

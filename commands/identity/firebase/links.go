@@ -31,7 +31,7 @@ func (p *Provider) MailResetLink(ctx context.Context, email string, _ int64) err
 	if err := p.withPasswords(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{
 		RequestType: "PASSWORD_RESET", Email: email,
@@ -57,7 +57,7 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, _ in
 	if err := p.withPasswords(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	user, err := p.auth.GetUser(ctx, userID)
 	if auth.IsUserNotFound(err) || err == nil && (user.EmailVerified || user.Disabled) {

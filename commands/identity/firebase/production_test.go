@@ -273,7 +273,7 @@ func TestTokensOfFirebaseItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.UserID != "u1" || got.Email != "ada@example.com" || !got.EmailVerified || got.DisplayName != "Ada" || got.Provider != "google.com" ||
-		!got.AuthTime.Equal(began) || got.SessionID != sessionOf(got.AuthTime) {
+		!got.AuthTime.Equal(began) || got.SessionID != sessionID(got.AuthTime) {
 		t.Errorf("got %+v", got)
 	}
 	if keys.TypeOf(good) != p.kind().Type {

@@ -32,7 +32,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	var subject string
 	var expires time.Time
 	if p.o.Emulator != "" {
-		ctx, cancel := context.WithTimeout(ctx, callTakes)
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		token, err := p.auth.VerifyIDToken(ctx, text)
 		if err != nil {
@@ -55,7 +55,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	began := private.AuthTime.Time().UTC()
 	c := commands.Claims{
 		UserID: subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
-		Provider: private.Firebase.SignInProvider, SessionID: sessionOf(began), AuthTime: began, ExpiresAt: expires.UTC(),
+		Provider: private.Firebase.SignInProvider, SessionID: sessionID(began), AuthTime: began, ExpiresAt: expires.UTC(),
 	}.Canonical()
 	p.note(c)
 	return c, nil
@@ -82,7 +82,7 @@ func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, err
 	if err != nil {
 		return commands.Claims{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTakes)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if _, err = p.auth.VerifyIDTokenAndCheckRevoked(ctx, text); err != nil {
 		return commands.Claims{}, notAdmitted(err)

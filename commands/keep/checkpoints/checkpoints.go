@@ -17,27 +17,27 @@ import (
 	"flagledger/events/proof"
 )
 
-// Kept is what is kept in a database. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
-type Kept struct{ db *pgxpool.Pool }
+// Reader reads what is kept in a database. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
+type Reader struct{ db *pgxpool.Pool }
 
-// Read returns what is kept in a database.
-func Read(db *pgxpool.Pool) Kept { return Kept{db} }
+// NewReader returns the Reader of a database.
+func NewReader(db *pgxpool.Pool) Reader { return Reader{db} }
 
 // Checkpoints signs further ones.
 type Checkpoints struct {
-	Kept
+	Reader
 	box keys.Box
 }
 
 // New returns the checkpoints in a database. The key is encrypted under the secret.
 func New(db *pgxpool.Pool, secret keys.Secret) (*Checkpoints, error) {
 	box, err := secret.Box("audit key")
-	return &Checkpoints{Kept{db}, box}, err
+	return &Checkpoints{Reader{db}, box}, err
 }
 
 // StoredKey returns the public key that verifies checkpoints, or an empty string where none was asked for yet.
-func (k Kept) StoredKey(ctx context.Context) (verifier string, err error) {
-	err = k.db.QueryRow(ctx, `select verifier from keep.audit_key`).Scan(&verifier)
+func (r Reader) StoredKey(ctx context.Context) (verifier string, err error) {
+	err = r.db.QueryRow(ctx, `select verifier from keep.audit_key`).Scan(&verifier)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
@@ -146,8 +146,8 @@ var ErrAltered = &commands.Error{
 }
 
 // Latest returns the largest checkpoint of a tenant; one of size 0 where there is none.
-func (k Kept) Latest(ctx context.Context, tenantID string) (proof.Checkpoint, error) {
-	list, err := k.list(ctx, `where tenant_id = $1 order by size desc limit 1`, tenantID)
+func (r Reader) Latest(ctx context.Context, tenantID string) (proof.Checkpoint, error) {
+	list, err := r.list(ctx, `where tenant_id = $1 order by size desc limit 1`, tenantID)
 	if err != nil || len(list) == 0 {
 		return proof.Checkpoint{TenantID: tenantID, Root: new(proof.CompactRange).Root()}, err
 	}
@@ -155,12 +155,12 @@ func (k Kept) Latest(ctx context.Context, tenantID string) (proof.Checkpoint, er
 }
 
 // All returns the checkpoints of a tenant, the smallest first.
-func (k Kept) All(ctx context.Context, tenantID string) ([]proof.Checkpoint, error) {
-	return k.list(ctx, `where tenant_id = $1 order by size`, tenantID)
+func (r Reader) All(ctx context.Context, tenantID string) ([]proof.Checkpoint, error) {
+	return r.list(ctx, `where tenant_id = $1 order by size`, tenantID)
 }
 
-func (k Kept) list(ctx context.Context, which, tenantID string) ([]proof.Checkpoint, error) {
-	rows, err := k.db.Query(ctx, `select tenant_id, size, root from keep.audit_checkpoints `+which, tenantID)
+func (r Reader) list(ctx context.Context, which, tenantID string) ([]proof.Checkpoint, error) {
+	rows, err := r.db.Query(ctx, `select tenant_id, size, root from keep.audit_checkpoints `+which, tenantID)
 	if err != nil {
 		return nil, databaseError(err)
 	}

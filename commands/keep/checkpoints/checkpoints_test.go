@@ -37,7 +37,7 @@ func open(t *testing.T, pool *pgxpool.Pool, secret string) *checkpoints.Checkpoi
 func TestAllNodesSignWithOneKey(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	if key, err := checkpoints.Read(pool).StoredKey(t.Context()); err != nil || key != "" {
+	if key, err := checkpoints.NewReader(pool).StoredKey(t.Context()); err != nil || key != "" {
 		t.Errorf("before it was asked for, the key is %q, %v", key, err)
 	}
 	found := make([]string, 8)
@@ -54,7 +54,7 @@ func TestAllNodesSignWithOneKey(t *testing.T) {
 	if list := slices.Compact(slices.Clone(found)); len(list) != 1 || !strings.HasPrefix(list[0], "flagledger+") {
 		t.Errorf("there are the keys %v", list)
 	}
-	if key, err := checkpoints.Read(pool).StoredKey(t.Context()); err != nil || key != found[0] {
+	if key, err := checkpoints.NewReader(pool).StoredKey(t.Context()); err != nil || key != found[0] {
 		t.Errorf("without the secret, the key is %s, %v, want %s", key, err, found[0])
 	}
 	var stored []byte
