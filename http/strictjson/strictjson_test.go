@@ -72,7 +72,6 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// The search for the ends of strings must find what looking at each byte finds.
 // One answer about the past has the same bytes as the next.
 func TestAValueIsWrittenAsBefore(t *testing.T) {
 	members := map[string]bool{}
@@ -90,6 +89,7 @@ func TestAValueIsWrittenAsBefore(t *testing.T) {
 	}
 }
 
+// The search for the ends of strings must find what looking at each byte finds.
 func TestTextIsCheckedAsByteForByte(t *testing.T) {
 	byteForByte := func(data []byte) string {
 		depth, inString := 0, false

@@ -167,7 +167,7 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	}
 	if n := len(page.Events); n > 0 {
 		s.last = events.RefTo(page.Events[n-1])
-		s.recorded.Store(&page.Events[n-1].At)
+		s.recorded.Store(new(page.Events[n-1].At)) // a copy, which does not keep the page
 	}
 	s.position.Store(&page.Next)
 	s.announce(s.changes.take(page.Next))
