@@ -116,7 +116,7 @@ type API struct {
 	ending        chan struct{} // closed when a server of the interface shuts down
 	end           func()
 
-	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, draftSchema *huma.Schema // of bodies that huma does not read
+	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema *huma.Schema // of bodies that huma does not read
 }
 
 // New builds the interface.

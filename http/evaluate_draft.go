@@ -26,26 +26,26 @@ type draftBody struct {
 }
 
 // draft is what the body tries. A new rule's id is its place in the list, and its rollouts are drawn by that, so that the same draft always gives the same answer.
-func (b draftBody) draft(in events.EnvironmentRef) commands.Draft {
-	d := commands.Draft{Environment: in, Rules: newRules(b.Rules)}
+func (b draftBody) draft(in events.EnvironmentRef) commands.RulesDraft {
+	d := commands.RulesDraft{Environment: in, Rules: sentRules(b.Rules)}
 	for i := range d.Rules {
 		place := "rules[" + strconv.Itoa(i) + "]"
 		d.Rules[i].NewID, d.Rules[i].Salt = place, place
 	}
 	if b.Fallthrough.sent {
-		d.Fallthrough = &commands.SetFallthrough{Unset: b.Fallthrough.serve == nil, Serve: b.Fallthrough.serve.serve()}
+		d.Fallthrough = new(b.Fallthrough.setting())
 	}
 	return d
 }
 
 // evaluateDraft answers what a flag would serve with other rules, and why.
 func (a *API) evaluateDraft(w http.ResponseWriter, r *http.Request) {
-	if err := a.tryDraft(w, r); err != nil {
+	if err := a.answerDraft(w, r); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 	}
 }
 
-func (a *API) tryDraft(w http.ResponseWriter, r *http.Request) error {
+func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	p, err := a.admit(r, evaluateDraftAccess, "")
 	if err != nil {
 		return err
@@ -78,18 +78,13 @@ func (a *API) tryDraft(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := newOutput(w)
-	defer out.release()
-	out.evaluation(&result)
-	out.explanation(explanation)
-	e.leaveWorkSlot()
-	out.send()
+	e.answerWith(w, &result, &explanation)
 	return nil
 }
 
 // readDraft reads the body of an evaluation that tries rules. wrong says by field what does not fit its schema.
 func (a *API) readDraft(e *evaluationRequest) (body draftBody, wrong map[string]string, err error) {
-	fitting, unfit, err := strictjson.Fit(e.data, a.draftSchema, a.huma.OpenAPI().Components.Schemas)
+	fitting, unfit, err := strictjson.Fit(e.data, a.evaluateDraftSchema, a.huma.OpenAPI().Components.Schemas)
 	if err != nil {
 		return body, nil, err
 	}
@@ -117,7 +112,7 @@ func (a *API) documentEvaluateDraft() {
 		"stand, and its rollout is drawn by that: once it is saved it has an id and a salt of its own, so that its shares stay, and who gets which does not."
 	op.Parameters = []*huma.Param{flagKeyParam(), tenantParam(false), environmentParam()}
 	op.Errors = []int{http.StatusUnprocessableEntity}
-	a.draftSchema = a.document(&op, evaluateDraftAccess, draftBody{}, evaluationBody{})
+	a.evaluateDraftSchema = a.document(&op, evaluateDraftAccess, draftBody{}, evaluationBody{})
 	op.RequestBody.Content["application/json"].Example = map[string]any{
 		"targetingKey": "user-42", "attributes": map[string]any{"plan": "pro"}, "rules": exampleRules(false).(map[string]any)["rules"],
 	}

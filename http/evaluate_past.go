@@ -102,15 +102,24 @@ func (a *API) evaluateQuery(w http.ResponseWriter, r *http.Request, asked evalua
 	if asked.past {
 		evaluatedAt(w, asked.moment.Time(flag))
 	}
+	shown := &explanation
+	if !asked.explain {
+		shown = nil
+	}
+	e.answerWith(w, &result, shown)
+	return nil
+}
+
+// answerWith answers with a result and, unless it is nil, why it is that.
+func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *snapshot.Result, x *snapshot.Explanation) {
 	out := newOutput(w)
 	defer out.release()
-	out.evaluation(&result)
-	if asked.explain {
-		out.explanation(explanation)
+	out.evaluation(result)
+	if x != nil {
+		out.explanation(*x)
 	}
 	e.leaveWorkSlot()
 	out.send()
-	return nil
 }
 
 // flagOfQuery reads the state of a flag that an evaluation asks for, and finds the environment. Without a moment it is the state that this node serves.

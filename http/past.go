@@ -48,10 +48,10 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// present is where the future begins for times that calls ask for: by this node's clock, or by the newest time that the store has recorded, where that clock is behind.
+// present is the latest time that a call may name as past: that of this node's clock, or where the clock is behind it, the last that the store has recorded.
 func (a *API) present() time.Time {
 	now := a.Now()
-	if recorded := a.Live.Recorded(); recorded.After(now) {
+	if recorded := a.Live.LastRecordedAt(); recorded.After(now) {
 		return recorded
 	}
 	return now

@@ -134,26 +134,26 @@ func (a *API) enterPastOnceCurrent(ctx context.Context) (*fair.Slot, error) {
 // waitFunc waits until the read models of facts of the given names hold a position, and returns false where that takes too long.
 type waitFunc = func(ctx context.Context, position events.Position, names []string) bool
 
-// WithoutSlot is a wait for read models in which a read holds no slot, so that others do not wait for it. Beyond nodeWaiting at once, reads keep theirs.
-func WithoutSlot(wait waitFunc) waitFunc {
+// WaitWithoutSlot is a wait for read models in which a read holds no slot, so that others do not wait for it. Beyond nodeWaiting at once, reads keep theirs.
+func WaitWithoutSlot(wait waitFunc) waitFunc {
 	var waiting atomic.Int64
 	return func(ctx context.Context, position events.Position, names []string) bool {
 		req, _ := ctx.Value(requestKey{}).(*request)
 		if req == nil || req.readSlot == nil || ctx.Err() != nil {
 			return wait(ctx, position, names)
 		}
-		look, cancel := context.WithCancel(ctx)
-		cancel() // it looks once
-		if wait(look, position, names) {
+		ended, cancel := context.WithCancel(ctx)
+		cancel() // with it, wait looks once and does not block
+		if wait(ended, position, names) {
 			return true
 		}
 		defer waiting.Add(-1)
 		if waiting.Add(1) > nodeWaiting {
 			return wait(ctx, position, names)
 		}
-		held := false
-		err := req.readSlot.Without(ctx, func() { held = wait(ctx, position, names) })
-		return held && err == nil
+		reached := false
+		err := req.readSlot.LeaveWhile(ctx, func() { reached = wait(ctx, position, names) })
+		return reached && err == nil
 	}
 }
 

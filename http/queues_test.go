@@ -171,7 +171,7 @@ func TestAReadWaitsForReadModelsWithoutASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Patience: time.Second})
 		reached := make(chan struct{})
-		wait := WithoutSlot(func(ctx context.Context, _ events.Position, _ []string) bool {
+		wait := WaitWithoutSlot(func(ctx context.Context, _ events.Position, _ []string) bool {
 			select {
 			case <-reached:
 				return true

@@ -93,9 +93,14 @@ func (s *fallthroughServe) UnmarshalJSON(data []byte) error {
 }
 
 func (s fallthroughServe) command(ctx context.Context, in FlagChange) commands.SetFallthrough {
-	return commands.SetFallthrough{
-		FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, Unset: s.sent && s.serve == nil, Serve: s.serve.serve(),
-	}
+	cmd := s.setting()
+	cmd.FlagRef, cmd.Environment = in.ref(ctx), principalOf(ctx).environment
+	return cmd
+}
+
+// setting is what the fallthrough is to be, of no flag yet.
+func (s fallthroughServe) setting() commands.SetFallthrough {
+	return commands.SetFallthrough{Unset: s.sent && s.serve == nil, Serve: s.serve.serve()}
 }
 
 // Schema implements huma.SchemaProvider.
@@ -167,8 +172,8 @@ func (b newRuleBody) rule() commands.NewRule {
 	return rule
 }
 
-// newRules is nil where nothing was sent.
-func newRules(sent []newRuleBody) []commands.NewRule {
+// sentRules are the rules of a body as a command takes them; nil where it has none.
+func sentRules(sent []newRuleBody) []commands.NewRule {
 	if sent == nil {
 		return nil
 	}
@@ -262,7 +267,7 @@ func (a *API) addRules() {
 		FlagChange
 		Body newRulesBody
 	}) (*rulesOutput, error) {
-		cmd := commands.SetRules{FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, Rules: newRules(in.Body.Rules)}
+		cmd := commands.SetRules{FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, Rules: sentRules(in.Body.Rules)}
 		if in.Body.Fallthrough.sent {
 			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
 		}

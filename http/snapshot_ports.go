@@ -18,8 +18,8 @@ type Live interface {
 	Tenant(id string) (*snapshot.Tenant, bool)
 	// Client finds an OAuth client of a tenant that exists.
 	Client(id string) (*snapshot.Client, bool)
-	// Recorded is the newest time at which the store recorded something that is known; the zero time where there is none.
-	Recorded() time.Time
+	// LastRecordedAt is when the store recorded the last event that is known; the zero time where there is none.
+	LastRecordedAt() time.Time
 }
 
 // Changes tells streams what changes. The snapshot implements it.

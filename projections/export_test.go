@@ -88,7 +88,9 @@ func (b *Build) LockLive(ctx context.Context) error {
 }
 
 // Finish is called where the new tables are as far as the live ones were when the projector was stopped.
-func (b *Build) Finish(ctx context.Context) (done bool, err error) { return b.b.switchTables(ctx, b.built) }
+func (b *Build) Finish(ctx context.Context) (done bool, err error) {
+	return b.b.switchUnlessBehind(ctx, b.built)
+}
 
 // Release lets the live projector go on.
 func (b *Build) Release() {

@@ -195,10 +195,11 @@ func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err erro
 			return false, err
 		}
 	}
-	return s.build.switchTables(ctx, p.checkpoint)
+	return s.build.switchUnlessBehind(ctx, p.checkpoint)
 }
 
-func (b *build) switchTables(ctx context.Context, built checkpoint) (done bool, err error) {
+// switchUnlessBehind tries to switch, again and again while a lock is contended. done is false while the new tables are behind.
+func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done bool, err error) {
 	for {
 		done, err = b.trySwitch(ctx, built)
 		if done || err != nil {

@@ -187,8 +187,8 @@ func (s *Slot) Resume(ctx context.Context) error {
 	}
 }
 
-// Without does without the slot while something is waited for, and then waits for one as Resume does, if it was held. Its error is that of ctx.
-func (s *Slot) Without(ctx context.Context, wait func()) error {
+// LeaveWhile gives the slot back while wait runs, and then waits for one as Resume does. Where none is held it only waits. Its error is that of ctx.
+func (s *Slot) LeaveWhile(ctx context.Context, wait func()) error {
 	if !s.held {
 		wait()
 		return nil

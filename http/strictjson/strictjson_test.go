@@ -73,7 +73,7 @@ func FuzzReader(f *testing.F) {
 }
 
 // One answer about the past has the same bytes as the next.
-func TestAValueIsWrittenAsBefore(t *testing.T) {
+func TestAMapIsWrittenInOneOrder(t *testing.T) {
 	members := map[string]bool{}
 	for i := range 20 {
 		members[fmt.Sprint("m", i)] = true

@@ -79,11 +79,16 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 		s.serveCopy(log)
 		return
 	}
+	s.readLastRecorded(ctx, store)
+}
+
+// readLastRecorded reads when the last event was recorded, which the file does not say. Where it cannot be read the next event tells.
+func (s *Snapshot) readLastRecorded(ctx context.Context, store events.Store) {
 	for e, err := range store.Read(ctx, s.last.Stream, s.last.Revision) {
 		if err == nil {
-			s.recorded.Store(&e.At)
+			s.lastRecorded.Store(new(e.At))
 		}
-		return
+		break
 	}
 }
 

@@ -236,7 +236,7 @@ func findUse(list *atomic.Pointer[use], in unique.Handle[string]) (before *atomi
 
 // cellOf finds the cell of a result, or adds it.
 func (u *use) cellOf(r *Result, at CountTime) *cell {
-	if c := u.findWithoutComparing(r); c != nil {
+	if c := u.findByPointer(r); c != nil {
 		return c
 	}
 	if c, _, _ := u.find(r); c != nil {

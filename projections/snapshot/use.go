@@ -45,16 +45,15 @@ type cell struct {
 }
 
 const (
-	reasonMask      = 0xff     // of state
-	outcomeWritten  = 0x100    // set once whoever writes down has the outcome
-	queued          = 0x200    // of a use's first cell: it is among those that are to be written down
-	repeatedOutcome = 0x400    // set where a cell before it has the same outcome, with another reason
-	detached        = 0x800    // of a use's first cell: no flag has it any more, and its tenant's uses are without it
-	restOutcomeID   = "others" // the id of restOutcome
+	reasonMask      = 0xff  // of state
+	outcomeWritten  = 0x100 // set once whoever writes down has the outcome
+	queued          = 0x200 // of a use's first cell: it is among those that are to be written down
+	repeatedOutcome = 0x400 // set where a cell before it has the same outcome, with another reason
+	detached        = 0x800 // of a use's first cell: no flag has it any more, and its tenant's uses are without it
 )
 
 // restOutcome is the outcome of all beyond the first maxOutcomes.
-var restOutcome = &variation{id: restOutcomeID}
+var restOutcome = &variation{id: "others"}
 
 const (
 	maxOutcomes = counted.MaxOutcomes
@@ -87,8 +86,8 @@ const (
 // reasonCode tells reasons apart: no two begin with the same letter.
 func reasonCode(r Reason) uint32 { return uint32(r[0]) }
 
-// findWithoutComparing returns the cell of a result's outcome and reason without comparing texts. nil says nothing: see find.
-func (u *use) findWithoutComparing(r *Result) *cell {
+// findByPointer returns the cell of a result's outcome and reason without comparing texts. nil says nothing: see find.
+func (u *use) findByPointer(r *Result) *cell {
 	reason := reasonCode(r.Reason)
 	for c := &u.first; c != nil; c = c.next.Load() {
 		if c.state.Load()&reasonMask != reason {

@@ -36,7 +36,7 @@ func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	}
 }
 
-// refuseReaders relays connections to a Postgres, but for those for reads that refuse says to break off.
+// refuseReaders relays connections to a Postgres, and breaks off those for reads as long as refuse says so.
 func refuseReaders(t *testing.T, postgres string, refuse func() bool) (address string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -173,7 +173,7 @@ func (p *parts) isMigrated() bool {
 // keysPatience is how long a start waits for the signing keys where the database was reached before: then it is slow, not away.
 const keysPatience = 30 * time.Second
 
-// openKeys opens the signing keys.
+// openKeys opens the signing keys. Where the database was reached before, it tries again for keysPatience.
 func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 	open := func() (*keys.Keys, error) {
 		k, err := keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log)
@@ -201,7 +201,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
-	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, http.WithoutSlot(p.progress.Wait))
+	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, http.WaitWithoutSlot(p.progress.Wait))
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
 	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.snapshot, p.Now), idempotency.New(p.pool, p.Now)
 	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)

@@ -17,13 +17,13 @@ import (
 	"flagledger/events/proof"
 )
 
-// Reader reads what is kept in a database. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
+// Reader reads the checkpoints that are kept in a database, and the key that verifies them. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
 type Reader struct{ db *pgxpool.Pool }
 
-// NewReader returns the Reader of a database.
+// NewReader reads those of a database.
 func NewReader(db *pgxpool.Pool) Reader { return Reader{db} }
 
-// Checkpoints signs further ones.
+// Checkpoints reads checkpoints and signs new ones.
 type Checkpoints struct {
 	Reader
 	box keys.Box

@@ -67,7 +67,7 @@ export default {
     for (let i = 0; i < 4; i++) await v.button('Back').press('Enter');
     await marks('place', 'menu', 'search', 'menu', 'account');
     await v.button('Back').press('Enter');
-    await v.page.getByText('The menu leads there.').waitFor();
+    await v.page.getByText('You find it in the menu.').waitFor();
     await v.shot('tour-360');
     await v.button('Menu').click();
     await v.page.getByRole('dialog', { name: 'Menu' }).waitFor();

@@ -400,12 +400,12 @@ export default {
     await v.field('Attribute name').fill('plan');
     await v.field('Value of plan').fill('pro');
     await v.button('Add rule').click();
-    await v.page.getByText('Asked once what you typed is whole.').waitFor();
+    await v.page.getByText('Complete or correct the rules to see the answer.').waitFor();
     await v.field('Attribute').fill('plan');
     await v.field('Values').fill('pro');
     await v.field('Values').press('Enter');
     await v.field('Which value').first().selectOption('new');
-    await v.page.getByText('Asked of your changes, before they are saved.').waitFor();
+    await v.page.getByText('Shows what your unsaved changes would serve.').waitFor();
     const got = v.page.getByText('They get');
     await got.getByText('A rule matched').waitFor();
     await got.getByText('new', { exact: true }).waitFor();
@@ -415,15 +415,15 @@ export default {
     await got.getByText('No rule matched').waitFor();
     await v.field('Value of plan').fill('pro');
 
-    // A new rule draws its shares again, and what the API refuses is not whole.
+    // The shares of a new rule are drawn again, and what the API refuses is to be corrected.
     await v.field('Serve').first().selectOption('rollout');
-    await v.page.getByText('A new rule draws its shares again once it is saved.').waitFor();
+    await v.page.getByText(/^The shares of a new rule are drawn again/).waitFor();
     await v.field('Operator').selectOption('matches');
     await v.field('Values').fill('(');
     await v.field('Values').press('Enter');
-    await v.page.getByText('Asked once what you typed is whole.').waitFor();
+    await v.page.getByText('Complete or correct the rules to see the answer.').waitFor();
     await v.button('Take ( away').click();
-    await v.page.getByText('Asked of your changes, before they are saved.').waitFor();
+    await v.page.getByText('Shows what your unsaved changes would serve.').waitFor();
     const saved = await v.call('GET', '/api/v1/flags/draft/rules');
     if (saved.rules.length) throw new Error('something is saved');
 
@@ -433,7 +433,7 @@ export default {
     await v.field('Which value').selectOption('new');
     await got.getByText('new', { exact: true }).waitFor();
     await v.button('Discard').click();
-    await v.page.getByText('Asked of what is saved, as you type.').waitFor();
+    await v.page.getByText('Shows what the saved rules serve.').waitFor();
   },
 
   'rules that are saved while the fallthrough is refused are no conflict with oneself': async (come) => {

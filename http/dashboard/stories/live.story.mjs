@@ -88,15 +88,15 @@ export default {
     await development(false).click();
     await told('Not switched in development', 'Theirs again');
     await v.shot('meanwhile-switch');
-    await v.button('Leave it').click();
-    await v.button('Leave it').waitFor({ state: 'detached' });
+    await v.button('Leave it off').click();
+    await v.button('Leave it off').waitFor({ state: 'detached' });
     await w.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs once more' });
     await development(false).click();
     await told('Theirs once more');
     await v.page.setViewportSize({ width: 360, height: 740 });
     await v.inspect();
     await v.shot('meanwhile-switch-360');
-    await v.button('Switch on all the same').click();
+    await v.button('Switch on anyway').click();
     await v.until(
       'it is on there',
       async () => (await v.call('GET', '/api/v1/flags/shared', undefined, '', 'development')).enabled,

@@ -1,6 +1,6 @@
 import type { Context } from '../queries/explanation';
 import { session } from '../session/session.svelte';
-import { afterTyping } from './afterTyping.svelte';
+import { debounced } from '../components/debounced.svelte';
 import { attributesOf } from './attributes';
 
 const stored = (person: string | undefined) => `context ${person}`;
@@ -53,5 +53,5 @@ export const evaluationContext = new EvaluationContext();
 /** Whom flags are asked for, a moment after each change. Call it at a component's start. */
 export function useEvaluationContext(): () => Context | undefined {
   let last: Context | undefined;
-  return afterTyping(() => (last = evaluationContext.context ?? last));
+  return debounced(() => (last = evaluationContext.context ?? last));
 }

@@ -14,6 +14,12 @@ export type Moment = { at?: string; version?: number };
 /** Rules and a fallthrough that are not saved. What is left out is as the environment has it. */
 export type UnsavedRules = { rules?: NewRule[]; fallthrough?: Serve | null };
 
+/** Unsaved rules; unfinished while they cannot be asked about, and undefined where all is saved. */
+export type RulesToTry = UnsavedRules | 'unfinished' | undefined;
+
+/** Whether the rule of an answer is one that is not saved: it is named by its place. */
+export const isNewRule = (id: string | null) => id?.startsWith('rules[') ?? false;
+
 /** What a flag serves to somebody, and why: now, what it served at a moment, or what it would serve with other rules. */
 export function useExplained(
   place: () => Place,

@@ -108,9 +108,9 @@ export function useSwitchFlagOnPage() {
   const client = useQueryClient();
   return createMutation(() => ({
     scope: switchScope,
-    mutationFn: async ({ place, key, on, standing }: Switched) => {
+    mutationFn: async ({ place, key, on, onVersion }: Switched) => {
       const version = client.getQueryData<FlagDetail>(keys.flag(place, key))?.version ?? 0;
-      standing?.(version);
+      onVersion?.(version);
       noteVersion(place, key, await versionAfter(switchFlag(key, on, changeHeaders(place, { version }))));
     },
     onMutate: async ({ place, key, on }) => {

@@ -39,8 +39,8 @@ export type Switched = {
   place: Place;
   key: string;
   on: boolean;
-  /** Hears of the version that it stands on, where it stands on one. */
-  standing?: (version: number) => void;
+  /** Is called with the version that goes along as If-Match, where one does. */
+  onVersion?: (version: number) => void;
 };
 
 /** Switches go one after the other, on whichever page, so that the last of two quick ones stands. */

@@ -5,7 +5,7 @@ import { keys } from './keys';
 export type Tenant = Schemas['TenantBody'];
 
 /** The environment to begin in. */
-export const firstOf = (environments: string[]): string | undefined =>
+export const defaultEnvironment = (environments: string[]): string | undefined =>
   environments.includes('production') ? 'production' : environments[0];
 
 /** The tenants that the person is a member of. */
@@ -18,7 +18,7 @@ export function useTenants() {
 }
 
 /** The reading of a tenant's environments, by name. */
-export function environmentsOf(tenant: string) {
+export function environmentsQuery(tenant: string) {
   return {
     queryKey: keys.environments(tenant),
     queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/environments', { params: { path: { tenantId: tenant } } })),
@@ -28,5 +28,5 @@ export function environmentsOf(tenant: string) {
 
 /** The environments of a tenant, by name: of none before it is known. */
 export function useEnvironments(tenant: () => string | undefined) {
-  return createQuery(() => ({ ...environmentsOf(tenant() ?? ''), enabled: tenant() !== undefined }));
+  return createQuery(() => ({ ...environmentsQuery(tenant() ?? ''), enabled: tenant() !== undefined }));
 }

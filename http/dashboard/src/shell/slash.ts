@@ -1,8 +1,8 @@
-// A switcher that is closed is not typed in.
+// Fields in which / is typed. A closed switcher, which is a combobox, is none.
 const fields = 'textarea, select, input:not([role="combobox"][aria-expanded="false"])';
 
 /** Whether / is pressed, and not typed. */
-export function slash(event: KeyboardEvent): boolean {
+export function isSlashShortcut(event: KeyboardEvent): boolean {
   const typing = event.target instanceof HTMLElement && event.target.closest(fields);
   return event.key === '/' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
 }

@@ -6,8 +6,8 @@ export const flag = {
   switchIn: (key: string, environment: string) => `${key} in ${environment}`,
   switching: {
     title: (environment: string) => `Not switched in ${environment}: the flag has changed meanwhile`,
-    text: 'Look at what is new in it, and decide.',
-    ways: (on: boolean) => ({ mine: on ? 'Switch on all the same' : 'Switch off all the same', theirs: 'Leave it' }),
+    text: 'See below what has changed, then decide.',
+    choices: (on: boolean) => ({ mine: on ? 'Switch on anyway' : 'Switch off anyway', theirs: on ? 'Leave it off' : 'Leave it on' }),
   },
   notJSON: 'is not valid JSON',
   notNumber: 'is not a number',
@@ -96,7 +96,7 @@ export const flag = {
   },
   meanwhile: {
     title: 'The flag has changed meanwhile',
-    text: (button: string) => `Look at what is new in it. “${button}” goes on all the same.`,
+    text: (button: string) => `See below what has changed. “${button}” will still go ahead.`,
   },
   history: {
     title: 'History',

@@ -35,7 +35,7 @@ export const shell = {
     back: 'Back',
     done: 'Done',
     at: (step: number, of: number) => `${step} of ${of}`,
-    inMenu: 'The menu leads there.',
+    inMenu: 'You find it in the menu.',
     steps: [
       {
         shows: 'place',

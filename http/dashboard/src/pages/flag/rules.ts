@@ -91,7 +91,7 @@ export const newCondition = (): ConditionDraft => ({
 });
 
 /** Whether all conditions say what they ask. */
-export const isWhole = ({ conditions }: RuleDraft): boolean =>
+export const isFinished = ({ conditions }: RuleDraft): boolean =>
   conditions.every(({ attribute, op, values }) => attribute.trim() && (takes(op) === 'none' || values.length));
 
 export type Problems = Record<string, string>;

@@ -1,33 +1,33 @@
 import { useQueryClient } from '@tanstack/svelte-query';
 import type { Place } from '../api/client';
-import { environmentsOf, firstOf, useEnvironments, useTenants } from '../queries/tenants';
+import { environmentsQuery, defaultEnvironment, useEnvironments, useTenants } from '../queries/tenants';
 import { last } from '../router/lastPlace';
 import { pathIn } from '../router/place';
 import { router } from '../router/router.svelte';
 
 // Where a tenant is opened: in the environment that was used last there, or else in one that it has.
-function placeIn(tenant: string, environments: string[] | undefined): Place {
+function openingPlace(tenant: string, environments: string[] | undefined): Place {
   const used = last.environmentIn(tenant) ?? 'production';
   const there = !environments || environments.includes(used);
-  return { tenant, environment: there ? used : (firstOf(environments) ?? used) };
+  return { tenant, environment: there ? used : (defaultEnvironment(environments) ?? used) };
 }
 
 /** Where to begin, once it is known: the tenant that was used last, or else the first. Call it at a component's start. */
-export function useHome(): () => Place | undefined {
+export function useFirstPlace(): () => Place | undefined {
   const tenants = useTenants();
   const tenant = () => (tenants.data?.find(({ id }) => id === last.place?.tenant) ?? tenants.data?.[0])?.id;
   const environments = useEnvironments(tenant);
   return () => {
     const id = tenant();
-    return id === undefined || environments.isPending ? undefined : placeIn(id, environments.data);
+    return id === undefined || environments.isPending ? undefined : openingPlace(id, environments.data);
   };
 }
 
 /** Leads to the flags of another tenant. Call it at a component's start. */
-export function useToTenant(): (tenant: string) => Promise<void> {
+export function useOpenTenant(): (tenant: string) => Promise<void> {
   const client = useQueryClient();
   return async (tenant) => {
-    const environments = await client.fetchQuery({ ...environmentsOf(tenant), retry: false }).catch(() => undefined);
-    router.go(pathIn(placeIn(tenant, environments), 'flags'));
+    const environments = await client.fetchQuery({ ...environmentsQuery(tenant), retry: false }).catch(() => undefined);
+    router.go(pathIn(openingPlace(tenant, environments), 'flags'));
   };
 }

@@ -5,8 +5,8 @@ import (
 	"flagledger/events/state"
 )
 
-// Draft is what a flag could serve in an environment: it is tried and never stored.
-type Draft struct {
+// RulesDraft is what a flag could serve in an environment: it is tried and never stored.
+type RulesDraft struct {
 	Environment events.EnvironmentRef
 	Rules       []NewRule       // nil leaves those that the environment has
 	Fallthrough *SetFallthrough // nil leaves the one that it has
@@ -14,7 +14,7 @@ type Draft struct {
 
 // Apply returns a flag with what the draft changes. Its version stays. The error names what SetRules would be refused for, by the same fields, and what is wrong with
 // the fallthrough under fallthrough.
-func (d Draft) Apply(f state.Flag) (state.Flag, error) {
+func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	f = f.Clone()
 	check := ruleCheck{wrong: fields{}, flag: &Flag{Flag: f}}
 	if d.Rules != nil {

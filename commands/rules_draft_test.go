@@ -10,22 +10,22 @@ import (
 	"flagledger/events"
 )
 
-// A draft is what SetRules and SetFallthrough would make of a flag, which stays as it is.
-func TestDraft(t *testing.T) {
+// A draft of rules is what SetRules and SetFallthrough would make of a flag, which stays as it is.
+func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 	t.Parallel()
 	given := []events.Fact{split, ruled(storedRule("r1"), storedRule("r2"))}
 	rules := []NewRule{sentRule(""), sentRule("r2", func(r *NewRule) { r.Name = "other" })}
 	unset := SetFallthrough{FlagRef: theFlag, Environment: production, Unset: true}
 	serving := SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{VariationID: new("v2")}}
 	for name, c := range map[string]struct {
-		draft Draft
+		draft RulesDraft
 		saved []Command[Flag]
 	}{
-		"nothing":             {Draft{}, nil},
-		"rules":               {Draft{Rules: rules}, []Command[Flag]{setting(rules...)}},
-		"no rules":            {Draft{Rules: []NewRule{}}, []Command[Flag]{setting()}},
-		"a fallthrough":       {Draft{Fallthrough: &serving}, []Command[Flag]{serving}},
-		"another fallthrough": {Draft{Rules: rules, Fallthrough: &unset}, []Command[Flag]{serving, setting(rules...), unset}},
+		"nothing":             {RulesDraft{}, nil},
+		"rules":               {RulesDraft{Rules: rules}, []Command[Flag]{setting(rules...)}},
+		"no rules":            {RulesDraft{Rules: []NewRule{}}, []Command[Flag]{setting()}},
+		"a fallthrough":       {RulesDraft{Fallthrough: &serving}, []Command[Flag]{serving}},
+		"another fallthrough": {RulesDraft{Rules: rules, Fallthrough: &unset}, []Command[Flag]{serving, setting(rules...), unset}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.draft.Environment = production
@@ -50,7 +50,7 @@ func TestDraft(t *testing.T) {
 			}
 		})
 	}
-	_, err := Draft{Environment: production, Rules: []NewRule{sentRule("none")}, Fallthrough: &SetFallthrough{}}.Apply(stateOf[Flag](given).Flag)
+	_, err := RulesDraft{Environment: production, Rules: []NewRule{sentRule("none")}, Fallthrough: &SetFallthrough{}}.Apply(stateOf[Flag](given).Flag)
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok || refusal.Fields["rules[0].id"] == "" || refusal.Fields["fallthrough"] == "" {
 		t.Errorf("got %v", err)
