@@ -5,10 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
-	"sync/atomic"
 	"time"
 
-	"flagledger/events"
 	"flagledger/http/fair"
 	"flagledger/http/limit"
 )
@@ -17,7 +15,7 @@ import (
 // memory. An evaluation of one flag waits in none, unless its comparisons take long.
 type queues struct {
 	evaluations *fair.Queue // evaluations of many flags, costly ones of one flag, and the reading of large bodies of both
-	reads       *fair.Queue // reads of the database, among them that of an Idempotency-Key; not while they wait for read models
+	reads       *fair.Queue // reads of the database, among them that of an Idempotency-Key
 	past        *fair.Queue // the folding of a flag of the past, and what is compiled or decided from it; flag by flag
 	people      *fair.Queue // changes about no tenant, sign-ups and sign-ins with an ID token, refreshes of sessions, and cleanups of sandboxes
 	payments    *fair.Queue // calls of the payment provider that requests make
@@ -122,39 +120,10 @@ func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
 
 // enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits until they are current. Its error is a problem, or that of a query.
 func (a *API) enterPastOnceCurrent(ctx context.Context) (*fair.Slot, error) {
-	if slot := requestOf(ctx).readSlot; slot != nil {
-		slot.Leave()
-	}
 	if err := a.Queries.WaitUntilCurrent(ctx, "tenant."); err != nil {
 		return nil, err
 	}
 	return a.enterPast(ctx)
-}
-
-// waitFunc waits until the read models of facts of the given names hold a position, and returns false where that takes too long.
-type waitFunc = func(ctx context.Context, position events.Position, names []string) bool
-
-// WaitWithoutSlot is a wait for read models in which a read holds no slot, so that others do not wait for it. Beyond nodeWaiting at once, reads keep theirs.
-func WaitWithoutSlot(wait waitFunc) waitFunc {
-	var waiting atomic.Int64
-	return func(ctx context.Context, position events.Position, names []string) bool {
-		req, _ := ctx.Value(requestKey{}).(*request)
-		if req == nil || req.readSlot == nil || ctx.Err() != nil {
-			return wait(ctx, position, names)
-		}
-		ended, cancel := context.WithCancel(ctx)
-		cancel() // with it, wait looks once and does not block
-		if wait(ended, position, names) {
-			return true
-		}
-		defer waiting.Add(-1)
-		if waiting.Add(1) > nodeWaiting {
-			return wait(ctx, position, names)
-		}
-		reached := false
-		err := req.readSlot.LeaveWhile(ctx, func() { reached = wait(ctx, position, names) })
-		return reached && err == nil
-	}
 }
 
 // noSlot refuses what got no slot, because as much of the caller's is under way as may be at once.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"flagledger/commands"
@@ -164,55 +163,4 @@ func TestACallerWhoGoesIsNoFaultOfTheService(t *testing.T) {
 			t.Errorf("%v is answered with %d and logged as %s", err, p.Status, &log)
 		}
 	}
-}
-
-// A read that waits for read models leaves its slot to others, and has one again when it reads.
-func TestAReadWaitsForReadModelsWithoutASlot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Patience: time.Second})
-		reached := make(chan struct{})
-		wait := WaitWithoutSlot(func(ctx context.Context, _ events.Position, _ []string) bool {
-			select {
-			case <-reached:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		})
-		slot, err := q.Enter(t.Context(), "one")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx := context.WithValue(t.Context(), requestKey{}, &request{readSlot: slot})
-		look, cancel := context.WithCancel(ctx)
-		cancel()
-		if wait(look, events.Position{}, nil) {
-			t.Error("what is not reached counts as held")
-		}
-		if _, err := q.Enter(t.Context(), "another"); err == nil {
-			t.Fatal("whoever only looks has no slot any more")
-		}
-		shown := make(chan bool)
-		go func() { shown <- wait(ctx, events.Position{}, nil) }()
-		synctest.Wait()
-		other, err := q.Enter(t.Context(), "another")
-		if err != nil {
-			t.Fatalf("while one waits for read models, another has no slot: %v", err)
-		}
-		close(reached)
-		synctest.Wait()
-		select {
-		case <-shown:
-			t.Error("it goes on without a slot")
-		default:
-		}
-		other.Leave()
-		if !<-shown {
-			t.Error("what is reached does not count as held")
-		}
-		if _, err := q.Enter(t.Context(), "another"); err == nil {
-			t.Error("it has no slot when it reads")
-		}
-		slot.Leave()
-	})
 }

@@ -187,17 +187,6 @@ func (s *Slot) Resume(ctx context.Context) error {
 	}
 }
 
-// LeaveWhile gives the slot back while wait runs, and then waits for one as Resume does. Where none is held it only waits. Its error is that of ctx.
-func (s *Slot) LeaveWhile(ctx context.Context, wait func()) error {
-	if !s.held {
-		wait()
-		return nil
-	}
-	s.Leave()
-	wait()
-	return s.Resume(ctx)
-}
-
 const (
 	// Work lets goroutines that wait for a processor run once in each yieldInterval, and others that wait for a slot once in each quantum.
 	yieldInterval = 100 * time.Microsecond

@@ -201,7 +201,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
-	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, http.WaitWithoutSlot(p.progress.Wait))
+	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, p.progress.Wait)
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
 	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.snapshot, p.Now), idempotency.New(p.pool, p.Now)
 	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
