@@ -43,7 +43,7 @@ func (a *API) addDiff() {
 		}) (*struct{ Body diffBody }, error) {
 			wrong := map[string]string{}
 			read := func(name, text string) queries.Moment {
-				m, err := queries.ParseMoment(text, a.present())
+				m, err := queries.ParseMoment(text, a.Now())
 				if err != nil {
 					wrong[name] = err.Error()
 				}

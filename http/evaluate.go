@@ -189,7 +189,7 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema) error {
 	preview := false
 	if r.URL.RawQuery != "" {
-		asked, err := readEvaluationQuery(r.URL, a.present())
+		asked, err := readEvaluationQuery(r.URL, a.Now())
 		if err != nil || asked.past || asked.explain {
 			return a.evaluateQuery(w, r, asked, err, read, schema)
 		}

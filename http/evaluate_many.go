@@ -16,7 +16,7 @@ const chunk = 32 << 10
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	preview := false
 	if r.URL.RawQuery != "" {
-		asked, err := readEvaluateManyQuery(r.URL, a.present())
+		asked, err := readEvaluateManyQuery(r.URL, a.Now())
 		if err != nil || asked.past {
 			a.evaluateManyAt(w, r, asked.moment.At, err)
 			return

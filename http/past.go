@@ -38,7 +38,7 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 	if asked := ctx.URL(); !asked.Query().Has("at") {
 		return nil
 	}
-	at, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.present())
+	at, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.Now())
 	if len(wrong) > 0 {
 		return []error{&huma.ErrorDetail{Location: "query.at", Message: wrong["at"]}}
 	}
@@ -46,15 +46,6 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 		in.At = at.Add(time.Microsecond)
 	}
 	return nil
-}
-
-// present is the latest time that a call may name as past: that of this node's clock, or where the clock is behind it, the last that the store has recorded.
-func (a *API) present() time.Time {
-	now := a.Now()
-	if recorded := a.Live.LastRecordedAt(); recorded.After(now) {
-		return recorded
-	}
-	return now
 }
 
 // readMoment reads the moment of the past that a call asks for; past is false where it asks for none. Its error is a problem.
@@ -150,7 +141,7 @@ type FlagRead struct {
 
 // past reads the flag as it was at the moment that the call asks for; asked is false where it asks for none.
 func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
-	m, asked, err := readMoment(requestOf(ctx).url, a.present())
+	m, asked, err := readMoment(requestOf(ctx).url, a.Now())
 	if err != nil || !asked {
 		return f, environment, asked, err
 	}

@@ -46,7 +46,7 @@ func (a *API) addRevert() {
 		FlagChange
 		Body revertBody
 	}) (*flagOutput, error) {
-		m, err := in.Body.moment(a.present())
+		m, err := in.Body.moment(a.Now())
 		if err != nil {
 			return nil, err
 		}

@@ -118,7 +118,7 @@ type revertRun struct {
 // newRevertRun reads what a call asks for. Its error is a problem, or that of a query.
 func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertRun, error) {
 	p := principalOf(ctx)
-	at, wrong := parseAt(body.At, a.present())
+	at, wrong := parseAt(body.At, a.Now())
 	r := &revertRun{
 		api: a, since: queries.SinceFilter{TenantID: p.tenant.ID(), At: at}, dryRun: body.DryRun,
 		out: revertedFlagsBody{Reverted: []string{}, CreatedSince: []string{}, Failed: []failedRevertBody{}},

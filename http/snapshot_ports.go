@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"time"
 
 	"flagledger/commands"
 	"flagledger/events"
@@ -18,8 +17,6 @@ type Live interface {
 	Tenant(id string) (*snapshot.Tenant, bool)
 	// Client finds an OAuth client of a tenant that exists.
 	Client(id string) (*snapshot.Client, bool)
-	// LastRecordedAt is when the store recorded the last event that is known; the zero time where there is none.
-	LastRecordedAt() time.Time
 }
 
 // Changes tells streams what changes. The snapshot implements it.

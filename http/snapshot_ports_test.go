@@ -27,7 +27,6 @@ func (l testLive) TenantsOf(string) []string               { return []string{"de
 func (l testLive) RoleIn(string, string) events.Role       { return "" }
 func (l testLive) Ready() <-chan struct{}                  { return nil }
 func (l testLive) Tenant(string) (*snapshot.Tenant, bool)  { return nil, false }
-func (l testLive) LastRecordedAt() time.Time               { return time.Time{} }
 func (l testLive) Client(id string) (c *snapshot.Client, _ bool) {
 	c = l.clients[id]
 	return c, c != nil

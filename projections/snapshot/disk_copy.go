@@ -77,18 +77,6 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 	log.Info("the snapshot begins with its copy on disk", "written", saved.written, "position", saved.checkpoint.Position, "took", time.Since(started))
 	if !confirmed {
 		s.serveCopy(log)
-		return
-	}
-	s.readLastRecorded(ctx, store)
-}
-
-// readLastRecorded reads when the last event was recorded, which the file does not say. Where it cannot be read the next event tells.
-func (s *Snapshot) readLastRecorded(ctx context.Context, store events.Store) {
-	for e, err := range store.Read(ctx, s.last.Stream, s.last.Revision) {
-		if err == nil {
-			s.lastRecorded.Store(new(e.At))
-		}
-		break
 	}
 }
 

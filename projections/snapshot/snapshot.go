@@ -28,7 +28,6 @@ type Snapshot struct {
 	sessionsSwept time.Time                      // when sweepSessions last ran
 	projects      map[string]*Tenant             // by project id; only apply uses it
 	position      atomic.Pointer[events.Position]
-	lastRecorded  atomic.Pointer[time.Time]
 	faults        atomic.Int64
 	changes       changes
 	uses          uses
@@ -60,7 +59,6 @@ func New() *Snapshot {
 	}
 	s.uses.created, s.uses.maxPast = &s.created, maxPast
 	s.position.Store(&events.Position{})
-	s.lastRecorded.Store(&time.Time{})
 	s.logName.Store(new(string))
 	return s
 }
@@ -125,9 +123,6 @@ func (s *Snapshot) Ready() <-chan struct{} { return s.ready }
 // Position returns the position that the snapshot has reached: it holds all events up to it.
 func (s *Snapshot) Position() events.Position { return *s.position.Load() }
 
-// LastRecordedAt returns when the store recorded the last event that the snapshot holds; the zero time where that is not known.
-func (s *Snapshot) LastRecordedAt() time.Time { return *s.lastRecorded.Load() }
-
 // Faults counts the events that could not be applied. What each is about stays as it was before the event.
 func (s *Snapshot) Faults() int64 { return s.faults.Load() }
 
@@ -167,7 +162,6 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	}
 	if n := len(page.Events); n > 0 {
 		s.last = events.RefTo(page.Events[n-1])
-		s.lastRecorded.Store(new(page.Events[n-1].At)) // a copy, which does not keep the page
 	}
 	s.position.Store(&page.Next)
 	s.announce(s.changes.take(page.Next))

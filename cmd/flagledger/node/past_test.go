@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/url"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"flagledger/cmd/flagledger/node"
-	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/events/state"
@@ -148,44 +146,4 @@ func (v views) checkReverts(t *testing.T, past *queries.Queries, key string, fla
 		}
 	}
 	return flag, last
-}
-
-// A time that the log has recorded is past, also for a node whose clock is behind, and for one that begins with its copy on disk.
-func TestWhatIsRecordedIsPastForAClockThatIsBehind(t *testing.T) {
-	t.Parallel()
-	database := nodetest.Database(t)
-	c := node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", PublicURL: "http://flags.example.com", Data: t.TempDir(),
-		Now: func() time.Time { return time.Now().Add(-time.Minute) },
-	}
-	s := nodetest.Start(t, database, c, nodetest.Log(t))
-	me := s.SignUp(nodetest.Address())
-	me.CreateEnabledFlag("k", nil)
-	newest := me.Call("GET", nodetest.FlagPath("k", "/versions?limit=1"), nil).Want(200).List()[0]["timestamp"].(string)
-	future := time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)
-	check := func(me *nodetest.Client) {
-		t.Helper()
-		at := func(path, moment string) string { return path + "?at=" + url.QueryEscape(moment) }
-		for _, path := range []string{nodetest.FlagPath("k"), "/api/v1/flags", "/api/v1/tenants/" + me.Tenant + "/users"} {
-			me.Call("GET", at(path, newest), nil).Want(200)
-			me.Call("GET", at(path, future), nil).Refused(422, "at")
-		}
-		for _, path := range []string{nodetest.FlagPath("k", "/evaluate"), "/api/v1/flags/evaluate"} {
-			me.Call("POST", at(path, newest), `{}`).Want(200)
-			me.Call("POST", at(path, future), `{}`).Refused(422, "at")
-		}
-		me.Call("GET", nodetest.FlagPath("k", "/diff?from=1&to=", url.QueryEscape(newest)), nil).Want(200)
-		me.Call("GET", nodetest.FlagPath("k", "/diff?from=1&to=", url.QueryEscape(future)), nil).Refused(422, "to")
-		for _, path := range []string{nodetest.FlagPath("k", "/revert"), "/api/v1/flags/revert"} {
-			me.Call("POST", path, map[string]any{"at": newest}).Want(200)
-			me.Call("POST", path, map[string]any{"at": future}).Refused(422, "at")
-		}
-	}
-	check(me)
-	s.Node.Stop()
-	me = at(nodetest.Start(t, database, c, nodetest.Log(t)), me)
-	me.Service.Eventually("the read models are followed again", func() bool {
-		return me.Call("GET", nodetest.FlagPath("k", "/versions/1"), nil).Status == 200 && me.Call("GET", "/api/v1/projects?at=2026-01-01T00:00:00Z", nil).Status == 200
-	})
-	check(me)
 }
