@@ -400,7 +400,7 @@ export default {
     await v.field('Attribute name').fill('plan');
     await v.field('Value of plan').fill('pro');
     await v.button('Add rule').click();
-    await v.page.getByText('Complete or correct the rules to see the answer.').waitFor();
+    await v.page.getByText('Complete the rules to see the answer.').waitFor();
     await v.field('Attribute').fill('plan');
     await v.field('Values').fill('pro');
     await v.field('Values').press('Enter');
@@ -421,7 +421,7 @@ export default {
     await v.field('Operator').selectOption('matches');
     await v.field('Values').fill('(');
     await v.field('Values').press('Enter');
-    await v.page.getByText('Complete or correct the rules to see the answer.').waitFor();
+    await v.page.getByText('These rules would be refused:').waitFor();
     await v.button('Take ( away').click();
     await v.page.getByText('Shows what your unsaved changes would serve.').waitFor();
     const saved = await v.call('GET', '/api/v1/flags/draft/rules');

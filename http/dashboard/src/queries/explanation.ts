@@ -1,4 +1,4 @@
-import { createQuery, keepPreviousData } from '@tanstack/svelte-query';
+import { createQuery } from '@tanstack/svelte-query';
 import { api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
 import { keys } from './keys';
@@ -26,18 +26,20 @@ export function useExplained(
   key: () => string,
   context: () => Context | undefined,
   moment: () => Moment = () => ({}),
-  unsaved: () => UnsavedRules | undefined = () => undefined,
+  toTry: () => RulesToTry = () => undefined,
 ) {
-  return createQuery(() => ({
-    queryKey: [...keys.flag(place(), key()), 'explained', moment(), JSON.stringify([context(), unsaved()])],
+  const rules = () => JSON.stringify([moment(), toTry()]);
+  return createQuery<Evaluation>(() => ({
+    queryKey: [...keys.flag(place(), key()), 'explained', rules(), JSON.stringify(context())],
     queryFn: ({ signal }) => {
+      const unsaved = toTry();
       const params = { path: { flagKey: key() }, header: at(place()) };
       const body = { ...context(), environment: place().environment };
       return exactBody<Evaluation>(
-        unsaved()
+        typeof unsaved === 'object'
           ? api.POST('/api/v1/flags/{flagKey}/rules/evaluate', {
               params,
-              body: { ...body, ...unsaved() },
+              body: { ...body, ...unsaved },
               parseAs: 'text',
               signal,
             })
@@ -49,8 +51,9 @@ export function useExplained(
             }),
       );
     },
-    enabled: context() !== undefined,
-    placeholderData: keepPreviousData,
+    enabled: context() !== undefined && toTry() !== 'unfinished',
+    // Of other rules, or another moment, the answer says nothing.
+    placeholderData: (previous, query) => (query?.queryKey.at(-2) === rules() ? previous : undefined),
     structuralSharing: false,
   }));
 }

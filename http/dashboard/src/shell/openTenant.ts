@@ -23,11 +23,18 @@ export function useFirstPlace(): () => Place | undefined {
   };
 }
 
-/** Leads to the flags of another tenant. Call it at a component's start. */
+const patience = 2000; // milliseconds to find out which environments a tenant has
+let asked = 0;
+
+/** Leads to the flags of another tenant, unless the person has gone elsewhere or chosen another meanwhile. Call it at a component's start. */
 export function useOpenTenant(): (tenant: string) => Promise<void> {
   const client = useQueryClient();
   return async (tenant) => {
-    const environments = await client.fetchQuery({ ...environmentsQuery(tenant), retry: false }).catch(() => undefined);
-    router.go(pathIn(openingPlace(tenant, environments), 'flags'));
+    const [mine, path] = [++asked, router.path];
+    const environments = await Promise.race([
+      client.fetchQuery({ ...environmentsQuery(tenant), retry: false }).catch(() => undefined),
+      new Promise<undefined>((resolve) => setTimeout(resolve, patience)),
+    ]);
+    if (mine === asked && router.path === path) router.go(pathIn(openingPlace(tenant, environments), 'flags'));
   };
 }

@@ -7,7 +7,10 @@ export const flag = {
   switching: {
     title: (environment: string) => `Not switched in ${environment}: the flag has changed meanwhile`,
     text: 'See below what has changed, then decide.',
-    choices: (on: boolean) => ({ mine: on ? 'Switch on anyway' : 'Switch off anyway', theirs: on ? 'Leave it off' : 'Leave it on' }),
+    choices: (on: boolean) => ({
+      mine: on ? 'Switch on anyway' : 'Switch off anyway',
+      theirs: on ? 'Leave it off' : 'Leave it on',
+    }),
   },
   notJSON: 'is not valid JSON',
   notNumber: 'is not a number',
