@@ -12,9 +12,11 @@ import (
 	"flagledger/events/rules"
 )
 
-// Limits of an environment's rules.
+// MaxRules is how many rules an environment may have.
+const MaxRules = 100
+
+// Further limits of an environment's rules.
 const (
-	maxRules      = 100
 	maxConditions = 50
 	maxValues     = 1000
 	maxAttribute  = 200
@@ -163,8 +165,8 @@ type ruleCheck struct {
 // rules checks a whole list. before are the rules that the environment has.
 func (c *ruleCheck) rules(sent []NewRule, before []events.Rule) []events.Rule {
 	read := make([]events.Rule, 0, len(sent))
-	c.wrong.check(len(sent) <= maxRules, "rules", "at most %d rules", maxRules)
-	for i, r := range sent[:min(len(sent), maxRules)] {
+	c.wrong.check(len(sent) <= MaxRules, "rules", "at most %d rules", MaxRules)
+	for i, r := range sent[:min(len(sent), MaxRules)] {
 		read = append(read, c.rule(place("rules", i), r, before, read))
 	}
 	c.size("rules", before, read)

@@ -142,7 +142,7 @@ func TestSetRules(t *testing.T) {
 // The largest lists that are taken differ in every rule and in their order: the change must fit in one event, with the longest reason.
 func TestRulesThatFitOnceCanAlwaysBeChanged(t *testing.T) {
 	list := func(fill string) []events.Rule {
-		rules := make([]events.Rule, maxRules)
+		rules := make([]events.Rule, MaxRules)
 		for i := range rules {
 			id := fmt.Sprintf("0198c5a1-9c51-7f3d-8b26-%012d", i)
 			rules[i] = events.Rule{ID: id, Salt: strings.Repeat("s", 26), Conditions: onPlan(`""`), Serve: events.Serve{VariationID: "v1"}}

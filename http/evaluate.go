@@ -56,7 +56,7 @@ type evaluationBody struct {
 	VariationName *string          `json:"variationName" nullable:"true" example:"on"`
 	RuleID        *string          `json:"ruleId" nullable:"true" doc:"null where no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	FlagVersion   uint64           `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
-	Explanation   *explanationBody `json:"explanation,omitempty" doc:"With explain=true alone"`
+	Explanation   *explanationBody `json:"explanation,omitempty" doc:"With explain=true, and of rules that are not saved, alone"`
 }
 
 type evaluationsBody struct {

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/http"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 
 const evaluateDraftRoute = "/api/v1/flags/{flagKey}/rules/evaluate"
 
-var evaluateDraftAccess = access{who: viewer, scope: events.FlagsRead, unverified: true}
+var evaluateDraftAccess = access{who: viewer, scope: events.FlagsEvaluate, unverified: true}
 
 // draftBody is a context, and the rules that are tried with it.
 type draftBody struct {
@@ -50,7 +51,7 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := checkMediaType(r); err != nil {
+	if err := cmp.Or(p.requireFlagsRead(), checkMediaType(r)); err != nil {
 		return err
 	}
 	e, err := a.readEvaluationBody(r, p)
@@ -93,22 +94,24 @@ func (a *API) readDraft(e *evaluationRequest) (body draftBody, wrong map[string]
 	}
 	wrong = map[string]string{}
 	maps.Copy(wrong, unfit)
-	e.body = *bytes.NewBuffer(fitting)
-	return body, wrong, e.decode(func(e *evaluationRequest) error {
-		return e.Object(func(name string) error {
-			if name == "rules" || name == "fallthrough" {
-				return e.SkipValue()
-			}
-			return e.member(name)
-		})
-	})
+	e.data = fitting
+	if err := e.Begin(bytes.NewBuffer(fitting)); err != nil {
+		return body, nil, err
+	}
+	return body, wrong, e.End(e.Object(func(name string) error {
+		if name == "rules" || name == "fallthrough" {
+			return e.SkipValue()
+		}
+		return e.member(name)
+	}))
 }
 
 // documentEvaluateDraft describes the operation of this file.
 func (a *API) documentEvaluateDraft() {
 	op := operation("POST", evaluateDraftRoute, "evaluate-draft", "Rules", "What a flag would serve with other rules")
 	op.Description = "Tries rules and a fallthrough before they are saved, and says why they serve what they do. Nothing is stored, and nothing is counted. The rest of the flag is as it is, " +
-		"with the version in `flagVersion`. Rules are refused as PUT refuses them, by the same names. A rule without an id is named by its place, such as `rules[2]`, where an id would " +
+		"with the version in `flagVersion`, which the database is asked for. What is wrong with the rules is told as PUT tells it, by the same names; that the flag, or all of the tenant's, would be too large is told " +
+		"once they are saved. A machine needs the scope `flags:read` too. A rule without an id is named by its place, such as `rules[2]`, where an id would " +
 		"stand, and its rollout is drawn by that: once it is saved it has an id and a salt of its own, so that its shares stay, and who gets which does not."
 	op.Parameters = []*huma.Param{flagKeyParam(), tenantParam(false), environmentParam()}
 	op.Errors = []int{http.StatusUnprocessableEntity}

@@ -88,7 +88,8 @@ func TestTryingRules(t *testing.T) {
 			try(me, ``).Refused(400)
 			me.Call("POST", nodetest.FlagPath("k", "/rules/evaluate?at=2026-03-14T15:09:26Z"), `{}`).Refused(422, "at")
 			me.Machine("flags:evaluate").Call("POST", nodetest.FlagPath("k", "/rules/evaluate"), `{}`).Refused(403)
-			me.Machine("flags:read").Call("POST", nodetest.FlagPath("k", "/rules/evaluate"), `{}`).Want(200)
+			me.Machine("flags:read").Call("POST", nodetest.FlagPath("k", "/rules/evaluate"), `{}`).Refused(403)
+			me.Machine("flags:read", "flags:evaluate").Call("POST", nodetest.FlagPath("k", "/rules/evaluate"), `{}`).Want(200)
 		},
 	}.Run(t)
 }

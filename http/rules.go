@@ -177,6 +177,7 @@ func sentRules(sent []newRuleBody) []commands.NewRule {
 	if sent == nil {
 		return nil
 	}
+	sent = sent[:min(len(sent), commands.MaxRules+1)] // which is refused
 	list := make([]commands.NewRule, len(sent))
 	for i, r := range sent {
 		list[i] = r.rule()
