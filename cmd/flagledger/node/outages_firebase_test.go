@@ -50,7 +50,7 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 		s.Eventually("the link is tried", func() bool { return firebase.Failed() > int64(len(calls)) })
 		firebase.Mend()
 		nobody.Call("POST", "/auth/signin", credentials).Want(200)
-		s.RetryJobs()
+		s.JobsRetried()
 		e.Code(t, me.Email, "PASSWORD_RESET", "")
 		body := map[string]string{"email": newcomer, "password": nodetest.Password}
 		nobody.Call("POST", "/auth/signup", body).Want(201) // also where Firebase has made the account before

@@ -116,9 +116,8 @@ func TestOutagesOfStripe(t *testing.T) {
 		call.refused(t)
 		s.Eventually("Stripe is asked for the subscription", func() bool { return stripe.Failed() > 1 })
 		stripe.Mend()
-		s.RetryJobs()
 		me.Call("POST", checkout, page, "Idempotency-Key", key).Want(200)
-		s.JobsDone()
+		s.JobsRetried()
 		nodetest.Same(t, "what the tenant's subscription was", statuses(), []string{"active", "past_due"})
 
 		customers, keys := map[string]bool{}, map[string]bool{}
@@ -168,8 +167,7 @@ func TestOutagesOfSMTP(t *testing.T) {
 			counts := sent()
 			return counts[invited] > 0 && counts[me.Email] > 0
 		})
-		s.RetryJobs()
-		s.JobsDone()
+		s.JobsRetried()
 		for address, n := range sent() {
 			if f != nodetest.AnswerLost && n != 1 || n > 1+int(failed) {
 				t.Errorf("%d mails to %s, after %d failures", n, address, failed)

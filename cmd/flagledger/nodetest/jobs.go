@@ -12,6 +12,19 @@ import (
 // JobsDone waits until what follows from all that was done so far is done as well.
 func (s *Service) JobsDone() {
 	s.T.Helper()
+	// Invitations that wait for those before them look again now.
+	s.jobsDone(`queue = 'mails' and state = 'scheduled'`)
+}
+
+// JobsRetried is JobsDone, and has jobs that failed, or fail meanwhile, done again at once.
+func (s *Service) JobsRetried() {
+	s.T.Helper()
+	s.jobsDone(`queue = 'mails' and state = 'scheduled' or state = 'retryable'`)
+}
+
+// jobsDone waits until all jobs are done, and has those that wait done now.
+func (s *Service) jobsDone(waitingJobs string) {
+	s.T.Helper()
 	head, err := s.Store().Head(s.T.Context())
 	if err != nil {
 		s.T.Fatal(err)
@@ -22,8 +35,7 @@ func (s *Service) JobsDone() {
 	}
 	defer func() { _ = db.Close(context.Background()) }()
 	s.Eventually("all jobs are done", func() bool {
-		// Invitations that wait for those before them look again now.
-		if _, err := db.Exec(s.T.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where queue = 'mails' and state = 'scheduled'`); err != nil {
+		if _, err := db.Exec(s.T.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where `+waitingJobs); err != nil {
 			s.T.Fatal(err)
 		}
 		var reached events.Position
