@@ -1,6 +1,4 @@
 import { useMarkTour } from '../queries/tour';
-import { last } from '../router/lastPlace';
-import { pathIn } from '../router/place';
 import { router } from '../router/router.svelte';
 import { tour } from './tour.svelte';
 
@@ -10,7 +8,7 @@ export function useTourAgain(): () => void {
   return () => {
     mark.mutate(false);
     tour.step = 0;
-    if (!router.path.startsWith('/t/')) router.go(last.place ? pathIn(last.place, 'flags') : '/');
+    if (!router.path.startsWith('/t/')) router.go('/');
     scrollTo(0, 0);
   };
 }
