@@ -346,17 +346,21 @@ export default {
     );
     if (shown !== '[["Everyone a bit",["@example\\\\.com$"],[99,99]],["",["pro","team"],null]]') throw new Error(shown);
 
-    // By drag it goes back.
-    const handle = await v.button('Drag Everyone a bit').boundingBox();
-    const below = await v.button('Drag plan is one of pro, team').boundingBox();
-    await v.page.mouse.move(handle.x + 8, handle.y + 8);
-    await v.page.mouse.down();
-    await v.page.mouse.move(handle.x + 8, handle.y + 20, { steps: 3 });
+    // By drag it goes back. A page that moves meanwhile lets go of it: it is taken up again then.
+    const carried = async () =>
+      (await v.page.locator('article h3').allTextContents())[0] === 'plan is one of pro, team';
     await v.until('it is carried', async () => {
-      await v.page.mouse.move(below.x + 8, below.y + 8 + Math.round(Math.random() * 4));
-      return (await v.page.locator('article h3').allTextContents())[0] === 'plan is one of pro, team';
+      const handle = await v.button('Drag Everyone a bit').boundingBox();
+      const below = await v.button('Drag plan is one of pro, team').boundingBox();
+      await v.page.mouse.move(handle.x + 8, handle.y + 8);
+      await v.page.mouse.down();
+      await v.page.mouse.move(handle.x + 8, handle.y + 20, { steps: 3 });
+      for (let i = 0; i < 100 && !(await carried()); i++) {
+        await v.page.mouse.move(below.x + 8, below.y + 8 + (i % 5));
+      }
+      await v.page.mouse.up();
+      return carried();
     });
-    await v.page.mouse.up();
     await v.page.getByText('Order of the rules').waitFor();
     await v.button('Discard').click();
     await v.page.getByText('Order of the rules').waitFor({ state: 'detached' });
