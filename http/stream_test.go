@@ -269,9 +269,15 @@ func TestStream(t *testing.T) {
 				enable(me, "a", environment)
 				me.Call("POST", nodetest.FlagPath("a", "/disable"), nil, "X-Environment", environment).Want(200)
 			}
+			watching := listen(me, everywhere...)
 			me.CreateFlag("a", nil)
 			enableTwice("production")
 			enableTwice("spare")
+			for version := uint64(0); version < 5; { // streams tell of a change once the lists show it
+				for _, flag := range watching.next().Data.Flags {
+					version = uint64(flag.Version)
+				}
+			}
 			openStream(me, streamPath, "Last-Event-ID", l.last, "X-Environment", "*").hears("a 1, a 3 in production, a 5 in spare")
 
 			me.NewTenant("third").Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "*").Refused(404)
