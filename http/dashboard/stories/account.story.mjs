@@ -304,8 +304,15 @@ export default {
       };
       const { token } = await post('/auth/signin', { email: v.email, password });
       await post('/api/v1/auth/update-password', { currentPassword: password, newPassword: password }, token);
-      await v.button('Save').click();
-      await v.heading('Sign in').waitFor();
+      // What the page asks by itself may find out first: then there is nothing to save any more.
+      await v.until('the page has found out', async () => {
+        if (await v.heading('Sign in').count()) return true;
+        await v
+          .button('Save')
+          .click({ timeout: 1000 })
+          .catch(() => {});
+        return false;
+      });
     };
     await type('Staff');
     await endElsewhere();
