@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -53,7 +54,16 @@ func (a *API) addDiff() {
 			if len(wrong) > 0 {
 				return nil, invalid(wrong)
 			}
-			slot, err := a.enterPastOnceCurrent(ctx)
+			for name, m := range map[string]queries.Moment{"from": from, "to": to} {
+				err := a.Queries.WaitUntilCurrent(ctx, m.At, "tenant.")
+				if errors.Is(err, queries.ErrFuture) {
+					err = invalid(map[string]string{name: queries.ErrFuture.Error()})
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
+			slot, err := a.enterPast(ctx)
 			if err != nil {
 				return nil, err
 			}

@@ -66,7 +66,7 @@ type flagsAt struct {
 func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s flagsAt, err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()
-	if err := a.Queries.WaitUntilCurrent(ctx, "tenant.", "flag."); err != nil {
+	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant.", "flag."); err != nil {
 		return s, err
 	}
 	if s.pastSlot, err = a.enterQueue(ctx, a.queues.past, p); err != nil {

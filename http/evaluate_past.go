@@ -137,7 +137,7 @@ func (a *API) flagOfQuery(r *http.Request, p *principal, e *evaluationRequest, a
 	}
 	e.leaveWorkSlot()
 	if asked.past {
-		if err := a.Queries.WaitUntilCurrent(r.Context(), "tenant."); err != nil {
+		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant."); err != nil {
 			return f, in, err
 		}
 	}

@@ -126,7 +126,7 @@ func (a *API) environmentThen(ctx context.Context, name string, at time.Time) (i
 	if at.IsZero() {
 		return p.environment.ID, nil
 	}
-	if err := a.Queries.WaitUntilCurrent(ctx, "tenant."); err != nil {
+	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return "", err
 	}
 	environment, err := a.pastEnvironment(ctx, p.tenant.ID(), name, at)
@@ -145,7 +145,7 @@ func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment 
 	if err != nil || !asked {
 		return f, environment, asked, err
 	}
-	slot, err := a.enterPastOnceCurrent(ctx)
+	slot, err := a.enterPastOnceCurrent(ctx, m.At)
 	if err != nil {
 		return f, environment, true, err
 	}

@@ -129,6 +129,8 @@ func problemOf(ctx context.Context, err error) *problem {
 	case errors.Is(err, queries.ErrUnavailable):
 		requestOf(ctx).log().Warn("unavailable", "err", err)
 		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").identified(ctx)
+	case errors.Is(err, queries.ErrFuture):
+		return invalid(map[string]string{"at": queries.ErrFuture.Error()}).identified(ctx)
 	case errors.Is(err, queries.ErrTooSlow):
 		requestOf(ctx).log().Warn("unavailable", "err", err)
 		return newProblem(http.StatusServiceUnavailable, "the flags take too long to evaluate; name fewer of them, or simplify their rules").identified(ctx)

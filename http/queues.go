@@ -118,9 +118,10 @@ func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
 	return a.enterQueue(ctx, a.queues.past, principalOf(ctx))
 }
 
-// enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits until they are current. Its error is a problem, or that of a query.
-func (a *API) enterPastOnceCurrent(ctx context.Context) (*fair.Slot, error) {
-	if err := a.Queries.WaitUntilCurrent(ctx, "tenant."); err != nil {
+// enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits until they are current by a time, or the zero time. Its error is a problem,
+// or that of a query.
+func (a *API) enterPastOnceCurrent(ctx context.Context, at time.Time) (*fair.Slot, error) {
+	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return nil, err
 	}
 	return a.enterPast(ctx)

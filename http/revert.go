@@ -76,11 +76,12 @@ func (a *API) addRevert() {
 
 // readRevertTarget reads what a command is to bring a flag back to, and the environments of then unless it has them.
 func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
-	enter := a.enterPast
 	if cmd.EnvironmentsThen == nil {
-		enter = a.enterPastOnceCurrent
+		if err := a.Queries.WaitUntilCurrent(ctx, m.At, "tenant."); err != nil {
+			return err
+		}
 	}
-	slot, err := enter(ctx)
+	slot, err := a.enterPast(ctx)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 	if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
 		return nil, err
 	}
-	if err := a.Queries.WaitUntilCurrent(ctx, "tenant."); err != nil {
+	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return nil, err
 	}
 	slot, err := a.enterQueue(ctx, a.queues.reads, p)

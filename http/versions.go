@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -125,7 +126,7 @@ func (a *API) addVersions() {
 			VersionsPath
 			Version int64 `path:"version" minimum:"1" example:"7"`
 		}) (*struct{ Body versionBody }, error) {
-			slot, err := a.enterPastOnceCurrent(ctx)
+			slot, err := a.enterPastOnceCurrent(ctx, time.Time{})
 			if err != nil {
 				return nil, err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/mod/sumdb/tlog"
@@ -24,7 +25,7 @@ var ErrNotBuilt = fmt.Errorf("%w: the audit trail is not built yet", ErrUnavaila
 
 // CurrentAuditTree is AuditTree once the trail holds all that has been recorded. It returns ErrUnavailable also where that takes too long.
 func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
-	if err := q.WaitUntilCurrent(ctx, events.TenantFactPrefixes()...); err != nil {
+	if err := q.WaitUntilCurrent(ctx, time.Time{}, events.TenantFactPrefixes()...); err != nil {
 		return nil, err
 	}
 	return q.AuditTree(ctx, tenantID)

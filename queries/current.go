@@ -3,12 +3,19 @@ package queries
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"flagledger/events"
 )
 
-// WaitUntilCurrent waits until the read models of facts of the given names hold all that has been recorded. It returns ErrUnavailable where that takes too long.
-func (q *Queries) WaitUntilCurrent(ctx context.Context, names ...string) error {
+// WaitUntilCurrent waits until the read models of facts of the given names hold all that was recorded by a time, to which nothing can be added any more. For the
+// zero time they hold all that has been recorded. It returns ErrFuture for a time that has not come by the store's clock, and ErrUnavailable where it takes too long.
+func (q *Queries) WaitUntilCurrent(ctx context.Context, at time.Time, names ...string) error {
+	if !at.IsZero() {
+		if err := q.past.WaitUntilPast(ctx, at); err != nil {
+			return err
+		}
+	}
 	head, err := q.store.Head(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -178,7 +178,7 @@ func (l FlagList) rows() flagRows {
 // Flags lists a tenant's flags.
 func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	if !l.At.IsZero() {
-		if err := q.WaitUntilCurrent(ctx, "flag."); err != nil {
+		if err := q.WaitUntilCurrent(ctx, l.At, "flag."); err != nil {
 			return nil, err
 		}
 	}

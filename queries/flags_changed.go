@@ -29,7 +29,7 @@ const withFlagsThen = `with past as (
 
 // FlagsChangedSince lists at most limit keys, in their order, under which something changed. more reports whether there are further ones.
 func (q *Queries) FlagsChangedSince(ctx context.Context, filter SinceFilter, limit int) (changed []ChangedFlag, more bool, err error) {
-	if err := q.WaitUntilCurrent(ctx, "flag."); err != nil {
+	if err := q.WaitUntilCurrent(ctx, filter.At, "flag."); err != nil {
 		return nil, false, err
 	}
 	rows, err := q.db.Query(ctx, withFlagsThen+`select key, true as existed from past where changed

@@ -29,7 +29,7 @@ func (q *Queries) Members(ctx context.Context, tenantID string, at time.Time, pa
 	ended := "false"
 	from, args := `from read.members m left join keep.people p on p.user_id = m.user_id`+memberKeepings+` where m.tenant_id = $1`, []any{tenantID}
 	if !at.IsZero() {
-		if err := q.WaitUntilCurrent(ctx, "tenant."); err != nil {
+		if err := q.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 			return nil, err
 		}
 		ended = withdrawn

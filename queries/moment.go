@@ -39,19 +39,22 @@ var (
 	ErrFuture    = errors.New("must not be in the future")
 )
 
-// ParseTime reads a time that is past.
+// maxClockLag is by how much this node's clock may be behind the store's.
+const maxClockLag = time.Minute
+
+// ParseTime reads a time that is past, or may be by the store's clock: Watermark decides that.
 func ParseTime(text string, now time.Time) (at time.Time, err error) {
 	at, readable := rules.ParseTime(text)
 	switch {
 	case !readable:
 		err = ErrNotTime
-	case at.After(now):
+	case at.After(now.Add(maxClockLag)):
 		err = ErrFuture
 	}
 	return at, err
 }
 
-// ParseMoment reads a version of a flag, or a time that is past.
+// ParseMoment reads a version of a flag, or a time, as ParseTime does.
 func ParseMoment(text string, now time.Time) (m Moment, err error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
 		return Moment{Version: events.Revision(n)}, nil

@@ -28,7 +28,7 @@ func (q *Queries) projectRows(ctx context.Context, tenantID string, at time.Time
 		return fmt.Sprintf(projectColumns, `read.flags f where true`), `from read.projects p where p.tenant_id = $1`, []any{tenantID}, nil
 	}
 	return fmt.Sprintf(projectColumns, `read.flag_spans f where f.since <= $2 and f.until > $2`),
-		`from read.project_spans p where p.tenant_id = $1 and p.since <= $2 and p.until > $2`, []any{tenantID, at}, q.WaitUntilCurrent(ctx, "project.", "flag.")
+		`from read.project_spans p where p.tenant_id = $1 and p.since <= $2 and p.until > $2`, []any{tenantID, at}, q.WaitUntilCurrent(ctx, at, "project.", "flag.")
 }
 
 // Projects lists a tenant's projects at a time, in the order of their creation.

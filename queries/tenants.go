@@ -73,7 +73,7 @@ type Environment struct{ Name string }
 func (q *Queries) Environments(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Environment], error) {
 	from, args := `from read.environments where tenant_id = $1`, []any{tenantID}
 	if !at.IsZero() {
-		if err := q.WaitUntilCurrent(ctx, "tenant."); err != nil {
+		if err := q.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 			return nil, err
 		}
 		from, args = `from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2`, append(args, at)

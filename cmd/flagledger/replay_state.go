@@ -13,6 +13,11 @@ import (
 
 // printState prints what was so at a moment.
 func (r *replay) printState(ctx context.Context, m queries.Moment) (err error) {
+	if m.Version == 0 {
+		if err := queries.NewWatermark(r.store).WaitUntilPast(ctx, m.At); err != nil {
+			return fmt.Errorf("replay: --at %w", err)
+		}
+	}
 	switch {
 	case r.Flag != nil:
 		err = r.printFlag(ctx, m)

@@ -41,6 +41,7 @@ func Run(t *testing.T, engine Engine) {
 		{"JSON values keep their bytes", testExactJSON},
 		{"events are recorded at the time of the append", testRecorded},
 		{"copies keep the time at which they were recorded", testCopies},
+		{"a watermark is between what was recorded and what will be", testWatermark},
 		{"an append expects a revision", testOptimisticConcurrency},
 		{"one of many appends at one revision wins", testRace},
 		{"several events are appended all or none", testAtomic},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"flagledger/events"
 )
@@ -70,6 +71,12 @@ func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	}
 	s.end.read(seen, last, through)
 	return last, nil
+}
+
+// Watermark implements events.Store. A server tells its clock with events alone, so this node's stands for it: an event may yet come that was recorded before the
+// watermark, by as much as the two clocks differ and an append takes.
+func (s *Store) Watermark(context.Context) (time.Time, error) {
+	return time.Now().UTC().Truncate(time.Microsecond), nil
 }
 
 // tail returns the position of the last event in the log, also of others.

@@ -127,6 +127,12 @@ func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	return at(position), err
 }
 
+// Watermark implements events.Store. It waits for the appends under way. The clock is the server's: where that is set back, it may be passed twice.
+func (s *Store) Watermark(ctx context.Context) (passed time.Time, err error) {
+	err = s.pool.QueryRow(ctx, "select events.watermark()").Scan(&passed)
+	return passed.UTC(), classify(err)
+}
+
 // Log implements events.Store.
 func (s *Store) Log(ctx context.Context) (events.Log, error) {
 	log := events.Log{Engine: s.Engine()}

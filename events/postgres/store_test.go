@@ -47,6 +47,28 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
+// begin appends an event to a new stream in a transaction that stays open until commit is called.
+func begin(t *testing.T, s events.Store, stream string, e events.Event) (commit func()) {
+	stored, err := events.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := connect(t, s.(testStore).url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tx.Exec(t.Context(), "select events.append($1, '{0}', '{1}', $2, $3, $4, $5, $6)", []string{stream},
+		[]string{stored.ID.String()}, []string{stored.Name}, []int{stored.Version}, [][]byte{stored.Data}, [][]byte{stored.Metadata})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestSuite(t *testing.T) {
 	eventstest.Run(t, eventstest.Engine{
 		Open: func(t *testing.T) events.Store { return open(t) },
@@ -58,26 +80,7 @@ func TestSuite(t *testing.T) {
 			}
 			_ = conn.Close(t.Context())
 		},
-		Begin: func(t *testing.T, s events.Store, stream string, e events.Event) func() {
-			stored, err := events.Encode(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tx, err := connect(t, s.(testStore).url).Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = tx.Exec(t.Context(), "select events.append($1, '{0}', '{1}', $2, $3, $4, $5, $6)", []string{stream},
-				[]string{stored.ID.String()}, []string{stored.Name}, []int{stored.Version}, [][]byte{stored.Data}, [][]byte{stored.Metadata})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return func() {
-				if err := tx.Commit(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-		},
+		Begin: begin,
 	})
 }
 
