@@ -48,16 +48,16 @@ func (u *use) addUp() {
 	}
 	striped := &u.in.tenant.uses.node.striped
 	for c := &u.first; c != nil; c = c.next.Load() {
-		if more := uint32(c.n.load()) - c.added; more > 0 {
+		if more := uint32(c.count()) - c.added; more > 0 {
 			all.cellOfReason(c.state.Load()&reasonMask).n.add(uint64(more), striped)
 			c.added += more
 			all.markUsed(&all.evaluated, u.evaluated.Load())
 		}
 	}
-	for c := range u.eachCaller() {
-		if more := uint32(c.n.load()) - c.added; more > 0 {
+	for c, n := range u.eachCaller() {
+		if more := uint32(n) - c.added; more > 0 {
 			c.added += more
-			if of := all.callerOf(c.client.Load(), CountTime{}); of != nil {
+			if of, _ := all.callerOf(c.client.Load(), CountTime{}); of != nil {
 				of.n.add(uint64(more), striped)
 				advance(&of.seen, c.seen.Load())
 				all.markUsed(&all.evaluated, u.evaluated.Load())
@@ -99,10 +99,12 @@ func (q *useQueue) bytesBefore(hour uint32) (bytes int) {
 func (u *use) bytes() int {
 	bytes := useBytes + callerPageBytes*u.pages() + int(u.outcomeBytes())
 	for c := &u.first; c != nil; c = c.next.Load() {
-		bytes += c.n.bytes()
+		bytes += c.n.bytes() + c.byFirst.bytes()
 	}
-	for c := range u.eachCaller() {
-		bytes += c.n.bytes()
+	for page := u.callers.Load(); page != nil; page = page.next.Load() {
+		for i := range page.of {
+			bytes += page.of[i].n.bytes()
+		}
 	}
 	return bytes
 }
@@ -110,7 +112,7 @@ func (u *use) bytes() int {
 const (
 	useBytes        = 160
 	callerPageBytes = 384
-	cellBytes       = 48
+	cellBytes       = 64
 )
 
 // alive reports whether anybody may still ask for a use.
@@ -138,7 +140,7 @@ func (u *use) read() counted.Use {
 			break
 		}
 		state := c.state.Or(outcomeWritten)
-		one := counted.Served{Reason: string(reasonsByCode[state&reasonMask]), Count: c.n.load(), New: state&outcomeWritten == 0}
+		one := counted.Served{Reason: string(reasonsByCode[state&reasonMask]), Count: c.count(), New: state&outcomeWritten == 0}
 		switch served := c.served.Load(); served {
 		case nil:
 		case restOutcome:
@@ -148,26 +150,35 @@ func (u *use) read() counted.Use {
 		}
 		read.Served = append(read.Served, one)
 	}
-	for c := range u.eachCaller() {
-		read.Callers = append(read.Callers, counted.Caller{ClientID: c.client.Load().ID, Count: c.n.load(), Seen: secondOf(c.seen.Load())})
+	for c, n := range u.eachCaller() {
+		read.Callers = append(read.Callers, counted.Caller{ClientID: c.client.Load().ID, Count: n, Seen: secondOf(c.seen.Load())})
 	}
 	return read
 }
 
-// eachCaller yields those that have a client.
-func (u *use) eachCaller() iter.Seq[*caller] {
-	return func(yield func(*caller) bool) {
-		if u.caller.client.Load() == nil || !yield(&u.caller) {
+// eachCaller yields those that have a client, and how often they made evaluations.
+func (u *use) eachCaller() iter.Seq2[*caller, uint64] {
+	return func(yield func(*caller, uint64) bool) {
+		if u.caller.client.Load() != nil && !yield(&u.caller, u.countByFirst()) {
 			return
 		}
 		for page := u.callers.Load(); page != nil; page = page.next.Load() {
 			for i := range page.of {
-				if page.of[i].client.Load() == nil || !yield(&page.of[i]) {
+				c := &page.of[i]
+				if c.client.Load() == nil || !yield(&c.caller, c.n.load()) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// countByFirst is how often the first caller made evaluations.
+func (u *use) countByFirst() (n uint64) {
+	for c := &u.first; c != nil; c = c.next.Load() {
+		n += c.byFirst.load()
+	}
+	return n
 }
 
 // secondOf is the zero time for 0.

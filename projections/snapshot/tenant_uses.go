@@ -65,10 +65,25 @@ func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Clien
 	if u == nil {
 		return
 	}
-	u.cellOf(r, at).n.add(1, &t.uses.node.striped)
-	if all := u.in.all; !u.countCaller(by, at) && all != nil {
-		all.countCaller(by, at)
-		all.markUsed(&all.evaluated, at.second)
+	served, striped := u.cellOf(r, at), &t.uses.node.striped
+	var c *laterCaller
+	first := u.caller.client.Load() == by
+	if !first {
+		c, first = u.callerOf(by, at)
+	}
+	switch {
+	case first:
+		served.byFirst.add(1, striped)
+		advance(&u.caller.seen, at.second)
+	case c != nil:
+		served.n.add(1, striped)
+		c.count(at, striped)
+	default:
+		served.n.add(1, striped)
+		if all := u.in.all; all != nil {
+			all.countCaller(by, at)
+			all.markUsed(&all.evaluated, at.second)
+		}
 	}
 	u.markUsed(&u.evaluated, at.second)
 }
@@ -121,15 +136,16 @@ func advance(last *atomic.Uint32, second uint32) {
 	}
 }
 
-// countCaller counts an evaluation for who made it. It returns false for one that is not told apart.
-func (u *use) countCaller(by *Client, at CountTime) bool {
-	c := u.callerOf(by, at)
-	if c == nil {
-		return false
+// countCaller counts an evaluation of any flag for who made it, if they are told apart.
+func (u *use) countCaller(by *Client, at CountTime) {
+	if c, _ := u.callerOf(by, at); c != nil {
+		c.count(at, &u.in.tenant.uses.node.striped)
 	}
+}
+
+func (c *laterCaller) count(at CountTime, striped *atomic.Int64) {
 	advance(&c.seen, at.second)
-	c.n.add(1, &u.in.tenant.uses.node.striped)
-	return true
+	c.n.add(1, striped)
 }
 
 // use finds the use of a list at a moment, or else adds one. It is nil for a flag of a life that is over.
@@ -260,11 +276,13 @@ func (u *use) cellOfReason(code uint32) *cell {
 	return u.addCell(nil, code)
 }
 
-// callerOf finds the count of a client, or adds it; nil for one that does not get any.
-func (u *use) callerOf(client *Client, at CountTime) *caller {
-	c, full := u.findCaller(client)
-	if c != nil || full {
-		return c
+// callerOf finds a client among the callers, or adds it. c is nil for the first one, whose evaluations the cells count, and for one that is not told apart.
+func (u *use) callerOf(client *Client, at CountTime) (c *laterCaller, first bool) {
+	switch c, full := u.findCaller(client); {
+	case c != nil:
+		return c, false
+	case full:
+		return u.changedCaller(client)
 	}
 	u.in.tenant.uses.mu.Lock()
 	defer u.in.tenant.uses.mu.Unlock()

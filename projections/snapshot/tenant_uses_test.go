@@ -678,12 +678,46 @@ func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 	tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.CountTime(next))
 	for i := range 30 {
 		for _, u := range late {
-			if !u.countCaller(client(i), tenant.CountTime(next)) {
+			if c, first := u.callerOf(client(i), tenant.CountTime(next)); c == nil && !first {
 				t.Fatal("a late evaluation has no caller")
 			}
 		}
 	}
 	if uses, pages := tenant.uses.count.Load(), tenant.uses.callerPages.Load(); uses != 1 || pages != 0 {
 		t.Errorf("%d uses and %d pages of callers count, want 1 and 0", uses, pages)
+	}
+}
+
+func TestCallersAreLastSeenWhenTheyEvaluatedLast(t *testing.T) {
+	s := filled(1)
+	tenant, _ := s.Tenant("t")
+	flag, _ := tenant.Flag("flag-0")
+	for _, now := range []time.Time{noon, noon.Add(20 * time.Second)} {
+		for _, client := range []*Client{{ID: "first"}, {ID: "later"}} {
+			tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client, tenant.CountTime(now))
+		}
+	}
+	for u := range s.TakeUses() {
+		if len(u.Callers) != 2 {
+			t.Errorf("%q has the callers %v", u.FlagKey, u.Callers)
+		}
+		for _, c := range u.Callers {
+			if c.Count != 2 || !c.Seen.Equal(noon.Add(20*time.Second)) {
+				t.Errorf("%q was evaluated by %s %d times, the last at %v", u.FlagKey, c.ClientID, c.Count, c.Seen)
+			}
+		}
+	}
+}
+
+// Stripes are most of what a use takes that is evaluated all the time.
+func TestTheStripesOfAUseCount(t *testing.T) {
+	u := &use{}
+	u.callers.Store(&callers{})
+	before := u.bytes()
+	for _, c := range []*counter{&u.first.n, &u.first.byFirst, &u.callers.Load().of[3].n} {
+		c.stripes.Store(&stripes{})
+	}
+	if more := u.bytes() - before; more != 3*int(unsafe.Sizeof(stripes{})) {
+		t.Errorf("three counters with stripes count for %d bytes", more)
 	}
 }

@@ -21,7 +21,7 @@ type use struct {
 	evaluated  atomic.Uint32 // when last, a second of the Unix time; 0 before the first
 	prefetched atomic.Uint32
 	prefetches atomic.Uint32 // in an hour there cannot be more
-	caller     caller        // the first one
+	caller     caller        // the first one; free in a use of all flags
 	callers    atomic.Pointer[callers]
 	first      cell // its state says also whether the use is among those that are to be written down
 }
@@ -35,14 +35,19 @@ type environmentHour struct {
 }
 
 // cell counts the evaluations with an outcome and a reason. The outcome is a variation, or a value alone in one without an id; nil in the uses of tenants.
+//
+// Most evaluations of a flag are by one caller, the first of its use. They are counted once, for the outcome and the caller together.
 type cell struct {
-	n      counter
-	served atomic.Pointer[variation]
-	next   atomic.Pointer[cell]
-	state  atomic.Uint32 // the reason's code, 0 before the first evaluation; and the marks below
-	added  uint32        // how much of n has been added to the use of all flags, without what does not fit; only TakeUses uses it
-	bytes  uint32        // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
+	n       counter // those by other callers
+	byFirst counter // those by the use's first caller
+	served  atomic.Pointer[variation]
+	next    atomic.Pointer[cell]
+	state   atomic.Uint32 // the reason's code, 0 before the first evaluation; and the marks below
+	added   uint32        // how much of the count has been added to the use of all flags, without what does not fit; only TakeUses uses it
+	bytes   uint32        // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
 }
+
+func (c *cell) count() uint64 { return c.n.load() + c.byFirst.load() }
 
 const (
 	reasonMask      = 0xff  // of state
@@ -60,21 +65,35 @@ const (
 	maxCallers  = 1 + callerPages*perCallerPage
 )
 
-// caller is how often a client, or people, made evaluations. client is nil in one that is free.
+// caller is a client, or people, who made evaluations. client is nil in one that is free.
 type caller struct {
 	client atomic.Pointer[Client]
-	n      counter
 	seen   atomic.Uint32 // the last second
 	added  uint32        // as that of cell
+}
+
+// take gives a client its place, unless it is another's.
+func (c *caller) take(client *Client) bool {
+	if held := c.client.Load(); held != nil && held.ID != client.ID {
+		return false
+	}
+	c.client.Store(client) // which has another secret now, or none before
+	return true
+}
+
+// laterCaller is a caller that is not the first of a use, with how often it made evaluations.
+type laterCaller struct {
+	caller
+	n counter
 }
 
 // people is the caller that all people are together.
 var people = &Client{}
 
-// callers are those after the first.
+// callers are a page of them.
 type callers struct {
 	next atomic.Pointer[callers]
-	of   [perCallerPage]caller
+	of   [perCallerPage]laterCaller
 }
 
 // A tenant has 100 clients at most at once. People are one more, and some clients may have been replaced within the hour.
@@ -234,11 +253,8 @@ func (u *use) ofReason(reason uint32) *cell {
 	return nil
 }
 
-// findCaller returns the count of a client; nil where it has none, and full where it cannot get one.
-func (u *use) findCaller(client *Client) (c *caller, full bool) {
-	if u.caller.client.Load() == client {
-		return &u.caller, false
-	}
+// findCaller finds a client among the callers after the first. full says that it cannot be added where it is not among them.
+func (u *use) findCaller(client *Client) (c *laterCaller, full bool) {
 	pages := 0
 	for page := u.callers.Load(); page != nil; page = page.next.Load() {
 		for i := range page.of {
@@ -251,39 +267,28 @@ func (u *use) findCaller(client *Client) (c *caller, full bool) {
 		}
 		pages++
 	}
-	if pages < callerPages {
-		return nil, false
-	}
-	return u.changedCaller(client), true
+	return nil, pages == callerPages
 }
 
-// changedCaller finds the count of a client that has another secret since it was counted first.
-func (u *use) changedCaller(client *Client) *caller {
-	if held := u.caller.client.Load(); held.ID == client.ID {
-		return &u.caller
+// changedCaller finds a client that has another secret since it was counted first.
+func (u *use) changedCaller(client *Client) (c *laterCaller, first bool) {
+	if held := u.caller.client.Load(); held != nil && held.ID == client.ID {
+		return nil, true
 	}
 	for page := u.callers.Load(); page != nil; page = page.next.Load() {
 		for i := range page.of {
 			if page.of[i].client.Load().ID == client.ID {
-				return &page.of[i]
+				return &page.of[i], false
 			}
 		}
 	}
-	return nil
+	return nil, false
 }
 
-// addCaller gives a client a count, nil if there are maxCallers, or no more memory for any. The tenant's uses are locked.
-func (u *use) addCaller(client *Client, now CountTime) *caller {
-	take := func(c *caller) bool {
-		held := c.client.Load()
-		if held != nil && held.ID != client.ID {
-			return false
-		}
-		c.client.Store(client) // which has another secret now, or none before
-		return true
-	}
-	if take(&u.caller) {
-		return &u.caller
+// addCaller gives a client a place: c is nil if it is the first, or there are maxCallers, or no more memory for any. The tenant's uses are locked.
+func (u *use) addCaller(client *Client, now CountTime) (c *laterCaller, first bool) {
+	if u.key != "" && u.caller.take(client) {
+		return nil, true
 	}
 	at := &u.callers
 	for range callerPages {
@@ -291,23 +296,23 @@ func (u *use) addCaller(client *Client, now CountTime) *caller {
 		if page == nil {
 			if t := u.in.tenant; u.key != "" && u.first.state.Load()&detached == 0 { // the uses of all flags are few
 				if t.uses.limitReached(t, now, maxCallerPages, callerPagesOf) {
-					return nil
+					return nil, false
 				}
 				t.uses.callerPages.Add(1)
 			}
 			page = &callers{}
 			page.of[0].client.Store(client)
 			at.Store(page)
-			return &page.of[0]
+			return &page.of[0], false
 		}
 		for i := range page.of {
-			if take(&page.of[i]) {
-				return &page.of[i]
+			if page.of[i].take(client) {
+				return &page.of[i], false
 			}
 		}
 		at = &page.next
 	}
-	return nil
+	return nil, false
 }
 
 // drop takes a use that no flag has any more out of the tenant's, which are locked. Whoever has found it already may still count in it.
