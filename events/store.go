@@ -36,9 +36,9 @@ type Store interface {
 	// Head returns the position of the last event, or the zero Position if there is none.
 	Head(ctx context.Context) (Position, error)
 
-	// Watermark returns a time that the log has passed, in UTC and whole microseconds: what was recorded before it can be read, and what is appended from now on
-	// is not recorded before it. Events that are copied keep their time. Each engine says what its clock is worth.
-	Watermark(ctx context.Context) (time.Time, error)
+	// Watermark returns a time that the log has passed, in UTC and whole microseconds: all that was recorded before it can be read, and what is appended from now on is not recorded before it,
+	// but for events that are copied, which keep their times. An engine says where its clock allows no such promise. It is after at if it can be; for that it waits for appends under way.
+	Watermark(ctx context.Context, at time.Time) (time.Time, error)
 
 	// Log identifies the log. It reads a few events of it at most, but for the first time, when an engine may have to look for the first event.
 	Log(ctx context.Context) (Log, error)

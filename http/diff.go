@@ -39,7 +39,7 @@ func (a *API) addDiff() {
 	register(a, readFlags, operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags", "What changed of a flag between two versions or times"),
 		func(ctx context.Context, in *struct {
 			VersionsPath
-			From string `query:"from" required:"true" doc:"A version, or a time of RFC 3339 that is past" example:"3"`
+			From string `query:"from" required:"true" doc:"A version, or a time of RFC 3339 that is past by the store's clock" example:"3"`
 			To   string `query:"to" required:"true" doc:"Likewise" example:"7"`
 		}) (*struct{ Body diffBody }, error) {
 			wrong := map[string]string{}
@@ -54,14 +54,19 @@ func (a *API) addDiff() {
 			if len(wrong) > 0 {
 				return nil, invalid(wrong)
 			}
-			for name, m := range map[string]queries.Moment{"from": from, "to": to} {
-				err := a.Queries.WaitUntilCurrent(ctx, m.At, "tenant.")
-				if errors.Is(err, queries.ErrFuture) {
-					err = invalid(map[string]string{name: queries.ErrFuture.Error()})
-				}
-				if err != nil {
+			for _, end := range []struct {
+				name string
+				queries.Moment
+			}{{"from", from}, {"to", to}} {
+				switch err := a.Queries.WaitUntilCurrent(ctx, end.At, "tenant."); {
+				case errors.Is(err, queries.ErrFuture):
+					wrong[end.name] = queries.ErrFuture.Error()
+				case err != nil:
 					return nil, err
 				}
+			}
+			if len(wrong) > 0 {
+				return nil, invalid(wrong)
 			}
 			slot, err := a.enterPast(ctx)
 			if err != nil {

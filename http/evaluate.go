@@ -282,7 +282,7 @@ func flagKeyParam() *huma.Param {
 }
 
 func atParam() *huma.Param {
-	return &huma.Param{Name: "at", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Description: "A time that is past: what was served then, with the environments of then"}
+	return &huma.Param{Name: "at", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Description: "A time that is past by the store's clock: what was served then, with the environments of then"}
 }
 
 func versionParam() *huma.Param {

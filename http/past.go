@@ -20,7 +20,7 @@ import (
 
 // FlagAtInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times. readMoment reads them.
 type FlagAtInput struct {
-	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past: the answer is the one that the service would have given then. It goes by the time at which the store recorded changes"`
+	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past by the store's clock: the answer is the one that the service would have given then, by the times at which the store recorded changes. About the last moments it waits for changes that are being recorded, and is 503 if that takes over 2 s"`
 	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the answer is the one that the service would have given once the flag had it"`
 }
 
@@ -30,7 +30,7 @@ const pastRead = "With `at` or `version` the answer has today's form and the val
 
 // PastListInput asks what a list was at a time. Without it, it is what it is now.
 type PastListInput struct {
-	At time.Time `query:"at" doc:"Answer as it was at this time, by the times at which changes were recorded. People's names, addresses and lastAccessedAt are today's. Before there was the tenant it had nothing: the list is empty, and that of flags 404, as there was no environment"`
+	At time.Time `query:"at" doc:"A time of RFC 3339 that is past by the store's clock: the answer is as it was then, by the times at which changes were recorded. People's names, addresses and lastAccessedAt are today's. Before there was the tenant it had nothing: the list is empty, and that of flags 404, as there was no environment"`
 }
 
 // Resolve implements huma.Resolver.
@@ -81,7 +81,7 @@ func readMomentOf(query url.Values, now time.Time, wrong map[string]string) (m q
 	return m, byTime || byVersion
 }
 
-// parseAt reads a time that is past. wrong is empty, or says what is wrong with it.
+// parseAt reads a time as queries.ParseTime does. wrong is empty, or says what is wrong with it.
 func parseAt(text string, now time.Time) (at time.Time, wrong map[string]string) {
 	at, err := queries.ParseTime(text, now)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"flagledger/events"
 )
 
-// An answer about the last moments has the changes that were being recorded then: it waits for them, so that it is the same later.
+// An answer about the last moments waits for the changes that were being recorded then, so that it is the same later.
 func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
@@ -81,14 +81,14 @@ func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	for i, r := range requests {
 		asking.Go(func() { answers[i] = asked(r) })
 	}
-	answered := make(chan struct{})
-	go func() { asking.Wait(); close(answered) }()
+	done := make(chan struct{})
+	go func() { asking.Wait(); close(done) }()
 	for waiting := false; !waiting; {
-		if err := looking.QueryRow(t.Context(), `select exists (select from pg_locks where not granted and relation = 'events.head'::regclass)`).Scan(&waiting); err != nil {
+		if err := looking.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		select {
-		case <-answered:
+		case <-done:
 			waiting = true
 		case <-time.After(time.Millisecond):
 		}
@@ -96,22 +96,22 @@ func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-answered
+	<-done
 	for i, r := range requests {
 		if later := asked(r); later != answers[i] || later.status != 200 {
-			t.Errorf("%s was %v while a change of before was under way, and is %v later", r.path, answers[i], later)
+			t.Errorf("%s was %v while an earlier change was under way, and is %v later", r.path, answers[i], later)
 		}
 	}
 }
 
-// What is past is told by the clock of the store, which recorded the changes: times that it shows can be asked for wherever they come from.
+// Whether a time is past is decided by the clock of the store: a time that it recorded can be asked for on every node.
 func TestPastIsByTheStoresClock(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	for _, c := range []struct {
 		name  string
 		ahead time.Duration // of the node's clock
-		at    time.Duration // from now
+		at    time.Duration // from when the flag was recorded
 		want  int
 	}{
 		{"a node whose clock is behind", -30 * time.Second, 0, 200},

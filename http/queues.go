@@ -118,8 +118,8 @@ func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
 	return a.enterQueue(ctx, a.queues.past, principalOf(ctx))
 }
 
-// enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits until they are current by a time, or the zero time. Its error is a problem,
-// or that of a query.
+// enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits as WaitUntilCurrent does, with the zero time for a version. Its error is a problem, or that of a
+// query.
 func (a *API) enterPastOnceCurrent(ctx context.Context, at time.Time) (*fair.Slot, error) {
 	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 type revertBody struct {
 	Version *int64  `json:"version,omitempty" minimum:"1" doc:"A version of the flag" example:"3"`
-	At      *string `json:"at,omitempty" format:"date-time" doc:"A time that is past. One of both must be sent"`
+	At      *string `json:"at,omitempty" format:"date-time" doc:"A time that is past by the store's clock. One of both must be sent"`
 }
 
 // moment reads what the flag is to be brought back to. Its error is a problem.

@@ -27,7 +27,7 @@ const (
 )
 
 type revertFlagsBody struct {
-	At          string  `json:"at" format:"date-time" doc:"A time that is past"`
+	At          string  `json:"at" format:"date-time" doc:"A time that is past by the store's clock"`
 	ProjectID   *string `json:"projectId,omitempty" nullable:"true" doc:"Only flags that were in this project then" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	Environment *string `json:"environment,omitempty" nullable:"true" doc:"Only what the flags have in this environment: whether they are on, their rules and their fallthrough" example:"production"`
 	DryRun      bool    `json:"dryRun,omitempty" doc:"Answer what would be done, and change nothing"`

@@ -1,14 +1,52 @@
 -- +goose Up
 
--- watermark returns a time that the log has passed: what was recorded before it can be read, and no event is recorded before it from now on, unless the clock is
--- set back or a copied event keeps its time. It waits for the appends under way, whose row lock of the head includes a lock that conflicts with this one. Taking this one writes nothing.
+-- What append does is told in 00031_recorded.sql. An event that is new is now recorded after all that are ahead of it in the log, but for those appended with it: once that time is in the head,
+-- nothing more is recorded at it or before it. Who asks whether a later time is past takes append's advisory lock, and so waits for the append under way.
+--
+-- There is no way down, and no need of one: older releases work with this schema.
+
+lock table events.head in exclusive mode; -- the appends under way have not taken the advisory lock
 -- +goose StatementBegin
-create function events.watermark() returns timestamptz language plpgsql as $$
+create or replace function events.append(
+    streams text[], expected bigint[], counts int[],
+    ids uuid[], names text[], versions smallint[], data json[], metadata json[], copied timestamptz[] default null
+) returns table (applied bigint) language plpgsql as $$
+declare
+    last   bigint;
+    start  bigint;
+    first  int := 0; -- of this append's events, less one
+    held   bigint;
+    latest timestamptz;
 begin
-    lock table events.head in exclusive mode;
-    return clock_timestamp();
+    -- At READ COMMITTED each statement below sees all that was committed before this lock was had.
+    select h.position, h.recorded into start, latest from events.head h for update;
+    perform pg_advisory_xact_lock(hashtext('flagledger append'));
+    last := start;
+    latest := greatest(latest + interval '1 microsecond', clock_timestamp());
+    for i in 1 .. cardinality(streams) loop
+        select coalesce(max(e.revision), 0) into held from events.event e where e.stream = streams[i];
+        if held = expected[i] then
+            if copied is not null then
+                latest := greatest(latest, (select max(c) from unnest(copied[first + 1 : first + counts[i]]) c));
+            end if;
+            insert into events.event (position, stream, revision, id, name, version, data, metadata, recorded)
+            select last + n, streams[i], held + n, ids[first + n], names[first + n], versions[first + n], data[first + n], metadata[first + n],
+                coalesce(copied[first + n], latest)
+            from generate_series(1, counts[i]) n;
+            last := last + counts[i];
+            applied := last;
+        else
+            select max(e.position) into applied
+            from events.event e
+            where e.stream = streams[i] and e.revision between expected[i] + 1 and expected[i] + counts[i]
+            having array_agg(e.id order by e.revision) = ids[first + 1 : first + counts[i]];
+        end if;
+        first := first + counts[i];
+        return next;
+    end loop;
+    if last > start then
+        update events.head h set position = last, recorded = latest;
+        perform pg_notify('flagledger_events', last::text);
+    end if;
 end $$;
 -- +goose StatementEnd
-
--- +goose Down
-drop function events.watermark;

@@ -2,18 +2,22 @@ package queries
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"flagledger/events"
 )
 
-// WaitUntilCurrent waits until the read models of facts of the given names hold all that was recorded by a time, to which nothing can be added any more. For the
-// zero time they hold all that has been recorded. It returns ErrFuture for a time that has not come by the store's clock, and ErrUnavailable where it takes too long.
+// WaitUntilCurrent waits until the read models of facts of the given names hold all that has been recorded. Unless at is the zero time, nothing more can be recorded at that time or before it then.
+// It returns ErrFuture as WaitUntilPast does, and ErrUnavailable where it takes too long.
 func (q *Queries) WaitUntilCurrent(ctx context.Context, at time.Time, names ...string) error {
 	if !at.IsZero() {
-		if err := q.past.WaitUntilPast(ctx, at); err != nil {
+		switch err := WaitUntilPast(ctx, q.store, at); {
+		case errors.Is(err, ErrFuture):
 			return err
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
 	head, err := q.store.Head(ctx)

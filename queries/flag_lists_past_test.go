@@ -10,12 +10,12 @@ import (
 	"flagledger/events"
 )
 
-// emptyStore is a store of which all that is read is where its log ends, and when.
+// emptyStore is a store without events.
 type emptyStore struct{ events.Store }
 
 func (emptyStore) Head(context.Context) (events.Position, error) { return events.Position{}, nil }
 
-func (emptyStore) Watermark(context.Context) (time.Time, error) { return time.Now(), nil }
+func (emptyStore) Watermark(context.Context, time.Time) (time.Time, error) { return time.Now(), nil }
 
 // A list of a time is kept by itself, that of a time just past until a flag changes: changes may still be recorded as of then.
 func TestKeptListsOfThePast(t *testing.T) {

@@ -32,17 +32,17 @@ func (m Moment) Time(f state.Flag) time.Time {
 	return m.At
 }
 
-// What ParseTime and ParseMoment refuse texts with.
+// What ParseTime and ParseMoment refuse texts with; WaitUntilPast refuses times with ErrFuture, too.
 var (
 	ErrNotTime   = errors.New("must be a time of RFC 3339, such as 2026-03-14T15:09:26.535Z")
 	ErrNotMoment = errors.New("must be a version, or a time of RFC 3339, such as 2026-03-14T15:09:26.535Z")
 	ErrFuture    = errors.New("must not be in the future")
 )
 
-// maxClockLag is by how much this node's clock may be behind the store's.
+// maxClockLag is by how much, at most, this node's clock may be behind the store's.
 const maxClockLag = time.Minute
 
-// ParseTime reads a time that is past, or may be by the store's clock: Watermark decides that.
+// ParseTime reads a time that is not in the future, give or take maxClockLag: the store's clock decides, which WaitUntilPast asks. It returns ErrNotTime or ErrFuture.
 func ParseTime(text string, now time.Time) (at time.Time, err error) {
 	at, readable := rules.ParseTime(text)
 	switch {

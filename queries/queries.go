@@ -16,20 +16,19 @@ import (
 
 // Queries reads. Its methods return ErrNotFound or ErrUnavailable where they say so, and otherwise errors that are faults of the service.
 //
-// Those that take a time answer what was so then, by the times that the store recorded; for the zero time, what is so now.
+// Those that take a time answer what was so then, by the times that the store recorded; for the zero time, what is so now. They return ErrFuture for one that is not past: see WaitUntilCurrent.
 type Queries struct {
 	db    *pgxpool.Pool
 	store events.Store
 	wait  func(ctx context.Context, position events.Position, names []string) bool
 	lists *flagKeyCache
 	now   func() time.Time // tells how long reading takes; what is so now is told by the caller's clock
-	past  *Watermark
 }
 
 // New returns Queries over the read models in a database, which follow a store. wait waits until the read models of facts of the given names hold a
 // position, and returns false where that takes too long.
 func New(db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool) *Queries {
-	return &Queries{db: db, store: store, wait: wait, lists: newFlagKeyCache(), now: time.Now, past: NewWatermark(store)}
+	return &Queries{db: db, store: store, wait: wait, lists: newFlagKeyCache(), now: time.Now}
 }
 
 var (

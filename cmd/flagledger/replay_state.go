@@ -14,8 +14,13 @@ import (
 // printState prints what was so at a moment.
 func (r *replay) printState(ctx context.Context, m queries.Moment) (err error) {
 	if m.Version == 0 {
-		if err := queries.NewWatermark(r.store).WaitUntilPast(ctx, m.At); err != nil {
-			return fmt.Errorf("replay: --at %w", err)
+		switch err := queries.WaitUntilPast(ctx, r.store, m.At); {
+		case errors.Is(err, queries.ErrFuture):
+			return fmt.Errorf("replay: --at %w; it is %q", err, *r.At)
+		case ctx.Err() != nil:
+			return errors.New("interrupted")
+		case err != nil:
+			return fmt.Errorf("replay: %w", err)
 		}
 	}
 	switch {

@@ -12,7 +12,7 @@ func testWatermark(t *testing.T, engine Engine) {
 	var marks []time.Time
 	for i := range events.Revision(3) {
 		mustAppend(t, s, "project-1", i, renamed("a"))
-		mark, err := s.Watermark(t.Context())
+		mark, err := s.Watermark(t.Context(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

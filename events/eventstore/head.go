@@ -73,9 +73,9 @@ func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	return last, nil
 }
 
-// Watermark implements events.Store. A server tells its clock with events alone, so this node's stands for it: an event may yet come that was recorded before the
-// watermark, by as much as the two clocks differ and an append takes.
-func (s *Store) Watermark(context.Context) (time.Time, error) {
+// Watermark implements events.Store without its promise: EventStoreDB tells its time with each event alone, so this is the clock of this node. An event may still come that was recorded before it,
+// by as much as the clocks differ and an append takes.
+func (s *Store) Watermark(context.Context, time.Time) (time.Time, error) {
 	return time.Now().UTC().Truncate(time.Microsecond), nil
 }
 

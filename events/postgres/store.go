@@ -29,6 +29,7 @@ type Store struct {
 	closing      chan struct{}
 	finished     chan struct{}
 	recent       recent
+	clock        clock
 }
 
 const readers = 2 // connections that read streams
@@ -125,12 +126,6 @@ func (s *Store) Engine() string { return "postgres" }
 func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	position, err := head(ctx, s.pool)
 	return at(position), err
-}
-
-// Watermark implements events.Store. It waits for the appends under way. The clock is the server's: where that is set back, it may be passed twice.
-func (s *Store) Watermark(ctx context.Context) (passed time.Time, err error) {
-	err = s.pool.QueryRow(ctx, "select events.watermark()").Scan(&passed)
-	return passed.UTC(), classify(err)
 }
 
 // Log implements events.Store.

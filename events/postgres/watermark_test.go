@@ -8,22 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"flagledger/events"
 )
 
-// An append under way may have been recorded before the watermark, and cannot be read yet.
+// The events of an append under way may have been recorded before the watermark, though they cannot be read yet.
 func TestAWatermarkWaitsForAppendsUnderWay(t *testing.T) {
 	s := open(t)
-	commit := begin(t, s, "project-slow", events.Event{ID: uuid.New(), Fact: events.ProjectDeleted{}})
+	commit := begin(t, s, "project-slow", deleted())
 	early, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if mark, err := s.Watermark(early); !errors.Is(err, events.ErrUnavailable) {
+	if mark, err := s.Watermark(early, time.Now()); !errors.Is(err, events.ErrUnavailable) {
 		t.Errorf("while an append is under way the watermark is %v: %v", mark, err)
 	}
 	commit()
-	mark, err := s.Watermark(t.Context())
+	mark, err := s.Watermark(t.Context(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +58,7 @@ func TestNothingIsAddedBeforeAWatermark(t *testing.T) {
 			done = true
 		default:
 		}
-		passed, err := s.Watermark(t.Context())
+		passed, err := s.Watermark(t.Context(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,4 +76,84 @@ func TestNothingIsAddedBeforeAWatermark(t *testing.T) {
 		}
 	}
 	t.Logf("%d watermarks", len(marks))
+}
+
+// What is known of times up to that of the last event needs no look at the clock, which an append under way would delay.
+func TestAnEventsTimeIsPastOnceItIsRead(t *testing.T) {
+	s := open(t)
+	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{deleted()}); err != nil {
+		t.Fatal(err)
+	}
+	commit := begin(t, s, "project-slow", deleted())
+	defer commit()
+	for e, err := range s.Read(t.Context(), "project-1", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if mark, err := s.Watermark(ctx, e.At); err != nil || !e.At.Before(mark) {
+			t.Errorf("an event is recorded at %v, and the watermark is %v: %v", e.At, mark, err)
+		}
+	}
+}
+
+// However many ask, one connection waits for the append under way.
+func TestOneLooksAtTheClock(t *testing.T) {
+	s := open(t)
+	commit := begin(t, s, "project-slow", deleted())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var asking sync.WaitGroup
+	for range 20 {
+		asking.Go(func() {
+			if _, err := s.Watermark(ctx, time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	conn := connect(t, s.url)
+	waiting := func() (n int) {
+		if err := conn.QueryRow(ctx, "select count(*) from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for waiting() == 0 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	most := 0
+	for range 50 {
+		most = max(most, waiting())
+	}
+	commit()
+	asking.Wait()
+	if most != 1 {
+		t.Errorf("%d connections waited at once", most)
+	}
+}
+
+// Where the clock was set back, events are recorded at the time of the last one and later.
+func TestAWatermarkHoldsWhereTheClockIsBehindTheLog(t *testing.T) {
+	s := open(t)
+	if _, err := connect(t, s.url).Exec(t.Context(), "update events.head set recorded = clock_timestamp() + interval '1 hour'"); err != nil {
+		t.Fatal(err)
+	}
+	var passed time.Time
+	for i := range events.Revision(3) {
+		if _, err := s.Append(t.Context(), "project-1", i, []events.Event{deleted()}); err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range s.Read(t.Context(), "project-1", i+1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.At.Before(passed) {
+				t.Errorf("revision %d is recorded at %v, before the watermark %v", i+1, e.At, passed)
+			}
+			if passed, err = s.Watermark(t.Context(), e.At); err != nil || !e.At.Before(passed) {
+				t.Errorf("revision %d is recorded at %v, and the watermark is %v: %v", i+1, e.At, passed, err)
+			}
+		}
+	}
 }

@@ -18,7 +18,7 @@ func BenchmarkCount(b *testing.B) {
 				switch counted {
 				case "flag":
 					u := t.use(&r.flag.uses, key, r.flag, production.ID, at)
-					u.cellOf(&r, at).n.add(1, &t.uses.node.striped)
+					u.cellOf(&r, at).byFirst.add(1, &t.uses.node.striped)
 					u.markUsed(&u.evaluated, at.second)
 				case "all":
 					t.CountEvaluation(key, production.ID, &r, client, at)

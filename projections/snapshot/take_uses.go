@@ -48,8 +48,8 @@ func (u *use) addUp() {
 	}
 	striped := &u.in.tenant.uses.node.striped
 	for c := &u.first; c != nil; c = c.next.Load() {
-		if more := uint32(c.count()) - c.added; more > 0 {
-			all.cellOfReason(c.state.Load()&reasonMask).n.add(uint64(more), striped)
+		if more := uint32(c.total()) - c.added; more > 0 {
+			all.cellOfReason(c.state.Load()&reasonMask).byOthers.add(uint64(more), striped)
 			c.added += more
 			all.markUsed(&all.evaluated, u.evaluated.Load())
 		}
@@ -99,7 +99,7 @@ func (q *useQueue) bytesBefore(hour uint32) (bytes int) {
 func (u *use) bytes() int {
 	bytes := useBytes + callerPageBytes*u.pages() + int(u.outcomeBytes())
 	for c := &u.first; c != nil; c = c.next.Load() {
-		bytes += c.n.bytes() + c.byFirst.bytes()
+		bytes += c.byOthers.bytes() + c.byFirst.bytes()
 	}
 	for page := u.callers.Load(); page != nil; page = page.next.Load() {
 		for i := range page.of {
@@ -140,7 +140,7 @@ func (u *use) read() counted.Use {
 			break
 		}
 		state := c.state.Or(outcomeWritten)
-		one := counted.Served{Reason: string(reasonsByCode[state&reasonMask]), Count: c.count(), New: state&outcomeWritten == 0}
+		one := counted.Served{Reason: string(reasonsByCode[state&reasonMask]), Count: c.total(), New: state&outcomeWritten == 0}
 		switch served := c.served.Load(); served {
 		case nil:
 		case restOutcome:
@@ -156,10 +156,10 @@ func (u *use) read() counted.Use {
 	return read
 }
 
-// eachCaller yields those that have a client, and how often they made evaluations.
+// eachCaller yields the callers, and how many evaluations each made.
 func (u *use) eachCaller() iter.Seq2[*caller, uint64] {
 	return func(yield func(*caller, uint64) bool) {
-		if u.caller.client.Load() != nil && !yield(&u.caller, u.countByFirst()) {
+		if u.firstCaller.client.Load() != nil && !yield(&u.firstCaller, u.countByFirst()) {
 			return
 		}
 		for page := u.callers.Load(); page != nil; page = page.next.Load() {

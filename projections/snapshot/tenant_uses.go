@@ -65,21 +65,21 @@ func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Clien
 	if u == nil {
 		return
 	}
-	served, striped := u.cellOf(r, at), &t.uses.node.striped
+	outcome, striped := u.cellOf(r, at), &t.uses.node.striped
 	var c *laterCaller
-	first := u.caller.client.Load() == by
+	first := u.firstCaller.client.Load() == by
 	if !first {
 		c, first = u.callerOf(by, at)
 	}
 	switch {
 	case first:
-		served.byFirst.add(1, striped)
-		advance(&u.caller.seen, at.second)
+		advance(&u.firstCaller.seen, at.second) // before it is counted: who adds it up tells when
+		outcome.byFirst.add(1, striped)
 	case c != nil:
-		served.n.add(1, striped)
-		c.count(at, striped)
+		outcome.byOthers.add(1, striped)
+		c.add(at, striped)
 	default:
-		served.n.add(1, striped)
+		outcome.byOthers.add(1, striped)
 		if all := u.in.all; all != nil {
 			all.countCaller(by, at)
 			all.markUsed(&all.evaluated, at.second)
@@ -116,7 +116,7 @@ func (t *Tenant) CountMany(flags *Uncounted, all bool, environmentID string, by 
 // countAll counts an evaluation for all flags that no use of a flag can be added up for.
 func (t *Tenant) countAll(environmentID string, reason Reason, by *Client, at CountTime) {
 	u := t.useOfAll(environmentID, at)
-	u.cellOfReason(reasonCode(reason)).n.add(1, &t.uses.node.striped)
+	u.cellOfReason(reasonCode(reason)).byOthers.add(1, &t.uses.node.striped)
 	u.countCaller(by, at)
 	u.markUsed(&u.evaluated, at.second)
 }
@@ -136,14 +136,15 @@ func advance(last *atomic.Uint32, second uint32) {
 	}
 }
 
-// countCaller counts an evaluation of any flag for who made it, if they are told apart.
+// countCaller counts an evaluation in a use of all flags for its caller, if that is told apart.
 func (u *use) countCaller(by *Client, at CountTime) {
 	if c, _ := u.callerOf(by, at); c != nil {
-		c.count(at, &u.in.tenant.uses.node.striped)
+		c.add(at, &u.in.tenant.uses.node.striped)
 	}
 }
 
-func (c *laterCaller) count(at CountTime, striped *atomic.Int64) {
+// add counts an evaluation. striped is as for a counter.
+func (c *laterCaller) add(at CountTime, striped *atomic.Int64) {
 	advance(&c.seen, at.second)
 	c.n.add(1, striped)
 }
@@ -276,7 +277,7 @@ func (u *use) cellOfReason(code uint32) *cell {
 	return u.addCell(nil, code)
 }
 
-// callerOf finds a client among the callers, or adds it. c is nil for the first one, whose evaluations the cells count, and for one that is not told apart.
+// callerOf finds a client among the callers, or adds it. first reports that it is the first, whose evaluations the cells count: c is nil then, and for a client that is not told apart.
 func (u *use) callerOf(client *Client, at CountTime) (c *laterCaller, first bool) {
 	switch c, full := u.findCaller(client); {
 	case c != nil:

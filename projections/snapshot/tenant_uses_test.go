@@ -709,12 +709,12 @@ func TestCallersAreLastSeenWhenTheyEvaluatedLast(t *testing.T) {
 	}
 }
 
-// Stripes are most of what a use takes that is evaluated all the time.
+// Stripes are most of the memory of a use that is counted all the time.
 func TestTheStripesOfAUseCount(t *testing.T) {
 	u := &use{}
 	u.callers.Store(&callers{})
 	before := u.bytes()
-	for _, c := range []*counter{&u.first.n, &u.first.byFirst, &u.callers.Load().of[3].n} {
+	for _, c := range []*counter{&u.first.byOthers, &u.first.byFirst, &u.callers.Load().of[3].n} {
 		c.stripes.Store(&stripes{})
 	}
 	if more := u.bytes() - before; more != 3*int(unsafe.Sizeof(stripes{})) {

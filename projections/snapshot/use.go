@@ -14,16 +14,16 @@ import (
 // use is how often a flag, or with an empty key all of a tenant, was used in an environment in an hour. Its counts only grow: who writes them down writes all of them again and again.
 // There is one on a node for each flag, life, environment and hour.
 type use struct {
-	next       atomic.Pointer[use] // of the same flag, in another environment
-	in         *environmentHour
-	key        string
-	life       uint32        // see Flag
-	evaluated  atomic.Uint32 // when last, a second of the Unix time; 0 before the first
-	prefetched atomic.Uint32
-	prefetches atomic.Uint32 // in an hour there cannot be more
-	caller     caller        // the first one; free in a use of all flags
-	callers    atomic.Pointer[callers]
-	first      cell // its state says also whether the use is among those that are to be written down
+	next        atomic.Pointer[use] // of the same flag, in another environment
+	in          *environmentHour
+	key         string
+	life        uint32        // see Flag
+	evaluated   atomic.Uint32 // when last, a second of the Unix time; 0 before the first
+	prefetched  atomic.Uint32
+	prefetches  atomic.Uint32 // in an hour there cannot be more
+	firstCaller caller        // none in a use of all flags
+	callers     atomic.Pointer[callers]
+	first       cell // its state says also whether the use is among those that are to be written down
 }
 
 // environmentHour is an environment of a tenant in an hour.
@@ -36,18 +36,19 @@ type environmentHour struct {
 
 // cell counts the evaluations with an outcome and a reason. The outcome is a variation, or a value alone in one without an id; nil in the uses of tenants.
 //
-// Most evaluations of a flag are by one caller, the first of its use. They are counted once, for the outcome and the caller together.
+// Most evaluations of a flag are by the first caller of its use. They are counted once, for the outcome and the caller together; those by another are counted in its laterCaller, too.
 type cell struct {
-	n       counter // those by other callers
-	byFirst counter // those by the use's first caller
-	served  atomic.Pointer[variation]
-	next    atomic.Pointer[cell]
-	state   atomic.Uint32 // the reason's code, 0 before the first evaluation; and the marks below
-	added   uint32        // how much of the count has been added to the use of all flags, without what does not fit; only TakeUses uses it
-	bytes   uint32        // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
+	byOthers counter // in a use of all flags, all
+	byFirst  counter
+	served   atomic.Pointer[variation]
+	next     atomic.Pointer[cell]
+	state    atomic.Uint32 // the reason's code, 0 before the first evaluation; and the marks below
+	added    uint32        // how much of the count has been added to the use of all flags, without what does not fit; only TakeUses uses it
+	bytes    uint32        // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
 }
 
-func (c *cell) count() uint64 { return c.n.load() + c.byFirst.load() }
+// total is how many evaluations it has counted.
+func (c *cell) total() uint64 { return c.byOthers.load() + c.byFirst.load() }
 
 const (
 	reasonMask      = 0xff  // of state
@@ -62,7 +63,7 @@ var restOutcome = &variation{id: "others"}
 
 const (
 	maxOutcomes = counted.MaxOutcomes
-	maxCallers  = 1 + callerPages*perCallerPage
+	maxCallers  = 1 + callerPages*perCallerPage // one less in a use of all flags
 )
 
 // caller is a client, or people, who made evaluations. client is nil in one that is free.
@@ -72,12 +73,12 @@ type caller struct {
 	added  uint32        // as that of cell
 }
 
-// take gives a client its place, unless it is another's.
+// take gives the place to a client. It returns false if another client has it.
 func (c *caller) take(client *Client) bool {
 	if held := c.client.Load(); held != nil && held.ID != client.ID {
 		return false
 	}
-	c.client.Store(client) // which has another secret now, or none before
+	c.client.Store(client) // the place was free, or the client has a new secret
 	return true
 }
 
@@ -90,7 +91,7 @@ type laterCaller struct {
 // people is the caller that all people are together.
 var people = &Client{}
 
-// callers are a page of them.
+// callers are some of those after the first; in a use of all flags, of all.
 type callers struct {
 	next atomic.Pointer[callers]
 	of   [perCallerPage]laterCaller
@@ -253,7 +254,7 @@ func (u *use) ofReason(reason uint32) *cell {
 	return nil
 }
 
-// findCaller finds a client among the callers after the first. full says that it cannot be added where it is not among them.
+// findCaller finds a client among the callers after the first; c is nil if it is not there. full reports that there is no room for another.
 func (u *use) findCaller(client *Client) (c *laterCaller, full bool) {
 	pages := 0
 	for page := u.callers.Load(); page != nil; page = page.next.Load() {
@@ -270,9 +271,9 @@ func (u *use) findCaller(client *Client) (c *laterCaller, full bool) {
 	return nil, pages == callerPages
 }
 
-// changedCaller finds a client that has another secret since it was counted first.
+// changedCaller finds a client whose secret has changed since it was first counted. Its results are those of callerOf.
 func (u *use) changedCaller(client *Client) (c *laterCaller, first bool) {
-	if held := u.caller.client.Load(); held != nil && held.ID == client.ID {
+	if held := u.firstCaller.client.Load(); held != nil && held.ID == client.ID {
 		return nil, true
 	}
 	for page := u.callers.Load(); page != nil; page = page.next.Load() {
@@ -285,9 +286,9 @@ func (u *use) changedCaller(client *Client) (c *laterCaller, first bool) {
 	return nil, false
 }
 
-// addCaller gives a client a place: c is nil if it is the first, or there are maxCallers, or no more memory for any. The tenant's uses are locked.
+// addCaller adds a client to the callers, while there is a free place and the tenant has memory for it. Its results are those of callerOf. The tenant's uses are locked.
 func (u *use) addCaller(client *Client, now CountTime) (c *laterCaller, first bool) {
-	if u.key != "" && u.caller.take(client) {
+	if u.key != "" && u.firstCaller.take(client) {
 		return nil, true
 	}
 	at := &u.callers

@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// clockInterval is how much time lies between two looks at the server's clock: the append under way is waited for, and the next one waits.
+	clockInterval = 20 * time.Millisecond
+	// maxClockWait is how long a look may take.
+	maxClockWait = 2 * time.Second
+)
+
+// clock is the clock of the server between two appends. One look at it is under way at most.
+type clock struct {
+	looking singleflight.Group
+	looked  time.Time                 // when last; whoever looks reads and sets it
+	passed  atomic.Pointer[time.Time] // the last watermark; nil before the first
+}
+
+// Watermark implements events.Store. What is known, or else what the head of the log says, is enough for times up to that of the last event; for a later one it looks at the clock. That is the
+// database server's: if it is set back, events may be recorded before an earlier watermark.
+func (s *Store) Watermark(ctx context.Context, at time.Time) (time.Time, error) {
+	if passed := s.clock.passed.Load(); passed != nil && at.Before(*passed) {
+		return *passed, nil
+	}
+	var passed time.Time
+	if err := s.pool.QueryRow(ctx, "select recorded + interval '1 microsecond' from events.head").Scan(&passed); err != nil {
+		return time.Time{}, classify(err)
+	}
+	if !at.Before(passed) {
+		now, err := s.lookAtClock(ctx)
+		if err != nil {
+			return time.Time{}, classify(err)
+		}
+		if now.After(passed) {
+			passed = now
+		}
+	}
+	passed = passed.UTC()
+	s.clock.passed.Store(&passed)
+	return passed, nil
+}
+
+// lookAtClock returns the time at which no append is under way. Calls at the same time share it.
+func (s *Store) lookAtClock(ctx context.Context) (now time.Time, err error) {
+	look := s.clock.looking.DoChan("", func() (any, error) {
+		time.Sleep(clockInterval - time.Since(s.clock.looked))
+		s.clock.looked = time.Now()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClockWait) // others wait for it, too
+		defer cancel()
+		var now time.Time
+		err := s.pool.QueryRow(ctx, `with no_append as materialized (select pg_advisory_xact_lock(hashtext('flagledger append'))) select clock_timestamp() from no_append`).Scan(&now)
+		return now, err
+	})
+	select {
+	case seen := <-look:
+		return seen.Val.(time.Time), seen.Err
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	}
+}
