@@ -5,7 +5,6 @@
 --
 -- There is no way down, and no need of one: older releases work with this schema.
 
-lock table events.head in exclusive mode; -- the appends under way have not taken the advisory lock
 -- +goose StatementBegin
 create or replace function events.append(
     streams text[], expected bigint[], counts int[],
