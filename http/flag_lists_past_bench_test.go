@@ -71,10 +71,10 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 		me.Service.Eventually("the flags are listed", func() bool {
 			return me.Attempt("GET", "/api/v1/flags?limit=1&q=k19999&at="+times[round].UTC().Format(time.RFC3339Nano), "").Status == 200
 		})
-	}
-	for _, table := range []string{"flag_spans", "flag_environment_spans", "flag_versions"} { // as the database does by itself in a while
-		if _, err := db.Exec(b.Context(), "vacuum analyze read."+table); err != nil {
-			b.Fatal(err)
+		for _, table := range []string{"flags", "flag_environments", "flag_spans", "flag_environment_spans", "flag_versions"} { // as the database does by itself in a while
+			if _, err := db.Exec(b.Context(), "vacuum analyze read."+table); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 	at := func() string { // between the first round and the last one
