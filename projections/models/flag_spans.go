@@ -89,13 +89,13 @@ var (
 	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz", `update flag_spans s set until = g.recorded from `+lastSpan)
 )
 
-// endEnvironmentSpans ends the spans of what was enabled in disabled. Here and below, offset 0 has the last span found before the table is joined: otherwise each of a
-// flag's spans may be looked at.
+// endEnvironmentSpans ends the spans of what was enabled in disabled. Here and below, the last span is found first (offset 0) and joined by where it lies: by its columns, a table without statistics
+// would be searched through another index, from end to end for each.
 const endEnvironmentSpans = `update flag_environment_spans s set until = d.recorded
-	from (select *, (select version from flag_environment_spans s where s.tenant_id = disabled.tenant_id and s.key = disabled.key and s.environment_id = disabled.environment_id
+	from (select *, (select ctid from flag_environment_spans s where s.tenant_id = disabled.tenant_id and s.key = disabled.key and s.environment_id = disabled.environment_id
 		order by version desc limit 1) as last from disabled offset 0) d
-	where s.tenant_id = d.tenant_id and s.key = d.key and s.environment_id = d.environment_id and s.version = d.last`
+	where s.ctid = d.last`
 
 // lastSpan joins the last span of each given flag.
-const lastSpan = `(select *, (select version from flag_spans s where s.tenant_id = given.tenant_id and s.key = given.key order by version desc limit 1) as last from given offset 0) g
-	where s.tenant_id = g.tenant_id and s.key = g.key and s.version = g.last`
+const lastSpan = `(select *, (select ctid from flag_spans s where s.tenant_id = given.tenant_id and s.key = given.key order by version desc limit 1) as last from given offset 0) g
+	where s.ctid = g.last`
