@@ -40,8 +40,10 @@ func (e *DifferentError) Error() string {
 }
 
 const (
-	// maxHeld is how long a rebuild stops a live projector, and readers, to get to where the live tables stand. Then it lets them go on for restInterval.
+	// maxHeld is how long a rebuild stops a live projector, and readers: half of it to get to where the live tables stand, and what is left, but for switchTime, to wait for
+	// those who read them. If that is not enough, it lets them go on for restInterval, and after each ten such attempts it stops them for maxHeld more.
 	maxHeld      = 100 * time.Millisecond
+	switchTime   = 20 * time.Millisecond
 	restInterval = time.Second
 )
 

@@ -149,6 +149,7 @@ type build struct {
 	conn       *pgxpool.Conn // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
 	locked     time.Time       // when that was
+	attempts   int             // how often it was
 	notBefore  time.Time       // before then the live projector is not stopped again
 	live       events.Position // of the live checkpoint, when it was read last
 	err        error           // that the subscriber ended with
@@ -249,11 +250,14 @@ func (b *build) tryLockSwitching() bool {
 
 // pauseLocking lets the live projector go on, and for some time, where it has been stopped for too long already.
 func (b *build) pauseLocking() {
-	if b.conn != nil && time.Since(b.locked) > maxHeld {
+	if b.conn != nil && time.Since(b.locked) > b.mayHold()/2 {
 		b.unlockSwitching()
 		b.notBefore = time.Now().Add(restInterval)
 	}
 }
+
+// mayHold is how long the live projector may be stopped this time.
+func (b *build) mayHold() time.Duration { return maxHeld * time.Duration(1+b.attempts/10) }
 
 // lockLive is called with switching locked, which unlockSwitching unlocks.
 func (b *build) lockLive(ctx context.Context) (err error) {
@@ -271,6 +275,7 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 		return err
 	}
 	b.live = events.Position{}
+	b.attempts++
 	defer func() { b.locked = time.Now() }()
 	err = b.tx.QueryRow(ctx, `select commit, prepare from checkpoints where projection = $1 for update`, b.projection.Name).Scan(&b.live.Commit, &b.live.Prepare)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -319,7 +324,7 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	return err
 }
 
-// lockTables waits for those who read the live tables, for maxHeld at most: others, who come after, wait too.
+// lockTables waits for those who read the live tables, for what is left of maxHeld: others, who come after, wait too.
 func (b *build) lockTables(ctx context.Context) error {
 	var tables string
 	err := b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = $1 and tablename = any($2)`,
@@ -327,8 +332,9 @@ func (b *build) lockTables(ctx context.Context) error {
 	if err != nil || tables == "" {
 		return err
 	}
+	wait := time.Until(b.locked.Add(b.mayHold() - switchTime))
 	for _, statement := range []string{
-		fmt.Sprintf(`set local statement_timeout = %d`, maxHeld.Milliseconds()),
+		fmt.Sprintf(`set local statement_timeout = %d`, max(wait.Milliseconds(), 1)), // 0 would be for ever
 		`lock table ` + tables + ` in access exclusive mode`,
 		`set local statement_timeout = 0`,
 	} {
