@@ -90,7 +90,7 @@ type auditOutput[T any] struct {
 }
 
 const auditPages = `Pages neither skip nor repeat facts while further ones arrive: newer ones are on the first page. A page may be short, or empty, before the
-end: after some 4,000 facts that the filters leave out it ends. So follow ` + "`Link`" + ` until there is none.`
+end: after some 3,000 facts that the filters leave out it ends. So follow ` + "`Link`" + ` until there is none.`
 
 func (a *API) addAudit() {
 	op := operation("GET", auditRoute, "get-audit-trail", "Audit", "Every change of anything in the tenant, newest first")

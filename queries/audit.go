@@ -48,7 +48,7 @@ type AuditFilter struct {
 type AuditCursor []int64
 
 // maxExamined is how many rows are looked at for one page, or for one piece of an export, where no index finds them: so many take a few milliseconds.
-const maxExamined = 4000
+const maxExamined = 3000
 
 const (
 	// memberOfEntry finds the member that an entry of read.audit a is about. The columns of a have another collation than those that they meet, whose indexes are used
@@ -223,9 +223,6 @@ func (f AuditFilter) conditions() (list []condition) {
 	return list
 }
 
-// examinedColumns are those that conditions ask for.
-const examinedColumns = "a.tenant_id, a.n, a.commit, a.prepare, a.recorded, a.action, a.resource_type, a.resource_id, a.resource_name, a.environment, a.actor_id, a.reason"
-
 // page finds the places of the entries of a page, the newest first, and where the next page begins.
 func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, limit int) (found []AuditCursor, next AuditCursor, err error) {
 	left, next := maxExamined, before
@@ -259,10 +256,11 @@ func (s *auditScan) examine(ctx context.Context, db reader, before AuditCursor, 
 	if len(s.filters) > 0 {
 		var rest string
 		rest, args = where(args, s.filters...)
-		query = fmt.Sprintf(`with examined as materialized (select %s %s limit %d)
-			(select %s, false from examined a where %s order by %s limit %d)
-			union all (select %[4]s, true from examined a where (select count(*) from examined) = %[3]d order by %[8]s limit 1)`,
-			examinedColumns, examined, most, place, rest, backwards, limit+1, s.order)
+		query = fmt.Sprintf(`with examined as materialized (select %s, (%s) as met %s limit %d)
+			select %s, last from (
+				(select a.*, false as last from examined a where met order by %s limit %d)
+				union all (select a.*, true from examined a order by %[6]s offset %[4]d - 1 limit 1)) a`,
+			s.order, rest, examined, most, place, backwards, limit+1)
 	}
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
