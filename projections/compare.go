@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -38,14 +37,6 @@ func (e *DifferentError) Error() string {
 	}
 	return text
 }
-
-const (
-	// maxHeld is how long a rebuild stops a live projector, and readers: half of it to get to where the live tables stand, and what is left, but for switchTime, to wait for
-	// those who read them. If that is not enough, it lets them go on for restInterval, and after each ten such attempts it stops them for maxHeld more.
-	maxHeld      = 100 * time.Millisecond
-	switchTime   = 20 * time.Millisecond
-	restInterval = time.Second
-)
 
 // cutAtLive cuts a page where the live tables stand, so that the new ones can be compared with them there.
 func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached events.Position) (events.Page, error) {
@@ -92,13 +83,13 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	}
 	different, compared, err := s.compareAt(ctx, p.Position)
 	if contended(err) {
-		b.unlockSwitching()
-		return false, pause(ctx, lockInterval)
+		b.rest()
+		return false, nil
 	}
 	if err != nil || !compared {
 		return false, err
 	}
-	b.comparing = false
+	b.comparing, b.inVain = false, 0
 	if different != nil && (b.options.CompareOnly || !b.options.Force) {
 		err = different
 	} else if different != nil {

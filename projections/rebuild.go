@@ -14,6 +14,15 @@ import (
 	"flagledger/events"
 )
 
+const (
+	// usualHold is how long a rebuild stops a live projector, and readers: half of it to get to where the live tables stand, and what is left, but for switchTime, to wait for
+	// those who read them. If that is not enough, it lets them go on for restInterval. After each ten times in vain it stops them for usualHold more, up to longestHold.
+	usualHold    = 100 * time.Millisecond
+	longestHold  = 2 * time.Second
+	switchTime   = 20 * time.Millisecond
+	restInterval = time.Second
+)
+
 // rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
 const rebuildConnections = 3
 
@@ -148,8 +157,8 @@ type build struct {
 	indexFirst bool          // they are to have them from the beginning
 	conn       *pgxpool.Conn // from the moment that the live checkpoint is locked
 	tx         pgx.Tx
-	locked     time.Time       // when that was
-	attempts   int             // how often it was
+	locked     time.Time       // when that was; zero while it is not
+	inVain     int             // how often it was let go again with nothing done
 	notBefore  time.Time       // before then the live projector is not stopped again
 	live       events.Position // of the live checkpoint, when it was read last
 	err        error           // that the subscriber ended with
@@ -199,20 +208,17 @@ func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err erro
 	return s.build.switchUnlessBehind(ctx, p.checkpoint)
 }
 
-// switchUnlessBehind tries to switch, again and again while a lock is contended. done is false while the new tables are behind.
+// switchUnlessBehind tries to switch. done is false while the new tables are behind, and where a lock was contended: then it is to be tried again some time later.
 func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done bool, err error) {
-	for {
-		done, err = b.trySwitch(ctx, built)
-		if done || err != nil {
-			b.unlockSwitching()
-		}
-		if !contended(err) {
-			return done, err
-		}
-		if err := pause(ctx, lockInterval); err != nil {
-			return false, err
-		}
+	done, err = b.trySwitch(ctx, built)
+	if contended(err) {
+		b.rest()
+		return false, nil
 	}
+	if done || err != nil {
+		b.unlockSwitching()
+	}
+	return done, err
 }
 
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
@@ -248,16 +254,26 @@ func (b *build) tryLockSwitching() bool {
 	return time.Now().After(b.notBefore) && b.switching.TryLock()
 }
 
-// pauseLocking lets the live projector go on, and for some time, where it has been stopped for too long already.
+// pauseLocking lets the live projector go on where it has been stopped for too long to switch in what is left.
 func (b *build) pauseLocking() {
-	if b.conn != nil && time.Since(b.locked) > b.mayHold()/2 {
-		b.unlockSwitching()
-		b.notBefore = time.Now().Add(restInterval)
+	if b.conn != nil && time.Since(b.locked) > b.maxHold()/2 {
+		b.rest()
 	}
 }
 
-// mayHold is how long the live projector may be stopped this time.
-func (b *build) mayHold() time.Duration { return maxHeld * time.Duration(1+b.attempts/10) }
+// maxHold is how long the live projector may be stopped.
+func (b *build) maxHold() time.Duration {
+	return min(usualHold*time.Duration(1+b.inVain/10), longestHold)
+}
+
+// rest lets the live projector go on for some time, where it was stopped.
+func (b *build) rest() {
+	if !b.locked.IsZero() {
+		b.inVain++
+	}
+	b.unlockSwitching()
+	b.notBefore = time.Now().Add(restInterval)
+}
 
 // lockLive is called with switching locked, which unlockSwitching unlocks.
 func (b *build) lockLive(ctx context.Context) (err error) {
@@ -275,11 +291,12 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 		return err
 	}
 	b.live = events.Position{}
-	b.attempts++
-	defer func() { b.locked = time.Now() }()
 	err = b.tx.QueryRow(ctx, `select commit, prepare from checkpoints where projection = $1 for update`, b.projection.Name).Scan(&b.live.Commit, &b.live.Prepare)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
+		err = nil
+	}
+	if err == nil {
+		b.locked = time.Now()
 	}
 	return err
 }
@@ -309,22 +326,21 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if _, err := b.tx.Exec(ctx, moves.String()); err != nil {
 		return err
 	}
+	batch := &pgx.Batch{} // likewise
 	for _, statement := range []string{
 		`insert into ` + liveSchema + `.checkpoints select * from ` + buildingSchema + `.checkpoints where projection = $1`,
 		`delete from ` + buildingSchema + `.checkpoints where projection = $1`,
 		`delete from keep.parked where projection = $1 and not building`,
 		`update keep.parked set building = false where projection = $1`,
 	} {
-		if _, err := b.tx.Exec(ctx, statement, name); err != nil {
-			return err
-		}
+		batch.Queue(statement, name)
 	}
 	// The new tables may be further than the old ones were, and nobody else will tell those who wait for that.
-	_, err = b.tx.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(name, built.LogID, built.Position))
-	return err
+	batch.Queue(`select pg_notify($1, $2)`, progressChannel, formatProgress(name, built.LogID, built.Position))
+	return b.tx.SendBatch(ctx, batch).Close()
 }
 
-// lockTables waits for those who read the live tables, for what is left of maxHeld: others, who come after, wait too.
+// lockTables waits for those who read the live tables, for as long as maxHold leaves: others, who come after, wait too.
 func (b *build) lockTables(ctx context.Context) error {
 	var tables string
 	err := b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = $1 and tablename = any($2)`,
@@ -332,9 +348,9 @@ func (b *build) lockTables(ctx context.Context) error {
 	if err != nil || tables == "" {
 		return err
 	}
-	wait := time.Until(b.locked.Add(b.mayHold() - switchTime))
+	wait := max(time.Until(b.locked.Add(b.maxHold()-switchTime)), switchTime/4) // a moment at least: 0 would be for ever
 	for _, statement := range []string{
-		fmt.Sprintf(`set local statement_timeout = %d`, max(wait.Milliseconds(), 1)), // 0 would be for ever
+		fmt.Sprintf(`set local statement_timeout = %d`, wait.Milliseconds()),
 		`lock table ` + tables + ` in access exclusive mode`,
 		`set local statement_timeout = 0`,
 	} {
@@ -361,5 +377,5 @@ func (b *build) unlockLive() {
 		_ = b.tx.Rollback(ctx) // nothing, where it is committed
 	}
 	b.conn.Release()
-	b.conn, b.tx = nil, nil
+	b.conn, b.tx, b.locked = nil, nil, time.Time{}
 }

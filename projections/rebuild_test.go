@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -209,6 +210,66 @@ func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 		t.Fatal("the read models do not follow any more")
 	}
 	w.sameFromScratch()
+}
+
+// steppedStore delivers the pages that it is given, after an empty one that claims to be at the end of the log. It calls head before it tells where that is.
+type steppedStore struct {
+	events.Store
+	pages chan events.Page
+	head  func()
+}
+
+func (s steppedStore) Head(ctx context.Context) (events.Position, error) {
+	s.head()
+	return s.Store.Head(ctx)
+}
+
+func (s steppedStore) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
+	return func(yield func(events.Page, error) bool) {
+		for page := (events.Page{Next: after, Live: true}); yield(page, nil); {
+			select {
+			case page = <-s.pages:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// While a rebuild that has stopped the projector waits for events that it still lacks, the projector must be let go of.
+func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.append("flag-t.a", 0, newFlag("a"))
+	w.append("flag-t.b", 0, newFlag("b"))
+	var reached atomic.Uint64
+	stop := w.carryOnOne(tally(1, "event"), func(position events.Position) { reached.Store(position.Commit) })
+	w.eventually("the projector has followed", func() bool { return reached.Load() == 2 })
+
+	page := w.firstPage()
+	store := steppedStore{Store: w.store, pages: make(chan events.Page, 2)}
+	stopped := make(chan struct{})
+	store.head = sync.OnceFunc(func() { // it has stopped the projector, and is behind it
+		store.pages <- events.Page{Events: page.Events[:1], Next: page.Events[0].Position} // and there is more
+		close(stopped)
+	})
+	rebuilt := make(chan error, 1)
+	go func() {
+		rebuilt <- projections.Rebuild(t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log)
+	}()
+	<-stopped
+	w.append("flag-t.c", 0, newFlag("c"))
+	w.eventually("the projector follows", func() bool { return reached.Load() == 3 })
+	stop()
+
+	page = w.firstPage()
+	store.pages <- events.Page{Events: page.Events[1:], Next: page.Next, Live: true}
+	if err := <-rebuilt; err != nil {
+		t.Fatal(err)
+	}
+	if got := column[string](w, `select fact from read.tally`); len(got) != 3 {
+		t.Errorf("what is read has the rows %v", got)
+	}
 }
 
 // A projector may hold its tables when it comes to wait for the checkpoint that a rebuild has locked: preparing a statement locks what it names. The

@@ -55,6 +55,7 @@ const (
 	idleEvents   = 1000
 	// buildInterval is the time between attempts to switch to new tables while nothing happens.
 	buildInterval = 50 * time.Millisecond
+	heldInterval  = 5 * time.Millisecond // likewise, while the live projector is stopped
 )
 
 var (
@@ -244,6 +245,8 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 			done, err = s.compare(ctx, &p)
 		case page.Live:
 			done, err = s.finish(ctx, &p)
+		default:
+			s.build.pauseLocking()
 		}
 		if done || err != nil {
 			return err
@@ -252,10 +255,13 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 }
 
 func (s *subscriber) interval() time.Duration {
-	if s.build != nil {
-		return buildInterval
+	switch {
+	case s.build == nil:
+		return idleInterval
+	case s.build.conn != nil:
+		return heldInterval
 	}
-	return idleInterval
+	return buildInterval
 }
 
 // resume finds where the read model stands, and the streams that it no longer follows.

@@ -230,6 +230,18 @@ func event(fact events.Fact) events.Event {
 	}
 }
 
+// firstPage is the first page of the log.
+func (w *world) firstPage() events.Page {
+	w.t.Helper()
+	for page, err := range w.store.Subscribe(w.t.Context(), events.Position{}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return page
+	}
+	return events.Page{}
+}
+
 // append adds facts to a stream that stands at a revision.
 func (w *world) append(stream string, at events.Revision, facts ...events.Fact) events.Position {
 	w.t.Helper()
