@@ -106,13 +106,14 @@ func (q *Queries) PlatformAudit(ctx context.Context, filter AuditFilter, before 
 			return nil, nil, classify(err)
 		}
 	}
-	s := &auditScan{order: "a.commit, a.prepare", filters: filter.conditions()}
+	s := &auditScan{order: "a.commit, a.prepare"}
 	if !filter.From.IsZero() {
 		s.filters = append(s.filters, condition{format: "a.recorded >= %s", value: filter.From})
 	}
 	if !filter.To.IsZero() {
 		s.filters = append(s.filters, condition{format: "a.recorded < %s", value: filter.To})
 	}
+	s.filters = append(s.filters, filter.conditions()...)
 	positions, next, err := s.page(ctx, q.db, before, limit)
 	if err != nil {
 		return nil, nil, err
@@ -166,7 +167,7 @@ func (q *Queries) auditNumber(ctx context.Context, tenantID string, at time.Time
 type auditScan struct {
 	order   string      // of its columns
 	scope   []condition // that an index answers in that order
-	filters []condition // that each of the rows must meet beside those
+	filters []condition // that each of the rows must meet beside those: they are asked in this order
 }
 
 // condition is an SQL condition with %s for its one value.
@@ -217,7 +218,7 @@ func (f AuditFilter) conditions() (list []condition) {
 	} else {
 		add(f.ResourceType, "a.resource_type = %s and a.resource_type <> 'flag'", true) // as the index has it
 	}
-	// The names of people are looked up for those of the rows alone that are about them.
+	// It takes longest, and so comes last. The names of people are looked up for those of the rows alone that are about them.
 	add(f.Search, `(strpos(lower(concat_ws(E'\n', a.resource_id, a.resource_name, a.reason, a.actor_id)), (select lower(%s))) > 0
 		or a.resource_name is null and strpos(lower(`+nameOfEntry+`), (select lower(%s))) > 0)`, false)
 	return list
@@ -256,11 +257,12 @@ func (s *auditScan) examine(ctx context.Context, db reader, before AuditCursor, 
 	if len(s.filters) > 0 {
 		var rest string
 		rest, args = where(args, s.filters...)
+		// The last row of so many is where the next page begins. Where there are fewer, the trail ends with them.
 		query = fmt.Sprintf(`with examined as materialized (select %s, (%s) as met %s limit %d)
 			select %s, last from (
 				(select a.*, false as last from examined a where met order by %s limit %d)
-				union all (select a.*, true from examined a order by %[6]s offset %[4]d - 1 limit 1)) a`,
-			s.order, rest, examined, most, place, backwards, limit+1)
+				union all (select a.*, true from examined a order by %s offset %d limit 1)) a`,
+			s.order, rest, examined, most, place, backwards, limit+1, backwards, most-1)
 	}
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {
