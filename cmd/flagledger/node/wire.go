@@ -264,6 +264,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 		p.runIdentity,
 		p.onceMigrated(p.reactions.Run),
 		p.onceMigrated(p.warnOfPlatformRoles),
+		p.onceMigrated(p.makeAuditKey),
 		p.signing.Run,
 		p.monitor.run,
 	}
@@ -293,6 +294,13 @@ func (p *parts) api() *http.API {
 		StaleAfter: p.StaleFor, Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
 		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
 	})
+}
+
+// makeAuditKey makes the key of checkpoints where there is none, so that every export bears it. Where that fails, the first call that needs the key makes it.
+func (p *parts) makeAuditKey(ctx context.Context) {
+	if _, err := p.checkpoints.VerifierKey(ctx); err != nil && ctx.Err() == nil {
+		p.log.Warn("the audit key cannot be read", "err", err)
+	}
 }
 
 // runAll runs the parts of a node, also after ctx ends. stop ends them and waits.
