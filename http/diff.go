@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/wI2L/jsondiff"
@@ -36,7 +37,9 @@ type patchBody struct {
 }
 
 func (a *API) addDiff() {
-	register(a, readFlags, operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags", "What changed of a flag between two versions or times"),
+	diff := operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags", "What changed of a flag between two versions or times")
+	diff.Description = "It is 404 where the flag had been deleted at one of them."
+	register(a, readFlags, diff,
 		func(ctx context.Context, in *struct {
 			VersionsPath
 			From string `query:"from" required:"true" doc:"A version, or a time of RFC 3339 that is past by the store's clock" example:"3"`
@@ -50,14 +53,14 @@ func (a *API) addDiff() {
 				}
 				return m
 			}
-			from, to := read("from", in.From), read("to", in.To)
+			ends := [2]struct {
+				name string
+				queries.Moment
+			}{{"from", read("from", in.From)}, {"to", read("to", in.To)}}
 			if len(wrong) > 0 {
 				return nil, invalid(wrong)
 			}
-			for _, end := range []struct {
-				name string
-				queries.Moment
-			}{{"from", from}, {"to", to}} {
+			for _, end := range ends {
 				switch err := a.Queries.WaitUntilCurrent(ctx, end.At, "tenant."); {
 				case errors.Is(err, queries.ErrFuture):
 					wrong[end.name] = queries.ErrFuture.Error()
@@ -73,18 +76,16 @@ func (a *API) addDiff() {
 				return nil, err
 			}
 			defer slot.Leave()
-			_, before, err := a.wholeFlagAt(ctx, in.Key, from)
-			if err != nil {
-				return nil, err
+			var flags [2]*wholeFlag
+			for i, end := range ends {
+				if _, flags[i], err = a.wholeFlagAt(ctx, in.Key, end.Moment); err != nil {
+					return nil, err
+				}
+				if flags[i] == nil {
+					return nil, newProblem(http.StatusNotFound, "there was no such flag at "+end.name+": it had been deleted")
+				}
 			}
-			_, after, err := a.wholeFlagAt(ctx, in.Key, to)
-			if err != nil {
-				return nil, err
-			}
-			if before == nil || after == nil {
-				return nil, queries.ErrNotFound
-			}
-			body, err := compareFlags(*before, *after)
+			body, err := compareFlags(*flags[0], *flags[1])
 			return &struct{ Body diffBody }{body}, err
 		})
 }

@@ -212,8 +212,8 @@ func showFlagPoint(p queries.Point) flagPointBody {
 	return body
 }
 
-const metricsCounted = "An evaluation is a call for the flag, or for several of which `flagKeys` names it; a prefetch is a call for all flags. Calls with `at`, `version` or `explain`, and those that were " +
-	"refused, do not count. Counts may come up to five seconds late. `X-Environment` chooses nothing here. There are 1,000 points at most"
+const metricsCounted = "An evaluation is a call for the flag, or for several of which `flagKeys` names it; a prefetch is a call for all flags. Calls with `at`, `version`, " +
+	"`explain` or `preview`, and those that were refused, do not count. Counts may come up to five seconds late. `X-Environment` chooses nothing here. There are 1,000 points at most"
 
 func (a *API) addFlagMetrics() {
 	const path = "/metrics"

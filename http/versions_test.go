@@ -54,6 +54,7 @@ func TestVersions(t *testing.T) {
 			nodetest.Same(t, "the rest", []any{flag["id"], flag["tags"], flag["version"], flag["createdAt"]}, []any{created["id"], []string{"x"}, 3, created["createdAt"]})
 			nodetest.Same(t, "the one that deleted it", me.Call("GET", nodetest.FlagPath("k", "/versions/4"), nil).Want(200).Object()["flag"], nil)
 			me.Call("GET", nodetest.FlagPath("k", "/versions/5"), nil).Refused(404)
+			nodetest.Same(t, "compared with it", me.Call("GET", nodetest.FlagPath("k", "/diff?from=3&to=4"), nil).Refused(404).Object()["detail"], "there was no such flag at to: it had been deleted")
 			me.Call("GET", nodetest.FlagPath("k", "/versions/0"), nil).Refused(422, "version")
 		},
 		"a time that is shown of a version, sent as at, includes the version": func(t *testing.T, me *nodetest.Client) {
