@@ -59,6 +59,26 @@ func appendFact(me *nodetest.Client, store events.Store, key string, after event
 	return err
 }
 
+// correlated are the flags of a tenant that facts of a correlation id have reverted, in the order of the log.
+func correlated(me *nodetest.Client, id string) (keys []string) {
+	me.Service.T.Helper()
+	for page, err := range me.Service.Store().Subscribe(me.Service.T.Context(), events.Position{}) {
+		if err != nil {
+			me.Service.T.Fatal(err)
+		}
+		for _, e := range page.Events {
+			key, ours := strings.CutPrefix(e.Stream, events.FlagStream(me.Tenant, ""))
+			if ours && e.Name == (events.FlagReverted{}).StoredName() && e.CorrelationID == id {
+				keys = append(keys, key)
+			}
+		}
+		if page.Live {
+			break
+		}
+	}
+	return keys
+}
+
 func TestRevertMany(t *testing.T) {
 	nodetest.RunOnce(t)
 	// shown is what all flags of a tenant show in two environments, without what each change has of its own.
@@ -121,6 +141,7 @@ func TestRevertMany(t *testing.T) {
 			done := revert(me, fmt.Sprintf(`{"at":%q}`, at), "X-Correlation-ID", "the-undoing")
 			nodetest.Same(t, "the answer", outcome(done), want)
 			nodetest.Same(t, "the correlation id", done["correlationId"], "the-undoing")
+			nodetest.Same(t, "the facts of that correlation id", correlated(me, "the-undoing"), []string{"a", "b", "c"})
 			me.Call("GET", nodetest.FlagPath("d"), nil).Want(200).Shows(map[string]any{"type": "string"})
 			me.Call("DELETE", nodetest.FlagPath("d"), nil).Want(204)
 			me.Call("DELETE", nodetest.FlagPath("e"), nil).Want(204)

@@ -18,6 +18,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
+	"flagledger/events/eventstore/esdbtest"
 	"flagledger/events/export"
 	"flagledger/events/proof"
 	"flagledger/projections"
@@ -228,6 +229,29 @@ func TestAnExportThatWasBegunBeforeThereWasAKeyIsVerified(t *testing.T) {
 	}
 }
 
+// A key in the file shows no more than that whoever made the file made the checkpoint too, and the command says so.
+func TestVerifyTellsThatTheKeyIsTheFilesOwn(t *testing.T) {
+	t.Parallel()
+	signer, key := auditKey(t)
+	store := emptyPostgres(t)
+	fill(t, store)
+	path := filepath.Join(t.TempDir(), "facts.ndjson")
+	if _, _, err := exportFacts(t.Context(), store, "t", key, path, nodetest.Log(t)); err != nil {
+		t.Fatal(err)
+	}
+	command := []string{"verify", "--export", path, "--checkpoint", signedCheckpoint(t, signer, "t", factsIn(t, path))}
+	p := nodetest.Build(t)
+	for what, tells := range map[string]bool{"": true, "--key=" + key: false} {
+		arguments := command
+		if what != "" {
+			arguments = append(slices.Clone(command), what)
+		}
+		if told := run(p, nil, arguments...).succeeded().stdout; strings.Contains(told, "the key is the file's own") != tells {
+			t.Errorf("with %q it prints:\n%s", what, told)
+		}
+	}
+}
+
 // verified checks a tenant of a service.
 func verified(s *nodetest.Service, tenantID string) error {
 	s.T.Helper()
@@ -355,6 +379,33 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		t.Errorf("what was rebuilt and not altered: %v", err)
 	}
 	me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
+}
+
+// On either engine, erasing a person and rebuilding leave the facts as they are.
+func TestAStoreIsVerifiedOnceSomebodyIsErased(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	for name, url := range map[string]func(testing.TB) string{"Postgres": func(testing.TB) string { return "" }, "EventStoreDB": func(t testing.TB) string { return esdbtest.New(t).URL() }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: url(t), Environment: "development"}, nodetest.Log(t))
+			me := s.SignUp(nodetest.Address())
+			developer := me.Join("developer")
+			developer.CreateEnabledFlag("k", nil)
+			me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
+			if err := node.EraseUser(t.Context(), s.Config, s.DatabaseURL, s.Store(), developer.UserID, nodetest.Log(t)); err != nil {
+				t.Fatal(err)
+			}
+			if err := verified(s, me.Tenant); err != nil {
+				t.Errorf("once somebody is erased: %v", err)
+			}
+			rebuild(t.Context(), t, s)
+			if err := verified(s, me.Tenant); err != nil {
+				t.Errorf("once the trail is rebuilt: %v", err)
+			}
+			me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
+		})
+	}
 }
 
 func rebuild(ctx context.Context, t *testing.T, s *nodetest.Service) {
