@@ -38,7 +38,7 @@ type patchBody struct {
 
 func (a *API) addDiff() {
 	diff := operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags", "What changed of a flag between two versions or times")
-	diff.Description = "It is 404 where the flag had been deleted at one of them."
+	diff.Description = "It is 404 where the flag did not exist at one of them, and says at which."
 	register(a, readFlags, diff,
 		func(ctx context.Context, in *struct {
 			VersionsPath
@@ -78,11 +78,12 @@ func (a *API) addDiff() {
 			defer slot.Leave()
 			var flags [2]*wholeFlag
 			for i, end := range ends {
-				if _, flags[i], err = a.wholeFlagAt(ctx, in.Key, end.Moment); err != nil {
-					return nil, err
+				_, flags[i], err = a.wholeFlagAt(ctx, in.Key, end.Moment)
+				if errors.Is(err, queries.ErrNotFound) || err == nil && flags[i] == nil {
+					return nil, newProblem(http.StatusNotFound, "the flag did not exist at `"+end.name+"`")
 				}
-				if flags[i] == nil {
-					return nil, newProblem(http.StatusNotFound, "there was no such flag at "+end.name+": it had been deleted")
+				if err != nil {
+					return nil, err
 				}
 			}
 			body, err := compareFlags(*flags[0], *flags[1])

@@ -59,8 +59,8 @@ func appendFact(me *nodetest.Client, store events.Store, key string, after event
 	return err
 }
 
-// correlated are the flags of a tenant that facts of a correlation id have reverted, in the order of the log.
-func correlated(me *nodetest.Client, id string) (keys []string) {
+// revertedAs are the flags of a tenant that were reverted under a correlation id, in the order of their keys.
+func revertedAs(me *nodetest.Client, id string) (keys []string) {
 	me.Service.T.Helper()
 	for page, err := range me.Service.Store().Subscribe(me.Service.T.Context(), events.Position{}) {
 		if err != nil {
@@ -76,6 +76,7 @@ func correlated(me *nodetest.Client, id string) (keys []string) {
 			break
 		}
 	}
+	slices.Sort(keys)
 	return keys
 }
 
@@ -141,7 +142,7 @@ func TestRevertMany(t *testing.T) {
 			done := revert(me, fmt.Sprintf(`{"at":%q}`, at), "X-Correlation-ID", "the-undoing")
 			nodetest.Same(t, "the answer", outcome(done), want)
 			nodetest.Same(t, "the correlation id", done["correlationId"], "the-undoing")
-			nodetest.Same(t, "the facts of that correlation id", correlated(me, "the-undoing"), []string{"a", "b", "c"})
+			nodetest.Same(t, "what was reverted under it", revertedAs(me, "the-undoing"), []string{"a", "b", "c"})
 			me.Call("GET", nodetest.FlagPath("d"), nil).Want(200).Shows(map[string]any{"type": "string"})
 			me.Call("DELETE", nodetest.FlagPath("d"), nil).Want(204)
 			me.Call("DELETE", nodetest.FlagPath("e"), nil).Want(204)

@@ -54,7 +54,9 @@ func TestVersions(t *testing.T) {
 			nodetest.Same(t, "the rest", []any{flag["id"], flag["tags"], flag["version"], flag["createdAt"]}, []any{created["id"], []string{"x"}, 3, created["createdAt"]})
 			nodetest.Same(t, "the one that deleted it", me.Call("GET", nodetest.FlagPath("k", "/versions/4"), nil).Want(200).Object()["flag"], nil)
 			me.Call("GET", nodetest.FlagPath("k", "/versions/5"), nil).Refused(404)
-			nodetest.Same(t, "compared with it", me.Call("GET", nodetest.FlagPath("k", "/diff?from=3&to=4"), nil).Refused(404).Object()["detail"], "there was no such flag at to: it had been deleted")
+			for query, end := range map[string]string{"?from=3&to=4": "to", "?from=2001-01-01T00:00:00Z&to=3": "from"} {
+				nodetest.Same(t, query, me.Call("GET", nodetest.FlagPath("k", "/diff"+query), nil).Refused(404).Object()["detail"], "the flag did not exist at `"+end+"`")
+			}
 			me.Call("GET", nodetest.FlagPath("k", "/versions/0"), nil).Refused(422, "version")
 		},
 		"a time that is shown of a version, sent as at, includes the version": func(t *testing.T, me *nodetest.Client) {

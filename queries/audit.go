@@ -218,7 +218,7 @@ func (f AuditFilter) conditions() (list []condition) {
 	} else {
 		add(f.ResourceType, "a.resource_type = %s and a.resource_type <> 'flag'", true) // as the index has it
 	}
-	// It takes longest, and so comes last. The names of people are looked up for those of the rows alone that are about them.
+	// The text takes longest, so it comes last. Names of people are looked up only for rows about people.
 	add(f.Search, `(strpos(lower(concat_ws(E'\n', a.resource_id, a.resource_name, a.reason, a.actor_id)), (select lower(%s))) > 0
 		or a.resource_name is null and strpos(lower(`+nameOfEntry+`), (select lower(%s))) > 0)`, false)
 	return list
@@ -257,7 +257,7 @@ func (s *auditScan) examine(ctx context.Context, db reader, before AuditCursor, 
 	if len(s.filters) > 0 {
 		var rest string
 		rest, args = where(args, s.filters...)
-		// The last row of so many is where the next page begins. Where there are fewer, the trail ends with them.
+		// last marks the row after which the next page begins. Where fewer rows are left, the trail ends.
 		query = fmt.Sprintf(`with examined as materialized (select %s, (%s) as met %s limit %d)
 			select %s, last from (
 				(select a.*, false as last from examined a where met order by %s limit %d)
