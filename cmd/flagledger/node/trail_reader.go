@@ -14,7 +14,7 @@ import (
 
 // TrailReader reads the audit trails in a database, and what is kept of their checkpoints.
 type TrailReader struct {
-	Key         string // verifies checkpoints; empty where none was signed yet
+	Key         string // verifies checkpoints; empty where no server has made it yet
 	Checkpoints checkpoints.Reader
 	Queries     *queries.Queries
 	pool        *pgxpool.Pool

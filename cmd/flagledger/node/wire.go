@@ -296,10 +296,10 @@ func (p *parts) api() *http.API {
 	})
 }
 
-// makeAuditKey makes the key of checkpoints where there is none, so that every export bears it. Where that fails, the first call that needs the key makes it.
+// makeAuditKey makes the key of checkpoints where there is none, so that an export has it before anybody asks. Where this fails, the first call that needs the key makes it.
 func (p *parts) makeAuditKey(ctx context.Context) {
 	if _, err := p.checkpoints.VerifierKey(ctx); err != nil && ctx.Err() == nil {
-		p.log.Warn("the audit key cannot be read", "err", err)
+		p.log.Warn("the audit key cannot be used", "err", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func New(db *pgxpool.Pool, secret keys.Secret) (*Checkpoints, error) {
 	return &Checkpoints{Reader{db}, box}, err
 }
 
-// StoredKey returns the public key that verifies checkpoints, or an empty string where none was asked for yet.
+// StoredKey returns the public key that verifies checkpoints, or an empty string where no server has made one yet.
 func (r Reader) StoredKey(ctx context.Context) (verifier string, err error) {
 	err = r.db.QueryRow(ctx, `select verifier from keep.audit_key`).Scan(&verifier)
 	if errors.Is(err, pgx.ErrNoRows) {
