@@ -73,7 +73,7 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
 	b := s.build
 	if p.reached.Position.Compare(b.live) < 0 {
-		b.pauseLocking()
+		b.letGoIfLate()
 		return false, nil
 	}
 	if p.Position != p.reached.Position {
@@ -83,7 +83,7 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	}
 	different, compared, err := s.compareAt(ctx, p.Position)
 	if contended(err) {
-		b.rest()
+		b.letGo()
 		return false, nil
 	}
 	if err != nil || !compared {

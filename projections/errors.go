@@ -7,7 +7,7 @@ import (
 )
 
 // Error codes of Postgres. The live projector may lock its tables, by preparing statements on them, before its checkpoint: then Postgres ends one of
-// the two, which begins again at once.
+// the two, which begins again.
 const (
 	lockTimeout   = "55P03"
 	queryCanceled = "57014" // also by statement_timeout

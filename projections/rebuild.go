@@ -15,12 +15,14 @@ import (
 )
 
 const (
-	// usualHold is how long a rebuild stops a live projector, and readers: half of it to get to where the live tables stand, and what is left, but for switchTime, to wait for
-	// those who read them. If that is not enough, it lets them go on for restInterval. After each ten times in vain it stops them for usualHold more, up to longestHold.
-	usualHold    = 100 * time.Millisecond
-	longestHold  = 2 * time.Second
-	switchTime   = 20 * time.Millisecond
-	restInterval = time.Second
+	// usualHold is how long a rebuild stops a live projector: half of it to catch up, the rest to wait for readers and to switch.
+	usualHold = 100 * time.Millisecond
+	// longestHold is how long it does so at most: after each ten stops in vain the next ones last usualHold longer.
+	longestHold = 2 * time.Second
+	// switchTime is what is kept of it for the switch itself.
+	switchTime = 20 * time.Millisecond
+	// restsPerHold is for how many times as long as a stop in vain has lasted at most there is no other.
+	restsPerHold = 10
 )
 
 // rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
@@ -155,10 +157,10 @@ type build struct {
 	comparing  bool          // the rows are still to be compared with the live ones
 	indexed    bool          // the new tables have all indexes
 	indexFirst bool          // they are to have them from the beginning
-	conn       *pgxpool.Conn // from the moment that the live checkpoint is locked
+	conn       *pgxpool.Conn // on which the live checkpoint is locked; switching is held while it is set
 	tx         pgx.Tx
-	locked     time.Time       // when that was; zero while it is not
-	inVain     int             // how often it was let go again with nothing done
+	stoppedAt  time.Time       // since when the live projector is stopped; zero while it is not
+	inVain     int             // how many stops ended with neither a comparison nor a switch
 	notBefore  time.Time       // before then the live projector is not stopped again
 	live       events.Position // of the live checkpoint, when it was read last
 	err        error           // that the subscriber ended with
@@ -198,7 +200,7 @@ func (s *subscriber) index(ctx context.Context) error {
 }
 
 // finish is called when the new tables have caught up with the log: it locks the live projector's checkpoint, and switches as soon as the new tables
-// are as far as that. done is false where they have to follow some more first.
+// are as far as that. done is false where they are behind, or a lock was contended: the next call tries again.
 func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err error) {
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
@@ -208,11 +210,11 @@ func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err erro
 	return s.build.switchUnlessBehind(ctx, p.checkpoint)
 }
 
-// switchUnlessBehind tries to switch. done is false while the new tables are behind, and where a lock was contended: then it is to be tried again some time later.
+// switchUnlessBehind is finish where the checkpoint is written.
 func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done bool, err error) {
 	done, err = b.trySwitch(ctx, built)
 	if contended(err) {
-		b.rest()
+		b.letGo()
 		return false, nil
 	}
 	if done || err != nil {
@@ -232,9 +234,15 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	}
 	if built.Position.Compare(b.live) < 0 {
 		// The live checkpoint may be after events of other projections. At the head of the log none of this one is missing.
-		head, err := b.store.Head(ctx)
+		inTime, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
+		defer cancel()
+		head, err := b.store.Head(inTime)
+		if inTime.Err() != nil && ctx.Err() == nil {
+			b.letGo()
+			return false, nil
+		}
 		if err != nil || built.Position.Compare(head) < 0 {
-			b.pauseLocking()
+			b.letGoIfLate()
 			return false, err
 		}
 	}
@@ -244,7 +252,7 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	if err := b.tx.Commit(ctx); err != nil {
 		return false, err
 	}
-	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stopped", time.Since(b.locked).Round(time.Millisecond))
+	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stopped", time.Since(b.stoppedAt).Round(time.Millisecond))
 	return true, nil
 }
 
@@ -254,10 +262,10 @@ func (b *build) tryLockSwitching() bool {
 	return time.Now().After(b.notBefore) && b.switching.TryLock()
 }
 
-// pauseLocking lets the live projector go on where it has been stopped for too long to switch in what is left.
-func (b *build) pauseLocking() {
-	if b.conn != nil && time.Since(b.locked) > b.maxHold()/2 {
-		b.rest()
+// letGoIfLate lets the live projector go on where it has been stopped for too long to switch in what is left.
+func (b *build) letGoIfLate() {
+	if b.conn != nil && time.Since(b.stoppedAt) > b.maxHold()/2 {
+		b.letGo()
 	}
 }
 
@@ -266,13 +274,16 @@ func (b *build) maxHold() time.Duration {
 	return min(usualHold*time.Duration(1+b.inVain/10), longestHold)
 }
 
-// rest lets the live projector go on for some time, where it was stopped.
-func (b *build) rest() {
-	if !b.locked.IsZero() {
+// letGo gives up for some time: it lets the live projector go on, and others switch. A stop that ends so was in vain.
+func (b *build) letGo() {
+	b.notBefore = time.Now().Add(restsPerHold * b.maxHold())
+	if !b.stoppedAt.IsZero() {
 		b.inVain++
+		if b.inVain%10 == 0 {
+			b.log.Warn("new tables cannot take the place of those that are read, which are in use or too far ahead: it is tried on, and each attempt takes longer", "projection", b.projection.Name, "attempts", b.inVain)
+		}
 	}
 	b.unlockSwitching()
-	b.notBefore = time.Now().Add(restInterval)
 }
 
 // lockLive is called with switching locked, which unlockSwitching unlocks.
@@ -290,13 +301,16 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	if _, err = b.tx.Exec(ctx, `set local lock_timeout = '2s'`); err != nil {
 		return err
 	}
+	if err = b.keepVacuumAway(ctx); err != nil {
+		return err
+	}
 	b.live = events.Position{}
 	err = b.tx.QueryRow(ctx, `select commit, prepare from checkpoints where projection = $1 for update`, b.projection.Name).Scan(&b.live.Commit, &b.live.Prepare)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
 	if err == nil {
-		b.locked = time.Now()
+		b.stoppedAt = time.Now()
 	}
 	return err
 }
@@ -326,7 +340,7 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if _, err := b.tx.Exec(ctx, moves.String()); err != nil {
 		return err
 	}
-	batch := &pgx.Batch{} // likewise
+	batch := &pgx.Batch{} // in one round trip too
 	for _, statement := range []string{
 		`insert into ` + liveSchema + `.checkpoints select * from ` + buildingSchema + `.checkpoints where projection = $1`,
 		`delete from ` + buildingSchema + `.checkpoints where projection = $1`,
@@ -340,15 +354,23 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	return b.tx.SendBatch(ctx, batch).Close()
 }
 
-// lockTables waits for those who read the live tables, for as long as maxHold leaves: others, who come after, wait too.
-func (b *build) lockTables(ctx context.Context) error {
-	var tables string
-	err := b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = $1 and tablename = any($2)`,
-		liveSchema, b.projection.Tables).Scan(&tables)
+// keepVacuumAway waits until no autovacuum works on the tables, before anybody is stopped. None begins while they are locked so; rows are read and written.
+func (b *build) keepVacuumAway(ctx context.Context) error {
+	tables, err := b.tables(ctx, liveSchema, buildingSchema)
 	if err != nil || tables == "" {
 		return err
 	}
-	wait := max(time.Until(b.locked.Add(b.maxHold()-switchTime)), switchTime/4) // a moment at least: 0 would be for ever
+	_, err = b.tx.Exec(ctx, `lock table `+tables+` in share update exclusive mode`)
+	return err
+}
+
+// lockTables waits for those who read the live tables, for as long as maxHold leaves: others, who come after, wait too.
+func (b *build) lockTables(ctx context.Context) error {
+	tables, err := b.tables(ctx, liveSchema)
+	if err != nil || tables == "" {
+		return err
+	}
+	wait := max(time.Until(b.stoppedAt.Add(b.maxHold()-switchTime)), switchTime/4) // a moment at least: 0 would mean no limit
 	for _, statement := range []string{
 		fmt.Sprintf(`set local statement_timeout = %d`, wait.Milliseconds()),
 		`lock table ` + tables + ` in access exclusive mode`,
@@ -359,6 +381,13 @@ func (b *build) lockTables(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tables are those of the projection that stand in schemas, by their names in SQL.
+func (b *build) tables(ctx context.Context, schemas ...string) (names string, err error) {
+	err = b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = any($1) and tablename = any($2)`,
+		schemas, b.projection.Tables).Scan(&names)
+	return names, err
 }
 
 // unlockSwitching lets the live projector go on, where it was stopped, and others switch.
@@ -377,5 +406,5 @@ func (b *build) unlockLive() {
 		_ = b.tx.Rollback(ctx) // nothing, where it is committed
 	}
 	b.conn.Release()
-	b.conn, b.tx, b.locked = nil, nil, time.Time{}
+	b.conn, b.tx, b.stoppedAt = nil, nil, time.Time{}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -177,42 +178,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	w.sameFromScratch()
 }
 
-// brokenStore delivers the first event of a log as if it were all of it, and then breaks.
-type brokenStore struct{ events.Store }
-
-var errBroken = errors.New("the log cannot be read")
-
-func (s brokenStore) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
-	return func(yield func(events.Page, error) bool) {
-		for page, err := range s.Store.Subscribe(ctx, after) {
-			if err == nil {
-				first := page.Events[:1]
-				_ = yield(events.Page{Events: first, Next: first[0].Position, Live: true}, nil) && yield(events.Page{}, errBroken)
-			}
-			return
-		}
-	}
-}
-
-// A rebuild that was about to switch has stopped the projector. When it fails, it must let go of it.
-func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.append("flag-t.a", 0, newFlag("a"))
-	w.append("flag-t.b", 0, newFlag("b"))
-	w.carryOn()
-	w.settle()
-	if err := projections.Rebuild(t.Context(), w.url, brokenStore{w.store}, models.All(), projections.RebuildOptions{}, w.log); !errors.Is(err, errBroken) {
-		t.Fatalf("the rebuild ended with %v", err)
-	}
-	position := w.append("flag-t.c", 0, newFlag("c"))
-	if !w.progress.Wait(t.Context(), position, ofFlags) {
-		t.Fatal("the read models do not follow any more")
-	}
-	w.sameFromScratch()
-}
-
-// steppedStore delivers the pages that it is given, after an empty one that claims to be at the end of the log. It calls head before it tells where that is.
+// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there are no more. It calls head before each Head.
 type steppedStore struct {
 	events.Store
 	pages chan events.Page
@@ -224,51 +190,103 @@ func (s steppedStore) Head(ctx context.Context) (events.Position, error) {
 	return s.Store.Head(ctx)
 }
 
+var errBroken = errors.New("the log cannot be read")
+
 func (s steppedStore) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		for page := (events.Page{Next: after, Live: true}); yield(page, nil); {
+			var ok bool
 			select {
-			case page = <-s.pages:
+			case page, ok = <-s.pages:
 			case <-ctx.Done():
+				return
+			}
+			if !ok {
+				yield(page, errBroken)
 				return
 			}
 		}
 	}
 }
 
-// While a rebuild that has stopped the projector waits for events that it still lacks, the projector must be let go of.
-func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// stoppedProjector is one of the tally, whose log has two events, beside a rebuild of its next version. The rebuild has stopped it, lacks the first event, and reads what
+// comes of pages.
+type stoppedProjector struct {
+	stop    func()
+	reached *atomic.Uint64
+	pages   chan<- events.Page
+	rebuilt <-chan error
+}
+
+// stopProjector begins such a rebuild. While it has stopped the projector it does as meanwhile says, which is given its pages.
+func (w *world) stopProjector(meanwhile func(pages chan<- events.Page)) stoppedProjector {
+	w.t.Helper()
 	w.append("flag-t.a", 0, newFlag("a"))
 	w.append("flag-t.b", 0, newFlag("b"))
 	var reached atomic.Uint64
 	stop := w.carryOnOne(tally(1, "event"), func(position events.Position) { reached.Store(position.Commit) })
 	w.eventually("the projector has followed", func() bool { return reached.Load() == 2 })
+	pages, stopped, rebuilt := make(chan events.Page, 2), make(chan struct{}), make(chan error, 1)
+	store := steppedStore{w.store, pages, sync.OnceFunc(func() { // the rebuild has stopped the projector, and is behind it
+		meanwhile(pages)
+		close(stopped)
+	})}
+	go func() {
+		rebuilt <- projections.Rebuild(w.t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log)
+	}()
+	select {
+	case <-stopped:
+	case err := <-rebuilt:
+		w.t.Fatalf("the rebuild has ended: %v", err)
+	}
+	return stoppedProjector{stop, &reached, pages, rebuilt}
+}
+
+// follows appends an event, and waits until the projector has followed.
+func (w *world) follows(p stoppedProjector) {
+	w.t.Helper()
+	w.append("flag-t.c", 0, newFlag("c"))
+	w.eventually("the projector follows", func() bool { return p.reached.Load() == 3 })
+}
+
+// A rebuild that was about to switch has stopped the projector. When it fails, it must let go of it.
+func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.stopProjector(func(pages chan<- events.Page) { close(pages) })
+	if err := <-p.rebuilt; !errors.Is(err, errBroken) {
+		t.Fatalf("the rebuild ended with %v", err)
+	}
+	w.follows(p)
+}
+
+// While a rebuild that has stopped the projector waits for events that it still lacks, the projector must be let go of.
+func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.stopProjector(func(pages chan<- events.Page) {
+		first := w.firstPage().Events[:1]
+		pages <- events.Page{Events: first, Next: first[0].Position} // not Live: more is to come
+	})
+	w.follows(p)
+	p.stop()
 
 	page := w.firstPage()
-	store := steppedStore{Store: w.store, pages: make(chan events.Page, 2)}
-	stopped := make(chan struct{})
-	store.head = sync.OnceFunc(func() { // it has stopped the projector, and is behind it
-		store.pages <- events.Page{Events: page.Events[:1], Next: page.Events[0].Position} // and there is more
-		close(stopped)
-	})
-	rebuilt := make(chan error, 1)
-	go func() {
-		rebuilt <- projections.Rebuild(t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log)
-	}()
-	<-stopped
-	w.append("flag-t.c", 0, newFlag("c"))
-	w.eventually("the projector follows", func() bool { return reached.Load() == 3 })
-	stop()
-
-	page = w.firstPage()
-	store.pages <- events.Page{Events: page.Events[1:], Next: page.Next, Live: true}
-	if err := <-rebuilt; err != nil {
+	p.pages <- events.Page{Events: page.Events[1:], Next: page.Next, Live: true}
+	if err := <-p.rebuilt; err != nil {
 		t.Fatal(err)
 	}
 	if got := column[string](w, `select fact from read.tally`); len(got) != 3 {
 		t.Errorf("what is read has the rows %v", got)
+	}
+}
+
+// Stops in vain are seldom and short at first, and none takes longer than two seconds.
+func TestALiveProjectorIsStoppedForLongerOnceItWasInVain(t *testing.T) {
+	for inVain, want := range map[int]time.Duration{0: 100 * time.Millisecond, 9: 100 * time.Millisecond, 10: 200 * time.Millisecond, 199: 2 * time.Second, 10_000: 2 * time.Second} {
+		if got := projections.MaxHold(inVain); got != want {
+			t.Errorf("after %d stops in vain: %v, want %v", inVain, got, want)
+		}
 	}
 }
 
@@ -298,7 +316,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.append("flag-t.b", 0, newFlag("b"))
-	// Postgres looks for a deadlock after a second of waiting, once: the projector has been through that, so the rebuild will be told.
+	// Postgres looks for a deadlock after a second of waiting, once: the projector has been through that, so it is the rebuild that must give way.
 	w.eventually("the projector has waited for its checkpoint for a while", func() bool {
 		return len(column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid)
 			where datname = current_database() and not granted and waitstart < clock_timestamp() - interval '1200 ms'`)) > 0
@@ -306,7 +324,6 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	if done, err := b.Finish(t.Context()); done || err != nil {
 		t.Errorf("finish: %v, %v, want another attempt once the new table is as far as the live one now is", done, err)
 	}
-	b.Release()
 	w.eventually("the projector follows", func() bool { return reached.Load() == 2 })
 }
 

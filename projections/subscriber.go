@@ -245,8 +245,8 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 			done, err = s.compare(ctx, &p)
 		case page.Live:
 			done, err = s.finish(ctx, &p)
-		default:
-			s.build.pauseLocking()
+		default: // more is to come, which the live projector must not wait for
+			s.build.letGoIfLate()
 		}
 		if done || err != nil {
 			return err
