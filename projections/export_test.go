@@ -74,10 +74,16 @@ func NewBuild(ctx context.Context, p Projection, url string, store events.Store,
 	})
 }
 
-// LockLive stops the live projector. The new tables count as so far as the live ones are.
+// LockLive stops the live projector, once no lock is contended. The new tables count as so far as the live ones are.
 func (b *Build) LockLive(ctx context.Context) error {
 	b.b.switching.Lock()
-	if err := b.b.lockLive(ctx); err != nil {
+	err := b.b.lockLive(ctx)
+	for contended(err) {
+		b.b.unlockSwitching()
+		b.b.switching.Lock()
+		err = b.b.lockLive(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	b.built.Position = b.b.live
@@ -92,7 +98,10 @@ func (b *Build) Finish(ctx context.Context) (done bool, err error) {
 	return b.b.switchUnlessBehind(ctx, b.built)
 }
 
-// Release lets the live projector go on.
+// LetGo lets the live projector go on.
+func (b *Build) LetGo() { b.b.unlockSwitching() }
+
+// Release lets the live projector go on, and ends.
 func (b *Build) Release() {
 	b.b.unlockSwitching()
 	b.b.connections.pool.Close()

@@ -249,12 +249,24 @@ func (w *world) follows(p stoppedProjector) {
 	w.eventually("the projector follows", func() bool { return p.reached.Load() == 3 })
 }
 
+// ended waits until the rebuild has ended, and returns its error.
+func (w *world) ended(p stoppedProjector) error {
+	w.t.Helper()
+	select {
+	case err := <-p.rebuilt:
+		return err
+	case <-time.After(30 * time.Second):
+		w.t.Fatal("the rebuild does not end")
+		return nil
+	}
+}
+
 // A rebuild that was about to switch has stopped the projector. When it fails, it must let go of it.
 func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.stopProjector(func(pages chan<- events.Page) { close(pages) })
-	if err := <-p.rebuilt; !errors.Is(err, errBroken) {
+	if err := w.ended(p); !errors.Is(err, errBroken) {
 		t.Fatalf("the rebuild ended with %v", err)
 	}
 	w.follows(p)
@@ -273,7 +285,7 @@ func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
 
 	page := w.firstPage()
 	p.pages <- events.Page{Events: page.Events[1:], Next: page.Next, Live: true}
-	if err := <-p.rebuilt; err != nil {
+	if err := w.ended(p); err != nil {
 		t.Fatal(err)
 	}
 	if got := column[string](w, `select fact from read.tally`); len(got) != 3 {
@@ -325,6 +337,44 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 		t.Errorf("finish: %v, %v, want another attempt once the new table is as far as the live one now is", done, err)
 	}
 	w.eventually("the projector follows", func() bool { return reached.Load() == 2 })
+}
+
+// What vacuums a table holds a lock of it that keeps the tables from being moved. It takes long, and nobody is to stand still meanwhile.
+func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := tally(1, "event")
+	w.append("flag-t.a", 0, newFlag("a"))
+	w.carryOnOne(p, nil)
+	w.eventually("the table stands", func() bool { return p.HasReadModel(t.Context(), w.pool) == nil })
+	b, err := projections.NewBuild(t.Context(), p, w.url, w.store, w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	for _, table := range []string{"read.tally", "read_next.tally"} {
+		vacuum, err := w.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = vacuum.Rollback(context.Background()) }()
+		if _, err := vacuum.Exec(t.Context(), `lock table `+table+` in share update exclusive mode`); err != nil {
+			t.Fatal(err)
+		}
+		locked := make(chan error, 1)
+		go func() { locked <- b.LockLive(t.Context()) }()
+		w.eventually("the rebuild waits, and the projector does not", func() bool {
+			return len(column[int32](w, `select pid from pg_locks where relation = '`+table+`'::regclass and not granted`)) == 1 &&
+				len(column[string](w, `select projection from read.checkpoints for update skip locked`)) == 1
+		})
+		if err := vacuum.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-locked; err != nil {
+			t.Fatal(err)
+		}
+		b.LetGo()
+	}
 }
 
 // A rebuild whose lock was lost unnoticed, and taken by another, must not switch to the tables that the other one has just begun to fill.
