@@ -114,13 +114,14 @@ test-eventstore:
 	cd cmd/flagledger/node && $(RACERUN) $(RACEBIN)/node.test $(RACETEST) $(PROPERTIES)
 
 .PHONY: bench
-bench: ## Measure, three times and more, and show the medians (an hour)
+bench: ## Measure, three times and more, and show the medians (two hours)
 	@mkdir -p bin
 	$(GO) test -run '^$$' -bench . -benchtime 300ms -count 6 ./projections/snapshot ./commands/identity/local ./http/limit | tee bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 2h ./http ./queries ./commands/keep/metering ./cmd/... | tee -a bin/bench.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 6 ./events/postgres ./events/eventstore | tee bin/events.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) -col pkg bin/events.txt
+	@! grep '^FAIL' bin/bench.txt bin/events.txt
 
 .PHONY: bench-http
 bench-http: ## Measure what an evaluation over HTTP costs, beside a bare handler (two minutes)
