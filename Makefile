@@ -114,7 +114,7 @@ test-eventstore:
 	cd cmd/flagledger/node && $(RACERUN) $(RACEBIN)/node.test $(RACETEST) $(PROPERTIES)
 
 .PHONY: bench
-bench: ## Measure, three times and more, and show the medians (two hours)
+bench: ## Measure, three times and more, and show the medians (an hour)
 	@mkdir -p bin
 	$(GO) test -run '^$$' -bench . -benchtime 300ms -count 6 ./projections/snapshot ./commands/identity/local ./http/limit | tee bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 2h ./http ./queries ./commands/keep/metering ./cmd/... | tee -a bin/bench.txt
