@@ -280,7 +280,7 @@ func (b *build) letGo() {
 	if !b.stoppedAt.IsZero() {
 		b.inVain++
 		if b.inVain%10 == 0 {
-			b.log.Warn("new tables cannot take the place of those that are read, which are in use or too far ahead: it is tried on, and each attempt takes longer", "projection", b.projection.Name, "attempts", b.inVain)
+			b.log.Warn("cannot switch to the new tables yet: the live ones are in use, or too far ahead; it tries again, for longer", "projection", b.projection.Name, "attempts", b.inVain)
 		}
 	}
 	b.unlockSwitching()
