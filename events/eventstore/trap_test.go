@@ -1,6 +1,7 @@
 package eventstore_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,9 +141,14 @@ func TestTrafficOfOthersIsPassedOver(t *testing.T) {
 		t.Errorf("the page is %+v, want a live one without events that has moved on", page)
 	}
 	second := mustAppend(t, s, "project-1", 1, renamed("b"))
-	for r, err := range s.Subscribe(t.Context(), page.Next) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for r, err := range s.Subscribe(ctx, page.Next) {
+		if err == nil && len(r.Events) == 0 { // of the others, the live subscription had passed some alone
+			continue
+		}
 		if err != nil || len(r.Events) != 1 || r.Events[0].Position != second {
-			t.Errorf("after a position without event the first page is %+v, %v", r, err)
+			t.Errorf("after a position without event the first page with events is %+v, %v", r, err)
 		}
 		break
 	}
