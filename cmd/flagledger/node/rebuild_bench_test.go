@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkRebuildBeside rebuilds all read models beside a node with callers, as usual and at full speed (FLAGLEDGER_BENCH_EVENTS events): how long calls take, and how
-// many times as long as before it. stopped-ms is the longest time from when a switch has stopped the live projector until the files of the old tables are deleted too.
+// many times as long as before it. stopped-ms is the longest time from when a switch has stopped the live projector until its commit has returned.
 func BenchmarkRebuildBeside(b *testing.B) {
 	c := nodetest.New(b).SignUp("me@example.com")
 	c.CreateEnabledFlag("on", nil)
