@@ -12,10 +12,11 @@ import (
 	"flagledger/events"
 )
 
-// The schemas that read models live in: those that are read, and those under construction beside them.
+// The schemas that read models live in: those that are read, those under construction beside them, and those that were replaced and are about to be dropped.
 const (
 	liveSchema     = "read"
 	buildingSchema = "read_next"
+	replacedSchema = "read_old"
 )
 
 // checkpoint is how far a read model has followed the log. It stands in the schema of its tables and commits with their rows.
@@ -36,7 +37,9 @@ var (
 func createSchema(ctx context.Context, db execer, schema string) error {
 	_, err := db.Exec(ctx, fmt.Sprintf(`
 		select pg_advisory_xact_lock(hashtext('flagledger read schemas'));
+		select from pg_namespace limit 0; -- to open a catalog makes known what others have created while this waited
 		create schema if not exists %[1]s;
+		create schema if not exists %[2]s;
 		create table if not exists %[1]s.checkpoints (
 			projection text        primary key,
 			version    int         not null,
@@ -52,7 +55,7 @@ func createSchema(ctx context.Context, db execer, schema string) error {
 				alter table %[1]s.checkpoints add column if not exists log text not null default '',
 					add column if not exists last_event jsonb not null default '{}';
 			end if;
-		end $$`, schema))
+		end $$`, schema, replacedSchema))
 	return err
 }
 
@@ -172,9 +175,14 @@ func (p Projection) index(ctx context.Context, conn *pgx.Conn, workers int) erro
 }
 
 func (p Projection) drop(ctx context.Context, db execer, schema string) error {
-	if _, err := db.Exec(ctx, `drop table if exists `+schema+`.`+strings.Join(p.Tables, `, `+schema+`.`)); err != nil {
+	if err := p.dropTables(ctx, db, schema); err != nil {
 		return err
 	}
 	_, err := db.Exec(ctx, `delete from `+schema+`.checkpoints where projection = $1`, p.Name)
+	return err
+}
+
+func (p Projection) dropTables(ctx context.Context, db execer, schema string) error {
+	_, err := db.Exec(ctx, `drop table if exists `+schema+`.`+strings.Join(p.Tables, `, `+schema+`.`))
 	return err
 }

@@ -15,6 +15,7 @@ import (
 const (
 	LiveSchema     = liveSchema
 	BuildingSchema = buildingSchema
+	ReplacedSchema = replacedSchema
 	WaitTimeout    = waitTimeout
 )
 

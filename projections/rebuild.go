@@ -111,6 +111,9 @@ func (s *subscriber) startBuild(ctx context.Context) error {
 // beginBuild makes the new tables, or finds those that a rebuild has left which was ended.
 func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 	b := s.build
+	if err := s.projection.dropTables(ctx, conn, replacedSchema); err != nil { // a rebuild that was killed once it had switched
+		return err
+	}
 	if b.upgrade {
 		version, err := s.projection.liveVersion(ctx, conn)
 		if err != nil {
@@ -253,6 +256,9 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 		return false, err
 	}
 	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stopped", time.Since(b.stoppedAt).Round(time.Millisecond))
+	if err := b.projection.dropTables(ctx, b.conn, replacedSchema); err != nil {
+		b.log.Warn("the tables that a read model had before are still there; its next rebuild drops them", "projection", b.projection.Name, "err", err)
+	}
 	return true, nil
 }
 
@@ -330,18 +336,17 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if err := b.lockTables(ctx); err != nil {
 		return err
 	}
-	if err := b.projection.drop(ctx, b.tx, liveSchema); err != nil {
-		return err
-	}
-	var moves strings.Builder // in one round trip: readers wait
+	// Readers wait: all is in two round trips, and nothing is dropped, since a commit that deletes files waits for the disk.
+	var moves strings.Builder
 	for _, table := range b.projection.Tables {
-		moves.WriteString(`alter table ` + buildingSchema + `.` + table + ` set schema ` + liveSchema + `;`)
+		fmt.Fprintf(&moves, `alter table if exists %[1]s.%[4]s set schema %[3]s; alter table %[2]s.%[4]s set schema %[1]s;`, liveSchema, buildingSchema, replacedSchema, table)
 	}
 	if _, err := b.tx.Exec(ctx, moves.String()); err != nil {
 		return err
 	}
-	batch := &pgx.Batch{} // in one round trip too
+	batch := &pgx.Batch{}
 	for _, statement := range []string{
+		`delete from ` + liveSchema + `.checkpoints where projection = $1`,
 		`insert into ` + liveSchema + `.checkpoints select * from ` + buildingSchema + `.checkpoints where projection = $1`,
 		`delete from ` + buildingSchema + `.checkpoints where projection = $1`,
 		`delete from keep.parked where projection = $1 and not building`,

@@ -377,6 +377,21 @@ func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 	}
 }
 
+// The old tables are dropped once readers have the new ones. A rebuild that is killed in between leaves them to the next one.
+func TestARebuildDropsWhatWasReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := tally(1, "event")
+	w.append("flag-t.a", 0, newFlag("a"))
+	w.carryOnOne(p, nil)
+	w.eventually("the table stands", func() bool { return p.HasReadModel(t.Context(), w.pool) == nil })
+	w.exec(`create table ` + projections.ReplacedSchema + `.tally ()`)
+	w.rebuild(p)
+	if got := column[string](w, `select tablename from pg_tables where schemaname = '`+projections.ReplacedSchema+`'`); len(got) > 0 {
+		t.Errorf("a rebuild leaves the replaced tables %v", got)
+	}
+}
+
 // A rebuild whose lock was lost unnoticed, and taken by another, must not switch to the tables that the other one has just begun to fill.
 func TestARebuildSwitchesToItsOwnTablesAlone(t *testing.T) {
 	t.Parallel()
