@@ -22,5 +22,6 @@ ProjectState.prototype.createUserWithLocalId = function (localId, props) {
 
 createApp(process.argv[2]).then((app) => {
   const server = app.listen(0, "127.0.0.1", () => console.log(`port ${server.address().port}`));
+  server.keepAliveTimeout = 0; // else an unused connection is closed after five seconds, perhaps just as a call is sent on it
 });
 process.stdin.on("end", () => process.exit(0)).resume();
