@@ -69,12 +69,16 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 	return page, nil
 }
 
-// compare compares the new rows with the live ones as soon as both tables stand at the same place. done is true where there is nothing more to do then.
-func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
+// compare compares the new rows with the live ones as soon as both tables hold the same events. atEnd says that the new ones have caught up with the log. done is true
+// where there is nothing more to do then.
+func (s *subscriber) compare(ctx context.Context, p *cursor, atEnd bool) (done bool, err error) {
 	b := s.build
-	if p.reached.Position.Compare(b.live) < 0 {
+	if p.reached.Position.Compare(b.live) < 0 && !atEnd {
 		b.letGoIfLate()
 		return false, nil
+	}
+	if holds, err := b.holdsLive(ctx, p.reached.Position); !holds || err != nil {
+		return false, err
 	}
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
@@ -101,8 +105,8 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	return false, err
 }
 
-// compareAt compares rows if the live tables stand at a position too. If they are further by now, it stops the live projector, and compared is false: it is
-// to be called again once the new tables stand there. It goes on as soon as a snapshot of both is taken, from which the rows are read.
+// compareAt compares rows if the new tables, which stand at a position, hold what the live ones do. If these hold more by now, it stops the live projector, and compared
+// is false: it is to be called again once the new tables stand there. It goes on as soon as a snapshot of both is taken, from which the rows are read.
 func (s *subscriber) compareAt(ctx context.Context, built events.Position) (different error, compared bool, err error) {
 	b := s.build
 	if b.conn == nil {
@@ -113,11 +117,11 @@ func (s *subscriber) compareAt(ctx context.Context, built events.Position) (diff
 			return nil, false, err
 		}
 	}
-	switch built.Compare(b.live) {
-	case -1:
-		return nil, false, nil
-	case 1:
+	if built.Compare(b.live) > 0 {
 		return nil, false, errMoved
+	}
+	if holds, err := b.holdsLive(ctx, built); !holds || err != nil {
+		return nil, false, err
 	}
 	conn, err := s.session.connect(ctx)
 	if err != nil {
@@ -134,8 +138,9 @@ func (s *subscriber) compareAt(ctx context.Context, built events.Position) (diff
 		return nil, false, err
 	}
 	var both int
-	err = tx.QueryRow(ctx, `select count(*) from (select version, commit, prepare from `+liveSchema+`.checkpoints where projection = $1
-		intersect select version, commit, prepare from `+buildingSchema+`.checkpoints where projection = $1) c`, s.projection.Name).Scan(&both)
+	err = tx.QueryRow(ctx, `select count(*) from `+liveSchema+`.checkpoints live join `+buildingSchema+`.checkpoints built using (projection, version)
+		where projection = $1 and (live.commit, live.prepare) = ($2, $3) and (built.commit, built.prepare) = ($4, $5)`,
+		s.projection.Name, b.live.Commit, b.live.Prepare, built.Commit, built.Prepare).Scan(&both)
 	if err != nil {
 		return nil, false, err
 	}

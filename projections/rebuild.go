@@ -235,19 +235,8 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 			return false, err
 		}
 	}
-	if built.Position.Compare(b.live) < 0 {
-		// The live checkpoint may be after events of other projections. At the head of the log none of this one is missing.
-		inTime, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
-		defer cancel()
-		head, err := b.store.Head(inTime)
-		if inTime.Err() != nil && ctx.Err() == nil {
-			b.letGo()
-			return false, nil
-		}
-		if err != nil || built.Position.Compare(head) < 0 {
-			b.letGoIfLate()
-			return false, err
-		}
+	if holds, err := b.holdsLive(ctx, built.Position); !holds || err != nil {
+		return false, err
 	}
 	if err := b.switchOver(ctx, built); err != nil {
 		return false, err
@@ -258,6 +247,30 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stopped", time.Since(b.stoppedAt).Round(time.Millisecond))
 	if err := b.projection.dropTables(ctx, b.conn, replacedSchema); err != nil {
 		b.log.Warn("the tables that a read model had before are still there; its next rebuild drops them", "projection", b.projection.Name, "err", err)
+	}
+	return true, nil
+}
+
+// holdsLive reports whether tables at a position hold all events that the live ones do: they stand at the live checkpoint, or at the head of the log, since that checkpoint
+// may be after events of others. Where the live projector is stopped and this takes too long, it goes on.
+func (b *build) holdsLive(ctx context.Context, position events.Position) (bool, error) {
+	if position.Compare(b.live) >= 0 {
+		return true, nil
+	}
+	inTime := ctx
+	if !b.stoppedAt.IsZero() {
+		var cancel context.CancelFunc
+		inTime, cancel = context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
+		defer cancel()
+	}
+	head, err := b.store.Head(inTime)
+	if (inTime.Err() != nil || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
+		b.letGo()
+		return false, nil
+	}
+	if err != nil || position.Compare(head) < 0 {
+		b.letGoIfLate()
+		return false, err
 	}
 	return true, nil
 }
@@ -294,7 +307,10 @@ func (b *build) letGo() {
 
 // lockLive is called with switching locked, which unlockSwitching unlocks.
 func (b *build) lockLive(ctx context.Context) (err error) {
-	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
+	if _, err = b.store.Head(ctx); err == nil { // it is quick for who has asked before, so that is done while nobody waits
+		b.conn, err = b.connections.acquire(ctx, liveSchema)
+	}
+	if err != nil {
 		b.switching.Unlock()
 		return err
 	}

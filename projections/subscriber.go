@@ -242,7 +242,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 				err = s.index(ctx)
 			}
 		case s.build.comparing:
-			done, err = s.compare(ctx, &p)
+			done, err = s.compare(ctx, &p, page.Live)
 		case page.Live:
 			done, err = s.finish(ctx, &p)
 		default: // more is to come, which the live projector must not wait for
