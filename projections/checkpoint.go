@@ -12,11 +12,11 @@ import (
 	"flagledger/events"
 )
 
-// The schemas that read models live in: those that are read, those under construction beside them, and those that were replaced and are about to be dropped.
+// The schemas of read models.
 const (
-	liveSchema     = "read"
-	buildingSchema = "read_next"
-	replacedSchema = "read_old"
+	liveSchema     = "read"      // tables that are read
+	buildingSchema = "read_next" // tables that a rebuild fills
+	replacedSchema = "read_old"  // tables that a rebuild has replaced, until it drops them; there are no checkpoints of them
 )
 
 // checkpoint is how far a read model has followed the log. It stands in the schema of its tables and commits with their rows.
@@ -33,11 +33,11 @@ var (
 	errAnotherLog = errors.New("the read model was made from another log")
 )
 
-// createSchema makes room for read models. It is safe to call at any time.
+// createSchema makes a schema of read models with its table of checkpoints, and the one for replaced tables, where they are missing. It is safe to call at any time.
 func createSchema(ctx context.Context, db execer, schema string) error {
 	_, err := db.Exec(ctx, fmt.Sprintf(`
 		select pg_advisory_xact_lock(hashtext('flagledger read schemas'));
-		select from pg_namespace limit 0; -- to open a catalog makes known what others have created while this waited
+		select from pg_namespace limit 0; -- so that the next statements see what others have created while this waited for the lock
 		create schema if not exists %[1]s;
 		create schema if not exists %[2]s;
 		create table if not exists %[1]s.checkpoints (
@@ -174,15 +174,21 @@ func (p Projection) index(ctx context.Context, conn *pgx.Conn, workers int) erro
 	})
 }
 
+// drop drops a projection's tables in a schema, and its checkpoint.
 func (p Projection) drop(ctx context.Context, db execer, schema string) error {
-	if err := p.dropTables(ctx, db, schema); err != nil {
+	if _, err := db.Exec(ctx, `drop table if exists `+schema+`.`+strings.Join(p.Tables, `, `+schema+`.`)); err != nil {
 		return err
 	}
 	_, err := db.Exec(ctx, `delete from `+schema+`.checkpoints where projection = $1`, p.Name)
 	return err
 }
 
-func (p Projection) dropTables(ctx context.Context, db execer, schema string) error {
-	_, err := db.Exec(ctx, `drop table if exists `+schema+`.`+strings.Join(p.Tables, `, `+schema+`.`))
-	return err
+// dropReplaced drops the tables in replacedSchema, each by itself: a reader whose plan was made before they were replaced may lock several of them for a moment.
+func (p Projection) dropReplaced(ctx context.Context, conn execer) error {
+	for _, table := range p.Tables {
+		if _, err := conn.Exec(ctx, `drop table if exists `+replacedSchema+`.`+table); err != nil {
+			return err
+		}
+	}
+	return nil
 }

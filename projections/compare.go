@@ -69,15 +69,15 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 	return page, nil
 }
 
-// compare compares the new rows with the live ones as soon as both tables hold the same events. atEnd says that the new ones have caught up with the log. done is true
-// where there is nothing more to do then.
-func (s *subscriber) compare(ctx context.Context, p *cursor, atEnd bool) (done bool, err error) {
+// compare compares the new rows with the live ones as soon as the new tables hold the same events. caughtUp says that they have caught up with the log; before that the store
+// is not asked for its head. done is true where nothing is left to do.
+func (s *subscriber) compare(ctx context.Context, p *cursor, caughtUp bool) (done bool, err error) {
 	b := s.build
-	if p.reached.Position.Compare(b.live) < 0 && !atEnd {
+	if p.reached.Position.Compare(b.live) < 0 && !caughtUp {
 		b.letGoIfLate()
 		return false, nil
 	}
-	if holds, err := b.holdsLive(ctx, p.reached.Position); !holds || err != nil {
+	if holds, err := b.caughtUpWithLive(ctx, p.reached.Position); !holds || err != nil {
 		return false, err
 	}
 	if p.Position != p.reached.Position {
@@ -105,22 +105,23 @@ func (s *subscriber) compare(ctx context.Context, p *cursor, atEnd bool) (done b
 	return false, err
 }
 
-// compareAt compares rows if the new tables, which stand at a position, hold what the live ones do. If these hold more by now, it stops the live projector, and compared
-// is false: it is to be called again once the new tables stand there. It goes on as soon as a snapshot of both is taken, from which the rows are read.
+// compareAt stops the live projector, if it is not stopped yet, and compares rows if the new tables, which stand at built, hold all that the live ones do. The live projector
+// goes on as soon as a snapshot of both is taken. Where compared is false, it is to be called again.
 func (s *subscriber) compareAt(ctx context.Context, built events.Position) (different error, compared bool, err error) {
 	b := s.build
-	if b.conn == nil {
-		if !b.tryLockSwitching() {
-			return nil, false, pause(ctx, buildInterval)
-		}
-		if err := b.lockLive(ctx); err != nil {
-			return nil, false, err
-		}
+	stoppedBefore := b.conn != nil
+	if stopped, err := b.stopLive(ctx); err != nil {
+		return nil, false, err
+	} else if !stopped {
+		return nil, false, pause(ctx, buildInterval)
 	}
-	if built.Compare(b.live) > 0 {
+	switch {
+	case built.Compare(b.live) > 0: // the live tables were made anew
 		return nil, false, errMoved
+	case built.Compare(b.live) < 0 && !stoppedBefore: // a page is about to come, sooner perhaps than the head is told
+		return nil, false, nil
 	}
-	if holds, err := b.holdsLive(ctx, built); !holds || err != nil {
+	if holds, err := b.caughtUpWithLive(ctx, built); !holds || err != nil {
 		return nil, false, err
 	}
 	conn, err := s.session.connect(ctx)
@@ -137,14 +138,14 @@ func (s *subscriber) compareAt(ctx context.Context, built events.Position) (diff
 	if err != nil {
 		return nil, false, err
 	}
-	var both int
+	var unmoved int // rows: the snapshot must show both checkpoints where they were found
 	err = tx.QueryRow(ctx, `select count(*) from `+liveSchema+`.checkpoints live join `+buildingSchema+`.checkpoints built using (projection, version)
 		where projection = $1 and (live.commit, live.prepare) = ($2, $3) and (built.commit, built.prepare) = ($4, $5)`,
-		s.projection.Name, b.live.Commit, b.live.Prepare, built.Commit, built.Prepare).Scan(&both)
+		s.projection.Name, b.live.Commit, b.live.Prepare, built.Commit, built.Prepare).Scan(&unmoved)
 	if err != nil {
 		return nil, false, err
 	}
-	if both != 1 {
+	if unmoved != 1 {
 		return nil, false, errMoved
 	}
 	b.unlockLive()

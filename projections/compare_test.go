@@ -38,8 +38,9 @@ func (w *world) different(options projections.RebuildOptions, want ...projection
 	}
 }
 
+// leftTables are those that rebuilds have left behind.
 func (w *world) leftTables() []string {
-	return column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename <> 'checkpoints'`)
+	return column[string](w, `select schemaname || '.' || tablename from pg_tables where schemaname in ('read_next', 'read_old') and tablename <> 'checkpoints'`)
 }
 
 // Tables that differ from what the facts make are not replaced unless that is forced.

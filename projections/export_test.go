@@ -15,7 +15,6 @@ import (
 const (
 	LiveSchema     = liveSchema
 	BuildingSchema = buildingSchema
-	ReplacedSchema = replacedSchema
 	WaitTimeout    = waitTimeout
 )
 

@@ -23,6 +23,10 @@ const (
 	switchTime = 20 * time.Millisecond
 	// restsPerHold is for how many times as long as a stop in vain has lasted at most there is no other.
 	restsPerHold = 10
+	// headTakes is how long a rebuild waits for the head of the log before it stops a projector.
+	headTakes = time.Second
+	// afterSwitchTakes is how long dropping the old tables may take.
+	afterSwitchTakes = 10 * time.Second
 )
 
 // rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
@@ -48,7 +52,7 @@ type RebuildOptions struct {
 // Rebuild builds new tables of read models from the log, which it reads once for all of them, or goes on with those that a rebuild left when it was ended. It
 // switches to each as soon as it has caught up: readers see the old rows or the new ones, never none.
 //
-// Before that, it compares their rows with the live ones, both at the same place in the log. The error is a *DifferentError where they differ; nothing is
+// Before that, it compares their rows with the live ones, once both hold the same events. The error is a *DifferentError where they differ; nothing is
 // switched then. Live tables of another version, or made from another log, are not compared.
 func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, options RebuildOptions, log *slog.Logger) error {
 	p, err := newProcess(url, builderName, store, rebuildConnections, log)
@@ -111,9 +115,6 @@ func (s *subscriber) startBuild(ctx context.Context) error {
 // beginBuild makes the new tables, or finds those that a rebuild has left which was ended.
 func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 	b := s.build
-	if err := s.projection.dropTables(ctx, conn, replacedSchema); err != nil { // a rebuild that was killed once it had switched
-		return err
-	}
 	if b.upgrade {
 		version, err := s.projection.liveVersion(ctx, conn)
 		if err != nil {
@@ -202,8 +203,8 @@ func (s *subscriber) index(ctx context.Context) error {
 	return err
 }
 
-// finish is called when the new tables have caught up with the log: it locks the live projector's checkpoint, and switches as soon as the new tables
-// are as far as that. done is false where they are behind, or a lock was contended: the next call tries again.
+// finish is called when the new tables have caught up with the log. It stops the live projector, and switches once the new tables hold all that the live ones do. done is
+// false where they do not yet, or where a lock was contended: the next call tries again.
 func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err error) {
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
@@ -223,19 +224,17 @@ func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done 
 	if done || err != nil {
 		b.unlockSwitching()
 	}
+	if done {
+		b.afterSwitch(ctx, built)
+	}
 	return done, err
 }
 
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
-	if b.conn == nil {
-		if !b.tryLockSwitching() {
-			return false, nil
-		}
-		if err := b.lockLive(ctx); err != nil {
-			return false, err
-		}
+	if stopped, err := b.stopLive(ctx); !stopped || err != nil {
+		return false, err
 	}
-	if holds, err := b.holdsLive(ctx, built.Position); !holds || err != nil {
+	if caughtUp, err := b.caughtUpWithLive(ctx, built.Position); !caughtUp || err != nil {
 		return false, err
 	}
 	if err := b.switchOver(ctx, built); err != nil {
@@ -245,26 +244,38 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 		return false, err
 	}
 	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stopped", time.Since(b.stoppedAt).Round(time.Millisecond))
-	if err := b.projection.dropTables(ctx, b.conn, replacedSchema); err != nil {
-		b.log.Warn("the tables that a read model had before are still there; its next rebuild drops them", "projection", b.projection.Name, "err", err)
-	}
 	return true, nil
 }
 
-// holdsLive reports whether tables at a position hold all events that the live ones do: they stand at the live checkpoint, or at the head of the log, since that checkpoint
-// may be after events of others. Where the live projector is stopped and this takes too long, it goes on.
-func (b *build) holdsLive(ctx context.Context, position events.Position) (bool, error) {
+// afterSwitch does what readers need not wait for, also where ctx has ended: it tells of the new tables, which may be further than the old ones were, and drops those.
+func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterSwitchTakes)
+	defer cancel()
+	err := b.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(b.projection.Name, built.LogID, built.Position)); err != nil {
+			return err
+		}
+		return b.projection.dropReplaced(ctx, conn)
+	})
+	if err != nil {
+		b.log.Warn("the replaced tables of a read model could not be dropped; its next rebuild drops them", "projection", b.projection.Name, "err", err)
+	}
+}
+
+// caughtUpWithLive reports whether tables at a position hold all events that the live ones do: the position is at the live checkpoint or past it, or at the head of the
+// log, as that checkpoint may be past events of others. Where it is false, the live projector may have been let go on.
+func (b *build) caughtUpWithLive(ctx context.Context, position events.Position) (bool, error) {
 	if position.Compare(b.live) >= 0 {
 		return true, nil
 	}
-	inTime := ctx
-	if !b.stoppedAt.IsZero() {
-		var cancel context.CancelFunc
-		inTime, cancel = context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
+	stopped := !b.stoppedAt.IsZero()
+	if stopped {
+		inTime, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
 		defer cancel()
+		ctx = inTime
 	}
-	head, err := b.store.Head(inTime)
-	if (inTime.Err() != nil || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
+	head, err := b.store.Head(ctx)
+	if errors.Is(err, events.ErrUnavailable) || stopped && errors.Is(err, context.DeadlineExceeded) {
 		b.letGo()
 		return false, nil
 	}
@@ -273,6 +284,17 @@ func (b *build) holdsLive(ctx context.Context, position events.Position) (bool, 
 		return false, err
 	}
 	return true, nil
+}
+
+// stopLive stops the live projector, if it is not stopped yet. stopped is false where another read model is being switched, or it is too early to try again.
+func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
+	if b.conn != nil {
+		return true, nil
+	}
+	if !b.tryLockSwitching() {
+		return false, nil
+	}
+	return true, b.lockLive(ctx)
 }
 
 // tryLockSwitching locks switching, unless it is before notBefore or another read model has it: the live projector is stopped for one after the other. lockLive is to
@@ -305,14 +327,21 @@ func (b *build) letGo() {
 	b.unlockSwitching()
 }
 
-// lockLive is called with switching locked, which unlockSwitching unlocks.
+// lockLive stops the live projector: it locks its checkpoint, and reads where that stands. switching is locked when it is called. unlockSwitching undoes both, also after
+// an error.
 func (b *build) lockLive(ctx context.Context) (err error) {
-	if _, err = b.store.Head(ctx); err == nil { // it is quick for who has asked before, so that is done while nobody waits
-		b.conn, err = b.connections.acquire(ctx, liveSchema)
-	}
-	if err != nil {
+	// EventStoreDB is read back from its end to what was seen before. Asked now, it answers soon while the projector is stopped.
+	inTime, cancel := context.WithTimeout(ctx, headTakes)
+	_, _ = b.store.Head(inTime)
+	cancel()
+	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
 		b.switching.Unlock()
 		return err
+	}
+	if !b.options.CompareOnly {
+		if err = b.projection.dropReplaced(ctx, b.conn); err != nil { // of a rebuild that was killed once it had switched
+			return err
+		}
 	}
 	if err = createSchema(ctx, b.conn, liveSchema); err != nil {
 		return err
@@ -337,6 +366,8 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	return err
 }
 
+// switchOver moves the live tables to replacedSchema, where none of them may stand yet, and the new ones into their place, with their checkpoint and parked streams.
+// The caller commits.
 func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	name := b.projection.Name
 	// Another process that took the lock over, which this one may not have heard of yet, has begun to build them again.
@@ -352,10 +383,14 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if err := b.lockTables(ctx); err != nil {
 		return err
 	}
-	// Readers wait: all is in two round trips, and nothing is dropped, since a commit that deletes files waits for the disk.
+	// Readers wait from here to the commit. So there are few round trips, and the old tables are only moved: a commit that drops tables waits for the disk, and one that
+	// notifies waits for the commits of others that do.
 	var moves strings.Builder
+	for _, table := range b.projection.Tables { // all of them first: an index of the new ones may have the name of one of these
+		moves.WriteString(`alter table if exists ` + liveSchema + `.` + table + ` set schema ` + replacedSchema + `;`)
+	}
 	for _, table := range b.projection.Tables {
-		fmt.Fprintf(&moves, `alter table if exists %[1]s.%[4]s set schema %[3]s; alter table %[2]s.%[4]s set schema %[1]s;`, liveSchema, buildingSchema, replacedSchema, table)
+		moves.WriteString(`alter table ` + buildingSchema + `.` + table + ` set schema ` + liveSchema + `;`)
 	}
 	if _, err := b.tx.Exec(ctx, moves.String()); err != nil {
 		return err
@@ -370,8 +405,6 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	} {
 		batch.Queue(statement, name)
 	}
-	// The new tables may be further than the old ones were, and nobody else will tell those who wait for that.
-	batch.Queue(`select pg_notify($1, $2)`, progressChannel, formatProgress(name, built.LogID, built.Position))
 	return b.tx.SendBatch(ctx, batch).Close()
 }
 
@@ -385,9 +418,9 @@ func (b *build) keepVacuumAway(ctx context.Context) error {
 	return err
 }
 
-// lockTables waits for those who read the live tables, for as long as maxHold leaves: others, who come after, wait too.
+// lockTables waits for those who read the tables, for as long as maxHold leaves: others, who come after, wait too.
 func (b *build) lockTables(ctx context.Context) error {
-	tables, err := b.tables(ctx, liveSchema)
+	tables, err := b.tables(ctx, liveSchema, buildingSchema)
 	if err != nil || tables == "" {
 		return err
 	}

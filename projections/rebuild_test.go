@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -172,21 +171,23 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	if w.logged.has("parked") {
 		t.Error("the log tells of a stream that was parked")
 	}
-	if left := column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename <> 'checkpoints'`); len(left) > 0 {
+	if left := w.leftTables(); len(left) > 0 {
 		t.Errorf("rebuilds left tables behind: %v", left)
 	}
 	w.sameFromScratch()
 }
 
-// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there are no more. It calls head before each Head.
+// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there are no more. Head has the error of head.
 type steppedStore struct {
 	events.Store
 	pages chan events.Page
-	head  func()
+	head  func() error
 }
 
 func (s steppedStore) Head(ctx context.Context) (events.Position, error) {
-	s.head()
+	if err := s.head(); err != nil {
+		return events.Position{}, err
+	}
 	return s.Store.Head(ctx)
 }
 
@@ -218,8 +219,9 @@ type stoppedProjector struct {
 	rebuilt <-chan error
 }
 
-// stopProjector begins such a rebuild. While it has stopped the projector it does as meanwhile says, which is given its pages.
-func (w *world) stopProjector(meanwhile func(pages chan<- events.Page)) stoppedProjector {
+// stopProjector begins such a rebuild. While it has stopped the projector it does as meanwhile says, which is given its pages, and
+// returns the error that the store tells its head with.
+func (w *world) stopProjector(meanwhile func(pages chan<- events.Page) error) stoppedProjector {
 	w.t.Helper()
 	w.append("flag-t.a", 0, newFlag("a"))
 	w.append("flag-t.b", 0, newFlag("b"))
@@ -227,10 +229,14 @@ func (w *world) stopProjector(meanwhile func(pages chan<- events.Page)) stoppedP
 	stop := w.carryOnOne(tally(1, "event"), func(position events.Position) { reached.Store(position.Commit) })
 	w.eventually("the projector has followed", func() bool { return reached.Load() == 2 })
 	pages, stopped, rebuilt := make(chan events.Page, 2), make(chan struct{}), make(chan error, 1)
-	store := steppedStore{w.store, pages, sync.OnceFunc(func() { // the rebuild has stopped the projector, and is behind it
-		meanwhile(pages)
-		close(stopped)
-	})}
+	var heads atomic.Int32
+	store := steppedStore{w.store, pages, func() error {
+		if heads.Add(1) != 2 { // the first is asked before the projector is stopped; now it is, and the rebuild is behind it
+			return nil
+		}
+		defer close(stopped)
+		return meanwhile(pages)
+	}}
 	go func() {
 		rebuilt <- projections.Rebuild(w.t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log)
 	}()
@@ -265,7 +271,10 @@ func (w *world) ended(p stoppedProjector) error {
 func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.stopProjector(func(pages chan<- events.Page) { close(pages) })
+	p := w.stopProjector(func(pages chan<- events.Page) error {
+		close(pages)
+		return nil
+	})
 	if err := w.ended(p); !errors.Is(err, errBroken) {
 		t.Fatalf("the rebuild ended with %v", err)
 	}
@@ -276,9 +285,10 @@ func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.stopProjector(func(pages chan<- events.Page) {
+	p := w.stopProjector(func(pages chan<- events.Page) error {
 		first := w.firstPage().Events[:1]
 		pages <- events.Page{Events: first, Next: first[0].Position} // not Live: more is to come
+		return nil
 	})
 	w.follows(p)
 	p.stop()
@@ -289,6 +299,23 @@ func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := column[string](w, `select fact from read.tally`); len(got) != 3 {
+		t.Errorf("what is read has the rows %v", got)
+	}
+}
+
+// A rebuild that has read for an hour must not end since the event store could not be reached for a moment.
+func TestARebuildOutlivesAnEventStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.stopProjector(func(pages chan<- events.Page) error {
+		page := w.firstPage()
+		pages <- events.Page{Events: page.Events, Next: page.Next, Live: true}
+		return events.ErrUnavailable
+	})
+	if err := w.ended(p); err != nil {
+		t.Fatal(err)
+	}
+	if got := column[string](w, `select fact from read.tally`); len(got) != 2 {
 		t.Errorf("what is read has the rows %v", got)
 	}
 }
@@ -385,10 +412,10 @@ func TestARebuildDropsWhatWasReplaced(t *testing.T) {
 	w.append("flag-t.a", 0, newFlag("a"))
 	w.carryOnOne(p, nil)
 	w.eventually("the table stands", func() bool { return p.HasReadModel(t.Context(), w.pool) == nil })
-	w.exec(`create table ` + projections.ReplacedSchema + `.tally ()`)
+	w.exec(`create table read_old.tally ()`)
 	w.rebuild(p)
-	if got := column[string](w, `select tablename from pg_tables where schemaname = '`+projections.ReplacedSchema+`'`); len(got) > 0 {
-		t.Errorf("a rebuild leaves the replaced tables %v", got)
+	if left := w.leftTables(); len(left) > 0 {
+		t.Errorf("a rebuild left tables behind: %v", left)
 	}
 }
 

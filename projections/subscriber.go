@@ -145,10 +145,10 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 		s.build.indexFirst = true
 		err = s.follow(held, messages)
 	}
-	if held.Err() != nil {
+	if err != nil && held.Err() != nil {
 		return context.Cause(held)
 	}
-	return err
+	return err // nil for a build that has switched, whatever happened since
 }
 
 // replaceOlder builds new tables beside those of an older version, which a node of an older release may carry on meanwhile, and switches to them. It returns
