@@ -183,7 +183,8 @@ func (p Projection) drop(ctx context.Context, db execer, schema string) error {
 	return err
 }
 
-// dropReplaced drops the tables in replacedSchema, each by itself: a reader whose plan was made before they were replaced may lock several of them for a moment.
+// dropReplaced drops the tables in replacedSchema, each by itself: a reader whose plan was made before they were replaced may lock several of them for a moment, and a
+// statement that drops them all could wait for that reader while it waits for the statement.
 func (p Projection) dropReplaced(ctx context.Context, conn execer) error {
 	for _, table := range p.Tables {
 		if _, err := conn.Exec(ctx, `drop table if exists `+replacedSchema+`.`+table); err != nil {

@@ -44,56 +44,52 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 	if b == nil || !b.comparing {
 		return page, nil
 	}
-	if b.conn == nil && page.Next.Compare(b.live) > 0 {
+	if b.conn == nil && page.Next.Compare(b.live.Position) > 0 {
 		err := s.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
 			live, err := s.projection.readCheckpoint(ctx, conn, liveSchema)
-			b.live = live.Position
+			b.live = live.LogPosition
 			return err
 		})
 		if err != nil {
 			return page, err
 		}
 	}
-	if page.Next.Compare(b.live) <= 0 {
+	if page.Next.Compare(b.live.Position) <= 0 {
 		return page, nil
 	}
 	for i, e := range page.Events {
-		if e.Position.Compare(b.live) > 0 {
+		if e.Position.Compare(b.live.Position) > 0 {
 			page.Events = page.Events[:i]
 			break
 		}
 	}
-	if page.Next = b.live; b.live.Compare(reached) < 0 {
+	if page.Next = b.live.Position; page.Next.Compare(reached) < 0 {
 		page.Next = reached
 	}
 	return page, nil
 }
 
-// compare compares the new rows with the live ones as soon as the new tables hold the same events. caughtUp says that they have caught up with the log; before that the store
-// is not asked for its head. done is true where nothing is left to do.
-func (s *subscriber) compare(ctx context.Context, p *cursor, caughtUp bool) (done bool, err error) {
+// compare compares the new rows with the live ones as soon as the new tables hold the same events. done is true where nothing is left to do.
+func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
 	b := s.build
-	if p.reached.Position.Compare(b.live) < 0 && !caughtUp {
+	if !b.caughtUpWithLive(p.reached) {
 		b.letGoIfLate()
 		return false, nil
-	}
-	if holds, err := b.caughtUpWithLive(ctx, p.reached.Position); !holds || err != nil {
-		return false, err
 	}
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
 			return false, err
 		}
 	}
-	different, compared, err := s.compareAt(ctx, p.Position)
+	different, compared, err := s.compareAt(ctx, p.LogPosition)
 	if contended(err) {
-		b.letGo()
+		b.letGo(err)
 		return false, nil
 	}
 	if err != nil || !compared {
 		return false, err
 	}
-	b.comparing, b.inVain = false, 0
+	b.comparing, b.inVain, b.attempts = false, 0, 0
 	if different != nil && (b.options.CompareOnly || !b.options.Force) {
 		err = different
 	} else if different != nil {
@@ -107,22 +103,18 @@ func (s *subscriber) compare(ctx context.Context, p *cursor, caughtUp bool) (don
 
 // compareAt stops the live projector, if it is not stopped yet, and compares rows if the new tables, which stand at built, hold all that the live ones do. The live projector
 // goes on as soon as a snapshot of both is taken. Where compared is false, it is to be called again.
-func (s *subscriber) compareAt(ctx context.Context, built events.Position) (different error, compared bool, err error) {
+func (s *subscriber) compareAt(ctx context.Context, built events.LogPosition) (different error, compared bool, err error) {
 	b := s.build
-	stoppedBefore := b.conn != nil
 	if stopped, err := b.stopLive(ctx); err != nil {
 		return nil, false, err
 	} else if !stopped {
 		return nil, false, pause(ctx, buildInterval)
 	}
-	switch {
-	case built.Compare(b.live) > 0: // the live tables were made anew
+	if built.Position.Compare(b.live.Position) > 0 { // the live tables were made anew
 		return nil, false, errMoved
-	case built.Compare(b.live) < 0 && !stoppedBefore: // a page is about to come, sooner perhaps than the head is told
-		return nil, false, nil
 	}
-	if holds, err := b.caughtUpWithLive(ctx, built); !holds || err != nil {
-		return nil, false, err
+	if !b.caughtUpWithLive(built) {
+		return nil, false, nil
 	}
 	conn, err := s.session.connect(ctx)
 	if err != nil {
@@ -141,7 +133,7 @@ func (s *subscriber) compareAt(ctx context.Context, built events.Position) (diff
 	var unmoved int // rows: the snapshot must show both checkpoints where they were found
 	err = tx.QueryRow(ctx, `select count(*) from `+liveSchema+`.checkpoints live join `+buildingSchema+`.checkpoints built using (projection, version)
 		where projection = $1 and (live.commit, live.prepare) = ($2, $3) and (built.commit, built.prepare) = ($4, $5)`,
-		s.projection.Name, b.live.Commit, b.live.Prepare, built.Commit, built.Prepare).Scan(&unmoved)
+		s.projection.Name, b.live.Position.Commit, b.live.Position.Prepare, built.Position.Commit, built.Position.Prepare).Scan(&unmoved)
 	if err != nil {
 		return nil, false, err
 	}

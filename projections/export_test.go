@@ -86,9 +86,9 @@ func (b *Build) LockLive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.built.Position = b.b.live
+	b.built.Position = b.b.live.Position
 	return b.b.connections.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, `update checkpoints set commit = $2, prepare = $3 where projection = $1`, b.b.projection.Name, b.b.live.Commit, b.b.live.Prepare)
+		_, err := conn.Exec(ctx, `update checkpoints set commit = $2, prepare = $3 where projection = $1`, b.b.projection.Name, b.b.live.Position.Commit, b.b.live.Position.Prepare)
 		return err
 	})
 }

@@ -23,9 +23,7 @@ const (
 	switchTime = 20 * time.Millisecond
 	// restsPerHold is for how many times as long as a stop in vain has lasted at most there is no other.
 	restsPerHold = 10
-	// headTakes is how long a rebuild waits for the head of the log before it stops a projector.
-	headTakes = time.Second
-	// afterSwitchTakes is how long dropping the old tables may take.
+	// afterSwitchTakes is how long it may take at most to tell of new tables, and to drop the old ones.
 	afterSwitchTakes = 10 * time.Second
 )
 
@@ -115,6 +113,11 @@ func (s *subscriber) startBuild(ctx context.Context) error {
 // beginBuild makes the new tables, or finds those that a rebuild has left which was ended.
 func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 	b := s.build
+	if !b.options.CompareOnly { // lockLive would fail too, but after an hour of reading
+		if err := s.projection.dropReplaced(ctx, conn); err != nil && !contended(err) {
+			return err
+		}
+	}
 	if b.upgrade {
 		version, err := s.projection.liveVersion(ctx, conn)
 		if err != nil {
@@ -163,11 +166,12 @@ type build struct {
 	indexFirst bool          // they are to have them from the beginning
 	conn       *pgxpool.Conn // on which the live checkpoint is locked; switching is held while it is set
 	tx         pgx.Tx
-	stoppedAt  time.Time       // since when the live projector is stopped; zero while it is not
-	inVain     int             // how many stops ended with neither a comparison nor a switch
-	notBefore  time.Time       // before then the live projector is not stopped again
-	live       events.Position // of the live checkpoint, when it was read last
-	err        error           // that the subscriber ended with
+	stoppedAt  time.Time          // since when the live projector is stopped; zero while it is not
+	inVain     int                // how many stops ended with neither a comparison nor a switch
+	attempts   int                // the same, with those that ended before the live projector was stopped
+	notBefore  time.Time          // before then the live projector is not stopped again
+	live       events.LogPosition // of the live checkpoint, when it was read last
+	err        error              // that the subscriber ended with
 }
 
 // helpers is how many processors may work on a statement beside the first: none where they are left to those who read and write.
@@ -180,7 +184,7 @@ func (b *build) helpers() int {
 
 // atLive reports whether a position is that of the live tables, or after it.
 func (b *build) atLive(position events.Position) bool {
-	return b.comparing && b.live != (events.Position{}) && position.Compare(b.live) >= 0
+	return b.comparing && b.live != (events.LogPosition{}) && position.Compare(b.live.Position) >= 0
 }
 
 // errNotIndexed says that there is a row for which an index has no room.
@@ -218,14 +222,14 @@ func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err erro
 func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done bool, err error) {
 	done, err = b.trySwitch(ctx, built)
 	if contended(err) {
-		b.letGo()
+		b.letGo(err)
 		return false, nil
 	}
 	if done || err != nil {
 		b.unlockSwitching()
 	}
 	if done {
-		b.afterSwitch(ctx, built)
+		b.ending.Go(func() { b.afterSwitch(ctx, built) })
 	}
 	return done, err
 }
@@ -234,8 +238,10 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	if stopped, err := b.stopLive(ctx); !stopped || err != nil {
 		return false, err
 	}
-	if caughtUp, err := b.caughtUpWithLive(ctx, built.Position); !caughtUp || err != nil {
-		return false, err
+	if !b.caughtUpWithLive(built.LogPosition) {
+		if atHead, err := b.atHead(ctx, built.Position); !atHead || err != nil {
+			return false, err
+		}
 	}
 	if err := b.switchOver(ctx, built); err != nil {
 		return false, err
@@ -247,7 +253,7 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	return true, nil
 }
 
-// afterSwitch does what readers need not wait for, also where ctx has ended: it tells of the new tables, which may be further than the old ones were, and drops those.
+// afterSwitch does what nobody needs to wait for, also where ctx has ended: it tells of the new tables, which may be further than the old ones were, and drops those.
 func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterSwitchTakes)
 	defer cancel()
@@ -258,30 +264,31 @@ func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
 		return b.projection.dropReplaced(ctx, conn)
 	})
 	if err != nil {
-		b.log.Warn("the replaced tables of a read model could not be dropped; its next rebuild drops them", "projection", b.projection.Name, "err", err)
+		b.log.Warn("a read model was replaced, but its old tables could not be dropped; its next rebuild tries again", "projection", b.projection.Name, "err", err)
 	}
 }
 
-// caughtUpWithLive reports whether tables at a position hold all events that the live ones do: the position is at the live checkpoint or past it, or at the head of the
-// log, as that checkpoint may be past events of others. Where it is false, the live projector may have been let go on.
-func (b *build) caughtUpWithLive(ctx context.Context, position events.Position) (bool, error) {
-	if position.Compare(b.live) >= 0 {
-		return true, nil
-	}
-	stopped := !b.stoppedAt.IsZero()
-	if stopped {
-		inTime, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
-		defer cancel()
-		ctx = inTime
-	}
+// caughtUpWithLive reports whether tables at a position hold all events that the live ones do: they stand at the live checkpoint or past it, or the last event of both is the
+// same, as that checkpoint may be past events of others.
+func (b *build) caughtUpWithLive(built events.LogPosition) bool {
+	return built.Position.Compare(b.live.Position) >= 0 || built.Last == b.live.Last
+}
+
+// atHead reports whether a position is at the head of the log or past it. Then new tables that stand there hold all events, also where the live ones were made from another
+// log. Where the store cannot tell in the time of a stop, the live projector goes on.
+func (b *build) atHead(ctx context.Context, position events.Position) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
+	defer cancel()
 	head, err := b.store.Head(ctx)
-	if errors.Is(err, events.ErrUnavailable) || stopped && errors.Is(err, context.DeadlineExceeded) {
-		b.letGo()
+	switch {
+	case errors.Is(err, events.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		b.letGo(err)
 		return false, nil
-	}
-	if err != nil || position.Compare(head) < 0 {
-		b.letGoIfLate()
+	case err != nil:
 		return false, err
+	case position.Compare(head) < 0:
+		b.letGoIfLate()
+		return false, nil
 	}
 	return true, nil
 }
@@ -306,9 +313,12 @@ func (b *build) tryLockSwitching() bool {
 // letGoIfLate lets the live projector go on where it has been stopped for too long to switch in what is left.
 func (b *build) letGoIfLate() {
 	if b.conn != nil && time.Since(b.stoppedAt) > b.maxHold()/2 {
-		b.letGo()
+		b.letGo(errAhead)
 	}
 }
+
+// errAhead says that the new tables have not caught up with the live ones in the time of a stop.
+var errAhead = errors.New("the live tables are ahead")
 
 // maxHold is how long the live projector may be stopped.
 func (b *build) maxHold() time.Duration {
@@ -316,24 +326,20 @@ func (b *build) maxHold() time.Duration {
 }
 
 // letGo gives up for some time: it lets the live projector go on, and others switch. A stop that ends so was in vain.
-func (b *build) letGo() {
+func (b *build) letGo(why error) {
 	b.notBefore = time.Now().Add(restsPerHold * b.maxHold())
 	if !b.stoppedAt.IsZero() {
 		b.inVain++
-		if b.inVain%10 == 0 {
-			b.log.Warn("cannot switch to the new tables yet: the live ones are in use, or too far ahead; it tries again, for longer", "projection", b.projection.Name, "attempts", b.inVain)
-		}
+	}
+	if b.attempts++; b.attempts%10 == 0 {
+		b.log.Warn("cannot switch to the new tables yet; it tries again", "projection", b.projection.Name, "attempts", b.attempts, "err", why)
 	}
 	b.unlockSwitching()
 }
 
-// lockLive stops the live projector: it locks its checkpoint, and reads where that stands. switching is locked when it is called. unlockSwitching undoes both, also after
-// an error.
+// lockLive stops the live projector: it locks its checkpoint, and reads where that stands. It is called with switching locked. unlockSwitching lets the projector go on, and
+// unlocks switching, also after an error.
 func (b *build) lockLive(ctx context.Context) (err error) {
-	// EventStoreDB is read back from its end to what was seen before. Asked now, it answers soon while the projector is stopped.
-	inTime, cancel := context.WithTimeout(ctx, headTakes)
-	_, _ = b.store.Head(inTime)
-	cancel()
 	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
 		b.switching.Unlock()
 		return err
@@ -355,8 +361,9 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	if err = b.keepVacuumAway(ctx); err != nil {
 		return err
 	}
-	b.live = events.Position{}
-	err = b.tx.QueryRow(ctx, `select commit, prepare from checkpoints where projection = $1 for update`, b.projection.Name).Scan(&b.live.Commit, &b.live.Prepare)
+	b.live = events.LogPosition{}
+	err = b.tx.QueryRow(ctx, `select commit, prepare, last_event from checkpoints where projection = $1 for update`, b.projection.Name).
+		Scan(&b.live.Position.Commit, &b.live.Position.Prepare, &b.live.Last)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -383,7 +390,7 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if err := b.lockTables(ctx); err != nil {
 		return err
 	}
-	// Readers wait from here to the commit. So there are few round trips, and the old tables are only moved: a commit that drops tables waits for the disk, and one that
+	// Readers wait until the commit. So there are few round trips, and the old tables are only moved: a commit that drops tables waits for the disk, and one that
 	// notifies waits for the commits of others that do.
 	var moves strings.Builder
 	for _, table := range b.projection.Tables { // all of them first: an index of the new ones may have the name of one of these
@@ -428,7 +435,7 @@ func (b *build) lockTables(ctx context.Context) error {
 	for _, statement := range []string{
 		fmt.Sprintf(`set local statement_timeout = %d`, wait.Milliseconds()),
 		`lock table ` + tables + ` in access exclusive mode`,
-		`set local statement_timeout = 0`,
+		fmt.Sprintf(`set local statement_timeout = %d`, switchTime.Milliseconds()*5), // of each of the statements that follow; they take a few milliseconds
 	} {
 		if _, err := b.tx.Exec(ctx, statement); err != nil {
 			return err

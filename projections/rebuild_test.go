@@ -177,18 +177,10 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	w.sameFromScratch()
 }
 
-// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there are no more. Head has the error of head.
+// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there are no more.
 type steppedStore struct {
 	events.Store
 	pages chan events.Page
-	head  func() error
-}
-
-func (s steppedStore) Head(ctx context.Context) (events.Position, error) {
-	if err := s.head(); err != nil {
-		return events.Position{}, err
-	}
-	return s.Store.Head(ctx)
 }
 
 var errBroken = errors.New("the log cannot be read")
@@ -219,32 +211,21 @@ type stoppedProjector struct {
 	rebuilt <-chan error
 }
 
-// stopProjector begins such a rebuild. While it has stopped the projector it does as meanwhile says, which is given its pages, and
-// returns the error that the store tells its head with.
-func (w *world) stopProjector(meanwhile func(pages chan<- events.Page) error) stoppedProjector {
+// stopProjector begins such a rebuild, which stops the projector for a moment, now and then. It returns at the beginning of such a moment.
+func (w *world) stopProjector() stoppedProjector {
 	w.t.Helper()
 	w.append("flag-t.a", 0, newFlag("a"))
 	w.append("flag-t.b", 0, newFlag("b"))
 	var reached atomic.Uint64
 	stop := w.carryOnOne(tally(1, "event"), func(position events.Position) { reached.Store(position.Commit) })
 	w.eventually("the projector has followed", func() bool { return reached.Load() == 2 })
-	pages, stopped, rebuilt := make(chan events.Page, 2), make(chan struct{}), make(chan error, 1)
-	var heads atomic.Int32
-	store := steppedStore{w.store, pages, func() error {
-		if heads.Add(1) != 2 { // the first is asked before the projector is stopped; now it is, and the rebuild is behind it
-			return nil
-		}
-		defer close(stopped)
-		return meanwhile(pages)
-	}}
+	pages, rebuilt := make(chan events.Page, 2), make(chan error, 1)
 	go func() {
-		rebuilt <- projections.Rebuild(w.t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log)
+		rebuilt <- projections.Rebuild(w.t.Context(), w.url, steppedStore{w.store, pages}, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log)
 	}()
-	select {
-	case <-stopped:
-	case err := <-rebuilt:
-		w.t.Fatalf("the rebuild has ended: %v", err)
-	}
+	w.eventually("the rebuild has stopped the projector", func() bool {
+		return len(column[string](w, `select projection from read.checkpoints for update skip locked`)) == 0
+	})
 	return stoppedProjector{stop, &reached, pages, rebuilt}
 }
 
@@ -271,10 +252,8 @@ func (w *world) ended(p stoppedProjector) error {
 func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.stopProjector(func(pages chan<- events.Page) error {
-		close(pages)
-		return nil
-	})
+	p := w.stopProjector()
+	close(p.pages)
 	if err := w.ended(p); !errors.Is(err, errBroken) {
 		t.Fatalf("the rebuild ended with %v", err)
 	}
@@ -285,11 +264,9 @@ func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.stopProjector(func(pages chan<- events.Page) error {
-		first := w.firstPage().Events[:1]
-		pages <- events.Page{Events: first, Next: first[0].Position} // not Live: more is to come
-		return nil
-	})
+	p := w.stopProjector()
+	first := w.firstPage().Events[:1]
+	p.pages <- events.Page{Events: first, Next: first[0].Position} // not Live: more is to come
 	w.follows(p)
 	p.stop()
 
@@ -303,20 +280,39 @@ func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
 	}
 }
 
+// awayStore is away when it is asked for its head for the first time. It delivers a page then.
+type awayStore struct {
+	steppedStore
+	page  events.Page
+	asked *atomic.Int32
+}
+
+func (s awayStore) Head(ctx context.Context) (events.Position, error) {
+	if s.asked.Add(1) == 1 {
+		s.pages <- s.page
+		return events.Position{}, events.ErrUnavailable
+	}
+	return s.steppedStore.Head(ctx)
+}
+
 // A rebuild that has read for an hour must not end since the event store could not be reached for a moment.
 func TestARebuildOutlivesAnEventStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.stopProjector(func(pages chan<- events.Page) error {
-		page := w.firstPage()
-		pages <- events.Page{Events: page.Events, Next: page.Next, Live: true}
-		return events.ErrUnavailable
+	w.append("flag-t.a", 0, newFlag("a"))
+	w.append("flag-t.b", 0, newFlag("b"))
+	w.carryOnOne(tally(1, "event"), nil)
+	w.eventually("the projector has followed", func() bool {
+		return tally(1, "event").HasReadModel(t.Context(), w.pool) == nil && len(column[string](w, `select event from read.tally`)) == 2
 	})
-	if err := w.ended(p); err != nil {
+	page := w.firstPage()
+	page.Live = true
+	store := awayStore{steppedStore{w.store, make(chan events.Page, 1)}, page, &atomic.Int32{}}
+	if err := projections.Rebuild(t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log); err != nil {
 		t.Fatal(err)
 	}
-	if got := column[string](w, `select fact from read.tally`); len(got) != 2 {
-		t.Errorf("what is read has the rows %v", got)
+	if got := column[string](w, `select fact from read.tally`); len(got) != 2 || store.asked.Load() == 0 {
+		t.Errorf("what is read has the rows %v after the head was asked for %d times", got, store.asked.Load())
 	}
 }
 

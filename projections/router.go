@@ -87,6 +87,7 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	err = router.Run(ctx)
 	cancel()
 	parts.Wait()
+	p.ending.Wait()
 	return err
 }
 

@@ -22,9 +22,10 @@ type process struct {
 	feed        *feed
 	session     *session
 	connections *connections
-	traffic     *traffic   // that a rebuild gives way to; nil for one that does not
-	switching   sync.Mutex // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
-	large       sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
+	traffic     *traffic       // that a rebuild gives way to; nil for one that does not
+	ending      sync.WaitGroup // what ends after the subscribers
+	switching   sync.Mutex     // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
+	large       sync.Mutex     // held while one takes in a large event, so that this keeps one processor busy and not all
 }
 
 // largeEvent is the size from which an event is large, in bytes of its JSON.
@@ -148,7 +149,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	if err != nil && held.Err() != nil {
 		return context.Cause(held)
 	}
-	return err // nil for a build that has switched, whatever happened since
+	return err // nil for a build that has done its work, whatever happened since
 }
 
 // replaceOlder builds new tables beside those of an older version, which a node of an older release may carry on meanwhile, and switches to them. It returns
@@ -242,7 +243,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 				err = s.index(ctx)
 			}
 		case s.build.comparing:
-			done, err = s.compare(ctx, &p, page.Live)
+			done, err = s.compare(ctx, &p)
 		case page.Live:
 			done, err = s.finish(ctx, &p)
 		default: // more is to come, which the live projector must not wait for

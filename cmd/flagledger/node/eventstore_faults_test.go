@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -216,27 +217,37 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	store := s.Store() // whose subscriptions meet the others' events at other places than those of the service
 	server.Inject("others", "noise", 1500)
 	s.Eventually("the checkpoints have moved over others' events", func() bool { return checkpoint() > before })
-	rebuildWithCheckpoints := func(set string, args ...any) {
+	rebuildWithCheckpoints := func(set string, options projections.RebuildOptions) error {
 		t.Helper()
-		if _, err := pool.Exec(t.Context(), "update read.checkpoints set "+set, args...); err != nil {
+		if _, err := pool.Exec(t.Context(), "update read.checkpoints set "+set); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		if err := projections.Rebuild(ctx, s.DatabaseURL, store, models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
-			t.Errorf("with %s: %v", set, err)
-		}
+		err := projections.Rebuild(ctx, s.DatabaseURL, store, models.All(), options, nodetest.Log(t))
 		if ctx.Err() != nil {
-			t.Fatal("the rebuild waits for an event")
+			t.Fatalf("the rebuild with %s waits for an event", set)
 		}
+		return err
 	}
 	log, err := store.Log(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	rebuildWithCheckpoints("commit = $1, prepare = $2", log.End.Commit, log.End.Prepare) // rows are compared
+	atEnd := fmt.Sprintf("commit = %d, prepare = %d", log.End.Commit, log.End.Prepare)
+	if _, err := pool.Exec(t.Context(), "delete from read.flags"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := errors.AsType[*projections.DifferentError](rebuildWithCheckpoints(atEnd, projections.RebuildOptions{CompareOnly: true})); !ok {
+		t.Error("a flag that is missing is not told")
+	}
+	if err := rebuildWithCheckpoints(atEnd, projections.RebuildOptions{Force: true}); err != nil {
+		t.Error(err)
+	}
 	// Past the end they are taken for those of another log, and rows are not compared.
-	rebuildWithCheckpoints("commit = commit + 1000000, prepare = prepare + 1000000")
+	if err := rebuildWithCheckpoints("commit = commit + 1000000, prepare = prepare + 1000000", projections.RebuildOptions{}); err != nil {
+		t.Error(err)
+	}
 	me.CreateFlag("l", nil)
 	// The node may have read a checkpoint that the test moved, and taken it for true until it noticed the switch.
 	s.Eventually("both flags are listed after the rebuild", func() bool { return len(me.FlagKeys("")) == 2 })
