@@ -293,21 +293,16 @@ func (b *build) atHead(ctx context.Context, position events.Position) (bool, err
 	return true, nil
 }
 
-// stopLive stops the live projector, if it is not stopped yet. stopped is false where another read model is being switched, or it is too early to try again.
+// stopLive stops the live projector, if it is not stopped yet, until unlockSwitching. stopped is false before notBefore, and while another read model is being switched: one
+// is stopped after the other.
 func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
 	if b.conn != nil {
 		return true, nil
 	}
-	if !b.tryLockSwitching() {
+	if !time.Now().After(b.notBefore) || !b.switching.TryLock() {
 		return false, nil
 	}
 	return true, b.lockLive(ctx)
-}
-
-// tryLockSwitching locks switching, unless it is before notBefore or another read model has it: the live projector is stopped for one after the other. lockLive is to
-// follow, and unlockSwitching unlocks it.
-func (b *build) tryLockSwitching() bool {
-	return time.Now().After(b.notBefore) && b.switching.TryLock()
 }
 
 // letGoIfLate lets the live projector go on where it has been stopped for too long to switch in what is left.
@@ -435,7 +430,7 @@ func (b *build) lockTables(ctx context.Context) error {
 	for _, statement := range []string{
 		fmt.Sprintf(`set local statement_timeout = %d`, wait.Milliseconds()),
 		`lock table ` + tables + ` in access exclusive mode`,
-		fmt.Sprintf(`set local statement_timeout = %d`, switchTime.Milliseconds()*5), // of each of the statements that follow; they take a few milliseconds
+		fmt.Sprintf(`set local statement_timeout = %d`, usualHold.Milliseconds()), // of each of the statements that follow; they take a few milliseconds
 	} {
 		if _, err := b.tx.Exec(ctx, statement); err != nil {
 			return err

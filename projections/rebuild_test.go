@@ -366,10 +366,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := tally(1, "event")
-	w.append("flag-t.a", 0, newFlag("a"))
-	w.carryOnOne(p, nil)
-	w.eventually("the table stands", func() bool { return p.HasReadModel(t.Context(), w.pool) == nil })
+	p := w.standingTally()
 	b, err := projections.NewBuild(t.Context(), p, w.url, w.store, w.log)
 	if err != nil {
 		t.Fatal(err)
@@ -404,10 +401,7 @@ func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 func TestARebuildDropsWhatWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := tally(1, "event")
-	w.append("flag-t.a", 0, newFlag("a"))
-	w.carryOnOne(p, nil)
-	w.eventually("the table stands", func() bool { return p.HasReadModel(t.Context(), w.pool) == nil })
+	p := w.standingTally()
 	w.exec(`create table read_old.tally ()`)
 	w.rebuild(p)
 	if left := w.leftTables(); len(left) > 0 {
@@ -457,6 +451,16 @@ func tally(version int, column string) projections.Projection {
 			return nil
 		},
 	}
+}
+
+// standingTally is a tally that is carried on, of a log with one event.
+func (w *world) standingTally() projections.Projection {
+	w.t.Helper()
+	p := tally(1, "event")
+	w.append("flag-t.a", 0, newFlag("a"))
+	w.carryOnOne(p, nil)
+	w.eventually("the table stands", func() bool { return p.HasReadModel(w.t.Context(), w.pool) == nil })
+	return p
 }
 
 func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {

@@ -23,7 +23,7 @@ type process struct {
 	session     *session
 	connections *connections
 	traffic     *traffic       // that a rebuild gives way to; nil for one that does not
-	ending      sync.WaitGroup // what ends after the subscribers
+	ending      sync.WaitGroup // of builds that have switched and drop the old tables: the connections stay open until then
 	switching   sync.Mutex     // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
 	large       sync.Mutex     // held while one takes in a large event, so that this keeps one processor busy and not all
 }
