@@ -12,24 +12,23 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"flagledger/commands/keep/metering/counted"
 )
 
-// A page is written at once: so many uses, or about so many bytes.
 const (
-	pageUses  = 2500
-	pageBytes = 4 << 20
+	// A page is written at once: so many uses, or about so many bytes. It is small, as the changes that others make meanwhile wait for the processor that writes it.
+	pageUses  = 100
+	pageBytes = 256 << 10
+	// After hurryAfter a flush writes pages that are hurryFactor times as large, to be done in time.
+	hurryAfter  = time.Second
+	hurryFactor = 20
 )
 
-// pagesAtOnce are written while the next one is made.
-const pagesAtOnce = 2
-
-// flushUses writes down the uses that have changed, page by page, so that no transaction takes long.
-func (m *Meter) flushUses(ctx context.Context) error {
-	writes, ctx := errgroup.WithContext(ctx)
-	writes.SetLimit(pagesAtOnce)
+// flushUses writes down the uses that have changed, page by page.
+func (m *Meter) flushUses(ctx context.Context) (err error) {
+	defer func() { m.uses.UsesWritten(m.now()) }()
+	began := time.Now()
 	pages := map[time.Time]*page{} // by hour: a flag has one use in an environment then
 	for u := range m.uses.TakeUses() {
 		p := pages[u.Hour]
@@ -38,20 +37,21 @@ func (m *Meter) flushUses(ctx context.Context) error {
 			pages[u.Hour] = p
 		}
 		p.add(u)
-		if len(p.uses) < pageUses && p.bytes < pageBytes {
+		if !p.full(time.Since(began)) {
 			continue
 		}
 		delete(pages, u.Hour)
-		writes.Go(func() error { return m.writePage(ctx, p) })
-		if ctx.Err() != nil {
+		if err = m.writePage(ctx, p); err != nil {
 			break
 		}
 	}
 	for _, p := range pages {
-		writes.Go(func() error { return m.writePage(ctx, p) })
+		if err == nil {
+			err = m.writePage(ctx, p)
+		} else {
+			p.retry()
+		}
 	}
-	err := writes.Wait()
-	m.uses.UsesWritten(m.now())
 	return err
 }
 
@@ -73,6 +73,15 @@ func (p *page) add(u counted.Use) {
 	}
 }
 
+// full reports whether a page is to be written, in a flush that has gone on for some time.
+func (p *page) full(flushing time.Duration) bool {
+	factor := 1
+	if flushing > hurryAfter {
+		factor = hurryFactor
+	}
+	return len(p.uses) >= factor*pageUses || p.bytes >= factor*pageBytes
+}
+
 // writePage writes a page. What cannot be written is to be yielded again.
 func (m *Meter) writePage(ctx context.Context, p *page) error {
 	slices.SortFunc(p.uses, inOrder)
@@ -82,11 +91,16 @@ func (m *Meter) writePage(ctx context.Context, p *page) error {
 	}
 	err := m.db.SendBatch(ctx, c.batch(m.run, m.now())).Close() // one transaction
 	if err != nil {
-		for i := range p.uses {
-			p.uses[i].Source.Retry()
-		}
+		p.retry()
 	}
 	return err
+}
+
+// retry has the uses of a page yielded again.
+func (p *page) retry() {
+	for i := range p.uses {
+		p.uses[i].Source.Retry()
+	}
 }
 
 // inOrder compares uses as the keys of the tables do. All nodes write rows in this order, so that none waits for another that waits for it.
@@ -217,7 +231,8 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	if o := &c.outcomes; len(o.keys) > 0 {
 		b.Queue(`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
 			select t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
-			where not exists (select from keep.flag_outcomes f where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o and f.variation_name is not distinct from n and f.value::text = j) -- as each hour anew
+			where (select f.variation_name is not distinct from n and f.value::text = j from keep.flag_outcomes f
+				where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o) is not true -- as each hour anew; not a join, which may be planned to read the whole table
 			order by t, k, l, o -- as all nodes do, so that none waits for another that waits for it
 			on conflict (tenant_id, flag_key, life, outcome) do update set variation_name = excluded.variation_name, value = excluded.value
 				where old.variation_name is distinct from excluded.variation_name or old.value::text <> excluded.value::text`,

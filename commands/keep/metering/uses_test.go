@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 
 // memory is what a node has counted, as the snapshot keeps it.
 type memory struct {
-	mu      sync.Mutex // Retry may be called by several at once
 	uses    map[string]*remembered
 	changed []*remembered
 }
@@ -40,8 +38,6 @@ func (r *remembered) Retry() {
 }
 
 func (r *remembered) note() {
-	r.m.mu.Lock()
-	defer r.m.mu.Unlock()
 	if !r.changed {
 		r.changed = true
 		r.m.changed = append(r.m.changed, r)
@@ -57,23 +53,17 @@ func (r *remembered) count() (n uint64) {
 
 func (m *memory) TakeUses() iter.Seq[counted.Use] {
 	return func(yield func(counted.Use) bool) {
-		m.mu.Lock()
 		changed := m.changed
 		m.changed = nil
-		m.mu.Unlock()
 		for i, r := range changed {
-			m.mu.Lock()
 			r.changed = false
-			m.mu.Unlock()
 			u := r.Use
 			u.Served, u.Callers, u.Source = slices.Clone(u.Served), slices.Clone(u.Callers), r
 			for i := range r.Served {
 				r.Served[i].New = false
 			}
 			if !yield(u) {
-				m.mu.Lock()
 				m.changed = append(m.changed, changed[i+1:]...)
-				m.mu.Unlock()
 				return
 			}
 		}
@@ -684,6 +674,52 @@ func TestBoundsOfADay(t *testing.T) {
 	}
 	if len(all.clients) != maxClients || all.clients[0] != (tally{"c119", 120, 7}) {
 		t.Errorf("%d clients are kept, first %v", len(all.clients), all.clients[0])
+	}
+}
+
+// A flush finds the outcomes that it has written in earlier hours by their key, also while Postgres knows nothing of how many there are.
+func TestOutcomesAreFoundByTheirKey(t *testing.T) {
+	t.Parallel()
+	const flags = 1000
+	c := newCluster(t)
+	m := c.node()
+	for range 2 {
+		for i := range flags {
+			m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
+		}
+		c.flush(m)
+		c.clock = c.clock.Add(time.Hour)
+	}
+	c.pool.Reset() // a connection that ends tells what it has read
+	var whole, byKey int
+	for byKey < 2*flags && whole == 0 {
+		err := c.pool.QueryRow(t.Context(), `select seq_scan, idx_scan from pg_stat_user_tables where relname = 'flag_outcomes'`).Scan(&whole, &byKey)
+		if err != nil {
+			t.Fatalf("%d rows were looked up, %v", byKey, err)
+		}
+	}
+	if whole > 0 {
+		t.Errorf("the table was read as a whole %d times", whole)
+	}
+}
+
+// A page is larger in a flush that has taken long.
+func TestSizeOfAPage(t *testing.T) {
+	for _, of := range []struct {
+		page     page
+		flushing time.Duration
+		want     bool
+	}{
+		{page{uses: make([]counted.Use, pageUses-1)}, 0, false},
+		{page{uses: make([]counted.Use, pageUses)}, 0, true},
+		{page{bytes: pageBytes}, 0, true},
+		{page{uses: make([]counted.Use, pageUses), bytes: pageBytes}, hurryAfter + 1, false},
+		{page{uses: make([]counted.Use, hurryFactor*pageUses)}, hurryAfter + 1, true},
+		{page{bytes: hurryFactor * pageBytes}, hurryAfter + 1, true},
+	} {
+		if got := of.page.full(of.flushing); got != of.want {
+			t.Errorf("a page of %d uses and %d bytes after %s is full: %t, want %t", len(of.page.uses), of.page.bytes, of.flushing, got, of.want)
+		}
 	}
 }
 
