@@ -21,6 +21,7 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 	"flagledger/events/export"
 	"flagledger/events/proof"
+	"flagledger/migrations/pgtest"
 	"flagledger/projections"
 	"flagledger/projections/models"
 )
@@ -401,7 +402,7 @@ func TestAStoreIsVerifiedOnceSomebodyIsErased(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"Postgres": func(testing.TB) string { return "" }, "EventStoreDB": func(t testing.TB) string { return esdbtest.New(t).URL() }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: url(t), Environment: "development"}, nodetest.Log(t))
+			s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: url(t), Environment: "development"}, nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			developer := me.Join("developer")
 			developer.CreateEnabledFlag("k", nil)
