@@ -92,20 +92,20 @@ const flushTimeout = 5 * time.Second // also of the last one, which a node waits
 // Run writes the counts down at an interval until ctx ends, and then once more. What cannot be written is kept.
 func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logger) {
 	commands.Every(ctx, interval, func() {
-		if err := m.flush(ctx, flushTimeout); err != nil && ctx.Err() == nil {
+		if err := m.flush(ctx, flushTimeout, false); err != nil && ctx.Err() == nil {
 			log.Warn("the use of flags could not be written down; it is kept for the next attempt", "err", err)
 		}
 	})
-	if err := m.flush(context.WithoutCancel(ctx), flushTimeout); err != nil {
+	if err := m.flush(context.WithoutCancel(ctx), flushTimeout, true); err != nil {
 		log.Error("the last use of flags could not be written down; it is missing from the tenants' usage and metrics", "err", err)
 	}
 }
 
-// flush writes down what has changed since it was last written, and forgets what will not change any more.
-func (m *Meter) flush(ctx context.Context, timeout time.Duration) error {
+// flush writes down what has changed since it was last written, and forgets what will not change any more. It hurries where somebody waits for it.
+func (m *Meter) flush(ctx context.Context, timeout time.Duration, hurry bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return errors.Join(m.flushMonths(ctx), m.flushUses(ctx)) // what is small first: the time is for both
+	return errors.Join(m.flushMonths(ctx), m.flushUses(ctx, hurry)) // what is small first: the time is for both
 }
 
 func (m *Meter) flushMonths(ctx context.Context) error {

@@ -74,7 +74,7 @@ func (c *cluster) node() *Meter {
 
 func (c *cluster) flush(m *Meter) {
 	c.t.Helper()
-	if err := m.flush(c.t.Context(), time.Minute); err != nil {
+	if err := m.flush(c.t.Context(), time.Minute, false); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -203,7 +203,7 @@ func TestAnOutage(t *testing.T) {
 	c.outage(true)
 	for range 3 {
 		m.Count("a", 1)
-		if err := m.flush(t.Context(), time.Minute); err == nil {
+		if err := m.flush(t.Context(), time.Minute, false); err == nil {
 			t.Fatal("it writes during an outage")
 		}
 	}
@@ -235,7 +235,7 @@ func TestCounts(t *testing.T) {
 		var ended int64
 		pick := func(t *rapid.T) *node { return rapid.SampledFrom(nodes).Draw(t, "node") }
 		write := func(n *node) {
-			if err := n.flush(ctx, time.Minute); err != nil {
+			if err := n.flush(ctx, time.Minute, false); err != nil {
 				t.Fatal(err)
 			}
 			n.written = n.counted

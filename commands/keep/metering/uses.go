@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,19 +18,19 @@ import (
 )
 
 const (
-	// A page is written at once: so many uses, or about so many bytes. It is small, as the changes that others make meanwhile wait for the processor that writes it.
+	// A page is what one transaction writes: pageUses uses, or about pageBytes. Pages are small, because a large one holds up what others write meanwhile.
 	pageUses  = 100
 	pageBytes = 256 << 10
-	// After hurryAfter a flush writes pages that are hurryFactor times as large, to be done in time.
-	hurryAfter  = time.Second
+	// A flush that hurries, as each does after hurryAfter, writes pages that are hurryFactor times as large, to end within flushTimeout.
+	hurryAfter  = flushTimeout / 2
 	hurryFactor = 20
 )
 
-// flushUses writes down the uses that have changed, page by page.
-func (m *Meter) flushUses(ctx context.Context) (err error) {
-	defer func() { m.uses.UsesWritten(m.now()) }()
-	began := time.Now()
-	pages := map[time.Time]*page{} // by hour: a flag has one use in an environment then
+// flushUses writes down the uses that have changed, page by page. After an error the rest is kept for the next flush.
+func (m *Meter) flushUses(ctx context.Context, hurry bool) error {
+	began := m.now()
+	pages := map[time.Time]*page{} // by hour: in one hour a flag has one use in an environment, so no statement meets a row twice
+	var err error
 	for u := range m.uses.TakeUses() {
 		p := pages[u.Hour]
 		if p == nil {
@@ -37,7 +38,7 @@ func (m *Meter) flushUses(ctx context.Context) (err error) {
 			pages[u.Hour] = p
 		}
 		p.add(u)
-		if !p.full(time.Since(began)) {
+		if !p.full(hurry || m.now().Sub(began) > hurryAfter) {
 			continue
 		}
 		delete(pages, u.Hour)
@@ -45,17 +46,19 @@ func (m *Meter) flushUses(ctx context.Context) (err error) {
 			break
 		}
 	}
-	for _, p := range pages {
+	newestFirst := func(a, b *page) int { return b.hour.Compare(a.hour) } // a past day may be locked, to be added up
+	for _, p := range slices.SortedFunc(maps.Values(pages), newestFirst) {
 		if err == nil {
 			err = m.writePage(ctx, p)
 		} else {
 			p.retry()
 		}
 	}
+	m.uses.UsesWritten(m.now())
 	return err
 }
 
-// page is uses of an hour that are written at once.
+// page is the uses of an hour that one transaction writes.
 type page struct {
 	hour  time.Time
 	uses  []counted.Use
@@ -73,30 +76,35 @@ func (p *page) add(u counted.Use) {
 	}
 }
 
-// full reports whether a page is to be written, in a flush that has gone on for some time.
-func (p *page) full(flushing time.Duration) bool {
+// full reports whether a page is large enough to be written, in a flush that hurries or does not.
+func (p *page) full(hurry bool) bool {
 	factor := 1
-	if flushing > hurryAfter {
+	if hurry {
 		factor = hurryFactor
 	}
 	return len(p.uses) >= factor*pageUses || p.bytes >= factor*pageBytes
 }
 
-// writePage writes a page. What cannot be written is to be yielded again.
+// writePage writes a page. If it fails, TakeUses yields its uses again.
 func (m *Meter) writePage(ctx context.Context, p *page) error {
-	slices.SortFunc(p.uses, inOrder)
-	c := columns{hour: p.hour, hash: sha256.New(), added: map[outcomeKey]bool{}}
-	for i := range p.uses {
-		c.add(&p.uses[i])
-	}
-	err := m.db.SendBatch(ctx, c.batch(m.run, m.now())).Close() // one transaction
+	err := m.db.SendBatch(ctx, p.columns().batch(m.run, m.now())).Close() // one transaction
 	if err != nil {
 		p.retry()
 	}
 	return err
 }
 
-// retry has the uses of a page yielded again.
+// columns returns the uses in the order of the tables' keys.
+func (p *page) columns() *columns {
+	slices.SortFunc(p.uses, inOrder)
+	c := &columns{hour: p.hour, hash: sha256.New(), added: map[outcomeKey]bool{}}
+	for i := range p.uses {
+		c.add(&p.uses[i])
+	}
+	return c
+}
+
+// retry has TakeUses yield the uses of a page again.
 func (p *page) retry() {
 	for i := range p.uses {
 		p.uses[i].Source.Retry()
@@ -223,6 +231,7 @@ func (c *columns) tenantIDs() []string {
 
 func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	b := &pgx.Batch{}
+	b.Queue(`set local enable_seqscan = off`) // rows are found by their keys, however few there were when Postgres last counted them
 	day, today := c.hour.Truncate(aDay), now.UTC().Truncate(aDay)
 	if !day.Before(today.AddDate(0, 0, -counted.DaysOfHours)) { // the running one too: whether it is over for others this clock cannot tell
 		b.Queue(`select pg_advisory_xact_lock_shared($1::int, $2::int)`, dayLockClass, dayNumber(day))
@@ -232,7 +241,7 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 		b.Queue(`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
 			select t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
 			where (select f.variation_name is not distinct from n and f.value::text = j from keep.flag_outcomes f
-				where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o) is not true -- as each hour anew; not a join, which may be planned to read the whole table
+				where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o) is not true -- new or changed: each hour brings the known ones again. A subquery looks each up by its key; a join may be planned otherwise
 			order by t, k, l, o -- as all nodes do, so that none waits for another that waits for it
 			on conflict (tenant_id, flag_key, life, outcome) do update set variation_name = excluded.variation_name, value = excluded.value
 				where old.variation_name is distinct from excluded.variation_name or old.value::text <> excluded.value::text`,

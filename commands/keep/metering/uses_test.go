@@ -170,7 +170,7 @@ func TestUses(t *testing.T) {
 		hours, clients, days := map[string]int64{}, map[string]int64{}, map[string]int64{}
 		pick := func(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
 		write := func(n int) {
-			if err := nodes[n].flush(ctx, time.Minute); err != nil {
+			if err := nodes[n].flush(ctx, time.Minute, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -199,7 +199,7 @@ func TestUses(t *testing.T) {
 					return
 				}
 				c.outage(true)
-				err := nodes[n].flush(ctx, time.Minute)
+				err := nodes[n].flush(ctx, time.Minute, false)
 				c.outage(false)
 				c.pool.Reset() // connections that nobody used meanwhile
 				if err == nil || len(nodes[n].uses.(*memory).changed) != waiting {
@@ -493,8 +493,24 @@ func TestARunningDayWaitsForNoOther(t *testing.T) {
 		if err := lockDay(t.Context(), tx, c.clock.Truncate(aDay).AddDate(0, 0, -1)); err != nil {
 			return err
 		}
+		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock.AddDate(0, 0, -1))
 		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
-		return m.flush(t.Context(), time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		flushed := make(chan error, 1)
+		go func() { flushed <- m.flush(ctx, time.Minute, false) }()
+		for c.rows(t, "flag_hours") == 0 {
+			select {
+			case err := <-flushed:
+				return fmt.Errorf("the flush ended with nothing written: %w", err)
+			default:
+			}
+		}
+		cancel()
+		if err := <-flushed; err == nil {
+			t.Error("yesterday was written while it was added up")
+		}
+		return nil
 	})
 	if err != nil {
 		t.Error(err)
@@ -677,48 +693,119 @@ func TestBoundsOfADay(t *testing.T) {
 	}
 }
 
-// A flush finds the outcomes that it has written in earlier hours by their key, also while Postgres knows nothing of how many there are.
+// A flush looks up known outcomes by their key, also while Postgres has no statistics of the table, or some from when it was small.
 func TestOutcomesAreFoundByTheirKey(t *testing.T) {
 	t.Parallel()
-	const flags = 1000
-	c := newCluster(t)
-	m := c.node()
-	for range 2 {
-		for i := range flags {
-			m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
+	for _, analyze := range []string{"", "analyze keep.flag_outcomes"} {
+		c := newCluster(t)
+		m := c.node()
+		evaluate := func() {
+			for i := range pageUses {
+				m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
+			}
 		}
+		evaluate()
 		c.flush(m)
-		c.clock = c.clock.Add(time.Hour)
-	}
-	c.pool.Reset() // a connection that ends tells what it has read
-	var whole, byKey int
-	for byKey < 2*flags && whole == 0 {
-		err := c.pool.QueryRow(t.Context(), `select seq_scan, idx_scan from pg_stat_user_tables where relname = 'flag_outcomes'`).Scan(&whole, &byKey)
-		if err != nil {
-			t.Fatalf("%d rows were looked up, %v", byKey, err)
+		if _, err := c.pool.Exec(t.Context(), analyze); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if whole > 0 {
-		t.Errorf("the table was read as a whole %d times", whole)
+		c.clock = c.clock.Add(time.Hour)
+		evaluate()
+		p := &page{hour: c.clock.Truncate(time.Hour)}
+		for u := range m.uses.TakeUses() {
+			p.add(u)
+		}
+		c.pool.Reset() // a new connection has read nothing yet
+		tx, err := c.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(context.Background()) }()
+		if err := tx.SendBatch(t.Context(), p.columns().batch(m.run, c.clock)).Close(); err != nil {
+			t.Fatal(err)
+		}
+		var wholeReads, lookups int
+		err = tx.QueryRow(t.Context(), `select seq_scan, idx_scan from pg_stat_xact_user_tables where relname = 'flag_outcomes'`).Scan(&wholeReads, &lookups)
+		if err != nil || wholeReads > 0 || lookups < pageUses {
+			t.Errorf("%s: a page read the table as a whole %d times and looked up %d rows by key, %v", analyze, wholeReads, lookups, err)
+		}
 	}
 }
 
-// A page is larger in a flush that has taken long.
-func TestSizeOfAPage(t *testing.T) {
+// A flush writes 501 uses in small pages, and in one if it hurries, as it does once it has taken long.
+func TestPagesOfAFlush(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
-		page     page
-		flushing time.Duration
-		want     bool
+		step  time.Duration // by which the clock moves each time that it is read
+		hurry bool
+		want  int
 	}{
-		{page{uses: make([]counted.Use, pageUses-1)}, 0, false},
-		{page{uses: make([]counted.Use, pageUses)}, 0, true},
-		{page{bytes: pageBytes}, 0, true},
-		{page{uses: make([]counted.Use, pageUses), bytes: pageBytes}, hurryAfter + 1, false},
-		{page{uses: make([]counted.Use, hurryFactor*pageUses)}, hurryAfter + 1, true},
-		{page{bytes: hurryFactor * pageBytes}, hurryAfter + 1, true},
+		{0, false, 6}, {hurryAfter / 1000, false, 6}, {2 * hurryAfter, false, 1}, {0, true, 1},
 	} {
-		if got := of.page.full(of.flushing); got != of.want {
-			t.Errorf("a page of %d uses and %d bytes after %s is full: %t, want %t", len(of.page.uses), of.page.bytes, of.flushing, got, of.want)
+		c := newCluster(t)
+		m := New(c.pool, &memory{}, func() time.Time {
+			c.clock = c.clock.Add(of.step)
+			return c.clock
+		})
+		at := c.clock
+		for i := range 5 * pageUses {
+			m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", at)
+		}
+		if err := m.flush(t.Context(), time.Minute, of.hurry); err != nil {
+			t.Fatal(err)
+		}
+		var transactions int
+		if err := c.pool.QueryRow(t.Context(), `select count(distinct xmin::text) from keep.flag_hours`).Scan(&transactions); err != nil || transactions != of.want {
+			t.Errorf("%+v: %d transactions have written the flags, %v", of, transactions, err)
+		}
+	}
+}
+
+// A page is full by its uses or its bytes, and larger in a flush that hurries.
+func TestFullPage(t *testing.T) {
+	for _, c := range []struct {
+		uses, bytes int
+		hurry, want bool
+	}{
+		{pageUses - 1, pageBytes - 1, false, false},
+		{pageUses, 0, false, true},
+		{1, pageBytes, false, true},
+		{hurryFactor*pageUses - 1, hurryFactor*pageBytes - 1, true, false},
+		{hurryFactor * pageUses, 0, true, true},
+		{1, hurryFactor * pageBytes, true, true},
+	} {
+		p := page{uses: make([]counted.Use, c.uses), bytes: c.bytes}
+		if got := p.full(c.hurry); got != c.want {
+			t.Errorf("a page of %d uses and %d bytes is full: %t, want %t; in a hurry: %t", c.uses, c.bytes, got, c.want, c.hurry)
+		}
+	}
+}
+
+// What a flush has not written because of an error in the middle is written by the next one, with its outcomes.
+func TestAPageThatFails(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	const flags = 5 * pageUses / 2
+	for i := range flags {
+		m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
+	}
+	if _, err := c.pool.Exec(t.Context(), `alter table keep.flag_hours add constraint refused check (flag_key <> 'flag-150')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.flush(t.Context(), time.Minute, false); err == nil {
+		t.Error("a flush that could not write a page has not failed")
+	}
+	if n := c.rows(t, "flag_hours"); n == 0 || n >= flags {
+		t.Errorf("%d flags are written, want those of the first page", n)
+	}
+	if _, err := c.pool.Exec(t.Context(), `alter table keep.flag_hours drop constraint refused`); err != nil {
+		t.Fatal(err)
+	}
+	c.flush(m)
+	for _, table := range []string{"flag_hours", "flag_uses", "flag_outcomes"} {
+		if n := c.rows(t, table); n != flags {
+			t.Errorf("%s has %d rows, want %d", table, n, flags)
 		}
 	}
 }
