@@ -29,6 +29,8 @@ const (
 // flushUses writes down the uses that have changed, page by page. After an error the rest is kept for the next flush.
 func (m *Meter) flushUses(ctx context.Context, hurry bool) error {
 	began := m.now()
+	today := began.UTC().Truncate(aDay)
+	var late []*page               // of past days, which are written last: one may be locked while it is added up
 	pages := map[time.Time]*page{} // by hour: in one hour a flag has one use in an environment, so no statement meets a row twice
 	var err error
 	for u := range m.uses.TakeUses() {
@@ -42,12 +44,16 @@ func (m *Meter) flushUses(ctx context.Context, hurry bool) error {
 			continue
 		}
 		delete(pages, u.Hour)
+		if p.hour.Before(today) {
+			late = append(late, p)
+			continue
+		}
 		if err = m.writePage(ctx, p); err != nil {
 			break
 		}
 	}
-	newestFirst := func(a, b *page) int { return b.hour.Compare(a.hour) } // a past day may be locked, to be added up
-	for _, p := range slices.SortedFunc(maps.Values(pages), newestFirst) {
+	newestFirst := func(a, b *page) int { return b.hour.Compare(a.hour) }
+	for _, p := range append(slices.SortedFunc(maps.Values(pages), newestFirst), late...) {
 		if err == nil {
 			err = m.writePage(ctx, p)
 		} else {
@@ -231,7 +237,7 @@ func (c *columns) tenantIDs() []string {
 
 func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	b := &pgx.Batch{}
-	b.Queue(`set local enable_seqscan = off`) // rows are found by their keys, however few there were when Postgres last counted them
+	b.Queue(`select set_config('enable_seqscan', 'off', true)`) // rows are found by their keys, however few there were when Postgres last counted them
 	day, today := c.hour.Truncate(aDay), now.UTC().Truncate(aDay)
 	if !day.Before(today.AddDate(0, 0, -counted.DaysOfHours)) { // the running one too: whether it is over for others this clock cannot tell
 		b.Queue(`select pg_advisory_xact_lock_shared($1::int, $2::int)`, dayLockClass, dayNumber(day))

@@ -493,7 +493,9 @@ func TestARunningDayWaitsForNoOther(t *testing.T) {
 		if err := lockDay(t.Context(), tx, c.clock.Truncate(aDay).AddDate(0, 0, -1)); err != nil {
 			return err
 		}
-		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock.AddDate(0, 0, -1))
+		for i := range pageUses {
+			m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "1", "", c.clock.AddDate(0, 0, -1))
+		}
 		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
