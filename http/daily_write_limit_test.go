@@ -67,7 +67,7 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	me.NewTenant("without a key")
 	forgetAnswers(s)
 	for range 2 { // it is made from the facts, and not kept once more
-		notReplayed(isSameAs(keyed(me, "made", "POST", path, `{"name":"made"}`), made))
+		carriedOutAgain(keyed(me, "made", "POST", path, `{"name":"made"}`), made)
 	}
 	keyed(s.SignUp("other@example.com"), "k", "POST", path, `{"name":"n"}`).Want(201)
 	var usage struct {

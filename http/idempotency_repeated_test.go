@@ -22,8 +22,8 @@ func TestMadeAgainAfterOthers(t *testing.T) {
 	me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 	me.CreateFlag("k", map[string]any{"type": "string"})
 	forgetAnswers(s)
-	notReplayed(isSameAs(keyed(me, "1", "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`), first))
-	notReplayed(isSameAs(keyed(me, "2", "PATCH", nodetest.FlagPath("k"), `{"name":"second"}`, "If-Match", `"1"`), second))
+	carriedOutAgain(keyed(me, "1", "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`), first)
+	carriedOutAgain(keyed(me, "2", "PATCH", nodetest.FlagPath("k"), `{"name":"second"}`, "If-Match", `"1"`), second)
 	me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"type": "string", "version": 4})
 	// With another key it is another request.
 	keyed(me, "3", "PATCH", nodetest.FlagPath("k"), `{"name":"second"}`, "If-Match", `"1"`).Refused(412)
@@ -40,7 +40,7 @@ func TestAcceptedOnce(t *testing.T) {
 	guest := s.SignUp(email)
 	first := keyed(guest, "k", "POST", invitationsPath+"/accept", nil).Want(200)
 	forgetAnswers(s)
-	notReplayed(isSameAs(keyed(guest, "k", "POST", invitationsPath+"/accept", nil), first))
+	carriedOutAgain(keyed(guest, "k", "POST", invitationsPath+"/accept", nil), first)
 	replays(keyed(guest, "k", "POST", invitationsPath+"/accept", nil), first)
 	keyed(guest, "l", "POST", invitationsPath+"/accept", nil).Refused(404)
 	root.Call("GET", path, nil).Want(200).Shows(map[string]any{"status": "accepted"})
@@ -99,7 +99,7 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 			done := facts(t, store, c.stream(first))
 			replays(keyed(me, "key", c.method, c.path, c.sent()), first)
 			forgetAnswers(s)
-			notReplayed(isSameAs(keyed(me, "key", c.method, c.path, c.sent()), first))
+			carriedOutAgain(keyed(me, "key", c.method, c.path, c.sent()), first)
 			replays(keyed(me, "key", c.method, c.path, c.sent()), first)
 			refusal := me.Call(c.method, c.path, c.sent()).Status
 			for range 2 {
@@ -145,7 +145,7 @@ func TestInvitedOnce(t *testing.T) {
 			meanwhile(email, path)
 			before := root.Call("GET", path, nil).Want(200).Object()
 			forgetAnswers(s)
-			notReplayed(isSameAs(invite(s, "key", email), first))
+			carriedOutAgain(invite(s, "key", email), first)
 			nodetest.Same(t, "the invitation", root.Call("GET", path, nil).Want(200).Object(), before)
 			sql(s, `delete from keep.idempotency`)
 		})

@@ -65,6 +65,13 @@ func notReplayed(a *nodetest.Answer) *nodetest.Answer {
 	return a
 }
 
+// carriedOutAgain checks that a call was carried out once more, with the answer of the first time. Whether the lists show the change is told anew: first then has what this answer tells.
+func carriedOutAgain(a *nodetest.Answer, first *nodetest.Answer) *nodetest.Answer {
+	a.T.Helper()
+	first.Header["Preference-Applied"] = a.Header["Preference-Applied"]
+	return isSameAs(notReplayed(a), first)
+}
+
 // sql changes the database of the service.
 func sql(s *nodetest.Service, statement string, arguments ...any) {
 	s.T.Helper()

@@ -206,7 +206,7 @@ func TestBytesOfFlags(t *testing.T) {
 		forgetAnswers(s)
 		newClient().Refused(429) // it would rotate the secret, which is lost with the answer
 		for range 2 {            // made from the facts, and not kept once more
-			retried := notReplayed(isSameAs(keyed(0), first))
+			retried := carriedOutAgain(keyed(0), first)
 			nodetest.Same(t, "the limit of a retry, which is that of requests", retried.Header["Ratelimit-Limit"], []string{"1000000"})
 		}
 		for range 2 {
