@@ -122,7 +122,7 @@ type FlagPath struct {
 type FlagChange struct {
 	FlagPath
 	ChangeInput
-	IfMatch string `header:"If-Match" doc:"The version that the flag must have, as its ETag; 412 where it has another"`
+	IfMatch string `header:"If-Match" pattern:"^(\\*|(W/)?\"[^\"]*\"( *, *(W/)?\"[^\"]*\")*)$" patternDescription:"* or entity tags in double quotes, such as \"5\"" doc:"The version that the flag must have, as its ETag; 412 where it has another. A tag that a proxy made weak is taken" example:"\"5\""`
 }
 
 func (f FlagChange) ref(ctx context.Context) commands.FlagRef {

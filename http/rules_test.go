@@ -136,12 +136,13 @@ func TestSettingRules(t *testing.T) {
 		"a change expects a version, and says why": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			rules := `{"rules":[{"conditions":[],"serve":{"value":true}}]}`
-			for _, stale := range []string{`"2"`, `W/"1"`, `1`} {
+			for _, stale := range []string{`"2"`, `W/"2"`} {
 				a := me.SetRules("k", rules, "If-Match", stale).Refused(412)
 				nodetest.Same(t, "the ETag", a.Header.Get("ETag"), `"1"`)
 				me.SetFallthrough("k", `{"serve":null}`, "If-Match", stale).Refused(412)
 			}
-			me.SetRules("k", rules, "If-Match", `"1"`, "X-Change-Reason", "why").Want(200)
+			me.SetRules("k", rules, "If-Match", `1`).Refused(422, "If-Match")
+			me.SetRules("k", rules, "If-Match", `W/"1"`, "X-Change-Reason", "why").Want(200)
 			me.SetFallthrough("k", `{"serve":{"value":true}}`, "If-Match", `"2"`, "X-Change-Reason", "why not").Want(200)
 			nodetest.Same(t, "reasons", nodetest.Column(me.History("k", ""), "reason"), []string{"why not", "why", ""})
 			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 3})
