@@ -381,7 +381,17 @@ export default {
     await v.page.getByText('What has changed since then').waitFor();
     await v.inspect();
     await v.shot('flag-past');
+    // What has changed since then is told from then to now, and what a revert changes from now to then.
+    const said = async (where) => [
+      await where.locator('del').allTextContents(),
+      await where.locator('ins').allTextContents(),
+    ];
+    const panel = v.page.locator('section', { has: v.heading('The flag at version 3') }).last();
+    const [before, after] = await said(panel);
     await v.button('Revert').click();
+    const [gone, back] = await said(v.page.getByRole('dialog'));
+    if (!after.length || gone.join('\n') !== after.join('\n') || back.join('\n') !== before.join('\n'))
+      throw new Error(`since: -${before} +${after}, by the revert: -${gone} +${back}`);
     await v.page.getByRole('dialog').getByLabel('Reason').fill('not yet');
     await v.page.getByRole('dialog').getByRole('button', { name: 'Revert' }).click();
     await v.page.getByText('not yet').first().waitFor();
@@ -552,6 +562,80 @@ export default {
     const { rules } = await v.call('GET', '/api/v1/flags/early/rules');
     const shown = JSON.stringify(rules.map(({ serve }) => serve.rollout?.map(({ weight }) => weight)));
     if (shown !== '[[100,300]]') throw new Error(shown);
+  },
+
+  'weights that nobody touches stay as they are, and an edit of one changes that one alone': async (come) => {
+    const v = await come();
+    await open(v, { key: 'shares', type: 'string' });
+    const ids = [];
+    for (const name of 'abcdefg') {
+      ids.push((await v.call('POST', '/api/v1/flags/shares/variations', { name, value: name })).id);
+    }
+    const sets = { thirds: [1, 1, 1], half: [1, 2], exact: [33.333, 66.667], sevens: [1, 1, 1, 1, 1, 1, 1] };
+    const rolloutOf = (weights) => weights.map((weight, i) => ({ variationId: ids[i], weight }));
+    const rules = Object.entries(sets).map(([name, weights]) => ({
+      name,
+      conditions: [{ attribute: ' plan', op: 'in', values: [name], negate: false }],
+      serve: { rollout: rolloutOf(weights), bucketBy: 'team ' },
+    }));
+    await v.call('PUT', '/api/v1/flags/shares/rules', { rules });
+    await v.call('PUT', '/api/v1/flags/shares/fallthrough', { serve: { rollout: rolloutOf([0, 1, 2]) } });
+    const saved = async () => {
+      const now = await v.call('GET', '/api/v1/flags/shares/rules');
+      return JSON.stringify(
+        [...now.rules, now.fallthrough && { name: 'else', serve: now.fallthrough }].map(({ name, serve }) => [
+          name,
+          serve.rollout.map(({ weight }) => weight).join(),
+        ]),
+      );
+    };
+    const stand = async (wanted) => {
+      const now = await saved();
+      const all = JSON.stringify(
+        Object.entries({ ...sets, else: [0, 1, 2], ...wanted }).map(([n, w]) => [n, w.join()]),
+      );
+      if (now !== all) throw new Error(`${now}\nwant ${all}`);
+    };
+    const fields = () =>
+      v.page.getByLabel(/^Weight of /).evaluateAll((found) => found.map(({ value }) => value).join());
+    const save = async () => {
+      await v.button('Save').click();
+      await v.button('Save').waitFor({ state: 'detached' });
+    };
+    await v.page.reload();
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    for (const name of Object.keys(sets)) await v.button(`Edit rule ${name}`).click();
+    const sliders = v.page.getByRole('slider');
+    await v.until('all borders are there', async () => (await sliders.count()) === 6 * 5); // every value has a line
+    await v.page.getByText('Sum 100', { exact: true }).waitFor();
+    if (await v.button('Save').count()) throw new Error(`what is shown is already a change: ${await fields()}`);
+
+    // What is saved beside them leaves them alone, as does one weight the others.
+    const first = v.page.getByRole('article').filter({ hasText: 'thirds' });
+    await first.getByLabel('Weight of b', { exact: true }).fill('2.5');
+    await v.page.getByText('Sum 4.5', { exact: true }).waitFor();
+    await save();
+    await stand({ thirds: [1, 2.5, 1] });
+    const { rules: now } = await v.call('GET', '/api/v1/flags/shares/rules');
+    for (const { name, conditions, serve } of now) {
+      if (conditions[0].attribute !== ' plan' || serve.bucketBy !== 'team ')
+        throw new Error(`${name} asks something else`);
+    }
+
+    // A border moves the two shares beside it, by steps that can be read, and back to where they were.
+    const second = v.page.getByRole('article').filter({ hasText: 'half' });
+    const border = second.getByRole('slider', { name: 'Between a and b' });
+    await border.press('ArrowRight');
+    await save();
+    await stand({ thirds: [1, 2.5, 1], half: [1.01, 1.99] });
+    await border.press('ArrowLeft');
+    await save();
+    await stand({ thirds: [1, 2.5, 1] });
+
+    // A share of 0 is a share too.
+    await v.field('Weight of c').last().fill('3');
+    await save();
+    await stand({ thirds: [1, 2.5, 1], else: [0, 1, 3] });
   },
 
   'a border of a rollout stays between its neighbours': async (come) => {

@@ -100,12 +100,20 @@ export type Problems = Record<string, string>;
 export function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagType): NewRule[] {
   const known = new Map(there.map((rule) => [rule.id, rule]));
   const errors: Problems = {};
-  const rules = drafts.map((rule, i) => ({
-    ...(known.has(rule.id) && { id: rule.id }),
-    name: rule.name.trim(),
-    conditions: rule.conditions.map(sentCondition),
-    serve: caught(errors, () => sentServe(rule.serve, type, `rules[${i}].serve`, known.get(rule.id)?.serve)) ?? {},
-  }));
+  const rules = drafts.map((rule, i) => {
+    const was = known.get(rule.id);
+    return {
+      ...(was && { id: rule.id }),
+      name: trimTyped(rule.name, was?.name),
+      conditions: rule.conditions.map((condition) =>
+        sentCondition(
+          condition,
+          was?.conditions.find(({ id }) => id === condition.id),
+        ),
+      ),
+      serve: caught(errors, () => sentServe(rule.serve, type, `rules[${i}].serve`, was?.serve)) ?? {},
+    };
+  });
   if (Object.keys(errors).length) throw new Failure(422, { errors });
   return rules;
 }
@@ -119,16 +127,19 @@ function caught<T>(errors: Problems, make: () => T): T | undefined {
   }
 }
 
-export function sentCondition({ attribute, op, values, negate }: ConditionDraft): Condition {
+// A text without the blanks around it, unless it is as it was: the API takes blanks, and they count.
+const trimTyped = (text: string, was: string | undefined): string => (text === was ? text : text.trim());
+
+export function sentCondition({ attribute, op, values, negate }: ConditionDraft, was?: ConditionDraft): Condition {
   return {
-    attribute: attribute.trim(),
+    attribute: trimTyped(attribute, was?.attribute),
     op,
     values: takes(op) === 'none' ? [] : values.map((value) => parseExactly(value) as string),
     negate,
   };
 }
 
-/** What is sent of a serve. Shares that are typed as 0 are none; those that were 0 before stay, so that a rollout which nobody touched is sent as it was read. */
+/** What is sent of a serve. Shares that are typed as 0 are none; those that were 0 before stay, so that what nobody touched is sent as it was read. */
 export function sentServe(serve: ServeDraft, type: FlagType, field: string, was?: ServeDraft): Serve {
   if (serve.kind === 'variation') return { variationId: serve.variationId };
   if (serve.kind === 'value') return { value: valueOf(type, serve.value, `${field}.value`) };
@@ -138,7 +149,7 @@ export function sentServe(serve: ServeDraft, type: FlagType, field: string, was?
     throw new Failure(422, { errors: { [`${field}.rollout`]: words.sumZeroField } });
   const bad = rollout.find(({ weight }) => Number.isNaN(weight));
   if (bad) throw new Failure(422, { errors: { [`${field}.rollout`]: words.notWeight } });
-  return { rollout, bucketBy: serve.bucketBy.trim() || 'targetingKey' };
+  return { rollout, bucketBy: trimTyped(serve.bucketBy, was?.bucketBy) || 'targetingKey' };
 }
 
 const zerosOf = (serve: ServeDraft) =>
@@ -194,7 +205,7 @@ export function roughRules(draft: RulesDraft, type: FlagType): { rules: Rule[]; 
     rules: draft.rules.map((rule) => ({
       id: rule.id,
       name: rule.name.trim(),
-      conditions: rule.conditions.map(sentCondition),
+      conditions: rule.conditions.map((condition) => sentCondition(condition)),
       serve: roughServe(rule.serve, type),
     })),
     fallthrough: draft.fallthrough && roughServe(draft.fallthrough, type),
