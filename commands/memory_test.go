@@ -39,25 +39,29 @@ func (m *memory) writer() *Writer {
 }
 
 // Append implements events.Store.
-func (m *memory) Append(_ context.Context, stream string, expected events.Revision, list []events.Event) (events.Position, error) {
+func (m *memory) Append(_ context.Context, stream string, expected events.Revision, list []events.Event) (events.Appended, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.appendsLeft--; m.appendsLeft < 0 {
-		return events.Position{}, errDied
+		return events.Appended{}, errDied
 	}
 	if m.failing != nil {
-		return events.Position{}, m.failing
+		return events.Appended{}, m.failing
 	}
 	if int(expected) != len(m.streams[stream]) {
-		return events.Position{}, events.ErrConflict
+		return events.Appended{}, events.ErrConflict
 	}
+	var appended events.Appended
 	for _, e := range list {
 		m.commit++
+		at := time.Now().UTC().Truncate(time.Microsecond)
+		appended.Recorded = append(appended.Recorded, at)
 		m.streams[stream] = append(m.streams[stream], events.Recorded{
-			Event: e, Stream: stream, Revision: events.Revision(len(m.streams[stream]) + 1), Name: e.Fact.StoredName(), Position: m.position(),
+			Event: e, Stream: stream, Revision: events.Revision(len(m.streams[stream]) + 1), Name: e.Fact.StoredName(), Position: m.position(), At: at,
 		})
 	}
-	return m.position(), nil
+	appended.Position = m.position()
+	return appended, nil
 }
 
 func (m *memory) position() events.Position {

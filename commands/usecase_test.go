@@ -49,9 +49,9 @@ type stepping struct {
 	*steps
 }
 
-func (s stepping) Append(ctx context.Context, stream string, expected events.Revision, list []events.Event) (events.Position, error) {
+func (s stepping) Append(ctx context.Context, stream string, expected events.Revision, list []events.Event) (events.Appended, error) {
 	if err := s.take("append " + list[0].Fact.StoredName()); err != nil {
-		return events.Position{}, err
+		return events.Appended{}, err
 	}
 	return s.Store.Append(ctx, stream, expected, list)
 }

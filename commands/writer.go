@@ -206,10 +206,10 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		if err != nil {
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
-		position, err := w.store.Append(ctx, stream, last.revision, batch)
+		appended, err := w.store.Append(ctx, stream, last.revision, batch)
 		for err != nil && retry.wait(ctx, err) {
 			mayBeRepeated = ids != nil
-			position, err = w.store.Append(ctx, stream, last.revision, batch)
+			appended, err = w.store.Append(ctx, stream, last.revision, batch)
 		}
 		release()
 		if errors.Is(err, events.ErrConflict) {
@@ -219,19 +219,21 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		if err != nil {
 			return s, did, notAppended(err)
 		}
-		s, did = evolved[S, P](s, stream, last, position, batch)
+		s, did = evolved[S, P](s, stream, last, appended, batch)
 		w.NoteWritten(cmd.tenant(), encodedBytes(batch)+pastBytes(&s, facts))
 		keep[S, P](w, stream, s, did.last)
 		return s, did, nil
 	}
 }
 
-// evolved is the state that a batch leaves, which was appended at a position after the event last.
-func evolved[S any, P State[S]](s S, stream string, last mark, position events.Position, batch []events.Event) (S, outcome) {
+// evolved is the state that a batch leaves, which was appended after the event last.
+func evolved[S any, P State[S]](s S, stream string, last mark, appended events.Appended, batch []events.Event) (S, outcome) {
 	s = P(&s).clone()
 	did := outcome{last: last, changed: true}
-	for _, e := range batch {
-		r := events.Recorded{Event: e, Stream: stream, Position: position, Revision: did.last.revision + 1, Name: e.Fact.StoredName()}
+	for i, e := range batch {
+		r := events.Recorded{
+			Event: e, Stream: stream, Position: appended.Position, Revision: did.last.revision + 1, Name: e.Fact.StoredName(), At: appended.Recorded[i],
+		}
 		P(&s).evolve(r)
 		did.last = markOf(r)
 		did.names = append(did.names, r.Name)

@@ -19,6 +19,8 @@ type Stored struct {
 	Data     []byte
 	Metadata []byte
 	At       time.Time // when a store recorded it; zero until one has. An engine that is given it keeps it, in whole microseconds
+	// AcceptUntil lets an engine take a copy with an At up to this time, even if the engine's clock has not come there.
+	AcceptUntil time.Time
 }
 
 type kind struct {

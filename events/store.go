@@ -13,12 +13,13 @@ import (
 
 // Store keeps facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in eventstest.
 type Store interface {
-	// Append adds events to the end of a stream, all or none, and returns the position of the last one once it is on disk. The error is ErrConflict where
-	// the stream is not at the expected revision (0: it must not exist), and ErrTooLarge for events over MaxEventBytes.
+	// Append adds events to the end of a stream, all or none, and returns once they are on disk. The error is ErrConflict where
+	// the stream is not at the expected revision (0: it must not exist), ErrTooLarge for events over MaxEventBytes, and ErrAhead for a copied event
+	// from the future.
 	//
 	// The same call can be repeated, also after ErrUnavailable, when its outcome is unknown: where events with the same ids already follow the expected
 	// revision, it changes nothing and succeeds.
-	Append(ctx context.Context, stream string, expected Revision, batch []Event) (Position, error)
+	Append(ctx context.Context, stream string, expected Revision, batch []Event) (Appended, error)
 
 	// Read yields the events of a stream in order, from a revision on (0 and 1 both mean the first event), and ends after the first error. A stream that
 	// does not exist has no events.
@@ -40,6 +41,9 @@ type Store interface {
 	// but for events that are copied, which keep their times. An engine says where its clock allows no such promise. It is after at if it can be; for that it waits for appends under way.
 	Watermark(ctx context.Context, at time.Time) (time.Time, error)
 
+	// Clock returns the time by the store's clock, and the time at which the last event was recorded; zero if there is none.
+	Clock(ctx context.Context) (now, last time.Time, err error)
+
 	// Log identifies the log. It reads a few events of it at most, but for the first time, when an engine may have to look for the first event.
 	Log(ctx context.Context) (Log, error)
 
@@ -56,6 +60,8 @@ var (
 	ErrDiskFull = errors.New("the disk of the event store is full")
 	// ErrPastEnd says that a position is past the end of the log: it was taken from another one, or before a restore.
 	ErrPastEnd = errors.New("the position is past the end of the log")
+	// ErrAhead says that a copied event is recorded more than MaxAhead later than the store's clock, and later than AcceptUntil.
+	ErrAhead = errors.New("the recorded time is more than 5 minutes later than the store's clock")
 	// ErrTooLarge says that an event exceeds MaxEventBytes.
 	ErrTooLarge = fmt.Errorf("event is larger than %d bytes", MaxEventBytes)
 )
@@ -92,6 +98,15 @@ func (p Position) Compare(q Position) int {
 }
 
 func (p Position) String() string { return fmt.Sprintf("%d/%d", p.Commit, p.Prepare) }
+
+// MaxAhead is how much later than the store's clock the recorded time of a copied event may be. The clocks of two stores never agree wholly.
+const MaxAhead = 5 * time.Minute
+
+// Appended says where an append ended, and when the store recorded each of its events.
+type Appended struct {
+	Position Position    // of the last event
+	Recorded []time.Time // one for each event
+}
 
 // Event is a fact that is to be appended.
 type Event struct {

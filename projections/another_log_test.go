@@ -54,10 +54,11 @@ func (w tallied) run(store events.Store) (progress *projections.Progress, stop f
 func (w tallied) add(store events.Store, keys ...string) (last events.Position) {
 	w.t.Helper()
 	for _, key := range keys {
-		var err error
-		if last, err = store.Append(w.t.Context(), "flag-t."+key, 0, []events.Event{event(newFlag(key))}); err != nil {
+		appended, err := store.Append(w.t.Context(), "flag-t."+key, 0, []events.Event{event(newFlag(key))})
+		if err != nil {
 			w.t.Fatal(err)
 		}
+		last = appended.Position
 	}
 	return last
 }

@@ -123,12 +123,12 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for i := 0; ctx.Err() == nil; i++ {
 				key := fmt.Sprintf("w%d-%06d", writer, i)
-				position, err := w.store.Append(context.Background(), events.FlagStream("t", key), 0, []events.Event{event(newFlag(key))})
+				appended, err := w.store.Append(context.Background(), events.FlagStream("t", key), 0, []events.Event{event(newFlag(key))})
 				if err != nil {
 					t.Errorf("append: %v", err)
 					return
 				}
-				if w.progress.Wait(context.Background(), position, ofFlags) {
+				if w.progress.Wait(context.Background(), appended.Position, ofFlags) {
 					written[writer].Store(int64(i + 1))
 				} else {
 					async.Add(1)

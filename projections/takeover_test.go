@@ -140,12 +140,12 @@ type forgetfulStore struct {
 	appends atomic.Int64
 }
 
-func (s *forgetfulStore) Append(ctx context.Context, stream string, at events.Revision, batch []events.Event) (events.Position, error) {
-	position, err := s.Store.Append(ctx, stream, at, batch)
+func (s *forgetfulStore) Append(ctx context.Context, stream string, at events.Revision, batch []events.Event) (events.Appended, error) {
+	appended, err := s.Store.Append(ctx, stream, at, batch)
 	if s.appends.Add(1)%5 == 0 {
-		return events.Position{}, events.ErrUnavailable
+		return events.Appended{}, events.ErrUnavailable
 	}
-	return position, err
+	return appended, err
 }
 
 func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {

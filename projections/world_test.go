@@ -249,14 +249,14 @@ func (w *world) append(stream string, at events.Revision, facts ...events.Fact) 
 	for _, fact := range facts {
 		list = append(list, event(fact))
 	}
-	position, err := w.store.Append(w.t.Context(), stream, at, list)
+	appended, err := w.store.Append(w.t.Context(), stream, at, list)
 	for errors.Is(err, events.ErrUnavailable) { // a connection that was broken: the outcome is unknown, and asking again is safe
-		position, err = w.store.Append(w.t.Context(), stream, at, list)
+		appended, err = w.store.Append(w.t.Context(), stream, at, list)
 	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return position
+	return appended.Position
 }
 
 // appendRaw adds an event that the codec would not let pass.

@@ -1,6 +1,8 @@
 package eventstest
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,10 +11,23 @@ import (
 
 func testRecorded(t *testing.T, engine Engine) {
 	s := engine.Open(t)
-	for i := range events.Revision(3) {
-		mustAppend(t, s, "project-1", i, renamed("a")) // whose own time is long past
+	var told []time.Time
+	for i := range events.Revision(2) {
+		told = append(told, mustAppendAll(t, s, "project-1", i, renamed("a")).Recorded...) // whose own time is long past
+	}
+	batch := []events.Event{renamed("b"), renamed("c")}
+	told = append(told, mustAppendAll(t, s, "project-1", 2, batch...).Recorded...)
+	if repeated := mustAppendAll(t, s, "project-1", 2, batch...); !slices.EqualFunc(repeated.Recorded, told[2:], time.Time.Equal) {
+		t.Errorf("a repeated append is recorded at %v, and was at %v", repeated.Recorded, told[2:])
 	}
 	list := collect(t, s.Read(t.Context(), "project-1", 0))
+	if len(list) != len(told) || !slices.EqualFunc(list, told, func(e events.Recorded, at time.Time) bool { return e.At.Equal(at) && at.Location() == time.UTC }) {
+		t.Errorf("by the answers of appends, the events are recorded at %v; they are %v", told, list)
+	}
+	now, last, err := s.Clock(t.Context())
+	if err != nil || time.Since(now).Abs() > time.Hour || now.Location() != time.UTC || !last.Equal(told[len(told)-1]) {
+		t.Errorf("the clock of the store shows %v, and its last event is of %v; want that of %v: %v", now, last, told[len(told)-1], err)
+	}
 	for _, e := range list {
 		if e.At.Location() != time.UTC || !e.At.Equal(e.At.Truncate(time.Microsecond)) || time.Since(e.At).Abs() > time.Hour {
 			t.Errorf("revision %d is recorded at %v: want the time of now in UTC, in whole microseconds", e.Revision, e.At)
@@ -56,5 +71,36 @@ func testCopies(t *testing.T, engine Engine) {
 		if !e.Stored.At.Equal(e.At) || e.Time != original.Time || e.Reason != original.Reason {
 			t.Errorf("event %d has time %v and reason %s, in its stored form it is recorded at %v", i, e.Time, e.Reason, e.Stored.At)
 		}
+	}
+}
+
+// A copy from the future would have all that follows it recorded in the future.
+func testCopiesFromTheFuture(t *testing.T, engine Engine) {
+	from, to := engine.Open(t), engine.Open(t)
+	if _, last, err := to.Clock(t.Context()); err != nil || !last.IsZero() {
+		t.Errorf("the last event of an empty store is of %v: %v", last, err)
+	}
+	mustAppend(t, from, "project-1", 0, renamed("a"))
+	stored := collect(t, from.Read(t.Context(), "project-1", 0))[0].Stored
+	copied := func(ahead, accepted time.Duration) events.Event {
+		e := renamed("a")
+		s := stored
+		s.At = time.Now().UTC().Truncate(time.Microsecond).Add(ahead)
+		if accepted > 0 {
+			s.AcceptUntil = time.Now().Add(accepted)
+		}
+		e.Fact = s
+		return e
+	}
+	mustAppend(t, to, "project-1", 0, copied(-time.Hour, 0), copied(events.MaxAhead-time.Minute, 0))
+	for _, e := range []events.Event{copied(events.MaxAhead+time.Minute, 0), copied(time.Hour, 59*time.Minute)} {
+		if _, err := to.Append(t.Context(), "project-1", 2, []events.Event{renamed("b"), e}); !errors.Is(err, events.ErrAhead) {
+			t.Errorf("a copy from the future: %v, want ErrAhead", err)
+		}
+	}
+	mustAppend(t, to, "project-1", 2, copied(time.Hour, 2*time.Hour))
+	mustAppend(t, to, "project-1", 3, renamed("b")) // the log is ahead, and goes on
+	if n := len(collect(t, to.Read(t.Context(), "project-1", 0))); n != 4 {
+		t.Errorf("there are %d events, want 4", n)
 	}
 }

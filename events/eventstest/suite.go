@@ -41,6 +41,7 @@ func Run(t *testing.T, engine Engine) {
 		{"JSON values keep their bytes", testExactJSON},
 		{"events are recorded at the time of the append", testRecorded},
 		{"copies keep the time at which they were recorded", testCopies},
+		{"copies from the future are refused", testCopiesFromTheFuture},
 		{"a watermark is between what was recorded and what will be", testWatermark},
 		{"an append expects a revision", testOptimisticConcurrency},
 		{"one of many appends at one revision wins", testRace},
@@ -310,16 +311,21 @@ func testHolds(t *testing.T, engine Engine) {
 
 func mustAppend(t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event) events.Position {
 	t.Helper()
+	return mustAppendAll(t, s, stream, expected, facts...).Position
+}
+
+func mustAppendAll(t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event) events.Appended {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	position, err := s.Append(ctx, stream, expected, facts)
+	appended, err := s.Append(ctx, stream, expected, facts)
 	for errors.Is(err, events.ErrUnavailable) && ctx.Err() == nil { // on a machine too busy to answer
-		position, err = s.Append(ctx, stream, expected, facts)
+		appended, err = s.Append(ctx, stream, expected, facts)
 	}
 	if err != nil {
 		t.Errorf("append to %s at %d: %v", stream, expected, err)
 	}
-	return position
+	return appended
 }
 
 func collect(t *testing.T, all iter.Seq2[events.Recorded, error]) (list []events.Recorded) {

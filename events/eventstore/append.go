@@ -13,19 +13,22 @@ import (
 
 // Append implements events.Store; ErrTooLarge is also for events that together exceed MaxEventBytes, the limit of a server with default settings. The
 // client gives up after ten seconds, or the connection string's defaultDeadline, even when ctx does not end.
-func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
+func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Appended, error) {
 	if len(batch) == 0 {
-		return events.Position{}, errors.New("append without events")
+		return events.Appended{}, errors.New("append without events")
 	}
 	list := make([]esdb.EventData, 0, len(batch))
 	size := 0
 	for _, e := range batch {
 		stored, err := events.Encode(e)
 		if err != nil {
-			return events.Position{}, err
+			return events.Appended{}, err
+		}
+		if stored.At.After(latest(time.Now().Add(events.MaxAhead), stored.AcceptUntil)) {
+			return events.Appended{}, events.ErrAhead
 		}
 		if size += len(stored.Data) + len(stored.Metadata); size > events.MaxEventBytes {
-			return events.Position{}, fmt.Errorf("%w: the events of one append together", events.ErrTooLarge)
+			return events.Appended{}, fmt.Errorf("%w: the events of one append together", events.ErrTooLarge)
 		}
 		list = append(list, toEventData(stored))
 	}
@@ -39,14 +42,21 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 		return s.applied(ctx, stream, expected, list)
 	}
 	if err != nil {
-		return events.Position{}, fmt.Errorf("append to %s: %w", stream, err)
+		return events.Appended{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
-	position := events.Position{Commit: result.CommitPosition, Prepare: result.PreparePosition}
-	if position == (events.Position{}) { // the answer to a repeated append may come without it
-		return s.applied(ctx, stream, expected, list)
+	s.end.appended(events.Position{Commit: result.CommitPosition, Prepare: result.PreparePosition})
+	appended, err := s.applied(ctx, stream, expected, list)
+	if errors.Is(err, events.ErrConflict) { // a node that lags behind the leader
+		err = fmt.Errorf("%w: %s cannot be read yet after an append", events.ErrUnavailable, stream)
 	}
-	s.end.appended(position)
-	return position, nil
+	return appended, err
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // send makes an append; where a node does not answer for some time, it makes it once more on a new connection, which looks for the leader again, and
@@ -96,19 +106,20 @@ func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevisio
 	}
 }
 
-// applied returns the position of the last event of a list when the list stands right after a revision; else ErrConflict.
-func (s *Store) applied(ctx context.Context, stream string, expected events.Revision, list []esdb.EventData) (events.Position, error) {
-	found := 0
+// applied reads the events of a list if they stand right after a revision; else it returns ErrConflict. The answer to an append says neither when the
+// server recorded them nor, if the append was repeated, where.
+func (s *Store) applied(ctx context.Context, stream string, expected events.Revision, list []esdb.EventData) (events.Appended, error) {
+	var times []time.Time
 	for e, err := range s.read(ctx, streamFrom(stream, expected+1, uint64(len(list)))) {
 		if err != nil {
-			return events.Position{}, fmt.Errorf("read %s: %w", stream, err)
+			return events.Appended{}, fmt.Errorf("read %s: %w", stream, err)
 		}
-		if e.EventID != list[found].EventID || e.EventNumber != uint64(expected)+uint64(found) {
+		if found := len(times); e.EventID != list[found].EventID || e.EventNumber != uint64(expected)+uint64(found) {
 			break
 		}
-		if found++; found == len(list) {
-			return at(e.Position), nil
+		if times = append(times, recordedAt(e)); len(times) == len(list) {
+			return events.Appended{Position: at(e.Position), Recorded: times}, nil
 		}
 	}
-	return events.Position{}, events.ErrConflict
+	return events.Appended{}, events.ErrConflict
 }

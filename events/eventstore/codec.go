@@ -40,7 +40,7 @@ func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 		Position: at(e.Position),
 		Stream:   e.StreamID,
 		Revision: events.Revision(e.EventNumber + 1),
-		At:       e.CreatedDate.UTC().Truncate(time.Microsecond),
+		At:       recordedAt(e),
 		Name:     e.EventType,
 	}
 	var shape struct {
@@ -59,6 +59,9 @@ func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 	recorded.Stored = stored
 	return recorded
 }
+
+// recordedAt returns the server's time of an event, which has ticks of 100 ns, in whole microseconds.
+func recordedAt(e *esdb.RecordedEvent) time.Time { return e.CreatedDate.UTC().Truncate(time.Microsecond) }
 
 // withoutOwn leaves out of metadata what toEventData has put before them, and members of the server, whose names begin with $. Metadata that begin otherwise stay as they are.
 func withoutOwn(metadata []byte, version int) []byte {

@@ -79,6 +79,20 @@ func (s *Store) Watermark(context.Context, time.Time) (time.Time, error) {
 	return time.Now().UTC().Truncate(time.Microsecond), nil
 }
 
+// Clock implements events.Store with the clock of this node, as Watermark does.
+func (s *Store) Clock(ctx context.Context) (now, last time.Time, err error) {
+	for e, err := range s.read(ctx, allBackwards(math.MaxInt64)) {
+		if err != nil {
+			return now, last, fmt.Errorf("read back from the end of the log: %w", err)
+		}
+		if s.ours(e.StreamID) {
+			last = fromRecorded(e).At
+			break
+		}
+	}
+	return time.Now().UTC().Truncate(time.Microsecond), last, nil
+}
+
 // tail returns the position of the last event in the log, also of others.
 func (s *Store) tail(ctx context.Context) (events.Position, error) {
 	for e, err := range s.read(ctx, allBackwards(1)) {

@@ -42,7 +42,9 @@ func mustAppend(t *testing.T, s events.Store, stream string, expected events.Rev
 	decided := func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		p, err = s.Append(ctx, stream, expected, list)
+		var appended events.Appended
+		appended, err = s.Append(ctx, stream, expected, list)
+		p = appended.Position
 		return !errors.Is(err, events.ErrUnavailable)
 	}
 	esdbtest.HoldsIn(time.Minute, decided)

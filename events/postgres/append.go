@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,20 +28,20 @@ type pending struct {
 }
 
 type outcome struct {
-	position events.Position
-	err      error
+	events.Appended
+	err error
 }
 
 // Append implements events.Store. Appends that wait at the same time are committed in one transaction.
-func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
+func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Appended, error) {
 	if len(batch) == 0 {
-		return events.Position{}, errors.New("append without events")
+		return events.Appended{}, errors.New("append without events")
 	}
 	p := &pending{stream: stream, expected: expected, done: make(chan outcome, 1)}
 	for _, e := range batch {
 		stored, err := events.Encode(e)
 		if err != nil {
-			return events.Position{}, err
+			return events.Appended{}, err
 		}
 		if _, copied := e.Fact.(events.Stored); !copied && len(stored.Data) >= largeEvent {
 			s.recent.prepare(stored)
@@ -51,15 +52,15 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 	select {
 	case s.appends <- p:
 	case <-ctx.Done():
-		return events.Position{}, fmt.Errorf("%w: %w", events.ErrUnavailable, ctx.Err())
+		return events.Appended{}, fmt.Errorf("%w: %w", events.ErrUnavailable, ctx.Err())
 	case <-s.closing:
-		return events.Position{}, fmt.Errorf("%w: closed", events.ErrUnavailable)
+		return events.Appended{}, fmt.Errorf("%w: closed", events.ErrUnavailable)
 	}
 	select {
 	case o := <-p.done:
-		return o.position, o.err
+		return o.Appended, o.err
 	case <-ctx.Done():
-		return events.Position{}, fmt.Errorf("%w: %w", events.ErrUnavailable, ctx.Err())
+		return events.Appended{}, fmt.Errorf("%w: %w", events.ErrUnavailable, ctx.Err())
 	}
 }
 
@@ -94,7 +95,7 @@ func (s *Store) commit() {
 func (s *Store) apply(group []*pending) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
-	positions, err := s.applyInOne(ctx, group)
+	results, err := s.applyInOne(ctx, group)
 	if err != nil && len(group) > 1 && !Unavailable(err) {
 		for _, p := range group {
 			s.apply([]*pending{p})
@@ -105,16 +106,23 @@ func (s *Store) apply(group []*pending) {
 		switch {
 		case err != nil:
 			p.done <- outcome{err: classify(err)}
-		case positions[i] == nil:
+		case results[i].position == nil:
 			p.done <- outcome{err: events.ErrConflict}
 		default:
-			p.done <- outcome{position: at(*positions[i])}
+			times := slices.Repeat([]time.Time{results[i].recorded.UTC()}, len(p.events))
+			p.done <- outcome{Appended: events.Appended{Position: at(*results[i].position), Recorded: times}}
 		}
 	}
 }
 
-// applyInOne commits a group in one transaction. Position i is that of append i's last event, nil where its stream is at another revision.
-func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, error) {
+// applied is the row that the database answers for an append: null if its stream is at another revision.
+type applied struct {
+	position *uint64
+	recorded *time.Time
+}
+
+// applyInOne commits a group in one transaction, and returns the row of each append.
+func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]applied, error) {
 	var (
 		streams        []string
 		expected       []int64
@@ -124,6 +132,7 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, er
 		versions       []int16
 		data, metadata [][]byte
 		recorded       []*time.Time // nil where no event is a copy
+		accept         *time.Time   // nil if all copies are checked against the clock alone
 	)
 	for _, p := range group {
 		streams = append(streams, p.stream)
@@ -139,28 +148,31 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]*uint64, er
 				recorded = append(recorded, make([]*time.Time, len(ids)-1-len(recorded))...)
 				recorded = append(recorded, &e.At)
 			}
+			if !e.AcceptUntil.IsZero() && (accept == nil || e.AcceptUntil.After(*accept)) {
+				accept = &e.AcceptUntil
+			}
 		}
 	}
-	rows, err := s.writing.Query(ctx, "select applied from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-		streams, expected, counts, ids, names, versions, data, metadata, recorded)
+	rows, err := s.writing.Query(ctx, "select applied, recorded_at from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		streams, expected, counts, ids, names, versions, data, metadata, recorded, accept)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	positions := make([]*uint64, 0, len(group))
+	results := make([]applied, 0, len(group))
 	for rows.Next() {
-		var position *uint64
-		if err := rows.Scan(&position); err != nil {
+		var a applied
+		if err := rows.Scan(&a.position, &a.recorded); err != nil {
 			return nil, err
 		}
-		positions = append(positions, position)
+		results = append(results, a)
 	}
 	// The rows come before the commit: only now it is known whether that succeeded.
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	if len(positions) != len(group) {
-		return nil, fmt.Errorf("append: %d answers for %d appends", len(positions), len(group))
+	if len(results) != len(group) {
+		return nil, fmt.Errorf("append: %d answers for %d appends", len(results), len(group))
 	}
-	return positions, nil
+	return results, nil
 }

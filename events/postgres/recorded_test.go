@@ -26,7 +26,7 @@ func TestRecordedTimesNeverRunBackwards(t *testing.T) {
 			e := deleted()
 			if rapid.Bool().Draw(t, "is copied") {
 				at := start.Add(time.Duration(rapid.IntRange(-1e6, 1e6).Draw(t, "recorded at")) * time.Millisecond)
-				e.Fact = events.Stored{Name: "project.deleted", Version: 1, Data: []byte("{}"), At: at}
+				e.Fact = events.Stored{Name: "project.deleted", Version: 1, Data: []byte("{}"), At: at, AcceptUntil: at}
 				copied[e.ID] = at
 			}
 			batch = append(batch, e)

@@ -239,9 +239,15 @@ func DiskFull(err error) bool {
 	return ok && pg.Code == "53100" // https://www.postgresql.org/docs/current/errcodes-appendix.html
 }
 
-// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, and that of a full disk in events.ErrDiskFull too. Errors of a
-// statement itself stay as they are.
+// aheadCode is what the function events.append fails with for a copy from the future.
+const aheadCode = "FL001"
+
+// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, that of a full disk in events.ErrDiskFull too, and
+// that of a copy from the future in events.ErrAhead. Other errors of a statement itself stay as they are.
 func classify(err error) error {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == aheadCode {
+		return events.ErrAhead
+	}
 	if DiskFull(err) {
 		return fmt.Errorf("%w: %w: %w", events.ErrUnavailable, events.ErrDiskFull, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -44,6 +45,12 @@ func (s *Store) Watermark(ctx context.Context, at time.Time) (time.Time, error) 
 	passed = passed.UTC()
 	s.clock.passed.Store(&passed)
 	return passed, nil
+}
+
+// Clock implements events.Store.
+func (s *Store) Clock(ctx context.Context) (now, last time.Time, err error) {
+	err = s.pool.QueryRow(ctx, "select clock_timestamp(), case when position > 0 then recorded end from events.head").Scan(&now, (*zeronull.Timestamptz)(&last))
+	return now.UTC(), last.UTC(), classify(err)
 }
 
 // lookAtClock returns the time at which no append is under way. Calls at the same time share it.

@@ -147,14 +147,14 @@ func BenchmarkSnapshotLag(b *testing.B) {
 	revision := events.Revision(0)
 	for b.Loop() {
 		e := events.Event{ID: uuid.Must(uuid.NewV7()), Fact: events.ProjectUpdated{}}
-		position, err := store.Append(b.Context(), "project-p", revision, []events.Event{e})
+		appended, err := store.Append(b.Context(), "project-p", revision, []events.Event{e})
 		if err != nil {
 			b.Fatal(err)
 		}
 		revision++
 		acknowledged := time.Now()
 		for p := range reached {
-			if p.Compare(position) >= 0 {
+			if p.Compare(appended.Position) >= 0 {
 				break
 			}
 		}

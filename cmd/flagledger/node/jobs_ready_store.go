@@ -15,9 +15,9 @@ type jobsReadyStore struct {
 }
 
 // Append implements events.Store.
-func (s jobsReadyStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
+func (s jobsReadyStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Appended, error) {
 	if err := s.reactions.Begin(ctx); err != nil {
-		return events.Position{}, fmt.Errorf("%w: reactions cannot begin: %w", events.ErrUnavailable, err)
+		return events.Appended{}, fmt.Errorf("%w: reactions cannot begin: %w", events.ErrUnavailable, err)
 	}
 	return s.Store.Append(ctx, stream, expected, batch)
 }

@@ -34,9 +34,9 @@ func measure(store events.Store, disk *diskWatch, registry *prometheus.Registry)
 }
 
 // Append implements events.Store.
-func (m measuredStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Position, error) {
+func (m measuredStore) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Appended, error) {
 	began := time.Now()
-	position, err := m.Store.Append(ctx, stream, expected, batch)
+	appended, err := m.Store.Append(ctx, stream, expected, batch)
 	m.disk.note(err)
 	if err == nil {
 		m.duration.Observe(time.Since(began).Seconds())
@@ -44,5 +44,5 @@ func (m measuredStore) Append(ctx context.Context, stream string, expected event
 			m.appended.WithLabelValues(e.Fact.StoredName()).Inc()
 		}
 	}
-	return position, err
+	return appended, err
 }
