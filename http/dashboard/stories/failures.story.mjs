@@ -21,7 +21,7 @@ const stories = {
     await v.page.route('**/api/v1/flags?**', (route) =>
       asked++ ? route.fallback() : problem(429, { 'Retry-After': '1' })(route),
     );
-    await v.page.reload();
+    await v.open(`/t/${v.place.tenant}/development/flags`);
     await v.switch('busy').waitFor();
     await v.page.route('**/api/v1/flags/busy/enable', problem(429, { 'Retry-After': '7' }));
     await v.switch('busy').click();
@@ -154,8 +154,8 @@ const stories = {
   'two quick clicks on a switch arrive one after the other': async (come) => {
     const v = await come();
     await openFlag(v, 'long');
-    await v.page.getByRole('navigation').getByRole('link', { name: 'Flags', exact: true }).click();
-    await v.heading('Flags').waitFor();
+    await v.open(`/t/${v.place.tenant}/development/flags`);
+    await v.switch('long').waitFor();
     const calls = [];
     let release;
     const released = new Promise((resolve) => (release = resolve));

@@ -10,7 +10,7 @@ export default {
     const v = await come({ refused: [422] });
     await open(v, { key: 'checkout', type: 'number', name: '<img src=x onerror=alert(1)>' });
     await v.page.getByText('<img src=x onerror=alert(1)>').waitFor();
-    await v.switch('checkout').click();
+    await v.turn('checkout');
     await v.page.getByRole('switch', { name: 'checkout', exact: true, checked: true }).waitFor();
     await v.switch('checkout in development').click();
     await v.until('both are on', async () => (await v.call('GET', '/api/v1/flags/checkout')).version === 3);

@@ -15,7 +15,7 @@ export default {
     await v.page.getByText('<img src=x onerror=alert(1)>').waitFor();
     for (const key of ['banner', 'search']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
     await v.page.reload();
-    await v.switch('checkout').click();
+    await v.turn('checkout');
     await v.page.getByRole('switch', { name: 'checkout', checked: true }).waitFor();
     await v.until('the service has it', async () => (await v.call('GET', '/api/v1/flags/checkout')).enabled);
     await v.page.getByRole('combobox', { name: 'Environment' }).click();
@@ -261,7 +261,9 @@ export default {
       }),
     );
     await v.switch('here').click();
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Switch on' }).click();
     await v.page.getByText('The service is away for a moment.').first().waitFor();
+    await v.button('Cancel').click();
     await v.page.getByText('This is how things stood at').waitFor();
     await v.page.getByRole('switch', { name: 'here', checked: false }).waitFor();
     await v.inspect();

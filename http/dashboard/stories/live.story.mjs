@@ -20,7 +20,7 @@ export default {
     if ((await heard).url().includes('?')) throw new Error('the stream has something in its address');
     await v.switch('shared').waitFor();
     await w.open(flags);
-    await w.switch('shared').click();
+    await w.turn('shared');
     await v.page.getByRole('switch', { name: 'shared', checked: true }).waitFor();
     await v.page.getByText(`Changed by ${w.email}`).waitFor();
     await v.inspect();
@@ -155,7 +155,7 @@ export default {
     await w.switch('afar').waitFor();
     await w.call('POST', '/api/v1/flags/afar/enable', undefined, '', 'development');
     await v.page.getByText(`Changed by ${w.email} in development`).waitFor();
-    await v.switch('afar').click();
+    await v.turn('afar');
     await v.until('it is on here', async () => (await v.call('GET', '/api/v1/flags/afar')).enabled);
 
     await v.link('afar').click();
@@ -166,7 +166,7 @@ export default {
     await v.page.getByText('Switched off in development').waitFor();
     await v.page.getByRole('switch', { name: 'afar in development', checked: false }).waitFor();
     await v.inspect();
-    await v.switch('afar').click();
+    await v.turn('afar');
     await v.until('it is off here', async () => !(await v.call('GET', '/api/v1/flags/afar')).enabled);
   },
 };

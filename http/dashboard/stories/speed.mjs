@@ -3,7 +3,7 @@
 import { chromium } from 'playwright-core';
 
 const { SERVICE_URL: url, EMAIL: email, PASSWORD: password, TENANT: tenant, ROUNDS: rounds } = process.env;
-const list = `${url}/app/t/${tenant}/production/flags`;
+const list = `${url}/app/t/${tenant}/development/flags`; // in production a switch asks first
 const signedIn = await fetch(`${url}/auth/signin`, {
   method: 'POST',
   headers: { 'Content-Type': 'application/json' },

@@ -65,6 +65,15 @@ export class Visitor {
     await this.button('Sign in').click();
   }
 
+  /** Switches a flag in production, where people are asked first. */
+  async turn(name, reason = '') {
+    await this.switch(name).click();
+    const dialog = this.page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill(reason);
+    await dialog.getByRole('button', { name: /^Switch / }).click();
+    await dialog.waitFor({ state: 'detached' });
+  }
+
   /** Where the visitor is. */
   get place() {
     const [, tenant, environment] = /\/t\/([^/]+)\/([^/]+)/.exec(this.page.url()) ?? [];

@@ -103,15 +103,17 @@ export function useDeleteFlag(place: () => Place, key: () => string) {
   );
 }
 
-/** Switches a flag in an environment. It is shown at once, and taken back where the service refuses. Switches wait for each other. */
+/** Switches a flag in an environment, and returns the version that it has then. It is shown at once, and taken back where the service refuses. Switches wait for each other. */
 export function useSwitchFlagOnPage() {
   const client = useQueryClient();
   return createMutation(() => ({
     scope: switchScope,
-    mutationFn: async ({ place, key, on, onVersion }: Switched) => {
+    mutationFn: async ({ place, key, on, reason, onVersion }: Switched) => {
       const version = client.getQueryData<FlagDetail>(keys.flag(place, key))?.version ?? 0;
       onVersion?.(version);
-      noteVersion(place, key, await versionAfter(switchFlag(key, on, changeHeaders(place, { version }))));
+      const made = await versionAfter(switchFlag(key, on, changeHeaders(place, { version, reason })));
+      noteVersion(place, key, made);
+      return made;
     },
     onMutate: async ({ place, key, on }) => {
       await client.cancelQueries({ queryKey: keys.flag(place, key), exact: true });

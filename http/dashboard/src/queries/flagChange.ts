@@ -39,6 +39,7 @@ export type Switched = {
   place: Place;
   key: string;
   on: boolean;
+  reason?: string;
   /** Is called with the version that goes along as If-Match, where one does. */
   onVersion?: (version: number) => void;
 };

@@ -1,8 +1,9 @@
 import { createMutation, createQueries, createQuery, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, body, type Place, type Schemas } from '../api/client';
 import type { operations } from '../api/schema';
-import { switchFlag, switchScope, type Switched } from './flagChange';
+import { switchFlag, switchScope, type Switched, versionAfter } from './flagChange';
 import { keys } from './keys';
+import { reasonHeader } from './reason';
 
 export type Flag = Schemas['FlagBody'];
 export type NewFlag = Schemas['CreateFlagBody'];
@@ -48,14 +49,15 @@ export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages
   return createQueries(() => ({ queries: pages().map((page) => pageOf(place(), filter(), page)) }));
 }
 
-/** Switches a flag on or off. Lists show it at once, and take it back where the service refuses. */
+/** Switches a flag on or off, and returns the version that it has then. Lists show it at once, and take it back where the service refuses. */
 export function useSwitchFlagInLists() {
   const client = useQueryClient();
   const mutationKey = ['switch'];
   return createMutation(() => ({
     mutationKey,
     scope: switchScope,
-    mutationFn: ({ place, key, on }: Switched) => body(switchFlag(key, on, at(place))),
+    mutationFn: ({ place, key, on, reason }: Switched) =>
+      versionAfter(switchFlag(key, on, { ...at(place), ...reasonHeader(reason) })),
     onMutate: ({ place, key, on }) => show(place, key, on),
     onError: (_error, { place, key, on }) => show(place, key, !on),
     // What is read before the last of the tenant is through would show what was before it.

@@ -1,0 +1,15 @@
+/** Switching a flag, and taking that back. */
+export const switching = {
+  title: (on: boolean, key: string, environment: string) => `Switch ${key} ${on ? 'on' : 'off'} in ${environment}?`,
+  text: (on: boolean) =>
+    on ? 'Whoever asks for it gets what its rules and values say.' : 'Whoever asks for it gets its default value.',
+  button: (on: boolean) => (on ? 'Switch on' : 'Switch off'),
+  done: (on: boolean, key: string, environment: string) => `${key}: ${on ? 'enabled' : 'disabled'} in ${environment}.`,
+  undone: (on: boolean, key: string, environment: string) =>
+    `${key}: ${on ? 'disabled' : 'enabled'} again in ${environment}.`,
+  changed: (key: string, environment: string) =>
+    `${key} was not switched back in ${environment}: the flag has changed meanwhile, and stays as it is now.`,
+  notUndone: (key: string, environment: string, why: string) =>
+    `${key} was not switched back in ${environment}. ${why}`,
+  more: 'See what has changed',
+};

@@ -1,0 +1,179 @@
+const toasts = (v) => v.page.getByRole('region', { name: 'Just done' });
+const dialog = (v) => v.page.getByRole('dialog');
+const focused = (v) => v.page.evaluate(() => document.activeElement?.getAttribute('aria-label'));
+
+/** A flag in a list of several, and what is sent to switch it. */
+async function begin(v, environment) {
+  await v.signUp();
+  for (const key of ['checkout', 'search']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+  const sent = [];
+  await v.page.route('**/api/v1/flags/*/*able', (route) => {
+    const request = route.request();
+    const { 'x-environment': where, 'if-match': match, 'x-change-reason': reason } = request.headers();
+    sent.push([request.url().split('/').at(-1), where, match, reason].join(' ').trim());
+    return route.fallback();
+  });
+  await v.open(`/t/${v.place.tenant}/${environment}/flags`);
+  await v.switch('checkout').waitFor();
+  return sent;
+}
+
+async function stands(v, sent, ...wanted) {
+  await v.until(`${wanted.at(-1)} is sent`, () => sent.length >= wanted.length);
+  if (sent.join() !== wanted.join()) throw new Error(`sent: ${sent}`);
+}
+
+const isOn = async (v, environment) =>
+  (await v.call('GET', '/api/v1/flags', undefined, undefined, environment)).find(({ key }) => key === 'checkout')
+    .enabled;
+
+export default {
+  'a switch in production asks first, takes a reason, and is undone by keyboard': async (come) => {
+    const v = await come();
+    const sent = await begin(v, 'production');
+    const { keyboard } = v.page;
+    await v.switch('checkout').focus();
+    await keyboard.press('Space');
+    await v.heading('Switch checkout on in production?').waitFor();
+    await v.inspect();
+    await v.shot('switch-asks');
+    await keyboard.press('Escape');
+    await dialog(v).waitFor({ state: 'detached' });
+    await v.until('the focus is back', async () => (await focused(v)) === 'checkout');
+    await stands(v, sent);
+
+    await keyboard.press('Space');
+    await dialog(v).getByLabel('Reason').fill('Größer als zuvor');
+    await keyboard.press('Enter');
+    await toasts(v).getByText('checkout: enabled in production.').waitFor();
+    await dialog(v).waitFor({ state: 'detached' });
+    await v.page.getByRole('switch', { name: 'checkout', checked: true }).waitFor();
+    await v.until('the focus stays', async () => (await focused(v)) === 'checkout');
+    await v.inspect();
+    await v.shot('switch-toast');
+    await keyboard.press('Control+z');
+    await toasts(v).getByText('checkout: disabled again in production.').waitFor();
+    await v.page.getByRole('switch', { name: 'checkout', checked: false }).waitFor();
+    const history = await v.call('GET', '/api/v1/flags/checkout/history');
+    const reasons = history.map(({ action, version, reason }) => [action, version, reason].join(' '));
+    if (reasons.join() !== 'disabled 3 undo,enabled 2 Größer als zuvor,created 1 ') throw new Error(`${reasons}`);
+    if (sent[1] !== 'disable production "2" undo') throw new Error(`sent: ${sent}`);
+
+    // It is switched off without a reason, and undone by the button, whose focus goes back.
+    await v.turn('checkout');
+    await v.turn('checkout');
+    await toasts(v).getByText('checkout: disabled in production.').waitFor();
+    await v.switch('search').focus();
+    await v.button('Undo').focus();
+    await keyboard.press('Enter');
+    await toasts(v).getByText('checkout: enabled again in production.').waitFor();
+    await v.until('the focus goes back', async () => (await focused(v)) === 'search');
+    await stands(v, sent.slice(2), 'enable production', 'disable production', 'enable production "5" undo');
+    if (!(await isOn(v, 'production'))) throw new Error('it is off');
+  },
+
+  'elsewhere a switch goes at once, and what is told of it stays for ten seconds, and while it is used': async (
+    come,
+  ) => {
+    const v = await come();
+    await v.page.clock.install();
+    const sent = await begin(v, 'development');
+    const toast = toasts(v).getByText('checkout: enabled in development.');
+    await v.switch('checkout').click();
+    await toast.waitFor();
+    await stands(v, sent, 'enable development');
+    await v.page.clock.fastForward(9_000);
+    await v.button('Undo').focus();
+    await v.page.clock.fastForward(60_000);
+    await toast.waitFor();
+    await v.switch('search').focus();
+    await v.page.clock.fastForward(1_100);
+    await toast.waitFor({ state: 'detached' });
+
+    // Of two flags each has its own; the keys take the newest.
+    await v.switch('checkout').click();
+    await toasts(v).getByText('checkout: disabled in development.').waitFor();
+    await v.switch('search').click();
+    await toasts(v).getByText('search: enabled in development.').waitFor();
+    if ((await v.button('Undo').count()) !== 2) throw new Error('one of both is gone');
+    await v.inspect();
+    // Who types undoes what they typed.
+    await v.field('Search').press('Control+z');
+    await v.switch('search').press('Control+z');
+    await toasts(v).getByText('search: disabled again in development.').waitFor();
+    await stands(v, sent.slice(1), 'disable development', 'enable development', 'disable development "2" undo');
+    await v.open(`/t/${v.place.tenant}/development/projects`);
+    await toasts(v).getByText('checkout').waitFor({ state: 'detached' });
+  },
+
+  'who undoes what has changed meanwhile is told so, and nothing is lost': async (come) => {
+    const v = await come({ refused: [412, 503] });
+    const sent = await begin(v, 'production');
+    await v.turn('checkout', 'launch');
+    await toasts(v).getByText('checkout: enabled in production.').waitFor();
+    await v.page.route('**/api/v1/flags/checkout/disable', (route) =>
+      route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503,"title":"away"}' }),
+    );
+    await v.button('Undo').click();
+    await toasts(v).getByText('The service is away for a moment.').waitFor();
+    await v.page.unroute('**/api/v1/flags/checkout/disable');
+    await v.call('PATCH', '/api/v1/flags/checkout', { description: 'theirs' });
+    await v.button('Undo').click();
+    await toasts(v).getByText('checkout was not switched back in production: the flag has changed').waitFor();
+    await v.page.getByRole('switch', { name: 'checkout', checked: true }).waitFor();
+    await v.inspect();
+    await v.shot('undo-conflict');
+    if (sent.at(-1) !== 'disable production "2" undo') throw new Error(`sent: ${sent}`);
+    const flag = await v.call('GET', '/api/v1/flags/checkout');
+    if (!flag.enabled || flag.description !== 'theirs') throw new Error(JSON.stringify(flag));
+    await v.link('See what has changed').click();
+    await v.page.getByRole('tab', { name: 'History', selected: true }).waitFor();
+    await v.page
+      .getByText('“launch”')
+      .or(v.page.getByText('launch', { exact: true }))
+      .first()
+      .waitFor();
+    await toasts(v).getByRole('button', { name: 'Close' }).click();
+    await toasts(v).getByText('checkout').waitFor({ state: 'detached' });
+  },
+
+  'the page of a flag asks in production too, and offers to undo': async (come) => {
+    const v = await come({ refused: [404, 412], viewport: { width: 360, height: 740 } });
+    // What others change meanwhile is heard of by the refusal alone.
+    await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
+    const sent = await begin(v, 'development');
+    await v.open(`/t/${v.place.tenant}/development/flags/checkout`);
+    await v.switch('checkout in production').click();
+    await v.heading('Switch checkout on in production?').waitFor();
+    await v.inspect();
+    await v.call('PATCH', '/api/v1/flags/checkout', { description: 'theirs' });
+    await dialog(v).getByLabel('Reason').fill('launch');
+    await dialog(v).getByRole('button', { name: 'Switch on' }).click();
+    await v.heading('The flag has changed meanwhile').waitFor();
+    await v.inspect();
+    await v.shot('switch-asks-again');
+    await dialog(v).getByRole('button', { name: 'Switch on' }).click();
+    await toasts(v).getByText('checkout: enabled in production.').waitFor();
+    await dialog(v).waitFor({ state: 'detached' });
+    await v.inspect();
+    await v.shot('switch-toast-360');
+    await v.button('Undo').click();
+    await v.page.getByRole('switch', { name: 'checkout in production', checked: false }).waitFor();
+    await toasts(v).getByText('checkout: disabled again in production.').waitFor();
+
+    await v.switch('checkout').click();
+    await toasts(v).getByText('checkout: enabled in development.').waitFor();
+    await v.button('Undo').click();
+    await toasts(v).getByText('checkout: disabled again in development.').waitFor();
+    await stands(
+      v,
+      sent,
+      'enable production "1" launch',
+      'enable production "2" launch',
+      'disable production "3" undo',
+      'enable development "4"',
+      'disable development "5" undo',
+    );
+    if ((await isOn(v, 'production')) || (await isOn(v, 'development'))) throw new Error('it is on');
+  },
+};
