@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -30,6 +31,38 @@ func holdBody(data []byte) *heldBody {
 
 // Close implements io.Closer.
 func (*heldBody) Close() error { return nil }
+
+// hasBody reports whether a request has a body. If it says nothing of its length, as with Transfer-Encoding: chunked, hasBody waits for the first byte.
+func hasBody(r *http.Request) bool {
+	if r.ContentLength >= 0 {
+		return r.ContentLength > 0
+	}
+	var first [1]byte
+	n, err := io.ReadFull(r.Body, first[:])
+	if n == 0 && errors.Is(err, io.EOF) {
+		r.ContentLength, r.Body = 0, http.NoBody
+		return false
+	}
+	r.Body = &resumedBody{io.MultiReader(bytes.NewReader(first[:n]), r.Body), r.Body}
+	return true
+}
+
+// resumedBody is a body whose beginning has been read.
+type resumedBody struct {
+	io.Reader
+	io.Closer
+}
+
+// checkEncoding refuses a compressed body.
+func checkEncoding(r *http.Request) *problem {
+	encoding := strings.Join(r.Header.Values("Content-Encoding"), ", ")
+	if encoding == "" || strings.EqualFold(encoding, "identity") || r.ContentLength == 0 {
+		return nil
+	}
+	p := newProblem(http.StatusUnsupportedMediaType, "the body must not be compressed: send it without Content-Encoding")
+	p.headers.Set("Accept-Encoding", "identity")
+	return p
+}
 
 // maxSmallBody is the largest body that is taken where none is needed, and of a form.
 const maxSmallBody = 16 << 10

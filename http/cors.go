@@ -18,7 +18,8 @@ func (a *API) crossOrigin(next http.Handler) http.Handler {
 		AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
 		AllowedHeaders: []string{
 			"Authorization", "Content-Type", "X-Tenant-ID", "X-Environment", "If-Match", "If-None-Match", "Idempotency-Key", "X-Change-Reason",
-			"X-Request-ID", "X-Correlation-ID", "Last-Event-ID",
+			"X-Request-ID", "X-Correlation-ID", "Last-Event-ID", "X-Requested-With",
+			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // which libraries for tracing add to every call of a page
 		},
 		ExposedHeaders: []string{
 			"ETag", "Retry-After", "Location", "Link", "X-Total-Count", "X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",

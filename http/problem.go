@@ -43,7 +43,7 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	405: {"method-not-allowed", "Method Not Allowed", "The route does not take this method. Allow names those that it takes.", "the route does not take PUT"},
 	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change.", "a flag with the key \"new-checkout\" exists already"},
 	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed.", "the flag has changed: its version is 7"},
-	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take.", "the body must be of the type application/json"},
+	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take, or is compressed.", "the body must be of the type application/json"},
 	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names the fields at fault, 100 at most.", "validation failed"},
 	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or a day has as many of something as it may. Retry-After tells in how many seconds to try again.", "the rate limit is exceeded; try again later, in 17 s"},
 	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log.", "the request could not be carried out; its id finds the reason in the log"},

@@ -2,7 +2,6 @@ package http
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -93,15 +92,19 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 		notFound(w, r)
 		return
 	}
+	g.setCaching(r.Method, w.Header())
 	p, refusal := g.api.admit(r, g.need, ctx.Param("tenantId"))
-	unread := checkMediaType(r)
 	bearsKey := g.honoursKey && r.Header["Idempotency-Key"] != nil
 	handle := func(ctx huma.Context) { g.checkBodyAndCall(ctx, next) }
-	if refusal != nil && unread == nil && bearsKey && (g.need.endsAccess || g.need.endsSession) && g.api.replayRefused(ctx, g.need, refusal, handle) {
+	mayReplay := bearsKey && (g.need.endsAccess || g.need.endsSession)
+	if refusal != nil && mayReplay && checkMediaType(r) == nil && g.api.replayRefused(ctx, g.need, refusal, handle) {
 		return
 	}
-	if err := cmp.Or(refusal, unread); err != nil {
-		writeProblem(w, r, problemOf(r.Context(), err))
+	if refusal == nil {
+		refusal = checkMediaType(r)
+	}
+	if refusal != nil {
+		writeProblem(w, r, problemOf(r.Context(), refusal))
 		return
 	}
 	ctx = huma.WithValue(ctx, principalKey{}, p)
@@ -116,6 +119,17 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	handle(ctx)
+}
+
+// setCaching says who may keep the answer: nobody that of a change, which may hold tokens or secrets, and a browser that of a read if it asks each time.
+func (g *guard) setCaching(method string, h http.Header) {
+	switch {
+	case method != http.MethodGet && method != http.MethodHead:
+		h.Set("Cache-Control", "no-store")
+	case g.need.who != anyone:
+		h.Set("Cache-Control", "private, no-cache")
+		h.Add("Vary", "X-Tenant-ID, X-Environment, Authorization, X-API-Key")
+	}
 }
 
 // limitWritten refuses a change if too much was written today: sooner one that may be large, or whose answer is kept for its Idempotency-Key. Its error is
@@ -258,7 +272,7 @@ func requireHeader(op *huma.Operation, name string) {
 
 // checkMediaType refuses bodies that are not JSON.
 func checkMediaType(r *http.Request) error {
-	if r.ContentLength == 0 {
+	if !hasBody(r) {
 		return nil
 	}
 	media, _, _ := strings.Cut(header(r, typeHeader), ";")

@@ -12,7 +12,7 @@ const (
 	maxCorrelation = 128
 )
 
-// checkRequest refuses requests whose URL or headers cannot be stored.
+// checkRequest refuses requests whose URL or headers cannot be stored, or whose body is compressed.
 func checkRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
@@ -29,6 +29,10 @@ func checkRequest(next http.Handler) http.Handler {
 		}
 		if !readable(r.URL) {
 			writeProblem(w, r, newProblem(http.StatusBadRequest, "the path and the query must be percent-encoded UTF-8 without the character NUL"))
+			return
+		}
+		if p := checkEncoding(r); p != nil {
+			writeProblem(w, r, p)
 			return
 		}
 		next.ServeHTTP(w, r)
