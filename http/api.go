@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,6 +108,8 @@ type API struct {
 	unread        unread
 	refusedUnread prometheus.Counter
 	router        *chi.Mux
+	publicPath    string // of the public URL, empty or beginning with a slash
+	onlyHTTPS     bool   // browsers are told to use nothing else
 	huma          huma.API
 	durations     *durations
 	evaluated     evaluationCounters
@@ -123,7 +126,8 @@ type API struct {
 func New(o Options) *API {
 	a := &API{
 		Options: o, verifier: newTokenVerifier(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads, cmp.Or(o.Patience, patience)), router: chi.NewMux(),
-		durations: newDurations(), evaluated: newEvaluationCounters(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
+		durations: newDurations(), evaluated: newEvaluationCounters(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), publicPath: publicPathOf(o.PublicURL),
+		onlyHTTPS: o.Environment == "production" && strings.HasPrefix(o.PublicURL, "https://"), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
 	o.Metrics.MustRegister(a.durations, a.openStreams, a.refusedUnread)
@@ -131,7 +135,7 @@ func New(o Options) *API {
 	if len(o.Origins) > 0 {
 		a.router.Use(a.crossOrigin)
 	}
-	a.router.Use(a.identify, a.limit, checkRequest, middleware.GetHead, leadToDashboard, a.routeEvaluation)
+	a.router.Use(a.identify, a.limit, checkRequest, middleware.GetHead, a.leadToDashboard, a.routeEvaluation)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)

@@ -13,7 +13,7 @@ import (
 func (a *API) addDashboard() {
 	show := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { web.NoDashboard.Write(w, http.StatusNotFound) })
 	if dashboard.Built() {
-		show = dashboard.Handler(dashboard.Files()).ServeHTTP
+		show = dashboard.Handler(dashboard.Files(), a.publicPath).ServeHTTP
 	}
 	a.router.Get(dashboard.Path, show)
 	a.router.Get(dashboard.Path+"/*", show)
@@ -21,7 +21,7 @@ func (a *API) addDashboard() {
 
 // leadToDashboard leads a browser that opens the service's address to the dashboard; other clients get JSON there. Where the program has a dashboard, it leads
 // browsers on from mailed links too, with the token in the fragment: browsers send that to nobody.
-func leadToDashboard(next http.Handler) http.Handler {
+func (a *API) leadToDashboard(next http.Handler) http.Handler {
 	built := dashboard.Built()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
@@ -36,7 +36,7 @@ func leadToDashboard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		to := dashboard.Path
+		to := a.publicPath + dashboard.Path
 		if mailed {
 			to += path + "#" + url.Values{"token": r.URL.Query()["token"]}.Encode()
 		}

@@ -78,5 +78,5 @@ func (a *API) registerDevice(ctx context.Context, in *struct{ Body newDeviceBody
 	if isNew {
 		status = http.StatusCreated
 	}
-	return &deviceOutput{status, devicesRoute + "/" + url.PathEscape(d.Token), showDevice(d)}, nil
+	return &deviceOutput{status, publicPath(ctx, devicesRoute+"/"+url.PathEscape(d.Token)), showDevice(d)}, nil
 }

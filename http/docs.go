@@ -13,7 +13,6 @@ const docsPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-sr
 
 // addDocs serves a page that shows the OpenAPI document, with Swagger UI from the binary.
 func (a *API) addDocs() {
-	page := web.Docs("page.html")
 	swagger := v5emb.New("flagledger", "/openapi.json", "/docs")
 	r := a.router.With(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -21,8 +20,7 @@ func (a *API) addDocs() {
 			next.ServeHTTP(w, r)
 		})
 	})
-	r.Get("/docs", page)
-	r.Get("/docs/", page)
+	r.Get("/docs", web.DocsPage(a.publicPath))
 	r.Get("/docs/page.js", web.Docs("page.js"))
 	r.Get("/docs/page.css", web.Docs("page.css"))
 	r.Get("/docs/*", func(w http.ResponseWriter, r *http.Request) {

@@ -43,7 +43,7 @@ func (a *API) addEnvironments() {
 			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment}, Now: a.Now(),
 		})
 		return &environmentOutput{
-			Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(in.ID) + "/environments/" + in.Body.Environment, Body: in.Body,
+			Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(in.ID)+"/environments/"+in.Body.Environment), Body: in.Body,
 		}, err
 	})
 	remove := operation("DELETE", path+"/{environment}", "delete-environment", tag, "Delete an environment, and what flags are in it")

@@ -379,7 +379,7 @@ func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path stri
 	if err != nil {
 		return nil, err
 	}
-	out.Location = path + cmd.Key
+	out.Location = publicPath(ctx, path+cmd.Key)
 	return out, nil
 }
 

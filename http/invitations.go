@@ -147,7 +147,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 		return nil, err
 	}
 	return &invitationOutput{
-		Changed: changedBy(done), Location: "/api/v1/admin/invitations/" + create.ID, Body: showInvited(invitation, email, create.Now),
+		Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/admin/invitations/"+create.ID), Body: showInvited(invitation, email, create.Now),
 	}, nil
 }
 

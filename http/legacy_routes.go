@@ -118,7 +118,7 @@ func (l legacyRoute) deprecate(w http.ResponseWriter, r *http.Request) {
 		successor += strings.TrimPrefix(r.URL.EscapedPath(), old)
 	}
 	w.Header().Set("Deprecation", deprecatedSince)
-	w.Header().Add("Link", "<"+successor+`>; rel="successor-version"`)
+	w.Header().Add("Link", "<"+publicPath(r.Context(), successor)+`>; rel="successor-version"`)
 }
 
 // deprecating is a route beside huma's operations that legacyRoutes has.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strconv"
 	"time"
@@ -122,10 +123,15 @@ func listed[R, T any](ctx context.Context, in PageInput, list *queries.List[R], 
 
 // nextPage is the Link to the next page, which is that of the request but for one parameter.
 func nextPage(ctx context.Context, parameter, value string) []string {
-	target := requestOf(ctx).url
-	query := target.Query()
+	query := requestOf(ctx).url.Query()
 	query.Set(parameter, value)
-	return []string{fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), query.Encode(), "next")}
+	return nextLink(ctx, query)
+}
+
+// nextLink returns the Link to a page with the path of the request.
+func nextLink(ctx context.Context, query url.Values) []string {
+	path := publicPath(ctx, requestOf(ctx).url.EscapedPath())
+	return []string{fmt.Sprintf("<%s?%s>; rel=%q", path, query.Encode(), "next")}
 }
 
 // piecesOf makes the array of a list. Its first piece, which has been read, is written.

@@ -158,7 +158,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		profile.Email, profile.Known = address, true
 	}
 	return &memberOutput{
-		Changed: changedBy(done), Location: "/api/v1/tenants/" + url.PathEscape(tenantID) + "/users/" + url.PathEscape(id),
+		Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(tenantID)+"/users/"+url.PathEscape(id)),
 		Body: showMember(memberOf(id, member, profile)),
 	}, nil
 }

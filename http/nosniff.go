@@ -15,6 +15,12 @@ const nosniffHeader = "X-Content-Type-Options"
 // nosniff is the value of nosniffHeader. It must not be changed.
 var nosniff = []string{"nosniff"}
 
+// hstsHeader is in every answer of production on https, as net/http keeps its name.
+const hstsHeader = "Strict-Transport-Security"
+
+// hsts tells browsers to call this host by https alone for a year. It must not be changed.
+var hsts = []string{"max-age=31536000"}
+
 // WithNosniff returns a listener for a server to serve. On it the answers bear X-Content-Type-Options too that net/http writes by itself, without a handler: those to
 // requests that it cannot read, and to an Expect that it does not know. The server is changed to tell its connections when a handler answers, whose writes stay as they are.
 func WithNosniff(server *http.Server, listener net.Listener) net.Listener {

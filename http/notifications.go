@@ -191,11 +191,10 @@ func (a *API) listNotifications(ctx context.Context, in *InboxInput) (*inboxOutp
 		out.Body.Notifications[i] = showNotification(n)
 	}
 	if page.More {
-		target := requestOf(ctx).url
-		values := target.Query()
+		values := requestOf(ctx).url.Query()
 		values.Del("offset")
 		values.Set("cursor", formatCursor(page.Notifications[len(page.Notifications)-1]))
-		out.Link = []string{fmt.Sprintf("<%s?%s>; rel=%q", target.EscapedPath(), values.Encode(), "next")}
+		out.Link = nextLink(ctx, values)
 	}
 	return out, nil
 }
@@ -232,7 +231,7 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 	if err != nil {
 		return nil, err
 	}
-	return &sentOutput{"/api/v1/notifications/" + url.PathEscape(n.ID), showNotification(n)}, nil
+	return &sentOutput{publicPath(ctx, "/api/v1/notifications/"+url.PathEscape(n.ID)), showNotification(n)}, nil
 }
 
 // limitNotifications refuses a further notification of a person where too many were sent on the same account. One of a tenant for somebody else than a member

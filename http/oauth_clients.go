@@ -22,9 +22,8 @@ func showClient(c queries.OAuthClient) clientBody {
 
 type clientOutput struct {
 	Changed
-	Location     string `header:"Location"`
-	CacheControl string `header:"Cache-Control"`
-	Body         clientBody
+	Location string `header:"Location"`
+	Body     clientBody
 }
 
 type createClientBody struct {
@@ -64,7 +63,7 @@ func (a *API) addOAuth() {
 		if err != nil {
 			return nil, err
 		}
-		out.Location = path + "/" + client.ID
+		out.Location = publicPath(ctx, path+"/"+client.ID)
 		return out, nil
 	})
 	register(a, access{who: admin}, operation("GET", path, "list-oauth-clients", tag, "The tenant's OAuth clients"),
@@ -101,8 +100,8 @@ func (a *API) issueSecret(ctx context.Context, client commands.ClientRef, comman
 		return nil, err
 	}
 	out := &clientOutput{
-		Changed: changedBy(done), CacheControl: "no-store",
-		Body: clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: timestamp(c.CreatedAt)},
+		Changed: changedBy(done),
+		Body:    clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: timestamp(c.CreatedAt)},
 	}
 	for _, scope := range c.Scopes {
 		out.Body.Scopes = append(out.Body.Scopes, string(scope))

@@ -88,7 +88,7 @@ func (a *API) addProjects() {
 		if err != nil {
 			return nil, err
 		}
-		out.Location = "/api/v1/projects/" + out.Body.ID
+		out.Location = publicPath(ctx, "/api/v1/projects/"+out.Body.ID)
 		return out, nil
 	})
 	register(a, reading, operation("GET", "/api/v1/projects/{projectId}", "get-project", tag, "One project"),

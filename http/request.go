@@ -39,6 +39,7 @@ type request struct {
 	reason      string
 	url         *url.URL
 	publicURL   string        // of the service
+	publicPath  string        // its path
 	answer      http.Header   // of the answer
 	received    *http.Request // as it came, before the router
 	limiter     *limit.Limiter
@@ -93,16 +94,22 @@ var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{
 		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(header(r, requestHeader)),
-		url: r.URL, publicURL: a.PublicURL, answer: w.Header(), limiter: a.limiter, serviceLog: a.Log,
+		publicURL: a.PublicURL, publicPath: a.publicPath, answer: w.Header(), limiter: a.limiter, serviceLog: a.Log,
 	}
 	req.writer.req, req.writer.api = req, a
 	req.correlation = req.id
 	req.idHeader[0] = req.id
 	req.answer[requestHeader] = req.idHeader[:]
 	req.answer[nosniffHeader] = nosniff
+	if a.onlyHTTPS {
+		req.answer[hstsHeader] = hsts
+	}
 	req.route.Reset()
 	req.route.Routes = a.router
-	a.router.ServeHTTP(&req.writer, r.WithContext(req))
+	r = r.WithContext(req)
+	a.withOwnPath(r)
+	req.url = r.URL
+	a.router.ServeHTTP(&req.writer, r)
 	routes.Put(req.route)
 }
 

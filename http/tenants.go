@@ -166,7 +166,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		a.fillSandbox(ctx, tenant.ID)
 	}
 	return &tenantOutput{
-		Changed: changedBy(done), Location: "/api/v1/tenants/" + tenant.ID,
+		Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/tenants/"+tenant.ID),
 		Body: TenantBody{
 			ID: tenant.ID, Name: tenant.Name, PrimaryEmail: email, ContactName: in.Body.ContactName, IsSandbox: tenant.Sandbox,
 			Subscription: a.summarize(tenant.Subscription, tenant.Sandbox), CreatedAt: timestamp(tenant.CreatedAt),

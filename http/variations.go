@@ -94,7 +94,7 @@ func (a *API) addVariations() {
 		if err != nil {
 			return nil, err
 		}
-		out.Location = "/api/v1/flags/" + in.Key + "/variations/" + v.ID
+		out.Location = publicPath(ctx, "/api/v1/flags/"+in.Key+"/variations/"+v.ID)
 		return out, nil
 	})
 	update := operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation")

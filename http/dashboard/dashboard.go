@@ -2,6 +2,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"io/fs"
@@ -14,9 +15,14 @@ import (
 // Path is where the dashboard is served.
 const Path = "/app"
 
-// IsAsset reports whether a path of a request is that of a file which pages of the dashboard load, rather than of a page.
+// IsAsset reports whether a path of a request is that of a file which pages of the dashboard load.
 func IsAsset(path string) bool {
-	return strings.HasPrefix(path, Path+"/"+assets)
+	name, found := strings.CutPrefix(path, Path+"/")
+	if !found || !strings.HasPrefix(name, assets) {
+		return false
+	}
+	_, err := fs.Stat(files, name)
+	return err == nil
 }
 
 // Policy lets the dashboard load its own files alone, call this service alone and be framed by nobody. Markup is never made of text but by Svelte, from its own templates.
@@ -26,18 +32,20 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 //go:embed all:dist
 var dist embed.FS
 
-// Files is what was built. It has no index.html where the program was built without Node.
-func Files() fs.FS {
+var files = func() fs.FS {
 	files, err := fs.Sub(dist, "dist/app")
 	if err != nil {
 		panic(err) // the name is none of a folder
 	}
 	return files
-}
+}()
+
+// Files returns what was built. It has no index.html where the program was built without Node.
+func Files() fs.FS { return files }
 
 // Built reports whether the dashboard was built with the program.
 func Built() bool {
-	_, err := fs.Stat(Files(), index)
+	_, err := fs.Stat(files, index)
 	return err == nil
 }
 
@@ -46,16 +54,24 @@ const (
 	assets = "assets/" // have a hash of their content in their names
 )
 
-// Handler serves the files of a build under Path. Whatever is no asset is a page of the dashboard, which has one document for all.
-func Handler(files fs.FS) http.Handler {
+// Handler serves the files of a build under Path. Any path but an asset's is a page of the dashboard: all have one document. Its addresses, which the build
+// leaves relative, are made to begin with the path by which clients reach the service.
+func Handler(files fs.FS, publicPath string) http.Handler {
+	page, unread := fs.ReadFile(files, index)
+	page = bytes.ReplaceAll(page, []byte(`"./`), []byte(`"`+publicPath+Path+`/`))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
 		h := w.Header()
 		h.Set("Content-Security-Policy", Policy)
 		h.Set("Referrer-Policy", "no-referrer")
 		if !strings.HasPrefix(name, assets) {
+			if unread != nil {
+				missing(w, unread)
+				return
+			}
 			h.Set("Cache-Control", "no-cache")
-			serveFile(w, r, files, index)
+			h.Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write(page)
 			return
 		}
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -93,7 +109,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, files fs.FS, name string)
 func missing(w http.ResponseWriter, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	status := http.StatusInternalServerError
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) { // a name such as a/../b is invalid
 		status = http.StatusNotFound
 	}
 	http.Error(w, http.StatusText(status), status)

@@ -14,27 +14,29 @@ import (
 func TestServing(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{
-		"index.html":          {Data: []byte("the page")},
+		"index.html":          {Data: []byte(`<html data-base="./"><script src="./assets/page-1.js">`)},
 		"assets/page-1.js":    {Data: []byte("plain")},
 		"assets/page-1.js.br": {Data: []byte("brotli")},
 		"assets/page-1.js.gz": {Data: []byte("gzip")},
 		"assets/icon-1.svg":   {Data: []byte("<svg/>")},
 	}
-	handler := dashboard.Handler(files)
+	handler := dashboard.Handler(files, "/flags")
+	const page = `<html data-base="/flags/app/"><script src="/flags/app/assets/page-1.js">`
 	const forEver = "public, max-age=31536000, immutable"
 	for name, c := range map[string]struct {
 		path, accepts                string
 		status                       int
 		body, encoding, cache, media string
 	}{
-		"the page":                         {"/app", "", 200, "the page", "", "no-cache", "text/html"},
-		"a page within":                    {"/app/t/1/production/flags/a.js", "br", 200, "the page", "", "no-cache", "text/html"},
+		"the page":                         {"/app", "", 200, page, "", "no-cache", "text/html"},
+		"a page within":                    {"/app/t/1/production/flags/a.js", "br", 200, page, "", "no-cache", "text/html"},
 		"an asset":                         {"/app/assets/page-1.js", "", 200, "plain", "", forEver, "text/javascript"},
 		"compressed":                       {"/app/assets/page-1.js", "gzip, deflate, br", 200, "brotli", "br", forEver, "text/javascript"},
 		"compressed for older ones":        {"/app/assets/page-1.js", "gzip;q=0.8", 200, "gzip", "gzip", forEver, "text/javascript"},
 		"not as refused":                   {"/app/assets/page-1.js", "br;q=0, gzip;q=0.0", 200, "plain", "", forEver, "text/javascript"},
 		"what no build compressed":         {"/app/assets/icon-1.svg", "br", 200, "<svg/>", "", forEver, "image/svg+xml"},
 		"an asset of another release":      {"/app/assets/page-2.js", "br", 404, "Not Found\n", "", "no-store", "text/plain"},
+		"an asset without a name":          {"/app/assets//page-1.js", "", 404, "Not Found\n", "", "no-store", "text/plain"},
 		"nothing that is above the assets": {"/app/assets/../index.html", "", 404, "Not Found\n", "", "no-store", "text/plain"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ function compressed(): Plugin {
     apply: 'build',
     closeBundle() {
       for (const name of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
-        if (!/\.(html|js|css|svg)$/.test(name)) continue;
+        if (!/\.(js|css|svg)$/.test(name)) continue;
         const text = readFileSync(join(out, name));
         writeFileSync(join(out, `${name}.br`), brotliCompressSync(text));
         writeFileSync(join(out, `${name}.gz`), gzipSync(text, { level: 9 }));
@@ -22,8 +22,8 @@ function compressed(): Plugin {
   };
 }
 
-export default defineConfig({
-  base: '/app/',
+export default defineConfig(({ command }) => ({
+  base: command === 'build' ? './' : '/app/', // the server knows the path of its public URL
   plugins: [svelte(), compressed()],
   build: {
     outDir: out,
@@ -37,4 +37,4 @@ export default defineConfig({
   },
   // `npm run dev` shows each change at once, beside `make run`.
   server: { proxy: { '^/(api|auth|problems|health)': process.env.FLAGLEDGER_URL ?? 'http://127.0.0.1:8080' } },
-});
+}));

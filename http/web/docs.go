@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"embed"
 	"net/http"
 )
@@ -8,7 +9,20 @@ import (
 //go:embed docs
 var docs embed.FS
 
-// Docs is the file of a name of the page that shows the OpenAPI document: its HTML, its script or its style. Swagger UI's own files are not among them.
+// DocsPage serves the page that shows the OpenAPI document. The addresses in it begin with a path.
+func DocsPage(publicPath string) http.HandlerFunc {
+	page, err := docs.ReadFile("docs/page.html")
+	if err != nil {
+		panic(err) // the page is part of the program
+	}
+	page = bytes.ReplaceAll(page, []byte(`="/`), []byte(`="`+publicPath+`/`))
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(page)
+	}
+}
+
+// Docs serves the script or the style of that page, by name. Swagger UI's own files are not among them.
 func Docs(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, docs, "docs/"+name) }
 }

@@ -94,8 +94,12 @@ func Load() (Config, error) {
 	if err := CheckURL("FLAGLEDGER_PUBLIC_URL", c.PublicURL, "http", "https"); err != nil {
 		return c, err
 	}
-	if u, err := url.Parse(c.PublicURL); err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(c.PublicURL, "#") {
+	u, err := url.Parse(c.PublicURL)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(c.PublicURL, "#") {
 		return c, errors.New("FLAGLEDGER_PUBLIC_URL must have no user, query or fragment: mailed links begin with it")
+	}
+	if err := http.CheckPublicPath(strings.TrimSuffix(u.EscapedPath(), "/")); err != nil {
+		return c, fmt.Errorf("FLAGLEDGER_PUBLIC_URL: %w", err)
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	if c.Environment != "development" && c.Environment != "production" {

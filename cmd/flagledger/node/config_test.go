@@ -15,7 +15,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 		"FLAGLEDGER_SECRET":                  {"sesame", strings.Repeat("x", 40) + ",sesame", ","},
 		"FLAGLEDGER_DATABASE_URL":            {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d"},
 		"FLAGLEDGER_EVENTSTORE_URL":          {"http://u:sesame@h:2113", "h:2113", "esdb://"},
-		"FLAGLEDGER_PUBLIC_URL":              {"flags.example.com", "ftp://flags.example.com", "https://", "https://u:sesame@flags.example.com", "https://flags.example.com/?a=b", "https://flags.example.com/#a", "https://flags.example.com/#"},
+		"FLAGLEDGER_PUBLIC_URL":              {"flags.example.com", "ftp://flags.example.com", "https://", "https://u:sesame@flags.example.com", "https://flags.example.com/?a=b", "https://flags.example.com/#a", "https://flags.example.com/#", "https://example.com/api/flags", "https://example.com/app", "https://example.com/a//b", "https://example.com/..", "https://example.com/a%20b"},
 		"FLAGLEDGER_ENVIRONMENT":             {"staging", "Production"},
 		"FLAGLEDGER_LOG":                     {"xml", "TEXT"},
 		"FLAGLEDGER_DATABASE_CONNECTIONS":    {"13", "1001", "many", "-1"},

@@ -1,4 +1,5 @@
 import createClient from 'openapi-fetch';
+import { service } from '../service';
 import { session } from '../session/session.svelte';
 import { Failure, failureOf } from './failure';
 import type { components, paths } from './schema';
@@ -33,7 +34,7 @@ async function send(request: Request, token: string | undefined): Promise<Respon
 }
 
 /** The API, as its document has it. */
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: authorized });
+export const api = createClient<paths>({ baseUrl: service, fetch: authorized });
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 

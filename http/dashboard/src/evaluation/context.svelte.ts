@@ -1,9 +1,10 @@
 import type { Context } from '../queries/explanation';
+import { stored } from '../service';
 import { session } from '../session/session.svelte';
 import { debounced } from '../components/debounced.svelte';
 import { attributesOf } from './attributes';
 
-const stored = (person: string | undefined) => `context ${person}`;
+const keyOf = (person: string | undefined) => stored(`context ${person}`);
 
 type Typed = {
   targetingKey: string;
@@ -39,12 +40,12 @@ class EvaluationContext {
 
   #keep(typed: Typed): void {
     this.#typed = typed;
-    sessionStorage.setItem(stored(session.user?.id), JSON.stringify(typed));
+    sessionStorage.setItem(keyOf(session.user?.id), JSON.stringify(typed));
   }
 }
 
 function read(person: string | undefined): Typed {
-  const kept = sessionStorage.getItem(stored(person));
+  const kept = sessionStorage.getItem(keyOf(person));
   return kept ? (JSON.parse(kept) as Typed) : { targetingKey: 'user-42', attributes: '{}' };
 }
 

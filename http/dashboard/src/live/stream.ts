@@ -1,5 +1,6 @@
 import { authorized, type Schemas } from '../api/client';
 import { asFailure, failureOf } from '../api/failure';
+import { service } from '../service';
 import { eventsOf } from './events';
 
 export type StreamEvent = Schemas['StreamEvent'];
@@ -68,7 +69,7 @@ export class Stream {
         'X-Environment': '*',
         ...(this.#last && { 'Last-Event-ID': this.#last }),
       };
-      const response = await authorized(new Request('/api/v1/flags/stream', { headers, signal }));
+      const response = await authorized(new Request(`${service}/api/v1/flags/stream`, { headers, signal }));
       if (!response.ok || !response.body) throw failureOf(response, await response.json().catch(() => undefined));
       begun();
       for await (const event of eventsOf(response.body)) {

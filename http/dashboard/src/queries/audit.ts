@@ -3,6 +3,7 @@ import { answer, api, at, authorized, body, type Place, type Schemas } from '../
 import { exactAnswer } from '../api/exact';
 import { failureOf } from '../api/failure';
 import type { operations } from '../api/schema';
+import { service } from '../service';
 import { session } from '../session/session.svelte';
 import { keys } from './keys';
 
@@ -96,7 +97,7 @@ export const readConsistency = (place: Place, from: number, size: number): Promi
 /** All facts as they are stored, while they arrive. Admins alone may read them. */
 export async function readFacts(place: Place): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   await session.token(long);
-  const response = await authorized(new Request(`${location.origin}/api/v1/audit/facts`, { headers: at(place) }));
+  const response = await authorized(new Request(`${service}/api/v1/audit/facts`, { headers: at(place) }));
   if (!response.ok || !response.body) throw failureOf(response, await response.json().catch(() => undefined));
   return response.body;
 }

@@ -1,21 +1,22 @@
 import type { Place } from '../api/client';
+import { stored } from '../service';
 
-const stored = 'place';
-const storedOf = (tenant: string) => `environment ${tenant}`;
+const key = stored('place');
+const keyOf = (tenant: string) => stored(`environment ${tenant}`);
 
 /** Where the person was last in this browser, to begin there. */
 export const last = {
   get place(): Place | undefined {
-    const text = localStorage.getItem(stored);
+    const text = localStorage.getItem(key);
     return text ? (JSON.parse(text) as Place) : undefined;
   },
   set place(place: Place | undefined) {
     if (!place) return;
-    localStorage.setItem(stored, JSON.stringify(place));
-    localStorage.setItem(storedOf(place.tenant), place.environment);
+    localStorage.setItem(key, JSON.stringify(place));
+    localStorage.setItem(keyOf(place.tenant), place.environment);
   },
   /** The environment that was used last in a tenant. */
   environmentIn(tenant: string): string | undefined {
-    return localStorage.getItem(storedOf(tenant)) ?? undefined;
+    return localStorage.getItem(keyOf(tenant)) ?? undefined;
   },
 };

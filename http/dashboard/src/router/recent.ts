@@ -1,12 +1,13 @@
+import { stored } from '../service';
 import { session } from '../session/session.svelte';
 
 const kept = 6;
 
-const stored = (tenant: string) => `recent ${session.user?.id} ${tenant}`;
+const keyOf = (tenant: string) => stored(`recent ${session.user?.id} ${tenant}`);
 
 /** The flags of a tenant that the person looked at in this browser, the last first. */
 export function recentFlags(tenant: string): string[] {
-  const text = localStorage.getItem(stored(tenant));
+  const text = localStorage.getItem(keyOf(tenant));
   return text ? (JSON.parse(text) as string[]) : [];
 }
 
@@ -23,5 +24,5 @@ export function forgetRecent(tenant: string, key: string): void {
 const without = (tenant: string, key: string) => recentFlags(tenant).filter((other) => other !== key);
 
 function keep(tenant: string, flags: string[]): void {
-  localStorage.setItem(stored(tenant), JSON.stringify(flags.slice(0, kept)));
+  localStorage.setItem(keyOf(tenant), JSON.stringify(flags.slice(0, kept)));
 }

@@ -1,5 +1,4 @@
-/** The path at which the dashboard is served. Paths of pages are without it. */
-const base = '/app';
+import { base } from '../service';
 
 // What the browser keeps with a page.
 type Kept = { at: number } | null;

@@ -1,12 +1,14 @@
 import { Failure, failureOf } from '../api/failure';
 import type { components } from '../api/schema';
+import { service, stored } from '../service';
 import { Tabs } from './tabs';
 
 type Answer = components['schemas']['SessionBody'];
 
 export type Session = Answer & { endsAt: number };
 
-const stored = 'session';
+const key = stored('session');
+const lock = stored('renew');
 const renewBefore = 60_000; // a token is renewed so long before its end, in milliseconds
 
 /** Who is signed in. Tokens are in this tab's sessionStorage, and in no URL. */
@@ -104,16 +106,16 @@ class SignedIn {
     const { locks } = navigator;
     if (!locks) return this.#trade(before); // browsers lock nothing over plain HTTP
     let first = true;
-    await locks.request('renew', { ifAvailable: true }, async (lock) => {
-      first = lock !== null;
+    await locks.request(lock, { ifAvailable: true }, async (held) => {
+      first = held !== null;
       if (!first) return;
       await this.#tabs.settled();
       await this.#trade(before);
     });
     if (first) return this.current?.token;
     // The next to hold the lock trades what is still the same token, once it would have heard of another.
-    await this.#tabs.renewal(locks.request('renew', () => undefined));
-    return locks.request('renew', () => this.#trade(before));
+    await this.#tabs.renewal(locks.request(lock, () => undefined));
+    return locks.request(lock, () => this.#trade(before));
   }
 
   async #trade(before: string | undefined): Promise<string | undefined> {
@@ -144,8 +146,8 @@ class SignedIn {
   #keep(session: Session | undefined): void {
     this.current = session;
     this.ended = false;
-    if (session) sessionStorage.setItem(stored, JSON.stringify(session));
-    else sessionStorage.removeItem(stored);
+    if (session) sessionStorage.setItem(key, JSON.stringify(session));
+    else sessionStorage.removeItem(key);
   }
 }
 
@@ -155,16 +157,16 @@ const holds = ({ endsAt }: Session, left = renewBefore): boolean => Date.now() <
 /** Does something while no tab of this browser trades a token. Browsers lock nothing over plain HTTP. */
 async function alone(act: () => Promise<void>): Promise<void> {
   const { locks } = navigator;
-  await (locks ? locks.request('renew', act) : act());
+  await (locks ? locks.request(lock, act) : act());
 }
 
 async function logOut({ token }: Session): Promise<void> {
   const headers = { Authorization: `Bearer ${token}` };
-  await fetch('/api/v1/auth/logout', { method: 'POST', headers, keepalive: true });
+  await fetch(`${service}/api/v1/auth/logout`, { method: 'POST', headers, keepalive: true });
 }
 
 async function post(path: string, sent: object): Promise<Session> {
-  const response = await fetch(path, {
+  const response = await fetch(service + path, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(sent),
@@ -178,7 +180,7 @@ async function post(path: string, sent: object): Promise<Session> {
 }
 
 function read(): Session | undefined {
-  const text = sessionStorage.getItem(stored);
+  const text = sessionStorage.getItem(key);
   return text ? (JSON.parse(text) as Session) : undefined;
 }
 

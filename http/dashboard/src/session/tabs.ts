@@ -1,3 +1,5 @@
+import { stored } from '../service';
+
 type Message<S> =
   | { kind: 'ask' }
   | { kind: 'have'; session: S }
@@ -14,7 +16,7 @@ const patience = 150; // milliseconds in which other tabs answer
 
 /** The other tabs of this browser that show the dashboard. Sessions go from one to another here, and nowhere else. */
 export class Tabs<S> {
-  #channel = new BroadcastChannel('session');
+  #channel = new BroadcastChannel(stored('session'));
   #waiting: ((session: S) => void) | undefined;
   #awaited: (() => void) | undefined;
 

@@ -1,10 +1,12 @@
+import { stored } from '../service';
+
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
-const stored = 'theme';
+const key = stored('theme');
 
 class Chosen {
-  #theme = $state<Theme>(themes.find((t) => t === localStorage.getItem(stored)) ?? 'system');
+  #theme = $state<Theme>(themes.find((t) => t === localStorage.getItem(key)) ?? 'system');
 
   constructor() {
     this.#apply();
@@ -16,7 +18,7 @@ class Chosen {
 
   set theme(theme: Theme) {
     this.#theme = theme;
-    localStorage.setItem(stored, theme);
+    localStorage.setItem(key, theme);
     this.#apply();
   }
 

@@ -1,10 +1,10 @@
 import type { Place } from '../../api/client';
 
-export type FlagRequest = { origin: string; place: Place; key: string };
+export type FlagRequest = { service: string; place: Place; key: string };
 
 /** A line for a shell that asks for a flag. */
-export function curlSnippet({ origin, place, key }: FlagRequest, token: string): string {
-  return `curl ${origin}/api/v1/flags/${encodeURIComponent(key)}/evaluate \\
+export function curlSnippet({ service, place, key }: FlagRequest, token: string): string {
+  return `curl ${service}/api/v1/flags/${encodeURIComponent(key)}/evaluate \\
   -H 'Authorization: Bearer ${token}' \\
   -H 'X-Tenant-ID: ${place.tenant}' \\
   -H 'X-Environment: ${place.environment}' \\
@@ -13,8 +13,8 @@ export function curlSnippet({ origin, place, key }: FlagRequest, token: string):
 }
 
 /** Lines for a shell: what OpenFeature's OFREP providers read from the environment. */
-export function settingsSnippet({ origin, place }: FlagRequest, token: string): string {
-  return `export OFREP_ENDPOINT='${origin}'
+export function settingsSnippet({ service, place }: FlagRequest, token: string): string {
+  return `export OFREP_ENDPOINT='${service}'
 export OFREP_HEADERS='Authorization=Bearer ${token},X-Tenant-ID=${place.tenant},X-Environment=${place.environment}'`;
 }
 

@@ -1,0 +1,82 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A proxy may serve the service under a path, which the public URL has then. Every path that the service shows begins with it.
+// Requests are answered with it and without it, since some proxies remove it.
+
+// ownSegments are the first segments of the service's own paths.
+var ownSegments = []string{
+	".well-known", "admin", "api", "app", "auth", "docs", "health", "metrics", "oauth", "ofrep", "openapi.json", "problems",
+	"reset-password", "sandbox", "v1", "verify-email",
+}
+
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
+
+// CheckPublicPath refuses a path that the service cannot be served under.
+func CheckPublicPath(path string) error {
+	if !plainPath.MatchString(path) {
+		return fmt.Errorf("the path %q must consist of letters, digits, '-', '.', '_' and '~' between slashes", path)
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if slices.Contains(ownSegments, first) {
+		return fmt.Errorf("the path %q must not begin with /%s, which is a path of the service itself", path, first)
+	}
+	return nil
+}
+
+// publicPathOf returns the path of the public URL, without a slash at its end.
+func publicPathOf(publicURL string) string {
+	u, err := url.Parse(publicURL)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(u.Path, "/")
+}
+
+// publicPath returns how clients reach a path of the service.
+func publicPath(ctx context.Context, path string) string { return requestOf(ctx).publicPath + path }
+
+// ownPath returns the service's own path for that of a request. It removes the public path, all slashes but one from the
+// beginning, and a slash from the end.
+func (a *API) ownPath(path string) string {
+	path = oneSlash(path)
+	if rest, found := strings.CutPrefix(path, a.publicPath); found && (rest == "" || rest[0] == '/') {
+		path = oneSlash(rest)
+	}
+	if len(path) > 1 {
+		path = strings.TrimSuffix(path, "/")
+	}
+	return path
+}
+
+// oneSlash makes a path begin with one slash: clients join a base URL that ends in a slash with a path that begins with one.
+func oneSlash(path string) string {
+	if path == "" || strings.HasPrefix(path, "//") {
+		return "/" + strings.TrimLeft(path, "/")
+	}
+	return path
+}
+
+// withOwnPath gives a request a URL with the service's own path.
+func (a *API) withOwnPath(r *http.Request) {
+	routed := routedPath(r)
+	path := a.ownPath(routed)
+	if path == routed {
+		return
+	}
+	u := *r.URL
+	if u.Path = path; u.RawPath != "" {
+		u.RawPath = path
+		u.Path, _ = url.PathUnescape(path) // a part of what was decoded before
+	}
+	r.URL = &u
+}
