@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"flagledger/migrations/database"
 )
 
 // JobsSchema is where River keeps its jobs. Its tables are River's own: nobody else writes them.
@@ -15,7 +17,7 @@ const JobsSchema = "jobs"
 
 // applyJobs brings River's tables to the newest schema. Several may call it at once; one at a time works.
 func applyJobs(ctx context.Context, url string, log *slog.Logger) error {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := database.PoolConfig(url, nil)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}

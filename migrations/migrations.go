@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"flagledger/migrations/database"
 )
 
 //go:embed *.sql
@@ -20,7 +21,7 @@ var files embed.FS
 
 // Apply brings the database to the newest schema. Several may call it at once; one at a time works.
 func Apply(ctx context.Context, url string, log *slog.Logger) error {
-	config, err := pgx.ParseConfig(url)
+	config, err := database.Config(url, nil)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}

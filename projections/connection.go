@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/migrations/database"
 )
 
 const connectTimeout = 2 * time.Second
@@ -23,22 +25,23 @@ type connections struct{ pool *pgxpool.Pool }
 // openConnections returns a pool of connections, which are opened when they are used. Their commits do not wait for the disk: what a crash of Postgres undoes, it
 // undoes together with the checkpoint.
 func openConnections(url, name string, size int32) (*connections, error) {
-	config, err := pgxpool.ParseConfig(url)
+	settings := map[string]string{
+		"synchronous_commit": "off",
+		"lock_timeout":       "5s", // a lock on a table of one read model must not keep the connections from the others
+		"plan_cache_mode":    "force_generic_plan",
+	}
+	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
+	for _, plan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material"} {
+		settings[plan] = "off"
+	}
+	SetKeepalive(settings)
+	config, err := database.PoolConfig(url, settings)
 	if err != nil {
 		return nil, err
 	}
 	config.MinConns, config.MaxConns = 0, size
 	config.ConnConfig.ConnectTimeout = connectTimeout
-	params := config.ConnConfig.RuntimeParams
-	params["application_name"] = name
-	params["synchronous_commit"] = "off"
-	SetKeepalive(params)
-	params["lock_timeout"] = "5s" // a lock on a table of one read model must not keep the connections from the others
-	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
-	for _, plan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material"} {
-		params[plan] = "off"
-	}
-	params["plan_cache_mode"] = "force_generic_plan"
+	config.ConnConfig.RuntimeParams["application_name"] = name
 	config.AfterConnect = compressFast
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
@@ -81,11 +84,11 @@ func (c *connections) use(ctx context.Context, schema string, run func(*pgx.Conn
 	return run(conn.Conn())
 }
 
-// SetKeepalive sets parameters of a connection: the server ends it, and frees its locks, when it has heard nothing of its process for some 20 s. A process
+// SetKeepalive adds settings of a connection: the server ends it, and frees its locks, when it has heard nothing of its process for some 20 s. A process
 // that loses power or the network closes no connection, and by default the server would wait for hours.
-func SetKeepalive(params map[string]string) {
-	params["tcp_keepalives_idle"] = "5"
-	params["tcp_keepalives_interval"] = "5"
-	params["tcp_keepalives_count"] = "3"
-	params["tcp_user_timeout"] = "20000"
+func SetKeepalive(settings map[string]string) {
+	settings["tcp_keepalives_idle"] = "5"
+	settings["tcp_keepalives_interval"] = "5"
+	settings["tcp_keepalives_count"] = "3"
+	settings["tcp_user_timeout"] = "20000"
 }

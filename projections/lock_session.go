@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"flagledger/migrations/database"
 )
 
 const (
@@ -127,13 +129,14 @@ func (s *session) runOnce(ctx context.Context, connected func()) error {
 }
 
 func (s *session) connect(ctx context.Context) (*pgx.Conn, error) {
-	config, err := pgx.ParseConfig(s.url)
+	settings := map[string]string{}
+	SetKeepalive(settings)
+	config, err := database.Config(s.url, settings)
 	if err != nil {
 		return nil, err
 	}
 	config.ConnectTimeout = connectTimeout
 	config.RuntimeParams["application_name"] = "flagledger projections"
-	SetKeepalive(config.RuntimeParams)
 	return pgx.ConnectConfig(ctx, config)
 }
 

@@ -228,7 +228,7 @@ func TestTheServerNoticesANodeThatVanished(t *testing.T) {
 		"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3, "tcp_user_timeout": 20_000,
 	} {
 		var value int
-		if err := conn.QueryRow(t.Context(), `select reset_val::int from pg_settings where name = $1`, name).Scan(&value); err != nil {
+		if err := conn.QueryRow(t.Context(), `select setting::int from pg_settings where name = $1`, name).Scan(&value); err != nil {
 			t.Fatal(err)
 		}
 		if value < 1 || value > most {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/commands"
+	"flagledger/migrations/database"
 )
 
 // DatabaseError makes an error of the database a *commands.Error, with the kind Unavailable where the database cannot be reached or cannot work now.
@@ -18,7 +19,7 @@ func DatabaseError(detail string, err error) error {
 	if _, refused := errors.AsType[*commands.Error](err); refused {
 		return err
 	}
-	if db, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(db.Code) {
+	if db, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(db.Code) && !database.ReadOnly(err) {
 		return &commands.Error{Detail: "the database refused", Err: err}
 	}
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.Code == diskFull {

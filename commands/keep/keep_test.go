@@ -23,6 +23,7 @@ func TestDatabaseError(t *testing.T) {
 		{refusal, commands.Conflict, "taken"},
 		{fmt.Errorf("sign up: %w", refusal), commands.Conflict, "taken"},
 		{errors.New("connection refused"), commands.Unavailable, "accounts cannot be reached"},
+		{&pgconn.PgError{Code: "55000", Message: "recovery is in progress"}, commands.Unavailable, "accounts cannot be reached"},
 		{&pgconn.PgError{Code: "57P01"}, commands.Unavailable, "accounts cannot be reached"},                            // it shuts down
 		{fmt.Errorf("sign up: %w", &pgconn.PgError{Code: "40001"}), commands.Unavailable, "accounts cannot be reached"}, // two transactions collide
 		{&pgconn.PgError{Code: "23505"}, commands.Unavailable, "accounts cannot be reached"},                            // another request was first

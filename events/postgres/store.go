@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
+	"flagledger/migrations/database"
 )
 
 // Store is an events.Store over the table events.event, which package migrations creates. It is safe for concurrent use.
@@ -54,7 +55,7 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 // New is Open for a database that may be down: calls are unavailable until it can be reached.
 func New(url string, log *slog.Logger) (*Store, error) {
 	ctx := context.Background() // it only says how long a pool tries to make connections ahead, of which there are none
-	config, err := pgxpool.ParseConfig(url)
+	config, err := database.PoolConfig(url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
@@ -269,7 +270,7 @@ func Unavailable(err error) bool {
 		case "40": // serialization, deadlock
 			return true
 		}
-		return pg.Code == "25006" // read only: a standby, until it is promoted
+		return database.ReadOnly(err)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true

@@ -13,6 +13,7 @@ import (
 
 	"flagledger/events/postgres"
 	"flagledger/migrations"
+	"flagledger/migrations/database"
 	"flagledger/migrations/embedded"
 	"flagledger/projections"
 )
@@ -70,10 +71,13 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	}
 	defer pool.Close()
 	var version int
-	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); postgres.Unavailable(err) {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
-	} else if err != nil {
-		return fmt.Errorf("the database cannot be used: %w", err)
+	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
+		return unusable(err)
+	}
+	if readOnly, err := database.IsReadOnly(ctx, pool); err != nil {
+		return unusable(err)
+	} else if readOnly {
+		return unusable(database.ErrReadOnly)
 	}
 	if version < oldestPostgres {
 		return fmt.Errorf("the database is Postgres %d; %d or newer is needed", version, oldestPostgres)
@@ -83,6 +87,14 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return err
+}
+
+// unusable returns the error of a start on a database that did not answer as it must. It is ErrUnreachable if the database may do so later.
+func unusable(err error) error {
+	if postgres.Unavailable(err) || database.ReadOnly(err) {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return fmt.Errorf("the database cannot be used: %w", err)
 }
 
 // The connections to the database that a node needs, whatever its pool has.
@@ -156,7 +168,9 @@ func openPool(ctx context.Context, url string, size int32, migrated <-chan struc
 }
 
 func poolConfig(url string, size int32) (*pgxpool.Config, error) {
-	config, err := pgxpool.ParseConfig(url)
+	settings := map[string]string{"statement_timeout": queryTimeout}
+	projections.SetKeepalive(settings) // reactions hold their lock on one of them
+	config, err := database.PoolConfig(url, settings)
 	if err != nil {
 		return nil, errors.New("FLAGLEDGER_DATABASE_URL cannot be read as a Postgres URL")
 	}
@@ -166,8 +180,6 @@ func poolConfig(url string, size int32) (*pgxpool.Config, error) {
 		registerJSON(conn.TypeMap())
 		return nil
 	}
-	config.ConnConfig.RuntimeParams["statement_timeout"] = queryTimeout
 	config.ConnConfig.RuntimeParams["application_name"] = projections.ReaderName
-	projections.SetKeepalive(config.ConnConfig.RuntimeParams) // reactions hold their lock on one of them
 	return config, nil
 }

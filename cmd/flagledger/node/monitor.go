@@ -14,6 +14,7 @@ import (
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/events/eventstore"
+	"flagledger/migrations/database"
 	"flagledger/projections"
 	"flagledger/projections/models"
 	"flagledger/projections/snapshot"
@@ -43,6 +44,8 @@ type observation struct {
 	skew     time.Duration // of the clock of this node, ahead of the database's
 	// storeErr is of an event store other than the database, and databaseErr of the rest.
 	storeErr, databaseErr error
+	// readOnly says that the database takes no writes.
+	readOnly bool
 	// upToDate is when the snapshot was last seen to hold all of the log.
 	upToDate time.Time
 }
@@ -99,6 +102,9 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		m.current.Store(&early)
 	}
+	if readOnly, err := m.findWriter(ctx); err == nil {
+		o.readOnly = readOnly
+	}
 	statusErr := within(ctx, statusTimeout, func(ctx context.Context) error {
 		statuses, err := projections.Statuses(ctx, m.pool, models.All(), m.store)
 		if err != nil {
@@ -133,6 +139,21 @@ func (m *monitor) observe(ctx context.Context) {
 	m.current.Store(&o)
 }
 
+// findWriter reports whether the database takes no writes. Then it looks for a server that does: one that is found takes over all connections.
+func (m *monitor) findWriter(ctx context.Context) (readOnly bool, err error) {
+	err = within(ctx, headTimeout, func(ctx context.Context) (err error) {
+		readOnly, err = database.IsReadOnly(ctx, m.pool)
+		return err
+	})
+	if readOnly {
+		_ = within(ctx, connectTimeout, func(ctx context.Context) error { return database.FindWriter(ctx, m.pool) })
+	}
+	if database.ReadOnly(err) { // no connection is left, and of several hosts none takes writes
+		return true, nil
+	}
+	return readOnly, err
+}
+
 func within(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -150,14 +171,17 @@ func (m *monitor) health() []string {
 	case o.storeErr != nil:
 		list = append(list, "the event store cannot be reached: changes fail, flags are listed and evaluated")
 	}
-	if o.databaseErr != nil {
+	switch {
+	case o.databaseErr == nil && o.readOnly || database.ReadOnly(o.databaseErr):
+		list = append(list, "the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
+	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
-	} else if !m.signs() {
+	case !m.signs():
 		list = append(list, "the signing keys have not been read yet: nobody can sign in, and no tokens are issued")
 	}
 	list = append(list, m.disk.health(m.data)...)
 	list = append(list, skewHealth(o.skew)...)
-	if o.storeErr == nil && o.databaseErr == nil {
+	if o.storeErr == nil && o.databaseErr == nil && !o.readOnly {
 		for _, name := range m.progress.Failing(failingFor) {
 			list = append(list, fmt.Sprintf("the read model %s cannot be updated; it is tried again", name))
 		}

@@ -1,0 +1,122 @@
+// Package database opens the connections to Postgres. It sets up their sessions, and follows the server that takes writes when that is replaced.
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// ErrReadOnly says that a server takes no writes.
+var ErrReadOnly = errors.New("the database takes no writes: it is a standby, or default_transaction_read_only is on")
+
+// ReadOnly reports whether an error says that a server takes no writes.
+func ReadOnly(err error) bool {
+	if errors.Is(err, ErrReadOnly) {
+		return true
+	}
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	// https://www.postgresql.org/docs/current/errcodes-appendix.html
+	return ok && (pg.Code == "25006" || pg.Code == "55000" && strings.Contains(pg.Message, "recovery is in progress"))
+}
+
+// Config reads a URL as PoolConfig does, for a connection outside a pool.
+func Config(url string, settings map[string]string) (*pgx.ConnConfig, error) {
+	config, err := PoolConfig(url, settings)
+	if err != nil {
+		return nil, err
+	}
+	return config.ConnConfig, nil
+}
+
+// PoolConfig reads a URL. Each connection has the settings of the URL and the given ones, and ends when its server refuses a write.
+// Of several hosts, the one that takes writes is used.
+func PoolConfig(url string, settings map[string]string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	s := session{
+		connections: connectionsTo(url),
+		settings:    takeSettings(config.ConnConfig),
+		writerOnly:  config.ConnConfig.ValidateConnect != nil || severalHosts(config.ConnConfig),
+	}
+	maps.Copy(s.settings, settings)
+	config.ConnConfig.AfterNetConnect = s.connections.add
+	config.ConnConfig.ValidateConnect = s.begin
+	stays := config.ConnConfig.OnPgError
+	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool { return stays(conn, err) && !ReadOnly(err) }
+	config.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) { return isOpen(conn.PgConn()), nil }
+	return config, nil
+}
+
+// startupParameters are sent when a connection is opened. Poolers such as pgbouncer refuse most others.
+var startupParameters = []string{"application_name", "client_encoding", "options"}
+
+// takeSettings takes out of a URL's parameters the ones that are set once a connection is open.
+func takeSettings(config *pgx.ConnConfig) map[string]string {
+	settings := map[string]string{}
+	for name, value := range config.RuntimeParams {
+		if !slices.Contains(startupParameters, name) {
+			settings[name] = value
+			delete(config.RuntimeParams, name)
+		}
+	}
+	return settings
+}
+
+// severalHosts reports whether a URL names more than one server. With some values of sslmode, a server is tried twice.
+func severalHosts(config *pgx.ConnConfig) bool {
+	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port })
+}
+
+// session is what each connection of a Config begins with.
+type session struct {
+	connections *connections
+	settings    map[string]string
+	writerOnly  bool // a server that takes no writes is refused
+}
+
+const isReadOnly = "pg_is_in_recovery() or current_setting('transaction_read_only')::bool"
+
+// begin makes the settings of a new connection, and asks which server answers.
+func (s session) begin(ctx context.Context, conn *pgconn.PgConn) error {
+	sql, args := "select "+isReadOnly+", pg_postmaster_start_time()", [][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
+		args = append(args, []byte(name), []byte(s.settings[name]))
+		sql += fmt.Sprintf(", set_config($%d, $%d, false)", len(args)-1, len(args))
+	}
+	result := conn.ExecParams(ctx, sql, args, nil, nil, nil).Read()
+	if result.Err != nil {
+		return result.Err
+	}
+	row := result.Rows[0]
+	readOnly, server := string(row[0]) == "t", string(row[1])
+	if readOnly && s.writerOnly || !s.connections.joined(conn.Conn(), server, readOnly) {
+		return ErrReadOnly
+	}
+	return nil
+}
+
+// IsReadOnly asks a server whether it takes no writes.
+func IsReadOnly(ctx context.Context, pool *pgxpool.Pool) (is bool, err error) {
+	err = pool.QueryRow(ctx, "select "+isReadOnly).Scan(&is)
+	return is, err
+}
+
+// FindWriter connects anew to the database that a pool is connected to. Where the URL now leads to another server that takes writes, all connections to
+// earlier servers end, also those outside the pool.
+func FindWriter(ctx context.Context, pool *pgxpool.Pool) error {
+	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
