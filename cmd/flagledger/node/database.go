@@ -70,6 +70,9 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 		return err
 	}
 	defer pool.Close()
+	if err := database.CheckSessions(ctx, pool.Config().ConnConfig); err != nil {
+		return unusable(err)
+	}
 	var version int
 	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
 		return unusable(err)
