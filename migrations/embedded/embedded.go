@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -74,6 +75,7 @@ func Start(ctx context.Context, o Options) (*Postgres, error) {
 }
 
 func start(ctx context.Context, o Options, from sources) (_ *Postgres, err error) {
+	unsetShellVariables()
 	p := &Postgres{settings: o.Settings, log: o.Log, done: make(chan struct{})}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -163,6 +165,7 @@ func (p *Postgres) Stop() error {
 // folder, and waits for it while it is still starting. ErrNotRunning if there
 // is none.
 func Connect(ctx context.Context, dir string) (string, error) {
+	unsetShellVariables()
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
@@ -183,6 +186,16 @@ func Connect(ctx context.Context, dir string) (string, error) {
 		}
 		if err := sleep(ctx, 20*time.Millisecond); err != nil {
 			return "", fmt.Errorf("process %d is still starting the server on data folder %s: %w", s.pid, dir, err)
+		}
+	}
+}
+
+// unsetShellVariables unsets PGHOST, PGSERVICE and all other variables for clients of Postgres. They are about a server of the person who calls
+// this program, and parts of them would count beside a URL.
+func unsetShellVariables() {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "PG") {
+			_ = os.Unsetenv(name)
 		}
 	}
 }

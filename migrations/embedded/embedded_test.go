@@ -16,6 +16,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// Variables for the tools of Postgres are about another server.
+func TestVariablesOfTheShell(t *testing.T) {
+	for name, value := range map[string]string{
+		"PGHOST": "db.example.com", "PGPORT": "1", "PGUSER": "ada", "PGDATABASE": "other", "PGPASSWORD": "x", "PGSSLMODE": "verify-full", "PGSSLROOTCERT": "/nowhere",
+		"PGSSLCERT": "/nowhere", "PGTARGETSESSIONATTRS": "standby", "PGSERVICE": "none", "PGOPTIONS": "-c search_path=nowhere", "PGTZ": "Asia/Tokyo", "PGCONNECT_TIMEOUT": "soon",
+		"PGREQUIREAUTH": "none", "PGAPPNAME": "other", "PGDATA": "/nowhere",
+	} {
+		t.Setenv(name, value)
+	}
+	dir := folder(t)
+	p := startHere(t, dir)
+	if got := query(t, p.URL(), "select concat_ws(' ', current_setting('search_path'), current_setting('timezone'), current_setting('application_name'))"); got != `"$user", public UTC ` {
+		t.Errorf("the settings of a connection are %s", got)
+	}
+	t.Setenv("PGSERVICE", "none")
+	other, err := Connect(t.Context(), dir) // as another process does
+	must(t, err)
+	query(t, other, "select 'x'")
+}
+
 func TestStartStopAndStartAgain(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
