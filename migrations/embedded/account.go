@@ -24,9 +24,10 @@ type account struct {
 // chooseAccount finds the user to run as: for root the owner of the cluster, or for a new cluster postgres or else nobody. Other users must own the
 // cluster and run it themselves.
 func chooseAccount(cluster string) (*account, error) {
-	owner, exists := uint32(0), false
+	owner, group, exists := uint32(0), uint32(0), false
 	if info, err := os.Stat(cluster); err == nil {
-		owner, exists = info.Sys().(*syscall.Stat_t).Uid, true
+		stat := info.Sys().(*syscall.Stat_t)
+		owner, group, exists = stat.Uid, stat.Gid, true
 	}
 	if me := os.Geteuid(); me != 0 {
 		if exists && owner != uint32(me) {
@@ -35,7 +36,12 @@ func chooseAccount(cluster string) (*account, error) {
 		return nil, nil
 	}
 	if exists && owner != 0 {
-		return lookup(user.LookupId(strconv.FormatUint(uint64(owner), 10)))
+		id := strconv.FormatUint(uint64(owner), 10)
+		a, err := lookup(user.LookupId(id))
+		if _, nameless := errors.AsType[user.UnknownUserIdError](err); nameless {
+			return &account{name: id, uid: owner, gid: group}, nil
+		}
+		return a, err
 	}
 	a, err := lookup(user.Lookup("postgres"))
 	if err != nil {

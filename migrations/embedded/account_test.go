@@ -68,6 +68,20 @@ func TestFolderThatPostgresCannotEnter(t *testing.T) {
 	}
 }
 
+// Postgres can make no cluster for a user without a name, as containers may run. The error says what to do.
+func TestUserWithoutNameMakesNoCluster(t *testing.T) {
+	t.Parallel()
+	asRoot(t)
+	dir := folder(t)
+	nameless := &account{name: "54321", uid: 54321, gid: 54321}
+	must(t, os.Mkdir(dir, 0o755))
+	must(t, nameless.own(dir))
+	bin, err := systemSources().find(t.Context(), 0, dir, testLog(t))
+	must(t, err)
+	err = (&Postgres{dir: dir, cluster: filepath.Join(dir, "postgres"), bin: bin, runAs: nameless, log: testLog(t)}).initCluster(t.Context())
+	mentions(t, err, "user id 54321", "/etc/passwd", "FLAGLEDGER_DATABASE_URL")
+}
+
 // As root, a cluster that belongs to somebody is run as that somebody.
 func TestClusterOfAnotherUser(t *testing.T) {
 	t.Parallel()
@@ -75,16 +89,13 @@ func TestClusterOfAnotherUser(t *testing.T) {
 	dir := folder(t)
 	p := startHere(t, dir)
 	must(t, p.Stop())
-	for _, uid := range []uint32{54321, 0} {
+	for _, uid := range []uint32{54321, 0} { // the first has no name
 		must(t, (&account{uid: uid, gid: uid}).ownAll(p.cluster))
-		if uid == 54321 {
-			continue // nameless: refused or run, but never as root
-		}
 		p = startHere(t, dir)
 		out, err := exec.Command("stat", "-c", "%u", "/proc/"+strconv.Itoa(p.PID())).Output()
 		must(t, err)
-		if got := strings.TrimSpace(string(out)); got == "0" {
-			t.Error("Postgres runs as root")
+		if got := strings.TrimSpace(string(out)); got == "0" || uid != 0 && got != strconv.Itoa(int(uid)) {
+			t.Errorf("Postgres runs as user %s on a cluster of user %d", got, uid)
 		}
 		must(t, p.Stop())
 	}

@@ -143,6 +143,14 @@ func (p *Postgres) initdb(ctx context.Context, cluster, pwfile string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("initdb: %w", ctx.Err())
 	}
+	if strings.Contains(out.String(), "could not look up effective user ID") {
+		id := os.Geteuid()
+		if p.runAs != nil {
+			id = int(p.runAs.uid)
+		}
+		return fmt.Errorf("the user id %d has no name, and Postgres makes no database for it: add a line for it to /etc/passwd, "+
+			"run as another user, or name a Postgres in FLAGLEDGER_DATABASE_URL", id)
+	}
 	why := lastLine(out.String())
 	if why == "" {
 		why = err.Error()
