@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -116,7 +117,8 @@ type API struct {
 	openStreams   prometheus.Gauge
 	streams       streamCounts
 	openAPIText   func() []byte // the OpenAPI document
-	ending        chan struct{} // closed when a server of the interface shuts down
+	stopping      atomic.Bool   // see BeginStop
+	ending        chan struct{} // closed by EndStreams
 	end           func()
 
 	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema *huma.Schema // of bodies that huma does not read
@@ -212,9 +214,16 @@ var setUpHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 })
 
-// Server returns a server of the interface with its limits, which its caller starts and stops. When it is shut down, all streams end.
+// BeginStop has /health say from now on that the service is stopping, and each answer that it closes the connection: the client sends its next
+// call on a new one, which a load balancer leads to another node.
+func (a *API) BeginStop() { a.stopping.Store(true) }
+
+// EndStreams ends all streams, and those that are opened later.
+func (a *API) EndStreams() { a.end() }
+
+// Server returns a server of the interface with its limits, which its caller starts and stops.
 func (a *API) Server() *http.Server {
-	server := &http.Server{
+	return &http.Server{
 		Handler: a,
 
 		DisableGeneralOptionsHandler: true, // its answer would lack headers
@@ -225,8 +234,6 @@ func (a *API) Server() *http.Server {
 		MaxHeaderBytes:               maxHeader,
 		ErrorLog:                     slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}
-	server.RegisterOnShutdown(a.end)
-	return server
 }
 
 func unwrap(ctx huma.Context) (*http.Request, http.ResponseWriter) { return humachi.Unwrap(ctx) }

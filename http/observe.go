@@ -94,14 +94,23 @@ type answerWriter struct {
 func (w *answerWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
+		w.closeIfStopping()
 	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// closeIfStopping has the answer say that its connection is closed, see BeginStop.
+func (w *answerWriter) closeIfStopping() {
+	if w.api.stopping.Load() {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // Write implements net/http.ResponseWriter.
 func (w *answerWriter) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
+		w.closeIfStopping()
 	}
 	if w.bytes+len(p) > sentAtOnce {
 		quota := w.api.answerQuota(w.req)

@@ -110,6 +110,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.withOwnPath(r)
 	req.url = r.URL
 	a.router.ServeHTTP(&req.writer, r)
+	if req.writer.status == 0 { // net/http writes the header now
+		req.writer.closeIfStopping()
+	}
 	routes.Put(req.route)
 }
 

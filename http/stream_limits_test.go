@@ -171,20 +171,21 @@ func TestAStreamEndsWithTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	serving, served := flagledgerhttp.NewListener(server, listener), make(chan error, 1)
+	go func() { served <- serving.Serve() }()
 	there := *me
 	there.Service = &nodetest.Service{T: t, URL: "http://" + listener.Addr().String()}
 	streams := []*listening{listen(&there), listen(&there)}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
+	s.Node.API.EndStreams()
+	if err := serving.End(ctx); err != nil {
 		t.Fatal("the service waits for its streams:", err)
 	}
 	for _, l := range streams {
 		l.ends()
 	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+	if err := <-served; !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
 }

@@ -11,26 +11,36 @@ import (
 )
 
 type healthBody struct {
-	Status    string    `json:"status" enum:"ok,degraded,starting" example:"degraded"`
+	Status    string    `json:"status" enum:"ok,degraded,starting,stopping" example:"degraded"`
 	Timestamp timestamp `json:"timestamp"`
 	Detail    []string  `json:"detail,omitempty" doc:"What is out of order beside evaluation" example:"[\"the read model history is being built\"]"`
 }
 
-// health answers 200 as long as flags are evaluated, and tells what else is out of order.
+// health answers 200 while flags are evaluated and the node is not about to stop, and reports what else is out of order.
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
-	status, body := http.StatusOK, healthBody{Status: "ok", Timestamp: timestamp(a.Now())}
-	select {
-	case <-a.Live.Ready():
-		if body.Detail = a.Troubles(); len(body.Detail) > 0 {
-			body.Status = "degraded"
-		}
-	default:
-		status, body.Status = http.StatusServiceUnavailable, "starting"
+	status, body := http.StatusOK, healthBody{Status: a.status(), Timestamp: timestamp(a.Now())}
+	if body.Status != "ok" {
+		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
+	} else if body.Detail = a.Troubles(); len(body.Detail) > 0 {
+		body.Status = "degraded"
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = strictjson.Write(w, body)
+}
+
+// status tells whether the service is ok, starting or stopping.
+func (a *API) status() string {
+	if a.stopping.Load() {
+		return "stopping"
+	}
+	select {
+	case <-a.Live.Ready():
+		return "ok"
+	default:
+		return "starting"
+	}
 }
 
 type nameOutput struct {
@@ -70,7 +80,7 @@ func (a *API) addSystem() {
 		Method: "GET", Path: "/health", OperationID: "get-health", Tags: []string{"System"}, Summary: "Whether flags are evaluated",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "Flags are evaluated. detail tells what else is out of order.", Content: content},
-			"503": {Description: "The service is starting.", Content: content},
+			"503": {Description: "The service is starting, or stopping: send it no further calls.", Content: content},
 		},
 	})
 }

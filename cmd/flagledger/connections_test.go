@@ -67,7 +67,7 @@ func TestAConnectionIsHalfClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := http.WithNosniff(&nethttp.Server{}, boundConnections(inner, node.Config{AddressConnections: 10}, prometheus.NewRegistry()))
+	listener := http.NewListener(&nethttp.Server{}, boundConnections(inner, node.Config{AddressConnections: 10}, prometheus.NewRegistry()))
 	t.Cleanup(func() { _ = listener.Close() })
 	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
 	if err != nil {

@@ -46,12 +46,21 @@ func main() {
 	if err != nil {
 		fail(fmt.Errorf("%w; flagledger --help tells what there is", err))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(); err != nil {
 		fail(err)
 	}
+}
+
+// endingSignals are the signals that end a command in order. A closed terminal sends SIGHUP, which nohup has a command ignore.
+func endingSignals() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 }
 
 // fail ends the process with an error.

@@ -2,36 +2,40 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	nethttp "net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/http"
 )
 
-const shutdownTimeout = 10 * time.Second
+const (
+	// listenAfter is when a node that cannot evaluate flags yet begins to listen, and to answer that it is starting. Before that, callers find
+	// no listener and try another node.
+	listenAfter     = 10 * time.Second
+	shutdownTimeout = 10 * time.Second
+)
 
 type serveCommand struct{}
 
-// Run serves until ctx ends, lets calls under way finish, and stops all that it started.
+// Run serves until ctx ends, goes on for the time that the settings say, lets calls under way finish, and stops all that it started.
 func (serveCommand) Run(ctx context.Context) error {
 	defer reserveHeap()()
+	signal.Ignore(syscall.SIGPIPE) // whoever reads the log may end first
 	c, err := node.Load()
 	if err != nil {
 		return err
 	}
 	c.Build = build
 	log := c.Logger()
-	listener, err := listen(ctx, "FLAGLEDGER_ADDR", c.Addr)
-	if err != nil {
+	if err := checkAddress(ctx, c.Addr); err != nil {
 		return err
 	}
-	defer listener.Close()
 	c.WarnOfExposure(log)
 	var metricsListener net.Listener
 	if c.MetricsAddr != "" {
@@ -51,16 +55,27 @@ func (serveCommand) Run(ctx context.Context) error {
 		return startError(ctx, err)
 	}
 	defer n.Stop()
-	server := n.API.Server()
 	served := make(chan error, 2)
-	go func() {
-		served <- server.Serve(http.WithNosniff(server, boundConnections(listener, c, n.API.Metrics)))
-	}()
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()
-		go func() { served <- metrics.Serve(http.WithNosniff(metrics, metricsListener)) }()
+		go func() { served <- http.NewListener(metrics, metricsListener).Serve() }()
 	}
+	select {
+	case <-n.Ready:
+	case <-time.After(listenAfter):
+		log.Warn("the node listens before flags can be evaluated: until then it answers 503")
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+	inner, err := listen(ctx, "FLAGLEDGER_ADDR", c.Addr)
+	if err != nil {
+		return startError(ctx, err)
+	}
+	listener := http.NewListener(n.API.Server(), boundConnections(inner, c, n.API.Metrics))
+	go func() { served <- listener.Serve() }()
 	ready := n.Ready
 	for {
 		select {
@@ -73,27 +88,45 @@ func (serveCommand) Run(ctx context.Context) error {
 		case err := <-served:
 			return err
 		case <-ctx.Done():
-			shutDown(server, log)
+			log.Info("stopping", "drain", c.DrainFor)
+			n.API.BeginStop()
+			if ready == nil {
+				time.Sleep(c.DrainFor)
+			}
+			stopAccepting(inner)
+			shutDown(n.API, listener, log)
 			return nil
 		}
 	}
 }
 
-// listen listens at the address of a setting.
+// checkAddress checks that the node can listen at its address, before it changes anything.
+func checkAddress(ctx context.Context, address string) error {
+	listener, err := listen(ctx, "FLAGLEDGER_ADDR", address)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
+
+// listen listens at the address of a setting. Multipath TCP would take no filter, see stopAccepting.
 func listen(ctx context.Context, setting, address string) (net.Listener, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	var config net.ListenConfig
+	config.SetMultipathTCP(false)
+	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
 	return listener, nil
 }
 
-// shutDown lets calls under way finish.
-func shutDown(server *nethttp.Server, log *slog.Logger) {
-	log.Info("stopping")
+// shutDown ends streams, and connections once their calls are answered.
+func shutDown(api *http.API, listener *http.Listener, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, nethttp.ErrServerClosed) {
+	_ = listener.Close() // so that clients open their streams on another node
+	api.EndStreams()
+	if err := listener.End(ctx); err != nil {
 		log.Warn("calls under way were cut off", "err", err)
 	}
 }

@@ -45,6 +45,7 @@ type Config struct {
 	Origins               []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 	SandboxDays           string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
 	StaleAfter            string   `env:"FLAGLEDGER_STALE_AFTER"`
+	Drain                 string   `env:"FLAGLEDGER_DRAIN"`
 	Mail                  MailSettings
 	Firebase              FirebaseSettings
 	Payment               PaymentSettings
@@ -54,6 +55,7 @@ type Config struct {
 	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue if nil
 	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days if 0
 	StaleFor           time.Duration     `env:"-"` // StaleAfter, parsed; 30 days if 0
+	DrainFor           time.Duration     `env:"-"` // Drain, parsed
 	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
 	AddressConnections int               `env:"-"` // ConnectionsPerAddress, parsed; the server of the command line alone asks it
 	Streams            http.StreamLimits `env:"-"`
@@ -152,6 +154,9 @@ func (c *Config) parseBounds() (err error) {
 	if c.StaleFor, err = parseStaleAfter(c.StaleAfter); err != nil {
 		return fmt.Errorf("FLAGLEDGER_STALE_AFTER: %w", err)
 	}
+	if c.DrainFor, err = parseDrain(c.Drain, c.Environment); err != nil {
+		return fmt.Errorf("FLAGLEDGER_DRAIN: %w", err)
+	}
 	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
 		return fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
@@ -169,6 +174,7 @@ func (c *Config) parseBounds() (err error) {
 
 const (
 	flushInterval = 5 * time.Second
+	drainTime     = 5 * time.Second
 	sandboxTime   = 14 * 24 * time.Hour
 	staleTime     = 30 * 24 * time.Hour
 )
@@ -225,6 +231,21 @@ func parseStaleAfter(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("it must be a duration above 0, such as 720h; it is %q", text)
 	}
 	return after, nil
+}
+
+// parseDrain reads how long a node serves on once it is told to stop. By default nothing waits for it in development.
+func parseDrain(text, environment string) (time.Duration, error) {
+	if text == "" {
+		if environment == "development" {
+			return 0, nil
+		}
+		return drainTime, nil
+	}
+	drain, err := time.ParseDuration(text)
+	if err != nil || drain < 0 {
+		return 0, fmt.Errorf("it must be a duration of 0 or more, such as 5s; it is %q", text)
+	}
+	return drain, nil
 }
 
 const (

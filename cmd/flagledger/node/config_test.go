@@ -20,6 +20,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 		"FLAGLEDGER_LOG":                     {"xml", "TEXT"},
 		"FLAGLEDGER_DATABASE_CONNECTIONS":    {"13", "1001", "many", "-1"},
 		"FLAGLEDGER_CONNECTIONS_PER_ADDRESS": {"0", "-1", "1000001", "many"},
+		"FLAGLEDGER_DRAIN":                   {"5", "-1s", "a while"},
 		"FLAGLEDGER_STALE_AFTER":             {"0", "-1h", "30", "a month"},
 		"FLAGLEDGER_SANDBOX_DAYS":            {"0", "-1", "3651", "1.5", "a fortnight"},
 		"FLAGLEDGER_RATE_LIMITS":             {"free", "free=", "free=0", "free=-1", "free=1.5", "gold=100", "free:100", "anonymous=9999999999999999999"},

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func TestAnswersWithoutAHandlerForbidToGuessTheirType(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { _ = server.Serve(WithNosniff(server, listener)) }()
+		go func() { _ = NewListener(server, listener).Serve() }()
 		t.Cleanup(func() { _ = server.Close() })
 		for sent, status := range map[string]int{
 			"nonsense\r\n\r\n":       400,
@@ -92,7 +94,7 @@ func TestAnswersOfHandlersAreNotChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = server.Serve(WithNosniff(server, listener)) }()
+	go func() { _ = NewListener(server, listener).Serve() }()
 	t.Cleanup(func() { _ = server.Close() })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
@@ -124,4 +126,115 @@ func TestAnswersOfHandlersAreNotChanged(t *testing.T) {
 	if answer.StatusCode != http.StatusBadRequest || answer.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("nonsense after answers of handlers is answered with %d and %v", answer.StatusCode, answer.Header)
 	}
+}
+
+// A call that comes while the server ends is answered, on a connection that waited for it, on one that is new, and on one whose answer is under way.
+func TestEndAnswersWhatComes(t *testing.T) {
+	t.Parallel()
+	slow, begun := make(chan struct{}), make(chan struct{})
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(begun)
+			<-slow
+		}
+		if r.URL.Path != "/first" {
+			w.Header().Set("Connection", "close")
+		}
+		if _, err := io.Copy(w, r.Body); err != nil || r.Context().Err() != nil {
+			t.Errorf("%s is broken off: %v", r.URL.Path, err)
+		}
+	})}
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := NewListener(server, inner)
+	listener.lastLook = time.Minute
+	go func() { _ = listener.Serve() }()
+	dial := func() net.Conn {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		return conn
+	}
+	send := func(conn net.Conn, path string) {
+		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody", path)
+	}
+	answered := func(conn net.Conn) {
+		t.Helper()
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "body" {
+			t.Errorf("the answer is %q: %v", body, err)
+		}
+	}
+	idle, fresh, busy := dial(), dial(), dial()
+	send(idle, "/first")
+	answered(idle)
+	send(busy, "/slow")
+	<-begun
+	ended := make(chan error)
+	go func() { ended <- listener.End(t.Context()) }()
+	for !unreachable(inner.Addr()) {
+		time.Sleep(time.Millisecond)
+	}
+	send(idle, "/second")
+	send(fresh, "/second")
+	answered(idle)
+	answered(fresh)
+	select {
+	case err := <-ended:
+		t.Fatalf("it ends before all calls are answered: %v", err)
+	default:
+	}
+	close(slow)
+	answered(busy)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A connection without a call is closed.
+func TestEndClosesIdleConnection(t *testing.T) {
+	t.Parallel()
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := NewListener(server, inner)
+	go func() { _ = listener.Serve() }()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	answers := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(answers, nil)
+	if err != nil || answer.Close {
+		t.Fatal(answer, err)
+	}
+	_ = answer.Body.Close()
+	if err := listener.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := answers.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection ends with %v", err)
+	}
+}
+
+// unreachable reports whether nobody listens at an address.
+func unreachable(address net.Addr) bool {
+	conn, err := net.Dial("tcp", address.String())
+	if err == nil {
+		_ = conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
