@@ -1,0 +1,44 @@
+package database
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// The connections of a process end when another server takes writes. Those to a server that takes none stay, unless there are some to one that does.
+func TestAnotherWriterTakesOver(t *testing.T) {
+	t.Parallel()
+	all := connectionsTo(t.Name())
+	connect := func(server string, readOnly bool) (c *connection, joined bool) {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { _ = theirs.Close() })
+		opened, err := all.add(t.Context(), nil, ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opened.(*connection), all.joined(opened, server, readOnly)
+	}
+	var old [8]*connection
+	var connecting sync.WaitGroup
+	for i := range old {
+		connecting.Go(func() { old[i], _ = connect("old", i%2 == 1) })
+	}
+	connecting.Wait()
+	if _, joined := connect("standby", true); joined {
+		t.Error("a standby is used beside the server that takes writes")
+	}
+	current, _ := connect("new", false)
+	for i, c := range old {
+		if !c.closed.Load() {
+			t.Errorf("connection %d to the old server is open", i)
+		}
+	}
+	if current.closed.Load() {
+		t.Error("the connection to the new server is closed")
+	}
+	_ = current.Close()
+	if last, joined := connect("old", true); !joined || last.closed.Load() {
+		t.Error("a server that takes no writes is not used though there is no other")
+	}
+}
