@@ -61,7 +61,7 @@ var contractRows = []contractRow{
 	{"POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/disable", "", "", 200, success},
 
 	// Tenants, environments, users
-	{"GET /api/v1/tenants", "", "", 200, list1{tenantShape}},
+	{"GET /api/v1/tenants", "", "", 200, list1{ownTenant}},
 	{"POST /api/v1/tenants", "", `{"name":"N","primaryEmail":"ops@example.com","contactName":"C","isSandbox":true}`, 201, tenantShape},
 	{"GET /api/v1/tenants/{tenantId}", "X-Tenant-ID", "", 200, tenantShape},
 	{"PATCH /api/v1/tenants/{tenantId}", "", `{"name":"N","primaryEmail":"ops@example.com","contactName":"C"}`, 200, tenantShape},

@@ -40,6 +40,7 @@ var (
 		"id": "string", "type": "string", "title": "string", "body": "string", "icon": "string", "actionType": "string", "referenceId": "string", "data": mapOf{"": "string"},
 		"read": "boolean", "readAt": "time or null", "createdAt": "time",
 	}
+	ownTenant      = merged(tenantShape, shape{"role": "string"})
 	platformTenant = merged(tenantShape, shape{"usage": usageShape, "active": "boolean"})
 )
 

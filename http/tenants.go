@@ -28,6 +28,12 @@ func (a *API) showTenant(t queries.Tenant) TenantBody {
 	}
 }
 
+// ownTenantBody is a tenant of the caller.
+type ownTenantBody struct {
+	TenantBody
+	Role string `json:"role" enum:"admin,developer,viewer" doc:"The caller's" example:"admin"`
+}
+
 const (
 	maxContactName = 200
 )
@@ -54,10 +60,12 @@ type TenantPath struct {
 func (a *API) addTenants() {
 	const tag = "Tenants"
 	register(a, access{who: person}, operation("GET", "/api/v1/tenants", "list-tenants", tag, "The caller's tenants"),
-		func(ctx context.Context, in *PageInput) (*listOutput[TenantBody], error) {
+		func(ctx context.Context, in *PageInput) (*listOutput[ownTenantBody], error) {
 			claims := principalOf(ctx).claims
 			list, err := a.Queries.TenantsOf(ctx, claims.UserID, !a.isVerifiedPerson(claims), in.page())
-			return listed(ctx, *in, list, err, a.showTenant)
+			return listed(ctx, *in, list, err, func(m queries.OwnTenant) ownTenantBody {
+				return ownTenantBody{a.showTenant(m.Tenant), string(m.Role)}
+			})
 		})
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
 	create.Description = "A person creates 200 tenants on a day at most, in UTC, those included that are deleted since: a further one is 429. Whoever has created 100 tenants, deleted ones aside, may create no more; where they create the last ones on several nodes at the same moment, one more for each node beyond the first."

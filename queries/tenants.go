@@ -21,6 +21,12 @@ type Tenant struct {
 	CreatedAt    time.Time
 }
 
+// OwnTenant is a tenant with the role that a person has in it.
+type OwnTenant struct {
+	Tenant
+	Role events.Role
+}
+
 const (
 	tenantColumns = `t.id, t.name, coalesce(c.primary_email, creator.email, '') as primary_email, coalesce(c.contact_name, '') as contact_name,
 		t.is_sandbox, t.subscription, t.created_at`
@@ -28,8 +34,8 @@ const (
 )
 
 // TenantsOf lists the tenants that a person is a member of in the order of their creation; with createdAlone those that they created.
-func (q *Queries) TenantsOf(ctx context.Context, userID string, createdAlone bool, page Page) (*List[Tenant], error) {
-	return list[Tenant](ctx, q.db, tenantColumns, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1 and (not $2 or t.created_by = $1)`,
+func (q *Queries) TenantsOf(ctx context.Context, userID string, createdAlone bool, page Page) (*List[OwnTenant], error) {
+	return list[OwnTenant](ctx, q.db, tenantColumns+`, m.role`, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1 and (not $2 or t.created_by = $1)`,
 		`t.created_at, t.id`, page, userID, createdAlone)
 }
 

@@ -47,6 +47,7 @@ export default {
     await other.page.reload();
     await other.page.getByText(/deactivated/i).waitFor();
     await v.button(`Activate ${other.email}`).click();
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Activate' }).click();
     await v.button(`Deactivate ${other.email}`).waitFor();
     await v.link(`Audit of ${other.email}`).click();
     await v.heading('Audit').waitFor();

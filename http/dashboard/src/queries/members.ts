@@ -1,6 +1,5 @@
 import { createMutation, createQuery, useQueryClient } from '@tanstack/svelte-query';
 import { api, body, type Schemas } from '../api/client';
-import { session } from '../session/session.svelte';
 import { keys } from './keys';
 
 export type Member = Schemas['MemberBody'];
@@ -12,18 +11,6 @@ export function useMembers(tenant: () => string) {
     queryKey: keys.members(tenant()),
     queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/users', { params: { path: { tenantId: tenant() } } })),
   }));
-}
-
-/** The role of the person in a tenant. It is unknown while it is read, and of those who are no member, such as super users. */
-export function useRole(tenant: () => string): () => Role | undefined {
-  const members = useMembers(tenant);
-  return () => members.data?.find((m) => m.userId === session.user?.id)?.role;
-}
-
-/** Whether the person may change who and what a tenant has. Whoever is no member is a super user. */
-export function useManages(tenant: () => string): () => boolean {
-  const role = useRole(tenant);
-  return () => (role() ?? 'admin') === 'admin';
 }
 
 export function useAddMember(tenant: () => string) {

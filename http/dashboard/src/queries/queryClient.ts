@@ -1,4 +1,4 @@
-import { QueryCache, QueryClient } from '@tanstack/svelte-query';
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/svelte-query';
 import { asFailure } from '../api/failure';
 import { keys } from './keys';
 
@@ -12,6 +12,12 @@ export function newQueryClient(): QueryClient {
     queryCache: new QueryCache({
       onError: (error) =>
         asFailure(error).noEnvironment && client.invalidateQueries({ queryKey: keys.allEnvironments }),
+    }),
+    // A role may have been taken away: what it allowed is no longer offered.
+    mutationCache: new MutationCache({
+      onError: (error) => {
+        if (asFailure(error).status === 403) void client.invalidateQueries({ queryKey: keys.tenants });
+      },
     }),
     defaultOptions: {
       queries: {

@@ -1,13 +1,22 @@
 import type { Place } from '../api/client';
 import type { IconName } from '../components/Icon.svelte';
-import type { PlatformRole } from '../queries/platform';
+import {
+  type PlatformAct,
+  type PlatformRole,
+  platformRoleMay,
+  type Role,
+  roleMay,
+  type TenantAct,
+} from '../permissions';
 import { pathIn } from '../router/place';
 import { shell } from '../words/shell';
 
 export type PageLink = { name: string; path: string; icon: IconName };
 
+type TenantPage = PageLink & { act?: TenantAct };
+
 /** The pages that the navigation and the command palette lead to, in their order. */
-export const pages: PageLink[] = [
+const pages: TenantPage[] = [
   { name: shell.pages.flags, path: 'flags', icon: 'flag' },
   { name: shell.pages.playground, path: 'playground', icon: 'play' },
   { name: shell.pages.cleanup, path: 'cleanup', icon: 'broom' },
@@ -15,31 +24,31 @@ export const pages: PageLink[] = [
   { name: shell.pages.environments, path: 'environments', icon: 'layers' },
   { name: shell.pages.audit, path: 'audit', icon: 'clock' },
   { name: shell.pages.members, path: 'members', icon: 'people' },
-  { name: shell.pages.clients, path: 'clients', icon: 'key' },
+  { name: shell.pages.clients, path: 'clients', icon: 'key', act: 'manageClients' },
   { name: shell.pages.usage, path: 'usage', icon: 'chart' },
   { name: shell.pages.billing, path: 'billing', icon: 'card' },
 ];
 
-/** The same as links at a place. */
-export function pagesIn(place: Place): PageLink[] {
-  return pages.map((page) => ({ ...page, path: pathIn(place, ...page.path.split('/')) }));
+/** Those that a role opens, as links at a place. */
+export function pagesIn(place: Place, role: Role | null | undefined): PageLink[] {
+  return pages
+    .filter(({ act }) => !act || roleMay(role, act))
+    .map((page) => ({ ...page, path: pathIn(place, ...page.path.split('/')) }));
 }
 
-const ranks: PlatformRole[] = ['viewer', 'admin', 'super_user'];
-
-type PlatformPage = PageLink & { least: PlatformRole };
+type PlatformPage = PageLink & { act: PlatformAct };
 
 const platform: PlatformPage[] = [
-  { name: shell.platformPages.service, path: '/platform/service', icon: 'pulse', least: 'admin' },
-  { name: shell.platformPages.people, path: '/platform/people', icon: 'people', least: 'admin' },
-  { name: shell.platformPages.tenants, path: '/platform/tenants', icon: 'layers', least: 'viewer' },
-  { name: shell.platformPages.invitations, path: '/platform/invitations', icon: 'plus', least: 'super_user' },
-  { name: shell.platformPages.audit, path: '/platform/audit', icon: 'clock', least: 'admin' },
+  { name: shell.platformPages.service, path: '/platform/service', icon: 'pulse', act: 'readService' },
+  { name: shell.platformPages.people, path: '/platform/people', icon: 'people', act: 'readPeople' },
+  { name: shell.platformPages.tenants, path: '/platform/tenants', icon: 'layers', act: 'readTenants' },
+  { name: shell.platformPages.invitations, path: '/platform/invitations', icon: 'plus', act: 'manageInvitations' },
+  { name: shell.platformPages.audit, path: '/platform/audit', icon: 'clock', act: 'readTrail' },
 ];
 
 /** The pages of the platform that a role opens. */
 export function platformPages(role: PlatformRole | null | undefined): PageLink[] {
-  return role ? platform.filter(({ least }) => ranks.indexOf(role) >= ranks.indexOf(least)) : [];
+  return platform.filter(({ act }) => platformRoleMay(role, act));
 }
 
 /** The link to the platform, for those who have a role there. */

@@ -10,6 +10,8 @@ export const clients = {
     'projects:read': 'Read projects',
     'projects:write': 'Change projects',
   },
+  adminsOnly: 'For admins',
+  adminsOnlyText: 'Admins of the tenant see its clients, and give them secrets.',
   none: 'No client yet',
   noneText: 'A backend that evaluates flags needs one. Its secret is shown once, when it is created.',
   create: {

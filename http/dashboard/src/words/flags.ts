@@ -4,6 +4,8 @@ export const flags = {
   new: 'New flag',
   counted: ['flag', 'flags'] as const,
   filtering: 'Filters',
+  none: 'No flag yet',
+  noneText: 'Developers and admins of the tenant make flags.',
   noneFound: 'No flag matches',
   noneFoundText: 'Take a filter away, or search for something else.',
   clear: 'Clear the filters',

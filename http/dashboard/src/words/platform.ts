@@ -28,7 +28,13 @@ export const platform = {
       text: (name: string) => `${name} is shut out of all tenants at once, until somebody activates them again.`,
       button: 'Deactivate',
     },
-    activateOf: (name: string) => `Activate ${name}`,
+    activate: {
+      of: (name: string) => `Activate ${name}`,
+      title: 'Activate this person?',
+      text: (name: string) =>
+        `${name} can sign in again, and has the roles of before in their tenants and on the platform.`,
+      button: 'Activate',
+    },
   },
   tenants: {
     title: 'Tenants',

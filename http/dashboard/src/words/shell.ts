@@ -95,6 +95,7 @@ export const shell = {
     audit: 'Audit',
   },
   platform: 'Platform',
+  notForRole: 'Your role on the platform does not open this page.',
   noPlatformRole: 'You have no role on the platform. Those who run it can invite you.',
   platformPages: {
     service: 'Service',

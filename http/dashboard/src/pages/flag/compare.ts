@@ -39,7 +39,7 @@ export function alike(a: FlagInEnvironment, b: FlagInEnvironment): boolean {
 }
 
 /** What those get whom no rule matches while a flag is on. */
-export function otherwise(flag: FlagDetail, { fallthrough }: FlagInEnvironment): Serve {
+export function otherwise(flag: FlagDetail, { fallthrough }: Pick<FlagInEnvironment, 'fallthrough'>): Serve {
   if (fallthrough) return fallthrough;
   const rollout = flag.variations.filter(({ weight }) => weight > 0);
   if (rollout.length) return { rollout: rollout.map(({ id, weight }) => ({ variationId: id, weight })) };

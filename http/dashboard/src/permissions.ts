@@ -1,0 +1,40 @@
+/** A person's role in a tenant. */
+export type Role = 'viewer' | 'developer' | 'admin';
+/** A person's role on the platform. */
+export type PlatformRole = 'viewer' | 'admin' | 'super_user';
+
+// Each role may do what those before it may.
+const roles: Role[] = ['viewer', 'developer', 'admin'];
+const platformRoles: PlatformRole[] = ['viewer', 'admin', 'super_user'];
+
+/** The least role in a tenant that may do something. All members read and evaluate. What a role may not do, no page offers. */
+const tenantActs = {
+  changeFlags: 'developer',
+  changeProjects: 'developer',
+  changeEnvironments: 'admin',
+  changeMembers: 'admin',
+  manageClients: 'admin',
+  changePlan: 'admin',
+  readFacts: 'admin',
+} satisfies Record<string, Role>;
+
+/** The least role on the platform that may do something. */
+const platformActs = {
+  readTenants: 'viewer',
+  readPeople: 'admin',
+  readTrail: 'admin',
+  readService: 'admin',
+  changePeople: 'super_user',
+  manageInvitations: 'super_user',
+} satisfies Record<string, PlatformRole>;
+
+export type TenantAct = keyof typeof tenantActs;
+export type PlatformAct = keyof typeof platformActs;
+
+/** Whether a role in a tenant, or none, may do something. */
+export const roleMay = (role: Role | null | undefined, act: TenantAct): boolean =>
+  !!role && roles.indexOf(role) >= roles.indexOf(tenantActs[act]);
+
+/** Whether a role on the platform, or none, may do something. */
+export const platformRoleMay = (role: PlatformRole | null | undefined, act: PlatformAct): boolean =>
+  !!role && platformRoles.indexOf(role) >= platformRoles.indexOf(platformActs[act]);

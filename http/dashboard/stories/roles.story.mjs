@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+
+/** An admin with a tenant that has one of everything. */
+async function furnish(admin) {
+  await admin.signUp();
+  const { id } = await admin.call('POST', '/api/v1/projects', { name: 'Shop' });
+  await admin.call('POST', '/api/v1/flags', { key: 'colour', type: 'string', projectId: id });
+  await admin.call('POST', '/api/v1/flags/colour/variations', { name: 'red', value: 'red' });
+  await admin.call('POST', '/api/v1/flags/colour/enable');
+  await admin.call('PUT', '/api/v1/flags/colour/rules', {
+    rules: [{ name: 'Staff', conditions: [], serve: { value: 'red' } }],
+  });
+  await admin.call('POST', '/api/v1/flags', { key: 'gone', type: 'boolean' });
+  await admin.call('DELETE', '/api/v1/flags/gone');
+  await admin.call('POST', '/api/v1/oauth/clients', { name: 'backend', scopes: ['flags:read'] });
+}
+
+async function join(admin, member, role) {
+  const email = `${randomUUID()}@example.com`;
+  await admin.call('POST', `/api/v1/tenants/${admin.place.tenant}/users`, { email, role });
+  await member.signUp(email);
+}
+
+// What changes something, by the page that has it: buttons by their names.
+const developers = {
+  flags: ['New flag'],
+  'flags/colour': ['Add value', 'Edit red', 'Delete red', 'Delete the flag'],
+  'flags/colour?tab=rules': ['Add rule', 'Edit rule Staff'],
+  'flags/colour?tab=environments': ['Copy from production'],
+  'flags/colour?tab=history&version=1': ['Revert'],
+  'flags/gone': ['Bring it back'],
+  projects: ['New project', 'Edit Shop', 'Delete Shop'],
+};
+const admins = {
+  environments: ['Add environment', 'Delete development'],
+  members: ['Add member'],
+  clients: ['New client', 'Rotate the secret of backend'],
+  billing: ['Choose Standard'],
+};
+// What each page has once it is read.
+const read = {
+  flags: (v) => v.link('colour'),
+  'flags/colour': (v) => v.heading('Values'),
+  'flags/colour?tab=rules': (v) => v.page.getByText('Staff').first(),
+  'flags/colour?tab=environments': (v) => v.heading('development'),
+  'flags/colour?tab=history&version=1': (v) => v.heading('What has changed since then'),
+  'flags/gone': (v) => v.page.getByText('The flag was deleted'),
+  projects: (v) => v.link('Shop'),
+  environments: (v) => v.link('development'),
+  members: (v) => v.page.getByText('You', { exact: true }),
+  billing: (v) => v.page.getByText('No subscription'),
+  playground: (v) => v.link('colour'),
+  cleanup: (v) => v.heading('Clean-up'),
+  usage: (v) => v.heading('Usage'),
+  audit: (v) => v.page.locator('details').first(),
+};
+
+/** Walks through the pages of the tenant: what may be done is offered, all else is not, and nothing is refused. */
+async function walk(v, tenant, offered, withheld) {
+  for (const [path, shown] of Object.entries(read)) {
+    await v.open(`/t/${tenant}/production/${path}`);
+    await shown(v).first().waitFor();
+    for (const name of offered[path] ?? []) await v.button(name).first().waitFor();
+    for (const name of withheld[path] ?? []) {
+      if (await v.button(name).count()) throw new Error(`${path} offers ${name}`);
+    }
+    await v.inspect();
+  }
+}
+
+export default {
+  'viewers see all of it and are offered nothing that they may not do': async (come) => {
+    const [admin, v] = [await come(), await come({ refused: [404] })]; // a flag is gone
+    await furnish(admin);
+    const { tenant } = admin.place;
+    await join(admin, v, 'viewer');
+    await walk(v, tenant, {}, { ...developers, ...admins });
+    if (await v.page.getByRole('navigation').getByRole('link', { name: 'Clients' }).count())
+      throw new Error('the navigation leads to the clients');
+
+    await v.open(`/t/${tenant}/production/flags?new=flag`);
+    await v.link('colour').waitFor();
+    await v.page.getByRole('row', { name: 'colour' }).getByText('On', { exact: true }).waitFor();
+    await v.shot('flags-viewer');
+    if (await v.page.getByRole('switch').or(v.page.getByRole('checkbox')).or(v.page.getByRole('dialog')).count())
+      throw new Error('flags can be switched, selected or made');
+    await v.page.keyboard.press('Control+k');
+    await v.page.getByRole('option', { name: 'Projects' }).waitFor();
+    for (const name of ['New flag', 'Clients']) {
+      if (await v.page.getByRole('option', { name, exact: true }).count()) throw new Error(`the palette has ${name}`);
+    }
+
+    await v.open(`/t/${tenant}/production/flags/colour`);
+    await v.heading('Settings').waitFor();
+    if (await v.page.getByRole('switch').or(v.button('Save')).or(v.field('Name')).count())
+      throw new Error('the flag can be changed');
+    await v.shot('flag-viewer');
+    await v.open(`/t/${tenant}/production/clients`);
+    await v.page.getByText('Admins of the tenant see its clients').waitFor();
+    if (await v.page.getByRole('alert').count()) throw new Error('a refusal is told');
+    await v.inspect();
+    await v.open(`/t/${tenant}/production/audit`);
+    await v.button('Verify').click();
+    await v.page.getByRole('dialog').getByLabel('Earlier checkpoint').waitFor();
+    if (await v.page.getByRole('dialog').getByRole('checkbox').count()) throw new Error('they may read no facts');
+  },
+
+  'developers are offered what changes flags and projects, and admins all of it': async (come) => {
+    const [admin, v] = [await come({ refused: [404] }), await come({ refused: [403, 404] })];
+    await furnish(admin);
+    const { tenant } = admin.place;
+    await join(admin, v, 'developer');
+    await walk(v, tenant, developers, admins);
+    const offered = { ...developers, ...admins };
+    await walk(admin, tenant, offered, { environments: ['Delete production'] });
+    await admin.open(`/t/${tenant}/production/clients`);
+    for (const name of admins.clients) await admin.button(name).waitFor();
+
+    // Who has become a viewer is told so once, and is offered it no more.
+    await v.open(`/t/${tenant}/development/flags`);
+    await v.switch('colour').waitFor();
+    const members = await admin.call('GET', `/api/v1/tenants/${tenant}/users`);
+    const { userId } = members.find(({ email }) => email === v.email);
+    await admin.call('PATCH', `/api/v1/tenants/${tenant}/users/${userId}`, { role: 'viewer' });
+    await v.switch('colour').click();
+    await v.page.getByRole('alert').getByText('does not allow it').waitFor();
+    await v.switch('colour').waitFor({ state: 'detached' });
+  },
+
+  'a viewer of a tenant without flags is not asked to make one': async (come) => {
+    const [admin, v] = [await come(), await come()];
+    await admin.signUp();
+    await join(admin, v, 'viewer');
+    await v.open(`/t/${admin.place.tenant}/production/flags`);
+    await v.page.getByText('No flag yet').waitFor();
+    if (await v.button('Make first-flag').or(v.button('New flag')).count()) throw new Error('they may make none');
+    await v.inspect();
+  },
+};
