@@ -11,7 +11,11 @@ import (
 // One story, from the first sign-up on: a colleague is invited, signs up, toggles a flag and is removed, and the flag's history names both.
 func TestAStory(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Shared(t)
+	tellStory(t, nodetest.Shared(t))
+}
+
+func tellStory(t *testing.T, s *nodetest.Service) {
+	t.Helper()
 	signUp := func(email, name string) *nodetest.Client {
 		body := map[string]string{"email": email, "password": nodetest.Password, "displayName": name}
 		session := s.Anonymous().Call("POST", "/auth/signup", body).Want(201).Object()

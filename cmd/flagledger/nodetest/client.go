@@ -145,6 +145,9 @@ func (c *Client) Call(method, path string, body any, headers ...string) *Answer 
 			named = append(named, headers[i])
 		}
 	}
+	if c.Service.Chunked {
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(text)), -1, []string{"chunked"}
+	}
 	response, err := httpClient.Do(r)
 	if err != nil {
 		c.Service.T.Fatal(err)
@@ -155,8 +158,9 @@ func (c *Client) Call(method, path string, body any, headers ...string) *Answer 
 		c.Service.T.Fatal(err)
 	}
 	c.Service.checkDocumented(a)
+	c.Service.checkAddresses(a, response.Request.URL)
 	if !c.lenient {
-		c.Service.checkRequested(request{r, text, named}, a)
+		c.Service.checkRequested(request{r, strings.TrimPrefix(r.URL.EscapedPath(), c.Service.path()), text, named}, a)
 	}
 	return a
 }

@@ -72,6 +72,31 @@ func (s *Service) checkDocumented(a *Answer) {
 	}
 }
 
+// checkAddresses checks that what an answer of the service at a URL leads to is below the service's URL.
+func (s *Service) checkAddresses(a *Answer, at *url.URL) {
+	s.T.Helper()
+	addresses := a.Header.Values("Location")
+	for _, link := range a.Header.Values("Link") {
+		address, _, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
+		addresses = append(addresses, address)
+	}
+	for _, address := range addresses {
+		led, err := at.Parse(address)
+		if err != nil || !strings.HasPrefix(led.String(), s.URL+"/") {
+			s.T.Errorf("%s leads to %s, which is not below %s", a.Call, address, s.URL)
+		}
+	}
+}
+
+// path is the path of the service's URL, empty without one.
+func (s *Service) path() string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return u.Path
+}
+
 // CheckExample checks that an example of what an operation answers, such as "GET /health", is as the document says.
 func (s *Service) CheckExample(operation, status, media string, example any) {
 	s.T.Helper()

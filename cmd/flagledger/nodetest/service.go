@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -33,6 +34,8 @@ type Service struct {
 	DatabaseURL string
 	Config      node.Config
 	Node        *node.Node
+	// Chunked has clients send each call without the length of its body, as some proxies do.
+	Chunked bool
 
 	opened *openedStore // of Store; nil for a server of the program
 }
@@ -151,7 +154,7 @@ func OwnEngineURL(t testing.TB) string {
 var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
 // Start starts a service over a database and an event store that may have been used before, and returns when it is healthy and has built its read
-// models. Limits that are not set are Generous, and so are the bounds of invitations then. A service that follows no other event store than Postgres has its
+// models. It listens at c.Addr, or else at a free port. Limits that are not set are Generous, and so are the bounds of invitations then. A service that follows no other event store than Postgres has its
 // test RunOnce.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
@@ -165,6 +168,9 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		migrated.Store(databaseURL, true)
 	}
 	server := httptest.NewUnstartedServer(nil)
+	if c.Addr != "" {
+		listenAt(t, server, c.Addr)
+	}
 	url := "http://" + server.Listener.Addr().String()
 	if c.PublicURL == "" {
 		c.PublicURL = url
@@ -205,6 +211,17 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		}
 	}
 	return s
+}
+
+// listenAt makes a server listen at an address in place of its own.
+func listenAt(t testing.TB, server *httptest.Server, address string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Listener.Close()
+	server.Listener = listener
 }
 
 // quickened has what is not set take little time.

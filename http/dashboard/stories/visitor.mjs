@@ -82,7 +82,8 @@ export class Visitor {
 
   /** Calls the API as the visitor, beside the page: what others do meanwhile. */
   async call(method, path, body, reason, environment) {
-    const token = await this.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token);
+    const key = new URL(this.url).pathname.replace(/\/$/, '') + 'session';
+    const token = await this.page.evaluate((key) => JSON.parse(sessionStorage.getItem(key)).token, key);
     const response = await fetch(this.url + path, {
       method,
       headers: {
