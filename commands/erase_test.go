@@ -46,7 +46,7 @@ func (w *world) known(t *testing.T) person {
 		t.Fatalf("the pending member is %q: %v", pending, err)
 	}
 	w.directory.NoteUse(p.id, p.tenant)
-	_, err = w.directory.LastTenant(t.Context(), p.id) // writes the use down
+	_, err = w.directory.UsedTenants(t.Context(), p.id) // writes the use down
 	err = errors.Join(err,
 		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
 		w.directory.SetContact(t.Context(), uuid.NewString(), 3, &shouted, nil),
@@ -144,7 +144,7 @@ func TestErasingLeavesNothing(t *testing.T) {
 	if diff := cmp.Diff(erasing, w.taken); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
-	if _, err := w.directory.LastTenant(t.Context(), gone.id); err != nil { // which writes down what this node has noted
+	if _, err := w.directory.UsedTenants(t.Context(), gone.id); err != nil { // which writes down what this node has noted
 		t.Fatal(err)
 	}
 	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: gone.id}); commands.KindOf(err) != commands.NotFound {

@@ -35,8 +35,12 @@ type Error struct {
 	AtOnce     int               // how much may be under way at once, for a TooMany that waited in vain; 0 for others
 	PerDay     int               // the daily bound that was reached; 0 if the refusal is for another reason
 	UntilReset time.Duration     // to the next day, where PerDay is set
+	Problem    string            // the name of the problem's type, if it is not that of the kind
 	Err        error             // the cause, for the log
 }
+
+// LeftProblem names the refusal to add a person who left a tenant or declined its invitation.
+const LeftProblem = "left"
 
 func (e *Error) Error() string {
 	if e.Err != nil {

@@ -25,7 +25,7 @@ type Inviter struct {
 }
 
 // InviteMember makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and its id. It does the same whether or not
-// somebody has an account with the address.
+// somebody has an account with the address, unless that person has left the tenant.
 //
 // The address is saved before the fact, so that a pending member is never without it. If the fact cannot be appended, the same call made again uses the id that was
 // saved. An address that is never used is dropped when its owner signs in.

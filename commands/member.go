@@ -21,7 +21,9 @@ type InviteMember struct {
 	TenantRef
 	ID     string // of the pending member
 	Role   events.Role
-	Person string // the id of whoever has the address; empty where nobody has
+	Person string // the id of the person with the address; empty without one
+	// MustAccept invites them: they join once they accept. Without it, a person who left or declined is refused.
+	MustAccept bool
 }
 
 func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
@@ -37,23 +39,33 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	if _, pending := t.Members[c.ID]; member || pending {
 		return nil, refuse(Conflict, "there is a member with this address already")
 	}
+	if t.declined[c.Person] && !c.MustAccept {
+		return nil, &Error{
+			Kind: Conflict, Problem: LeftProblem,
+			Detail: "the person with this address has left the tenant; send invitation: true to invite them, and they join if they accept",
+		}
+	}
 	if len(t.Members) >= maxMembers {
 		return nil, refuse(Conflict, "a tenant has at most %d members", maxMembers)
 	}
-	return []events.Fact{events.MemberInvited{ID: c.ID, Role: c.Role}}, nil
+	return []events.Fact{events.MemberInvited{ID: c.ID, Role: c.Role, MustAccept: c.MustAccept}}, nil
 }
 
-// JoinTenant makes a pending member a member, once the person has signed in with the invited address. If the invitation was taken back it does
-// nothing.
+// JoinTenant makes a pending member a member, once the person has signed in with the invited address or accepted. It does nothing if the
+// invitation was taken back, or if it must be accepted and was not.
 type JoinTenant struct {
 	TenantRef
-	ID     string // of the pending member
-	UserID string
+	ID       string // of the pending member
+	UserID   string
+	Accepted bool
 }
 
 func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	pending, invited := t.Members[c.ID]
 	if !t.Exists || !invited || !pending.Pending {
+		return nil, nil
+	}
+	if !c.Accepted && (pending.MustAccept || t.declined[c.UserID]) {
 		return nil, nil
 	}
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,24 +16,67 @@ func TestMembers(t *testing.T) {
 	second := events.MemberAdded{UserID: "second", Role: events.AdminRole}
 	pending := events.MemberInvited{ID: "p", Role: events.AdminRole}
 	t.Run("add", func(t *testing.T) {
-		when(t, given, InviteMember{ref, "p", events.AdminRole, ""}).then(pending)
-		when(t, given, InviteMember{ref, "p", events.AdminRole, "u"}).then(pending)
-		when(t, and(pending), InviteMember{ref, "p", events.ViewerRole, ""}).refused(Conflict)
-		when(t, and(pending), InviteMember{ref, "p", events.ViewerRole, "u"}).refused(Conflict)
-		when(t, given, InviteMember{ref, "p", events.ViewerRole, "boss"}).refused(Conflict)
-		when(t, given, InviteMember{ref, "p", "owner", ""}).refused(Invalid, "role")
-		when(t, given, InviteMember{ref, "p", "", ""}).refused(Invalid, "role")
-		when(t, nil, InviteMember{ref, "p", events.ViewerRole, ""}).refused(NotFound)
-		when(t, and(events.TenantDeleted{}), InviteMember{ref, "p", events.ViewerRole, ""}).refused(NotFound)
+		when(t, given, InviteMember{TenantRef: ref, ID: "p", Role: events.AdminRole, Person: ""}).then(pending)
+		when(t, given, InviteMember{TenantRef: ref, ID: "p", Role: events.AdminRole, Person: "u"}).then(pending)
+		when(t, and(pending), InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: ""}).refused(Conflict)
+		when(t, and(pending), InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: "u"}).refused(Conflict)
+		when(t, given, InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: "boss"}).refused(Conflict)
+		when(t, given, InviteMember{TenantRef: ref, ID: "p", Role: "owner", Person: ""}).refused(Invalid, "role")
+		when(t, given, InviteMember{TenantRef: ref, ID: "p", Role: "", Person: ""}).refused(Invalid, "role")
+		when(t, nil, InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: ""}).refused(NotFound)
+		when(t, and(events.TenantDeleted{}), InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: ""}).refused(NotFound)
 	})
 	t.Run("join", func(t *testing.T) {
-		join, joined := JoinTenant{ref, "p", "u"}, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}
+		join, joined := JoinTenant{TenantRef: ref, ID: "p", UserID: "u"}, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}
 		when(t, and(pending), join).then(joined)
 		when(t, and(pending, joined), join).then()
 		when(t, and(pending, events.MemberRemoved{UserID: "p"}), join).then()
 		when(t, and(pending, events.TenantDeleted{}), join).then()
-		when(t, given, JoinTenant{ref, "boss", "u"}).then()
+		when(t, given, JoinTenant{TenantRef: ref, ID: "boss", UserID: "u"}).then()
 		when(t, and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}), ChangeRole{TenantRef: ref, UserID: "boss", Role: events.AdminRole}).then()
+	})
+	t.Run("left by themselves", func(t *testing.T) {
+		joined, left := events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}, events.MemberRemoved{UserID: "u"}
+		by := func(actor string, facts ...events.Fact) (s Tenant) {
+			for i, fact := range and(facts...) {
+				s.evolve(events.Recorded{Event: events.Event{Fact: fact, Metadata: events.Metadata{Actor: events.Actor{Kind: events.UserActor, ID: actor}}}, Revision: events.Revision(i + 1)})
+			}
+			return s
+		}
+		add := InviteMember{TenantRef: ref, ID: "q", Role: events.ViewerRole, Person: "u"}
+		invite := add
+		invite.MustAccept = true
+		for _, c := range []struct {
+			tenant  Tenant
+			refused bool
+		}{
+			{by("u", pending, joined, left), true},
+			{by("boss", pending, joined, left), false}, // an admin removed them
+			{by("u", pending, events.MemberRemoved{UserID: "p"}), true},
+			{by("boss", pending, events.MemberRemoved{UserID: "p"}), false},
+			{by("u", pending, joined, left, pending, joined), false}, // the second time they accepted
+		} {
+			_, err := add.decide(c.tenant)
+			refusal, _ := errors.AsType[*Error](err)
+			if _, member := c.tenant.Members["u"]; !member && (refusal != nil && refusal.Problem == LeftProblem) != c.refused {
+				t.Errorf("added again: %v, want a refusal: %v", err, c.refused)
+			}
+			if !c.refused {
+				continue
+			}
+			if facts, err := invite.decide(c.tenant); err != nil || facts[0] != (events.MemberInvited{ID: "q", Role: events.ViewerRole, MustAccept: true}) {
+				t.Errorf("invited: %v, %v", facts, err)
+			}
+		}
+		waiting := by("u", pending, joined, left, events.MemberInvited{ID: "q", Role: events.ViewerRole})
+		for accepted, want := range map[bool]int{false: 0, true: 1} {
+			if facts, _ := (JoinTenant{ref, "q", "u", accepted}).decide(waiting); len(facts) != want {
+				t.Errorf("joined when accepted is %v: %v", accepted, facts)
+			}
+		}
+		asked := and(events.MemberInvited{ID: "q", Role: events.ViewerRole, MustAccept: true})
+		when(t, asked, JoinTenant{ref, "q", "new", false}).then()
+		when(t, asked, JoinTenant{ref, "q", "new", true}).then(events.MemberJoined{ID: "q", UserID: "new", Role: events.ViewerRole})
 	})
 	t.Run("whom the tenant does not wait for any longer", func(t *testing.T) {
 		for _, c := range []struct {

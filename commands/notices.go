@@ -23,7 +23,7 @@ func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID
 		return err
 	}
 	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
-		UserID: userID, Type: MemberAddedNotice, Title: "You are now a member of another tenant", Body: roleSentence(tenant, userID),
+		UserID: userID, asks: true, Type: MemberAddedNotice, Title: "You are now a member of another tenant", Body: roleSentence(tenant, userID),
 	}))
 }
 

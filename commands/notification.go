@@ -23,6 +23,8 @@ type Notification struct {
 	Data        map[string]string
 	CreatedAt   time.Time
 	ReadAt      *time.Time // nil while it is unread
+
+	asks bool // it asks a new member to answer
 }
 
 // Notifications puts notifications into inboxes, from where they are pushed to people's devices.
@@ -35,9 +37,10 @@ type Notifications struct {
 		// ForgetTenant drops all notifications of a tenant. It may be repeated.
 		ForgetTenant(ctx context.Context, tenantID string) error
 	}
+	Uses TenantUses
 }
 
-// Send adds a notification that somebody has written, in a tenant to its members alone. The error is Invalid with the wrong fields, Forbidden where the
+// Send adds a notification that somebody has written, in a tenant to its members alone who have answered. The error is Invalid with the wrong fields, Forbidden where the
 // tenant takes no changes, and NotFound alike for a person who is not known and for one who is no member of the tenant.
 func (s *Notifications) Send(ctx context.Context, n Notification) (Notification, error) {
 	if err := CheckNotification(n); err != nil {
@@ -101,6 +104,7 @@ func (s *Notifications) Reaches(ctx context.Context, n Notification) (bool, erro
 	if n.TenantID == "" {
 		return true, nil
 	}
+	n.asks = n.Type == MemberAddedNotice // Send has refused all others
 	err := s.checkMember(ctx, n)
 	if KindOf(err) == NotFound {
 		return false, nil
@@ -116,7 +120,14 @@ func (s *Notifications) checkMember(ctx context.Context, n Notification) error {
 	if m, ok := tenant.Members[n.UserID]; !tenant.Exists || !ok || m.Pending {
 		return noRecipient()
 	}
-	return nil
+	if n.asks {
+		return nil
+	}
+	answered, err := Answered(ctx, s.Uses, tenant, n.UserID)
+	if err == nil && !answered {
+		err = noRecipient()
+	}
+	return err
 }
 
 func noRecipient() error { return refuse(NotFound, "there is no such recipient") }

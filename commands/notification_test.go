@@ -45,13 +45,17 @@ func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := w.directory.SaveProfile(t.Context(), commands.Claims{UserID: userID}); err != nil {
+		t.Fatal(err)
+	}
+	w.directory.NoteUse(userID, tenantID)
 }
 
 // Whatever is wrong with a recipient, a sender is told the same.
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox}
+	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Uses: w.directory}
 	me, stranger := w.signUp(t, uuid.NewString()+"@example.com").UserID, w.signUp(t, uuid.NewString()+"@example.com").UserID
 	acme := w.tenant(t, me)
 	pending := uuid.NewString()
@@ -85,7 +89,7 @@ func TestRecipients(t *testing.T) {
 func TestTheServiceNotifiesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox}
+	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Uses: w.directory}
 	var people []string
 	for range 3 {
 		people = append(people, w.signUp(t, uuid.NewString()+"@example.com").UserID)

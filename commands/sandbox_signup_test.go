@@ -117,7 +117,7 @@ func (w *world) sandboxes(t *testing.T, creator string) (ids []string) {
 const sandboxPassword = "correct horse battery"
 
 var opening = []string{
-	"mark verified", "save profile", "append user.registered", "append tenant.created", "pending memberships", "last tenant", "save demo people", "close",
+	"mark verified", "save profile", "append user.registered", "append tenant.created", "pending memberships", "used tenants", "save demo people", "close",
 }
 
 // Whichever step of a link fails, its next use ends as if none had: with one verified account, and one sandbox in it.

@@ -22,6 +22,7 @@ type people struct {
 	registered, shutOut bool
 	role                events.PlatformRole
 	tenants             []string
+	creator             string
 }
 
 func (p *people) Registered(string) bool                      { return p.registered }
@@ -29,6 +30,7 @@ func (p *people) ShutOut(string) bool                         { return p.shutOut
 func (p *people) SessionEnded(string, string, time.Time) bool { return false }
 func (p *people) PlatformRole(string) events.PlatformRole     { return p.role }
 func (p *people) TenantsOf(string) []string                   { return p.tenants }
+func (p *people) CreatorOf(string) string                     { return p.creator }
 func (p *people) RoleIn(tenantID, _ string) (role events.Role) {
 	if slices.Contains(p.tenants, tenantID) {
 		return events.AdminRole
@@ -63,11 +65,11 @@ func (d steppingDirectory) Forget(ctx context.Context, id string) error {
 	return d.Directory.Forget(ctx, id)
 }
 
-func (d steppingDirectory) LastTenant(ctx context.Context, userID string) (string, error) {
-	if err := d.take("last tenant"); err != nil {
-		return "", err
+func (d steppingDirectory) UsedTenants(ctx context.Context, userID string) ([]string, error) {
+	if err := d.take("used tenants"); err != nil {
+		return nil, err
 	}
-	return d.Directory.LastTenant(ctx, userID)
+	return d.Directory.UsedTenants(ctx, userID)
 }
 
 // steppingSessions is an identity provider in which the end of a session is a step.

@@ -20,8 +20,10 @@ type People interface {
 	// SessionEnded reports whether a session of a person has ended that began at an instant.
 	SessionEnded(userID, sessionID string, began time.Time) bool
 	PlatformRole(userID string) events.PlatformRole
-	// TenantsOf lists the tenants that a person is a member of, the first one first.
+	// TenantsOf lists the tenants that a person is a member of, the canonical one first: their first own, or else the first that they joined.
 	TenantsOf(userID string) []string
+	// CreatorOf returns the id of the person who created a tenant, empty if it does not exist.
+	CreatorOf(tenantID string) string
 	// RoleIn tells what a person may do in a tenant that exists, empty for one who is no member.
 	RoleIn(tenantID, userID string) events.Role
 }
@@ -42,9 +44,12 @@ type SignIn struct {
 		// Forget drops the address of a pending member, ForgetUninvited that of one whom the tenant has not invited within a minute.
 		Forget(ctx context.Context, id string) error
 		ForgetUninvited(ctx context.Context, id string) error
-		// LastTenant returns the tenant that a person used last, empty where none is known. NoteUse notes that they use one now.
-		LastTenant(ctx context.Context, userID string) (tenantID string, err error)
+		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
+		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
+		TenantUses
+		// NoteUse notes that a person uses a tenant now. ForgetUse forgets that they ever did.
 		NoteUse(userID, tenantID string)
+		ForgetUse(ctx context.Context, userID, tenantID string) error
 	}
 	People     People
 	SuperUsers SuperUsers
@@ -62,10 +67,13 @@ func CheckActive(p People, userID string) error {
 
 // CheckSession refuses a session that has ended, and whoever has been deactivated or erased.
 func CheckSession(p People, c Claims) error {
+	if err := CheckActive(p, c.UserID); err != nil {
+		return err
+	}
 	if p.SessionEnded(c.UserID, c.SessionID, c.AuthTime) {
 		return refuse(Unauthenticated, "the session has ended")
 	}
-	return CheckActive(p, c.UserID)
+	return nil
 }
 
 // CheckNew refuses the sign-up of somebody who has begun to use the service already.
@@ -151,16 +159,19 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	return err
 }
 
-// activeTenant is the tenant that a person used last, if they are still a member of it, and else their first.
+// activeTenant returns the tenant that a person used last of those that they are still a member of, and else their canonical one. A tenant that
+// another person added them to is active only once they have opened it.
 func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
-	last, err := s.Directory.LastTenant(ctx, c.UserID)
+	used, err := s.Directory.UsedTenants(ctx, c.UserID)
 	if err != nil {
 		return "", err
 	}
-	if s.People.RoleIn(last, c.UserID) != "" {
-		return last, nil
+	for _, id := range used {
+		if s.People.RoleIn(id, c.UserID) != "" {
+			return id, nil
+		}
 	}
-	if tenants := s.People.TenantsOf(c.UserID); len(tenants) > 0 {
+	if tenants := s.People.TenantsOf(c.UserID); len(tenants) > 0 && s.People.CreatorOf(tenants[0]) == c.UserID {
 		return tenants[0], nil
 	}
 	return "", nil

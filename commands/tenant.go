@@ -23,6 +23,7 @@ type Tenant struct {
 	customers    int                  // how often the customer at the payment provider has changed
 	taken        bool                 // by a tenant, deleted or not
 	left         map[string]bool      // ids of those who were members, or pending
+	declined     map[string]bool      // ids of people who left by themselves or declined an invitation
 	changedAt    map[string]time.Time // environments of a sandbox, by name, and its members, by id; those that are gone too
 }
 
@@ -41,20 +42,23 @@ func (a *environmentsAdded) note(at time.Time) {
 
 // Member is somebody's part in a tenant.
 type Member struct {
-	Role      events.Role
-	Pending   bool   // not signed in yet
-	InvitedBy string // the id of the person who invited them as a pending member; empty for others
-	CreatedAt time.Time
+	Role       events.Role
+	Pending    bool   // not signed in yet
+	MustAccept bool   // a pending member who joins only once they accept
+	Joined     bool   // was a pending member
+	InvitedBy  string // the id of the person who invited them as a pending member; empty for others
+	CreatedAt  time.Time
 }
 
 func (t *Tenant) evolve(r events.Recorded) {
 	if t.Members == nil {
-		t.Members, t.left = map[string]Member{}, map[string]bool{}
+		t.Members, t.left, t.declined = map[string]Member{}, map[string]bool{}, map[string]bool{}
 	}
 	switch fact := r.Fact.(events.TenantFact).(type) {
 	case events.TenantCreated:
 		*t = Tenant{
-			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.Time, taken: true, left: t.left,
+			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.Time, taken: true,
+			left: t.left, declined: t.declined,
 		}
 	case events.TenantUpdated:
 		fact.Name.Apply(&t.Name)
@@ -71,13 +75,16 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.noteChange(fact.UserID, r.Time)
 		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
 	case events.MemberInvited:
-		t.Members[fact.ID] = Member{Role: fact.Role, Pending: true, InvitedBy: inviter(r.Actor), CreatedAt: r.Time}
+		t.Members[fact.ID] = Member{
+			Role: fact.Role, Pending: true, MustAccept: fact.MustAccept, InvitedBy: inviter(r.Actor), CreatedAt: r.Time,
+		}
 	case events.MemberJoined:
 		invitedBy := t.Members[fact.ID].InvitedBy
 		delete(t.Members, fact.ID)
 		t.left[fact.ID] = true
+		delete(t.declined, fact.UserID)
 		if _, member := t.Members[fact.UserID]; !member {
-			t.Members[fact.UserID] = Member{Role: fact.Role, InvitedBy: invitedBy, CreatedAt: r.Time}
+			t.Members[fact.UserID] = Member{Role: fact.Role, Joined: true, InvitedBy: invitedBy, CreatedAt: r.Time}
 		}
 	case events.MemberRoleChanged:
 		t.noteChange(fact.UserID, r.Time)
@@ -86,6 +93,9 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Members[fact.UserID] = m
 	case events.MemberRemoved:
 		t.noteChange(fact.UserID, r.Time)
+		if _, member := t.Members[r.Actor.ID]; r.Actor.Kind == events.UserActor && (r.Actor.ID == fact.UserID || !member) {
+			t.declined[r.Actor.ID] = true // only the invited remove a pending member without being one
+		}
 		delete(t.Members, fact.UserID)
 		t.left[fact.UserID] = true
 	case events.SubscriptionChanged:
@@ -121,12 +131,12 @@ func (t *Tenant) clone() Tenant {
 	c := *t
 	c.Environments = slices.Clone(t.Environments)
 	c.Clients, c.Members, c.left = maps.Clone(t.Clients), maps.Clone(t.Members), maps.Clone(t.left)
-	c.changedAt = maps.Clone(t.changedAt)
+	c.declined, c.changedAt = maps.Clone(t.declined), maps.Clone(t.changedAt)
 	return c
 }
 
 func (t *Tenant) size() int {
-	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) + 96*(len(t.left)+len(t.changedAt))
+	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) + 96*(len(t.left)+len(t.declined)+len(t.changedAt))
 	for _, c := range t.Clients {
 		n += 24 * len(c.previous)
 	}

@@ -73,6 +73,8 @@ type MemberAdded struct {
 type MemberInvited struct {
 	ID   string `json:"id"`
 	Role Role   `json:"role"`
+	// MustAccept says that they join only once they accept, not already when they sign in.
+	MustAccept bool `json:"mustAccept,omitempty"`
 }
 
 // MemberJoined says that a pending member signed in. From now on they are the member UserID.

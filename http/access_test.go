@@ -27,6 +27,7 @@ var leastRoles = map[string]string{
 	"GET /api/v1/tenants/{tenantId}": "viewer", "GET /api/v1/tenants/{tenantId}/usage": "viewer", "GET /api/v1/tenants/{tenantId}/environments": "viewer",
 	"PATCH /api/v1/tenants/{tenantId}": "admin", "DELETE /api/v1/tenants/{tenantId}": "admin",
 	"POST /api/v1/tenants/{tenantId}/environments": "admin", "DELETE /api/v1/tenants/{tenantId}/environments/{environment}": "admin",
+	"POST /api/v1/tenants/{tenantId}/membership/accept": "person", "POST /api/v1/tenants/{tenantId}/membership/decline": "person",
 	"GET /api/v1/tenants/{tenantId}/users": "viewer", "POST /api/v1/tenants/{tenantId}/users": "admin",
 	"PATCH /api/v1/tenants/{tenantId}/users/{userId}": "admin", "DELETE /api/v1/tenants/{tenantId}/users/{userId}": "admin",
 	"GET /api/v1/admin/users": "platform admin", "GET /api/v1/admin/users/system": "super user", "GET /api/v1/admin/tenants": "platform viewer",

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -27,18 +28,36 @@ type bootstrapData struct {
 		Status       string               `json:"status" example:"active"`
 		BillingCycle *events.BillingCycle `json:"billingCycle" nullable:"true" enum:"monthly,yearly" doc:"null where nothing is paid" example:"monthly"`
 	} `json:"subscription" doc:"Of the active tenant; without one the plan free with the status none"`
-	Tenants           []membershipBody `json:"tenants"`
-	ActiveTenantID    string           `json:"active_tenant_id" doc:"The tenant that the person used last" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
-	ActiveTenantRole  string           `json:"active_tenant_role" example:"admin"`
-	CanonicalTenantID string           `json:"canonical_tenant_id" doc:"The person's first tenant" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
-	CanonicalRole     string           `json:"canonical_role" example:"admin"`
+	Tenants           []ownMembershipBody    `json:"tenants"`
+	Invitations       []tenantInvitationBody `json:"invitations" doc:"To tenants that the person left or declined before, or that ask before they add: POST /api/v1/tenants/{tenantId}/membership/accept"`
+	ActiveTenantID    string                 `json:"active_tenant_id" doc:"The tenant that the person used last; empty for a person who has opened none and created none" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	ActiveTenantRole  string                 `json:"active_tenant_role" example:"admin"`
+	CanonicalTenantID string                 `json:"canonical_tenant_id" doc:"The first tenant that the person created, or else the first that they joined" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	CanonicalRole     string                 `json:"canonical_role" example:"admin"`
 }
 
-// membershipBody is a person's part in a tenant.
+// membershipBody is a person's part in a tenant, as the platform's lists show it.
 type membershipBody struct {
 	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	TenantName string `json:"tenant_name" example:"Acme"`
 	Role       string `json:"role" example:"admin"`
+}
+
+// ownMembershipBody is the caller's own part in a tenant.
+type ownMembershipBody struct {
+	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	TenantName string `json:"tenant_name" example:"Acme"`
+	Role       string `json:"role" example:"admin"`
+	// AddedBy is an extension.
+	AddedBy *string `json:"added_by" nullable:"true" doc:"Who added the person, by name or else by address, until the person opens the tenant or says that they stay; null otherwise" example:"Ada Lovelace"`
+}
+
+// tenantInvitationBody is an invitation to a tenant that a person must accept.
+type tenantInvitationBody struct {
+	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	TenantName string `json:"tenant_name" example:"Northwind"`
+	Role       string `json:"role" example:"developer"`
+	InvitedBy  string `json:"invited_by" doc:"By name, or else by address" example:"Ada Lovelace"`
 }
 
 type signUpBody struct {
@@ -211,7 +230,13 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	if err != nil {
 		return nil, err
 	}
-	out := &bootstrapOutput{Body: bootstrapBody{Success: true, Message: message, Data: bootstrapData{Tenants: []membershipBody{}}}}
+	added, invitations, err := a.additions(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out := &bootstrapOutput{Body: bootstrapBody{
+		Success: true, Message: message, Data: bootstrapData{Tenants: []ownMembershipBody{}, Invitations: invitations},
+	}}
 	data := &out.Body.Data
 	tenants := a.tenantsOf(c)
 	active = activeAmong(tenants, active)
@@ -233,15 +258,34 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 			data.Subscription.Plan, data.Subscription.Status = summary.Plan, summary.Status
 			data.Subscription.BillingCycle = billingCycle(tenant.Subscription())
 		}
-		data.Tenants = append(data.Tenants, membershipBody{id, tenant.Name(), role})
+		data.Tenants = append(data.Tenants, ownMembershipBody{id, tenant.Name(), role, added[id]})
 	}
 	return out, nil
 }
 
-// activeAmong is the active tenant where it is among those that a person may read, and else the first of these, empty without one.
+// additions tells by tenant who added a person that has not answered, and which invitations they may accept.
+func (a *API) additions(ctx context.Context, c commands.Claims) (map[string]*string, []tenantInvitationBody, error) {
+	added, invitations := map[string]*string{}, []tenantInvitationBody{}
+	list, err := a.SignIn.Additions(ctx, c)
+	for _, one := range list {
+		profile, err := a.Directory.Profile(ctx, one.TenantID, one.By)
+		if err != nil {
+			return nil, nil, err
+		}
+		name := cmp.Or(profile.DisplayName, profile.Email, erasedUser)
+		if one.Invitation {
+			invitations = append(invitations, tenantInvitationBody{one.TenantID, one.TenantName, one.Role, name})
+		} else {
+			added[one.TenantID] = &name
+		}
+	}
+	return added, invitations, err
+}
+
+// activeAmong returns the active tenant if it is among those that a person may read, and else the first of these. It is empty without one.
 func activeAmong(tenants []string, active string) string {
 	switch {
-	case slices.Contains(tenants, active):
+	case active == "" || slices.Contains(tenants, active):
 		return active
 	case len(tenants) > 0:
 		return tenants[0]

@@ -158,6 +158,8 @@ var sameShape = []string{
 
 // additions are the operations that the interface does not list, each with the reason why it is there.
 var additions = map[string]string{
+	"POST /api/v1/tenants/{tenantId}/membership/accept":            "people say whether they stay in a tenant that another one added them to",
+	"POST /api/v1/tenants/{tenantId}/membership/decline":           "as accept",
 	"POST /api/v1/auth/refresh":                                    "an ID token ends after an hour, and its owner needs another",
 	"POST /api/v1/auth/reset-password":                             "the mail of forgot-password leads to it",
 	"POST /api/v1/auth/verify-email":                               "the mail that verifies an address leads to it",

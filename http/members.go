@@ -53,6 +53,8 @@ type memberOutput struct {
 type newMemberBody struct {
 	Email string `json:"email" maxLength:"254" example:"dev@example.com"`
 	Role  string `json:"role" enum:"admin,developer,viewer" example:"developer"`
+	// Invitation is an extension.
+	Invitation bool `json:"invitation,omitempty" doc:"They become a member once they accept, and not already when they next sign in. A person who has left the tenant is added only so" example:"false"`
 }
 
 type memberRoleBody struct {
@@ -79,11 +81,13 @@ func (a *API) addMembers() {
 		})
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
 	add.Description = "It makes a pending member, who becomes a member when they next sign in with the address, verified, or refresh their session. Until then they are shown by the address that " +
-		"was typed, whether or not it has an account. They are mailed an invitation: an address gets five an hour at most, and further ones later. " +
+		"was typed, whether or not it has an account. A person who left the tenant or declined is refused (409, of the type left) unless invitation is true; they become a member when they accept. " +
+		"Until a new member has opened the tenant or said that they stay, its admins see neither their last use nor their product tours, and cannot notify them. They are mailed an invitation: an address gets five an hour at most, and further ones later. " +
 		"A tenant may add 25 members a day on free and sandbox, 250 on standard, 2,500 above, and a person as many in all their tenants as the best plan of these gives: beyond is 429."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember)
+	a.addMembership(tag)
 	change := operation("PATCH", path+"/{userId}", "change-member-role", tag, "Give a member another role")
 	change.Description = "The last admin stays one, and the demo people of a sandbox cannot become one."
 	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
@@ -136,7 +140,7 @@ func (a *API) addMember(ctx context.Context, in *struct {
 }
 
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
-	add := commands.InviteMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role)}
+	add := commands.InviteMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role), MustAccept: body.Invitation}
 	address, wrong := readAddress(body.Email)
 	if err := checkCommand(ctx, a.Writer, wrong, add); err != nil {
 		return nil, err

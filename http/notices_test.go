@@ -18,7 +18,7 @@ func TestNotices(t *testing.T) {
 	platformCases{
 		"members are told of their tenants and roles, and nobody of their own doing": func(t *testing.T, root *nodetest.Client) {
 			me := root.Service.SignUp(nodetest.Address()).NewTenant("Acme")
-			dev := me.Join("developer")
+			dev := me.Join("developer").Stay()
 			added := noticed(dev, "tenant.member_added")
 			nodetest.Same(t, "added", []any{added["title"], added["body"], added["actionType"], added["referenceId"], added["read"]},
 				[]any{"You are now a member of another tenant", "Your role is developer.", "tenant", me.Tenant, false})
@@ -52,7 +52,7 @@ func TestNotices(t *testing.T) {
 		},
 		"the admins of a tenant are told of a payment that failed": func(t *testing.T, root *nodetest.Client) {
 			me := root.Service.SignUp(nodetest.Address()).NewTenant("Acme")
-			other, dev := me.Join("admin"), me.Join("developer")
+			other, dev := me.Join("admin").Stay(), me.Join("developer").Stay()
 			store, stream := me.Service.Store(), events.TenantStream(me.Tenant)
 			var last events.Revision
 			for r, err := range store.Read(t.Context(), stream, 0) {

@@ -55,7 +55,7 @@ func noticed(c *nodetest.Client, kind string) (found map[string]any) {
 // welcomed makes a new member, whose inbox is empty once more.
 func welcomed(me *nodetest.Client) *nodetest.Client {
 	me.Service.T.Helper()
-	dev := me.Join("developer")
+	dev := me.Join("developer").Stay()
 	noticed(dev, "tenant.member_added")
 	dev.Call("DELETE", inboxPath+"/clear", nil).Want(200)
 	return dev
@@ -92,7 +92,7 @@ func TestNotifications(t *testing.T) {
 			dev.Call("GET", a.Header.Get("Location"), nil).Refused(404)
 		},
 		"nobody sees another's": func(_ *testing.T, me *nodetest.Client) {
-			dev := me.Join("developer")
+			dev := me.Join("developer").Stay()
 			id := send(me, dev.UserID, "private")
 			for _, other := range []*nodetest.Client{me, me.Service.SignUp(nodetest.Address())} {
 				other.Call("GET", inboxPath+"/"+id, nil).Refused(404)
@@ -103,7 +103,7 @@ func TestNotifications(t *testing.T) {
 			dev.Call("PATCH", inboxPath+"/unknown/read", nil).Refused(404)
 		},
 		"admins send to the members of their tenant": func(_ *testing.T, me *nodetest.Client) {
-			dev, stranger := me.Join("developer"), me.Service.SignUp(nodetest.Address())
+			dev, stranger := me.Join("developer").Stay(), me.Service.SignUp(nodetest.Address())
 			pending := me.Call("POST", usersPath(me), map[string]string{"email": nodetest.Address(), "role": "viewer"}).Want(201).Object()["userId"]
 			for _, to := range []any{stranger.UserID, uuid.NewString(), pending} {
 				me.Call("POST", inboxPath+"/send", map[string]any{"userId": to, "tenantId": me.Tenant, "title": "x", "type": "x"}).Refused(404)
@@ -161,7 +161,7 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
-	first, second := me.Join("developer"), me.Join("developer")
+	first, second := me.Join("developer").Stay(), me.Join("developer").Stay()
 	body := func(c *nodetest.Client, to *nodetest.Client) map[string]any {
 		return map[string]any{"userId": to.UserID, "tenantId": c.Tenant, "title": "x", "type": "x"}
 	}

@@ -114,7 +114,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	if _, shown := parameters["header If-Match"]; shown != onFlag {
 		t.Errorf("%s shows If-Match: %v", name, shown)
 	}
-	action := slices.ContainsFunc([]string{"/enable", "/disable", "/logout", "/deactivate", "/reactivate", "/accept", "/resend", "/resend-verification", "/rotate", "/read", "/read-all", "/cleanup/tenant"}, func(verb string) bool { return strings.HasSuffix(name, verb) })
+	action := slices.ContainsFunc([]string{"/enable", "/disable", "/logout", "/deactivate", "/reactivate", "/accept", "/decline", "/resend", "/resend-verification", "/rotate", "/read", "/read-all", "/cleanup/tenant"}, func(verb string) bool { return strings.HasSuffix(name, verb) })
 	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH" || method == "PUT") && !action {
 		t.Errorf("%s shows a body: %v", name, sends)
 	}

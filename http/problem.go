@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -30,6 +31,7 @@ type problem struct {
 	OAuthError       string `json:"error,omitempty" hidden:"true"`
 	OAuthDescription string `json:"error_description,omitempty" hidden:"true"`
 
+	name     string // of the type; empty for that of the status
 	headers  http.Header
 	exceeded *limit.Budget // of 429; nil for others
 }
@@ -100,7 +102,7 @@ func (p *problem) identified(ctx context.Context) *problem {
 	if p.Status == http.StatusTooManyRequests && p.headers.Get("Retry-After") == "" {
 		p.headers["Retry-After"] = req.answer["RateLimit-Reset"]
 	}
-	p.Type, p.Instance = req.publicURL+"/problems/"+kinds[p.Status].name, "urn:uuid:"+req.id
+	p.Type, p.Instance = req.publicURL+"/problems/"+cmp.Or(p.name, kinds[p.Status].name), "urn:uuid:"+req.id
 	return p
 }
 
@@ -172,7 +174,9 @@ func refused(e *commands.Error) *problem {
 	case commands.NotFound:
 		return newProblem(http.StatusNotFound, e.Detail)
 	case commands.Conflict:
-		return newProblem(http.StatusConflict, e.Detail)
+		p := newProblem(http.StatusConflict, e.Detail)
+		p.name = e.Problem
+		return p
 	case commands.PreconditionFailed:
 		p := newProblem(http.StatusPreconditionFailed, e.Detail)
 		p.headers.Set("ETag", etag(e.Version))
@@ -275,10 +279,17 @@ func message(err error) string {
 	return err.Error()
 }
 
+// leftKind explains the 409 that is named commands.LeftProblem.
+const leftKind = "The person with this address has left the tenant, or declined to be its member. They join again only if they accept an invitation: send invitation: true."
+
 // explain answers a GET on a problem's type.
 func explain(w http.ResponseWriter, r *http.Request) {
 	for status, kind := range kinds {
-		if kind.name == chi.URLParam(r, "kind") {
+		name := chi.URLParam(r, "kind")
+		if status == http.StatusConflict && name == commands.LeftProblem {
+			kind.name, kind.text = name, leftKind
+		}
+		if kind.name == name {
 			w.Header().Set("Content-Type", "application/json")
 			_ = strictjson.Write(w, struct {
 				Type        string `json:"type"`

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"flagledger/commands"
@@ -109,7 +108,11 @@ func (a *API) addProductTours() {
 // cannot be one is noted in wrong.
 func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (person, key string, err error) {
 	person, key = in.UserID, in.Key
-	if !a.administers(principalOf(ctx).claims, person) {
+	allowed, err := a.administers(ctx, principalOf(ctx).claims, person)
+	if err != nil {
+		return "", "", err
+	}
+	if !allowed {
 		return "", "", newProblem(http.StatusNotFound, "there is no such person")
 	}
 	if !tours.ValidKey(key) {
@@ -118,9 +121,23 @@ func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (p
 	return person, key, nil
 }
 
-// administers reports whether somebody is a person themselves, or an admin of a tenant that both are members of.
-func (a *API) administers(c commands.Claims, person string) bool {
-	return c.UserID == person || slices.ContainsFunc(a.tenantsOf(c), func(tenantID string) bool {
-		return a.Live.RoleIn(tenantID, c.UserID) == events.AdminRole && a.Live.RoleIn(tenantID, person) != ""
-	})
+// administers reports whether a caller is a person themselves, or an admin of a tenant that both are members of and that the person has opened or
+// stays in.
+func (a *API) administers(ctx context.Context, c commands.Claims, person string) (bool, error) {
+	if c.UserID == person {
+		return true, nil
+	}
+	for _, id := range a.tenantsOf(c) {
+		if a.Live.RoleIn(id, c.UserID) != events.AdminRole || a.Live.RoleIn(id, person) == "" {
+			continue
+		}
+		tenant, err := commands.ReadTenant(ctx, a.Writer, id)
+		if err != nil {
+			return false, err
+		}
+		if answered, err := commands.Answered(ctx, a.Directory, tenant, person); answered || err != nil {
+			return answered, err
+		}
+	}
+	return false, nil
 }

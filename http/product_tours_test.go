@@ -35,7 +35,7 @@ func TestProductTours(t *testing.T) {
 			me.Call("GET", tourPath(me.UserID, "a@b%3Ac"), nil).Want(200).Shows(map[string]any{"completed": true})
 			me.Call("GET", tourPath(me.UserID, "a%2540b%3Ac"), nil).Refused(422, "tourKey") // which is the key a%40b:c
 			nodetest.Same(t, "a key with an escape in it", string(me.Call("GET", tourPath(me.UserID, "a@b"), nil).Want(200).Body), fresh)
-			other := me.Join("viewer")
+			other := me.Join("viewer").Stay()
 			nodetest.Same(t, "somebody else's", string(other.Call("GET", tourPath(other.UserID, "a@b:c"), nil).Want(200).Body), fresh)
 		},
 		"an answer is repeated with its Idempotency-Key": func(t *testing.T, me *nodetest.Client) {
@@ -48,7 +48,7 @@ func TestProductTours(t *testing.T) {
 			me.Call("PUT", path, `{"completed":false}`, "Idempotency-Key", key).Refused(422, "Idempotency-Key")
 		},
 		"an admin of a tenant of theirs, and nobody else": func(_ *testing.T, me *nodetest.Client) {
-			viewer, developer, stranger := me.Join("viewer"), me.Join("developer"), me.Service.SignUp(nodetest.Address())
+			viewer, developer, stranger := me.Join("viewer").Stay(), me.Join("developer"), me.Service.SignUp(nodetest.Address())
 			path := tourPath(viewer.UserID, "tour")
 			me.Call("PUT", path, `{"completed":true}`).Want(200)
 			viewer.Call("GET", path, nil).Want(200).Shows(map[string]any{"completed": true})

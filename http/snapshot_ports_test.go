@@ -24,6 +24,7 @@ func (l testLive) SessionEnded(_, sessionID string, _ time.Time) bool {
 }
 func (l testLive) PlatformRole(string) events.PlatformRole { return events.SuperUser }
 func (l testLive) TenantsOf(string) []string               { return []string{"deleted"} }
+func (l testLive) CreatorOf(string) string                 { return "" }
 func (l testLive) RoleIn(string, string) events.Role       { return "" }
 func (l testLive) Ready() <-chan struct{}                  { return nil }
 func (l testLive) Tenant(string) (*snapshot.Tenant, bool)  { return nil, false }

@@ -99,7 +99,7 @@ func (m mailJobs) mailMemberInvitation(ctx context.Context, job *rivertype.JobRo
 	if err != nil || profile.Email == "" {
 		return err
 	}
-	return m.sendLimited(ctx, job, forInvitation, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member.Role))
+	return m.sendLimited(ctx, job, forInvitation, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member))
 }
 
 // mailPlatformInvitation mails an invitation, unless it was accepted or revoked, has expired or has been erased meanwhile.

@@ -73,7 +73,8 @@ func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
 	return noticeError(err)
 }
 
-// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for somebody who is no admin any more or has been erased.
+// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for a person who is no admin any more, has been
+// erased, or has not said that they stay.
 func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
 	if err != nil {
@@ -82,6 +83,9 @@ func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) erro
 	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt)
 	if !tenant.Exists || !ends.Equal(job.EndsAt) || !slices.Contains(tenant.Admins(), job.UserID) {
 		return nil
+	}
+	if answered, err := commands.Answered(ctx, m.Directory, tenant, job.UserID); err != nil || !answered {
+		return err
 	}
 	email, err := m.Directory.Email(ctx, job.UserID)
 	if err != nil || email == "" {

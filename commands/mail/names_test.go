@@ -75,7 +75,7 @@ func TestNamesInMailsHoldNoLinks(t *testing.T) {
 func TestSubjectsAreFixed(t *testing.T) {
 	const name = "Account locked! Visit https://evil.example"
 	for _, m := range []commands.Mail{
-		MemberInvitation("a@example.com", "https://flags.example.com", name, events.ViewerRole),
+		MemberInvitation("a@example.com", "https://flags.example.com", name, commands.Member{Role: events.ViewerRole}),
 		SandboxNotice("a@example.com", "https://flags.example.com", name, commands.WarnOfDeletion, events.TenantCreated{}.SandboxEndsAt),
 	} {
 		if m.Subject != "An invitation" && m.Subject != "Your sandbox will be deleted" || strings.Contains(m.Text, "evil") {

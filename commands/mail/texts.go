@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"flagledger/commands"
-	"flagledger/events"
 )
 
 const platformInvitation = `You have been invited to help run the feature flags at %[1]s, as %[2]s.
@@ -23,6 +22,12 @@ const memberInvitation = `You have been invited to %q at %s, as %s.
 
 Sign in there with this address, signing up first if you have no account: you
 are a member from then on.
+`
+
+const tenantInvitation = `You have been invited to %q at %s, as %s.
+
+Sign in there with this address, signing up first if you have no account, and
+accept or decline.
 `
 
 const resetLink = `Somebody, most likely you, wants a new password for this address at
@@ -67,8 +72,12 @@ func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
 }
 
 // MemberInvitation tells somebody that a tenant waits for them. The tenant's name may be any text: see shown.
-func MemberInvitation(to, url, tenant string, role events.Role) commands.Mail {
-	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(memberInvitation, shown(tenant), url, role)}
+func MemberInvitation(to, url, tenant string, member commands.Member) commands.Mail {
+	text := memberInvitation
+	if member.MustAccept {
+		text = tenantInvitation
+	}
+	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(text, shown(tenant), url, member.Role)}
 }
 
 // ResetLink is a mail with a link, good for an hour, that sets a new password.

@@ -60,6 +60,9 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 		member(fact.ID, &fact.Role)
 		changes.add("role", nil, fact.Role)
 		changes.add("pending", nil, true)
+		if fact.MustAccept {
+			changes.add("mustAccept", nil, true)
+		}
 	case events.MemberJoined:
 		member(fact.UserID, &fact.Role)
 		changes.add("userId", fact.ID, fact.UserID)

@@ -1,6 +1,10 @@
 package snapshot
 
-import "flagledger/events"
+import (
+	"slices"
+
+	"flagledger/events"
+)
 
 // These methods are what use cases in commands need of people.
 
@@ -21,8 +25,25 @@ func (s *Snapshot) PlatformRole(userID string) events.PlatformRole {
 	return s.User(userID).PlatformRole
 }
 
-// TenantsOf returns the ids of the tenants that a person is a member of, the oldest membership first. The caller must not change them.
-func (s *Snapshot) TenantsOf(userID string) []string { return s.User(userID).Tenants }
+// TenantsOf returns the ids of the tenants that a person is a member of, the oldest membership first, but before all the first tenant that they
+// created: another person may have added them to an older one. The caller must not change the list.
+func (s *Snapshot) TenantsOf(userID string) []string {
+	tenants := s.User(userID).Tenants
+	own := slices.IndexFunc(tenants, func(id string) bool { return s.CreatorOf(id) == userID })
+	if own <= 0 {
+		return tenants
+	}
+	return slices.Concat(tenants[own:own+1], tenants[:own], tenants[own+1:])
+}
+
+// CreatorOf returns the id of the person who created a tenant, empty if it does not exist.
+func (s *Snapshot) CreatorOf(tenantID string) string {
+	tenant, ok := s.Tenant(tenantID)
+	if !ok {
+		return ""
+	}
+	return tenant.Creator()
+}
 
 // RoleIn returns a person's role in a tenant, empty if they are not a member or the tenant does not exist.
 func (s *Snapshot) RoleIn(tenantID, userID string) events.Role {

@@ -68,6 +68,15 @@ func (c *Client) Join(role events.Role) *Client {
 	return member
 }
 
+// Stay says that a new member stays in the client's tenant.
+func (c *Client) Stay() *Client {
+	c.Service.T.Helper()
+	anywhere := *c
+	anywhere.Tenant = ""
+	anywhere.Call("POST", "/api/v1/tenants/"+c.Tenant+"/membership/accept", nil).Want(200)
+	return c
+}
+
 // Machine makes an OAuth client of the client's tenant, with a token for all of its scopes.
 func (c *Client) Machine(scopes ...string) *Client {
 	c.Service.T.Helper()

@@ -117,16 +117,24 @@ func (d *Directory) flush(ctx context.Context) error {
 	return nil
 }
 
-// LastTenant returns the tenant that a person used last, empty where none is known.
-func (d *Directory) LastTenant(ctx context.Context, userID string) (tenantID string, err error) {
+// UsedTenants implements commands.TenantUses.
+func (d *Directory) UsedTenants(ctx context.Context, userID string) ([]string, error) {
 	if err := d.flush(ctx); err != nil {
-		return "", err
+		return nil, err
 	}
-	err = d.db.QueryRow(ctx, `select tenant_id from keep.tenant_use where user_id = $1 order by at desc limit 1`, userID).Scan(&tenantID)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return "", databaseError(err)
+	rows, err := d.db.Query(ctx, `select tenant_id from keep.tenant_use where user_id = $1 order by at desc`, userID)
+	if err != nil {
+		return nil, databaseError(err)
 	}
-	return tenantID, nil
+	tenants, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return tenants, databaseError(err)
+}
+
+// ForgetUse forgets that a person has used a tenant.
+func (d *Directory) ForgetUse(ctx context.Context, userID, tenantID string) error {
+	d.uses.Delete(use{userID, tenantID})
+	_, err := d.db.Exec(ctx, `delete from keep.tenant_use where user_id = $1 and tenant_id = $2`, userID, tenantID)
+	return databaseError(err)
 }
 
 // tenantGrace is how long the use of a tenant is kept that is not known: a node may not have heard of it yet.

@@ -33,6 +33,13 @@ func (d *Directory) PendingMemberships(ctx context.Context, email string, most i
 	return list, databaseError(err)
 }
 
+// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
+func (d *Directory) PendingMembership(ctx context.Context, tenantID, email string) (id string, err error) {
+	err = d.db.QueryRow(ctx, `select coalesce((
+		select id from keep.pending_members where tenant_id = $1 and lower(email collate "C") = lower($2 collate "C")), '')`, tenantID, email).Scan(&id)
+	return id, databaseError(err)
+}
+
 // Profile is what the directory knows of a member of a tenant.
 type Profile struct {
 	Email          string

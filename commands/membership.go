@@ -1,0 +1,134 @@
+package commands
+
+import (
+	"context"
+	"slices"
+)
+
+// TenantUses tells which tenants people have used. The directory implements it.
+type TenantUses interface {
+	// UsedTenants lists the tenants that a person has used, the last one first.
+	UsedTenants(ctx context.Context, userID string) ([]string, error)
+}
+
+// Answered reports whether a member has opened a tenant, or said that they stay, since another person added them to it.
+func Answered(ctx context.Context, uses TenantUses, tenant Tenant, userID string) (bool, error) {
+	if !tenant.Members[userID].Joined {
+		return true, nil
+	}
+	used, err := uses.UsedTenants(ctx, userID)
+	return slices.Contains(used, tenant.ID), err
+}
+
+// AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It returns NotFound without
+// either.
+func (s *SignIn) AcceptMembership(ctx context.Context, do Doer[Tenant], c Claims, tenantID string) (done Done, err error) {
+	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
+	if err != nil {
+		return done, err
+	}
+	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
+		if done, err = s.acceptInvitation(ctx, do, c, tenantID); err != nil {
+			return done, err
+		}
+	}
+	s.Directory.NoteUse(c.UserID, tenantID)
+	_, err = s.Directory.UsedTenants(ctx, c.UserID) // writes the use down
+	return done, err
+}
+
+func (s *SignIn) acceptInvitation(ctx context.Context, do Doer[Tenant], c Claims, tenantID string) (Done, error) {
+	id, err := s.invitation(ctx, c, tenantID)
+	if err != nil {
+		return Done{}, err
+	}
+	tenant, done, err := do(ctx, JoinTenant{TenantRef: TenantRef{tenantID}, ID: id, UserID: c.UserID, Accepted: true})
+	if err != nil {
+		return done, err
+	}
+	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
+		return done, notInvited()
+	}
+	return done, s.Directory.Forget(ctx, id)
+}
+
+// invitation finds the pending member that a tenant has for a person's verified address.
+func (s *SignIn) invitation(ctx context.Context, c Claims, tenantID string) (id string, err error) {
+	if c.EmailVerified {
+		id, err = s.Directory.PendingMembership(ctx, tenantID, c.Email)
+	}
+	if err == nil && id == "" {
+		err = notInvited()
+	}
+	return id, err
+}
+
+func notInvited() error {
+	return refuse(NotFound, "the caller is no member of the tenant, and it has not invited their verified address")
+}
+
+// DeclineMembership takes a person from a tenant that they were added to, or declines an invitation to it. It returns NotFound without either.
+func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claims, leave LeaveTenant) (Done, error) {
+	tenant, err := ReadTenant(ctx, s.Writer, leave.TenantID)
+	if err != nil {
+		return Done{}, err
+	}
+	leave.UserID = c.UserID
+	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
+		if leave.UserID, err = s.invitation(ctx, c, leave.TenantID); err != nil {
+			return Done{}, err
+		}
+	}
+	_, done, err := do(ctx, leave)
+	if err != nil {
+		return done, err
+	}
+	return done, s.Directory.Forget(ctx, leave.UserID)
+}
+
+// Addition says who added a person to a tenant that they have not opened since, or invited them to one.
+type Addition struct {
+	TenantID   string
+	TenantName string
+	Role       string
+	By         string // the id of the person who did it; empty if it was nobody
+	Invitation bool   // it must be accepted; otherwise the person is a member
+}
+
+// Additions lists what a person has not answered.
+func (s *SignIn) Additions(ctx context.Context, c Claims) ([]Addition, error) {
+	used, err := s.Directory.UsedTenants(ctx, c.UserID)
+	if err != nil {
+		return nil, err
+	}
+	var list []Addition
+	for _, id := range s.People.TenantsOf(c.UserID) {
+		if slices.Contains(used, id) || s.People.CreatorOf(id) == c.UserID {
+			continue
+		}
+		tenant, err := ReadTenant(ctx, s.Writer, id)
+		if err != nil {
+			return nil, err
+		}
+		if m := tenant.Members[c.UserID]; tenant.Exists && m.Joined {
+			list = append(list, Addition{TenantID: id, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy})
+		}
+	}
+	if !c.EmailVerified {
+		return list, nil
+	}
+	pending, err := s.Directory.PendingMemberships(ctx, c.Email, maxJoins)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pending {
+		tenant, err := ReadTenant(ctx, s.Writer, p.TenantID)
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := tenant.Members[p.ID]; tenant.Exists && ok && (m.MustAccept || tenant.declined[c.UserID]) {
+			list = append(list, Addition{TenantID: p.TenantID, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy, Invitation: true})
+		}
+	}
+	return list, nil
+}

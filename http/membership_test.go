@@ -1,0 +1,153 @@
+package http_test
+
+import (
+	"testing"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// bootstrapOf signs a person in again and returns the data of the answer.
+func bootstrapOf(c *nodetest.Client) map[string]any {
+	c.Service.T.Helper()
+	return c.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": c.Token}).Want(200).Object()["data"].(map[string]any)
+}
+
+// answerMembership says that a person accepts or declines their membership of a tenant.
+func answerMembership(c, tenant *nodetest.Client, choice string) *nodetest.Answer {
+	c.Service.T.Helper()
+	anywhere := *c
+	anywhere.Tenant = ""
+	return anywhere.Call("POST", "/api/v1/tenants/"+tenant.Tenant+"/membership/"+choice, nil)
+}
+
+func TestMembershipAnswers(t *testing.T) {
+	nodetest.RunOnce(t)
+	shown := func(boss, member *nodetest.Client) map[string]any {
+		for _, m := range boss.Call("GET", usersPath(boss), nil).Want(200).List() {
+			if m["userId"] == member.UserID {
+				return m
+			}
+		}
+		return nil
+	}
+	send := func(boss, member *nodetest.Client) *nodetest.Answer {
+		return boss.Call("POST", "/api/v1/notifications/send", map[string]any{"userId": member.UserID, "tenantId": boss.Tenant, "title": "Hello", "type": "note"})
+	}
+	tour := func(member *nodetest.Client) string {
+		return "/api/v1/users/" + member.UserID + "/product-tours/welcome"
+	}
+	// hidden checks what admins of a tenant learn of a member who has not answered.
+	hidden := func(t *testing.T, boss, member *nodetest.Client) {
+		t.Helper()
+		nodetest.Same(t, "last use", shown(boss, member)["lastAccessedAt"], nil)
+		boss.Call("GET", tour(member), nil).Refused(404)
+		boss.Call("PUT", tour(member), `{"completed":true}`).Refused(404)
+		send(boss, member).Refused(404)
+	}
+	visible := func(t *testing.T, boss, member *nodetest.Client) {
+		t.Helper()
+		boss.Service.Eventually("the last use is shown", func() bool { return shown(boss, member)["lastAccessedAt"] != nil })
+		boss.Call("GET", tour(member), nil).Want(200)
+		send(boss, member).Want(201)
+	}
+	add := func(boss, member *nodetest.Client, more string) *nodetest.Answer {
+		return boss.Call("POST", usersPath(boss), `{"role":"developer","email":"`+member.Email+`"`+more+`}`)
+	}
+	addedBy := func(t *testing.T, data map[string]any, tenant *nodetest.Client) any {
+		t.Helper()
+		for _, one := range data["tenants"].([]any) {
+			if m := one.(map[string]any); m["tenant_id"] == tenant.Tenant {
+				return m["added_by"]
+			}
+		}
+		t.Error("the person is no member")
+		return nil
+	}
+	nodetest.Cases{
+		"a tenant that one was added to is not opened, and its admins see nothing before the answer": func(t *testing.T, boss *nodetest.Client) {
+			member := boss.Service.SignUp(nodetest.Address())
+			add(boss, member, "").Want(201)
+			data := bootstrapOf(member)
+			nodetest.Same(t, "active and canonical", []any{data["active_tenant_id"], data["canonical_tenant_id"]}, []any{member.Tenant, member.Tenant})
+			nodetest.Same(t, "who added them", []any{addedBy(t, data, boss), addedBy(t, data, member)}, []any{boss.Email, nil})
+			member.Call("GET", "/api/v1/flags", nil).Want(200)
+			boss.Call("PATCH", usersPath(boss, member.UserID), `{"role":"viewer"}`).Want(200)
+			boss.Service.JobsDone()
+			hidden(t, boss, member)
+			notices, _ := inboxOf(member, "")
+			nodetest.Same(t, "notices", nodetest.Column(notices, "type"), []any{"tenant.member_added"})
+
+			answerMembership(member, boss, "accept").Want(200)
+			visible(t, boss, member)
+			nodetest.Same(t, "who added them, once they stay", addedBy(t, bootstrapOf(member), boss), nil)
+		},
+		"opening a tenant answers": func(t *testing.T, boss *nodetest.Client) {
+			member := boss.Service.SignUp(nodetest.Address())
+			add(boss, member, "").Want(201)
+			bootstrapOf(member)
+			hidden(t, boss, member)
+			member.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Want(200)
+			visible(t, boss, member)
+		},
+		"a person whose own tenant is gone opens none of a stranger": func(t *testing.T, boss *nodetest.Client) {
+			member := boss.Service.SignUp(nodetest.Address())
+			member.Call("DELETE", "/api/v1/tenants/"+member.Tenant, nil).Want(204)
+			add(boss, member, "").Want(201)
+			data := bootstrapOf(member)
+			nodetest.Same(t, "active", []any{data["active_tenant_id"], data["active_tenant_role"]}, []any{"", ""})
+			hidden(t, boss, member)
+			own := member.NewTenant("own")
+			data = bootstrapOf(member)
+			nodetest.Same(t, "active and canonical", []any{data["active_tenant_id"], data["canonical_tenant_id"]}, []any{own.Tenant, own.Tenant})
+			hidden(t, boss, member)
+		},
+		"who left is added again only by an invitation that they accept": func(t *testing.T, boss *nodetest.Client) {
+			for _, leave := range []func(*nodetest.Client){
+				func(m *nodetest.Client) { answerMembership(m, boss, "decline").Want(200) },
+				func(m *nodetest.Client) {
+					m.Call("DELETE", usersPath(boss, m.UserID), nil, "X-Tenant-ID", boss.Tenant).Want(204)
+				},
+			} {
+				member := boss.Service.SignUp(nodetest.Address())
+				add(boss, member, "").Want(201)
+				bootstrapOf(member)
+				leave(member)
+				refused := add(boss, member, "").Refused(409).Object()
+				kind := boss.Service.URL + "/problems/left"
+				nodetest.Same(t, "type", refused["type"], kind)
+				boss.Call("GET", "/problems/left", nil).Want(200).Shows(map[string]any{"type": kind, "status": 409})
+
+				add(boss, member, `,"invitation":true`).Want(201).Shows(map[string]any{"email": member.Email, "pending": true, "displayName": ""})
+				data := bootstrapOf(member)
+				nodetest.Same(t, "invitations", data["invitations"], []any{map[string]any{
+					"tenant_id": boss.Tenant, "tenant_name": boss.Call("GET", "/api/v1/tenants/"+boss.Tenant, nil).Object()["name"], "role": "developer", "invited_by": boss.Email,
+				}})
+				nodetest.Same(t, "tenants", len(data["tenants"].([]any)), 1)
+				member.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Refused(403)
+				answerMembership(member, boss, "decline").Want(200)
+				answerMembership(member, boss, "accept").Refused(404)
+				answerMembership(member, boss, "decline").Refused(404)
+
+				add(boss, member, "").Refused(409)
+				add(boss, member, `,"invitation":true`).Want(201)
+				answerMembership(member, boss, "accept").Want(200)
+				visible(t, boss, member)
+				boss.Call("DELETE", usersPath(boss, member.UserID), nil).Want(204)
+				add(boss, member, "").Want(201) // an admin had removed them
+				bootstrapOf(member)
+				hidden(t, boss, member)
+			}
+		},
+		"an invitation to a new address is accepted, too": func(t *testing.T, boss *nodetest.Client) {
+			invited := boss.Service.SignUp(nodetest.Address())
+			add(boss, invited, `,"invitation":true`).Want(201)
+			bootstrapOf(invited)
+			invited.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Refused(403)
+			answerMembership(boss.Service.SignUp(nodetest.Address()), boss, "accept").Refused(404)
+			answerMembership(invited, boss, "accept").Want(200)
+			invited.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Want(200)
+			answerMembership(invited, boss, "accept").Want(200)
+			answerMembership(boss, boss, "decline").Refused(409) // the last admin
+		},
+	}.Run(t)
+}
