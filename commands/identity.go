@@ -34,11 +34,15 @@ type Identity interface {
 	Admit(ctx context.Context, idToken string) (Claims, error)
 	// Revoke ends a session's refresh tokens. ID tokens stay valid to the provider until they expire: who must refuse them keeps track.
 	Revoke(ctx context.Context, userID, sessionID string) error
+	// EndSessions ends all refresh tokens and mailed links of a person who has been shut out at a time, and returns the sessions that end. It may be
+	// repeated.
+	EndSessions(ctx context.Context, userID string, at time.Time) (EndSessions, error)
 	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for any address.
 	ForgotPassword(ctx context.Context, email string) error
 	// VerifyEmail marks the address of an account as verified, for whoever has the token of the link that was mailed to it. The password proves that
-	// the account is theirs, and not of somebody who signed up with their address; with a wrong one the link stays good.
-	VerifyEmail(ctx context.Context, token, password string) error
+	// the account is theirs, and not of somebody who signed up with their address; with a wrong one the link stays good, as it does if mayVerify
+	// refuses the person.
+	VerifyEmail(ctx context.Context, token, password string, mayVerify func(userID string) error) error
 }
 
 // ReusedTokenError refuses a refresh token that was used before. Either use may be a thief's, so the caller ends the session.

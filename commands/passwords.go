@@ -30,11 +30,14 @@ type PasswordChange struct {
 	Set func(context.Context) error
 }
 
-// ResetPassword sets the password of whoever a link was mailed to, and ends all of their sessions. Where it verifies the address, what the account has made
+// ResetPassword sets the password of the person that a link was mailed to, unless they are shut out, and ends all of their sessions. Where it verifies the address, what the account has made
 // and joined before is dropped first: it may have been somebody else's.
 func ResetPassword(ctx context.Context, r *Reclaimer, provider Passwords, by By, token, password string) (Done, error) {
 	change, err := provider.PrepareReset(ctx, token, password)
 	if err != nil {
+		return Done{}, err
+	}
+	if err := CheckActive(r.People, change.Ends.UserID); err != nil {
 		return Done{}, err
 	}
 	if !change.FirstVerifies {

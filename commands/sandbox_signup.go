@@ -100,6 +100,9 @@ func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, pas
 	if err != nil || session.EmailProved() {
 		return session, err
 	}
+	if err := CheckActive(s.SignIn.People, session.UserID); err != nil {
+		return Session{}, err
+	}
 	if err := s.Identity.MarkVerified(ctx, session.UserID); err != nil {
 		return Session{}, err
 	}

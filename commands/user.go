@@ -19,8 +19,9 @@ type User struct {
 	EndedBefore  time.Time // sessions that began before it have ended
 	EndedExcept  string    // except this one
 
-	roleSince time.Time // when the platform role last changed
-	forgetAt  int       // so many ended sessions
+	deactivatedAt time.Time
+	roleSince     time.Time // when the platform role last changed
+	forgetAt      int       // so many ended sessions
 }
 
 func (u *User) evolve(r events.Recorded) {
@@ -32,7 +33,7 @@ func (u *User) evolve(r events.Recorded) {
 	case events.PlatformRoleChanged:
 		u.PlatformRole, u.roleSince = fact.To, r.Time
 	case events.UserDeactivated:
-		u.Deactivated = true
+		u.Deactivated, u.deactivatedAt = true, r.Time
 	case events.UserReactivated:
 		u.Deactivated = false
 	case events.UserErased:
@@ -147,7 +148,7 @@ func checkPlatformRole(wrong fields, role events.PlatformRole, listed bool, know
 	wrong.check(role != events.SuperUser || listed, "role", "super_user is for the addresses on the allow-list alone")
 }
 
-// DeactivateUser locks a person out everywhere until ReactivateUser. Their tokens are refused at once.
+// DeactivateUser locks a person out everywhere until ReactivateUser. Their tokens are refused at once. Deactivate also ends their sessions.
 type DeactivateUser struct{ UserRef }
 
 func (c DeactivateUser) decide(u User) ([]events.Fact, error) {

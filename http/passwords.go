@@ -30,12 +30,14 @@ func (a *API) addPasswords() {
 	reset.Description = "It ends all sessions of the person, and verifies the address. Where the sessions cannot be ended nothing changes, and the link stays good. " +
 		"If the address was not verified before, somebody else may have made the account: what it made and joined is dropped, and the person gets an empty tenant. " +
 		"The page /reset-password makes this call."
+	reset.Errors = []int{http.StatusForbidden}
 	register(a, access{who: anyone}, reset, a.resetPassword)
 
 	verify := operation("POST", "/api/v1/auth/verify-email", "verify-email", "Authentication", "Verify an e-mail address with the token of a mailed link")
 	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. It takes the account's password too, for whoever " +
 		"reads the mails may not be who signed up; with a wrong one the link stays good. ID tokens say that the address is verified from the next one on. " +
 		"A new password through a mailed link verifies the address as well."
+	verify.Errors = []int{http.StatusForbidden}
 	register(a, access{who: anyone}, verify, a.verifyEmail)
 
 	resend := operation("POST", verificationRoute, "resend-verification", "Authentication", "Have another link mailed that verifies the caller's e-mail address")
@@ -130,7 +132,9 @@ func (a *API) updatePassword(ctx context.Context, in *struct {
 func (a *API) verifyByLink(ctx context.Context, token, password string) error {
 	var wrong error
 	err := a.limitAttempts(ctx, "link "+token, func() error {
-		err := a.Identity.VerifyEmail(ctx, token, password)
+		err := a.Identity.VerifyEmail(ctx, token, password, func(userID string) error {
+			return commands.CheckActive(a.Live, userID)
+		})
 		if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Fields["password"] != "" {
 			wrong = err
 			return &commands.Error{Kind: commands.Unauthenticated, Err: err}

@@ -85,12 +85,17 @@ func (a *API) addPlatform() {
 	register(a, onPlatform(events.PlatformViewer), operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants, with what they use"), a.listAllTenants)
 
 	deactivate := operation("PATCH", users+"/{userId}/deactivate", "deactivate-user", tag, "Shut a person out everywhere, live tokens included")
+	deactivate.Description = "Sessions and mailed links end: once the person is let in again, they sign in anew."
 	deactivate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, onPlatform(events.SuperUser), deactivate, func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
 		if in.UserID == principalOf(ctx).claims.UserID {
 			return nil, newProblem(http.StatusConflict, "you cannot deactivate yourself")
 		}
-		return a.writeUser(ctx, in.UserID, commands.DeactivateUser{UserRef: commands.UserRef{UserID: in.UserID}})
+		state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
+		if err != nil {
+			return nil, err
+		}
+		return a.showUser(ctx, in.UserID, state, done)
 	})
 	reactivate := operation("PATCH", users+"/{userId}/reactivate", "reactivate-user", tag, "Let a person in again")
 	reactivate.Errors = []int{http.StatusNotFound}
@@ -156,6 +161,10 @@ func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command
 	if err != nil {
 		return nil, err
 	}
+	return a.showUser(ctx, userID, state, done)
+}
+
+func (a *API) showUser(ctx context.Context, userID string, state commands.User, done commands.Done) (*platformUserOutput, error) {
 	user, err := a.Queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // which the read model may not show yet
 	return &platformUserOutput{Changed: changedBy(done), Body: showPlatformUser(user)}, err

@@ -245,6 +245,12 @@ func (p *Provider) Revoke(ctx context.Context, userID, _ string) error {
 	return nil
 }
 
+// EndSessions ends all refresh tokens of a person. The links that Firebase has mailed stay good on its own pages.
+func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time) (commands.EndSessions, error) {
+	ends := commands.EndSessions{UserID: userID, Before: at.UTC().Truncate(time.Second).Add(time.Second)}
+	return ends, p.Revoke(ctx, userID, "")
+}
+
 // Delete deletes an account. One that is gone already is no error.
 func (p *Provider) Delete(ctx context.Context, userID string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -351,7 +357,7 @@ func (p *Provider) ends(userID, except string) commands.EndSessions {
 }
 
 // VerifyEmail marks an address as verified. It takes the oobCode of a mailed link and the password, for which Firebase's own page does not ask.
-func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
+func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayVerify func(userID string) error) error {
 	if err := p.withPasswords(); err != nil {
 		return err
 	}
@@ -364,6 +370,13 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	}
 	if password == "" {
 		return commands.InvalidField("password", "is required")
+	}
+	user, err := p.userByEmail(ctx, link.Email)
+	if err != nil {
+		return err
+	}
+	if err := mayVerify(user.UID); err != nil {
+		return err
 	}
 	if _, err := p.signIn(ctx, link.Email, password); commands.KindOf(err) == commands.Unauthenticated {
 		return commands.InvalidField("password", "is wrong")

@@ -167,6 +167,26 @@ func revokedIsNotRefreshed(t *testing.T, s Subject) {
 	}
 }
 
+func endedIsNotRefreshed(t *testing.T, s Subject) {
+	email := address()
+	up := must(s.SignUp(t.Context(), email, secret, ""))(t)
+	s.Later(t)
+	ends := must(s.EndSessions(t.Context(), up.UserID, up.AuthTime))(t)
+	if ends.UserID != up.UserID || !up.AuthTime.Before(ends.Before) || ends.Except != "" {
+		t.Errorf("a session that began at %v ends by %+v", up.AuthTime, ends)
+	}
+	_, err := s.refresh(t.Context(), up.RefreshToken)
+	refused(t, err, commands.Unauthenticated)
+	if again := must(s.EndSessions(t.Context(), up.UserID, up.AuthTime))(t); again != ends {
+		t.Errorf("repeated, it ends %+v, and before %+v", again, ends)
+	}
+	s.Later(t)
+	if in := must(s.SignIn(t.Context(), email, secret))(t); in.AuthTime.Before(ends.Before) {
+		t.Errorf("a session that began at %v is among those before %v", in.AuthTime, ends.Before)
+	}
+	must(s.EndSessions(t.Context(), "nobody", up.AuthTime))(t)
+}
+
 func badTokensAreRefused(t *testing.T, s Subject) {
 	up := must(s.SignUp(t.Context(), address(), secret, ""))(t)
 	part := strings.Split(up.IDToken, ".")

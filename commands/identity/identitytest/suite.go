@@ -91,6 +91,7 @@ func Run(t *testing.T, s Subject) {
 		"sign-in takes the address in any case":                                       signInInAnyCase,
 		"a wrong password and an unknown address are refused alike":                   refusedAlike,
 		"refreshing goes on with the session":                                         refreshGoesOn,
+		"all sessions of a person end":                                                endedIsNotRefreshed,
 		"a session that was revoked is not refreshed":                                 revokedIsNotRefreshed,
 		"tokens that do not hold are refused":                                         badTokensAreRefused,
 		"a forgotten password is reset by a mailed link, once, and ends the sessions": forgottenPassword,

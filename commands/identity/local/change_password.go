@@ -39,7 +39,8 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	if err := p.o.Hash(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
 		return commands.PasswordChange{}, err
 	}
-	ends, err := p.prepareChange(ctx, userID, "", "")
+	ends, err := p.prepareChange(ctx, commands.EndSessions{UserID: userID},
+		`select true from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return commands.PasswordChange{}, commands.InvalidLink()
 	}
@@ -92,7 +93,8 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	if !right {
 		return commands.PasswordChange{}, wrong
 	}
-	ends, err := p.prepareChange(ctx, c.UserID, before, c.SessionID)
+	ends, err := p.prepareChange(ctx, commands.EndSessions{UserID: c.UserID, Except: c.SessionID},
+		`select true from keep.passwords where user_id = $1 and hash = $2`, c.UserID, before)
 	if errors.Is(err, pgx.ErrNoRows) { // changed meanwhile
 		return commands.PasswordChange{}, wrong
 	}
@@ -105,14 +107,16 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	}}, databaseError("prepare a password", err)
 }
 
-// prepareChange prepares a change of a person's password, in place of an earlier one, and returns the sessions that end with it: all but one. The error
-// is pgx.ErrNoRows where the person has no password, or another than before, unless before is empty.
-func (p *Provider) prepareChange(ctx context.Context, userID, before, except string) (commands.EndSessions, error) {
-	ends := commands.EndSessions{UserID: userID, Except: except}
+// prepareChange prepares a change of a person's password, in place of an earlier one, and returns the sessions that end with it. The error is
+// pgx.ErrNoRows if the person has no password, or if the query finds nothing: another change has been set meanwhile.
+func (p *Provider) prepareChange(ctx context.Context, ends commands.EndSessions, still string, args ...any) (commands.EndSessions, error) {
+	userID := ends.UserID
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		var found bool // this waits for a sign-in that is under way, so that its session is among those that end
-		err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 and ($2 = '' or hash = $2) for update`, userID, before).Scan(&found)
-		if err != nil {
+		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, userID).Scan(&found); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, still, args...).Scan(&found); err != nil {
 			return err
 		}
 		// Sessions are dated in whole seconds. Those of this second end too, and those of a node whose clock is ahead.

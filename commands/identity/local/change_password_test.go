@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 	m := withMail(t, true)
 	ctx := t.Context()
 	up := must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
-	ends, err := m.prepareChange(ctx, up.UserID, "", "")
+	ends, err := m.prepareChange(ctx, commands.EndSessions{UserID: up.UserID}, `select true`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,4 +146,52 @@ func TestPasswordsOfAnErasedPersonAreNotSet(t *testing.T) {
 	}
 	wantKind(t, reset.Set(ctx), commands.Invalid)
 	wantKind(t, update.Set(ctx), commands.Unauthenticated)
+}
+
+// A request with a link that another one uses meanwhile ends no session.
+func TestALinkThatIsUsedTwiceAtOnce(t *testing.T) {
+	m := withMail(t, true)
+	ctx := t.Context()
+	must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	link := m.forgot(t, "ada@example.com")
+	hashing := m.o.Hash
+	m.o.Hash = func(ctx context.Context, hash func()) error { // the link has been looked up
+		m.o.Hash = hashing
+		must(m.resetPassword(ctx, link, another))(t)
+		return hashing(ctx, hash)
+	}
+	_, err := m.PrepareReset(ctx, link, "a third password")
+	wantKind(t, err, commands.Invalid)
+	first := must(m.SignIn(ctx, "ada@example.com", another))(t)
+	ends := must(m.updatePassword(ctx, first.Claims, another, secret))(t)
+	if !first.AuthTime.Before(ends.Before) || ends.Before.Sub(first.AuthTime) > 2*time.Second {
+		t.Errorf("a session began at %v, and a change ends those before %v", first.AuthTime, ends.Before)
+	}
+	must(m.refresh(ctx, first.RefreshToken))(t)
+}
+
+func TestSessionsOfAPersonEnd(t *testing.T) {
+	m := withMail(t, true)
+	ctx := t.Context()
+	up := must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
+	link := m.forgot(t, "ada@example.com")
+	change := must(m.PrepareReset(ctx, link, another))(t)
+	ends := must(m.EndSessions(ctx, up.UserID, m.c.now()))(t)
+	if ends.UserID != up.UserID || !up.AuthTime.Before(ends.Before) || ends.Except != "" {
+		t.Errorf("a session that began at %v ends by %+v", up.AuthTime, ends)
+	}
+	wantKind(t, change.Set(ctx), commands.Invalid)
+	_, err := m.resetPassword(ctx, link, another)
+	wantKind(t, err, commands.Invalid)
+	_, err = m.refresh(ctx, up.RefreshToken)
+	wantKind(t, err, commands.Unauthenticated)
+	if again := must(m.EndSessions(ctx, up.UserID, up.AuthTime))(t); again != ends {
+		t.Errorf("repeated, it ends %+v, and before %+v", again, ends)
+	}
+	if in := must(m.SignIn(ctx, "ada@example.com", secret))(t); in.AuthTime.Before(ends.Before) {
+		t.Errorf("a session that began at %v is among those before %v", in.AuthTime, ends.Before)
+	}
+	if none := must(m.EndSessions(ctx, "nobody", m.c.now()))(t); none.UserID != "nobody" {
+		t.Errorf("got %+v", none)
+	}
 }

@@ -99,6 +99,32 @@ func (p *Provider) Revoke(ctx context.Context, userID, sessionID string) error {
 	return databaseError("end a session", err)
 }
 
+// EndSessions ends all refresh tokens and mailed links of a person. Later sessions are dated after those that end, as after a change of the
+// password.
+func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time) (commands.EndSessions, error) {
+	ends := commands.EndSessions{UserID: userID, Before: at.UTC().Truncate(time.Second).Add(time.Second)}
+	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		// This waits for sign-ins and refreshes that are under way, whose tokens are deleted next.
+		err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, userID).Scan(new(bool))
+		if err == nil {
+			err = tx.QueryRow(ctx, `
+				update keep.passwords set changing_until = null, sessions_from = greatest($2, sessions_from,
+					(select date_trunc('second', max(issued_at)) + interval '1 second' from keep.refresh_tokens where user_id = $1))
+				where user_id = $1 returning sessions_from`, userID, ends.Before).Scan(&ends.Before)
+		}
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		for _, statement := range []string{`delete from keep.refresh_tokens where user_id = $1`, `delete from keep.mailed_tokens where user_id = $1`} {
+			if _, err := tx.Exec(ctx, statement, userID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return ends, databaseError("end the sessions of a person", err)
+}
+
 // lock lets one transaction at a time change a session. Row locks are not enough: a transaction that ends a session does not see the token that a
 // concurrent refresh is about to add.
 func lock(ctx context.Context, tx pgx.Tx, s session) error {

@@ -11,7 +11,7 @@ import (
 )
 
 // VerifyEmail marks the address that a link was mailed to as verified, for whoever has the link and knows the password.
-func (p *Provider) VerifyEmail(ctx context.Context, token, password string) error {
+func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayVerify func(userID string) error) error {
 	if !hasTokenLength(token) {
 		return commands.InvalidLink()
 	}
@@ -24,6 +24,9 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string) erro
 	}
 	if err != nil {
 		return databaseError("look up a link", err)
+	}
+	if err := mayVerify(userID); err != nil {
+		return err
 	}
 	if password == "" {
 		return commands.InvalidField("password", "is required")
