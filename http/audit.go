@@ -71,8 +71,12 @@ type AuditFilterInput struct {
 }
 
 func (in AuditFilterInput) filter() queries.AuditFilter {
+	resource := in.ResourceID
+	if in.ResourceType != "flag" {
+		resource = canonicalID(resource)
+	}
 	return queries.AuditFilter{
-		Action: in.Action, UserID: in.UserID, ResourceType: in.ResourceType, ResourceID: in.ResourceID, Environment: in.EnvironmentFilter, From: in.From, To: in.To, Search: in.Search,
+		Action: in.Action, UserID: canonicalID(in.UserID), ResourceType: in.ResourceType, ResourceID: resource, Environment: in.EnvironmentFilter, From: in.From, To: in.To, Search: in.Search,
 	}
 }
 
@@ -109,7 +113,7 @@ func (a *API) addAudit() {
 	}) (*auditOutput[platformAuditBody], error) {
 		show := func(e queries.AuditEntry) platformAuditBody { return platformAuditBody{showAuditEntry(e), e.TenantID} }
 		if in.Tenant != "" {
-			return tenantAudit(ctx, a, in.Tenant, in.AuditPageInput, show)
+			return tenantAudit(ctx, a, canonicalID(in.Tenant), in.AuditPageInput, show)
 		}
 		before, err := readCursor("platform", in.Cursor, 2)
 		if err != nil {

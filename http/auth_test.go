@@ -21,8 +21,13 @@ type account struct {
 
 func newAccount(c *nodetest.Client) account {
 	c.Service.T.Helper()
-	a := account{email: nodetest.Address()}
-	body := c.Service.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": a.email, "password": nodetest.Password}).Want(201).Object()
+	return signUpAs(c.Service, nodetest.Address())
+}
+
+func signUpAs(s *nodetest.Service, email string) account {
+	s.T.Helper()
+	a := account{email: email}
+	body := s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": a.email, "password": nodetest.Password}).Want(201).Object()
 	a.token, a.refresh, a.user = body["token"].(string), body["refreshToken"].(string), body["user"].(map[string]any)["id"].(string)
 	return a
 }
@@ -71,12 +76,12 @@ func checkBootstrap(t *testing.T, a *nodetest.Answer, email string) map[string]a
 		t.Errorf("success or message is wrong: %s", a.Body)
 	}
 	data, _ := body["data"].(map[string]any)
-	nodetest.Members(t, "data", data, "user", "subscription", "tenants", "active_tenant_id", "active_tenant_role", "canonical_tenant_id", "canonical_role")
+	nodetest.Members(t, "data", data, "user", "subscription", "tenants", "invitations", "active_tenant_id", "active_tenant_role", "canonical_tenant_id", "canonical_role")
 	user := data["user"].(map[string]any)
 	nodetest.Members(t, "user", user, "uid", "email", "tenant_id", "role")
 	nodetest.Members(t, "subscription", data["subscription"], "plan", "status", "billingCycle")
 	for _, tenant := range data["tenants"].([]any) {
-		nodetest.Members(t, "a tenant", tenant, "tenant_id", "tenant_name", "role")
+		nodetest.Members(t, "a tenant", tenant, "tenant_id", "tenant_name", "role", "added_by")
 	}
 	nodetest.Same(t, "email", user["email"], email)
 	nodetest.Same(t, "the user's tenant is the active one", user["tenant_id"], data["active_tenant_id"])

@@ -194,7 +194,7 @@ func (a *API) addFlags() {
 			FlagFilter
 			ProjectID string `query:"projectId"`
 		}) (*listOutput[FlagBody], error) {
-			return a.listFlags(ctx, in.FlagFilter, in.ProjectID)
+			return a.listFlags(ctx, in.FlagFilter, canonicalID(in.ProjectID))
 		})
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
@@ -207,7 +207,7 @@ func (a *API) addFlags() {
 	}) (*flagOutput, error) {
 		cmd := in.Body.command(ctx)
 		if in.Body.ProjectID != nil {
-			cmd.ProjectID = *in.Body.ProjectID
+			cmd.ProjectID = canonicalID(*in.Body.ProjectID)
 			known, err := a.hasProject(ctx, cmd.ProjectID)
 			if err != nil {
 				return nil, err

@@ -152,7 +152,7 @@ func readForm(r *http.Request) (url.Values, error) {
 
 // authenticateClient finds the client whose credentials a request to the token endpoint bears, in the form or as HTTP Basic.
 func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Client, error) {
-	id, secret := form.Get("client_id"), form.Get("client_secret")
+	id, secret := canonicalID(form.Get("client_id")), form.Get("client_secret")
 	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Basic") {
 		if secret != "" {
 			return nil, oauthProblem(invalidRequest, "the client's secret is there more than once")
@@ -163,7 +163,7 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 		if !ok || malformedID != nil || malformedSecret != nil {
 			return nil, oauthProblem(invalidClient, "the client's credentials cannot be read")
 		}
-		if id != "" && id != basicID {
+		if basicID = canonicalID(basicID); id != "" && id != basicID {
 			return nil, oauthProblem(invalidRequest, "client_id names another client than the credentials")
 		}
 		id, secret = basicID, basicSecret
@@ -182,9 +182,13 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 	return client, nil
 }
 
-// narrow returns the scopes that are asked for, each of which the client must have.
+// narrow returns the scopes that are asked for, which any number of blanks divide. The client must have each of them.
 func narrow(has []events.Scope, asked string) (scopes []events.Scope, err error) {
-	for name := range strings.SplitSeq(asked, " ") {
+	names := strings.FieldsFunc(asked, func(r rune) bool { return r == ' ' })
+	if len(names) == 0 {
+		return nil, oauthProblem(invalidScope, "scope names none; without scope the token has all of the client's")
+	}
+	for _, name := range names {
 		scope := events.Scope(name)
 		if !slices.Contains(has, scope) {
 			return nil, oauthProblem(invalidScope, "the client does not have all of these scopes")

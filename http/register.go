@@ -88,6 +88,7 @@ type guard struct {
 
 func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	r, w := unwrap(ctx)
+	g.api.canonicalPath(r, g.parameters)
 	if slices.ContainsFunc(g.parameters, func(name string) bool { return ctx.Param(name) == "" }) {
 		notFound(w, r)
 		return

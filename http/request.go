@@ -96,6 +96,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(header(r, requestHeader)),
 		publicURL: a.PublicURL, publicPath: a.publicPath, answer: w.Header(), limiter: a.limiter, serviceLog: a.Log,
 	}
+	if sent := header(r, tenantHeader); sent != "" {
+		r.Header[tenantHeader][0] = canonicalID(sent)
+	}
 	req.writer.req, req.writer.api = req, a
 	req.correlation = req.id
 	req.idHeader[0] = req.id

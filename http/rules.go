@@ -44,12 +44,12 @@ func (b *serveBody) serve() *commands.NewServe {
 	if b == nil {
 		return nil
 	}
-	serve := &commands.NewServe{VariationID: b.VariationID, Value: json.RawMessage(b.Value), BucketBy: b.BucketBy}
+	serve := &commands.NewServe{VariationID: canonicalIDPtr(b.VariationID), Value: json.RawMessage(b.Value), BucketBy: b.BucketBy}
 	if b.Rollout != nil {
 		serve.Rollout = make([]events.Share, len(b.Rollout))
 	}
 	for i, share := range b.Rollout {
-		serve.Rollout[i] = events.Share{VariationID: share.VariationID, Weight: -1} // which commands refuse
+		serve.Rollout[i] = events.Share{VariationID: canonicalID(share.VariationID), Weight: -1} // which commands refuse
 		if share.Weight != nil {
 			serve.Rollout[i].Weight = share.Weight.weight()
 		}
@@ -159,7 +159,7 @@ type newRuleBody struct {
 }
 
 func (b newRuleBody) rule() commands.NewRule {
-	rule := commands.NewRule{ID: b.ID, NewID: commands.NewID(), Salt: commands.NewSalt(), Name: b.Name, Serve: b.Serve.serve()}
+	rule := commands.NewRule{ID: canonicalIDPtr(b.ID), NewID: commands.NewID(), Salt: commands.NewSalt(), Name: b.Name, Serve: b.Serve.serve()}
 	if b.Conditions != nil {
 		rule.Conditions = make([]events.Condition, len(b.Conditions))
 	}

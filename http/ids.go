@@ -1,0 +1,46 @@
+package http
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// canonicalID returns an id as the service writes it: a UUID is taken in any case. Any other text is returned as it is.
+func canonicalID(id string) string {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' || strings.Trim(id, "0123456789abcdefABCDEF-") != "" {
+		return id
+	}
+	return strings.ToLower(id)
+}
+
+// canonicalIDPtr is canonicalID for an id that may be missing.
+func canonicalIDPtr(id *string) *string {
+	if id == nil {
+		return nil
+	}
+	return new(canonicalID(*id))
+}
+
+// personID is canonicalID for the id of a person. Firebase also takes ids that a project has chosen, in any spelling: a known one stays as it is.
+func (a *API) personID(id string) string {
+	if a.Live.Registered(id) {
+		return id
+	}
+	return canonicalID(id)
+}
+
+// idParameters are the parameters of paths that are ids. Keys of flags and of tours are not.
+var idParameters = []string{"tenantId", "projectId", "variationId", "invitationId", "clientId", "id"}
+
+// canonicalPath writes the ids among the parameters of a call's path as the service does.
+func (a *API) canonicalPath(r *http.Request, parameters []string) {
+	for _, name := range parameters {
+		switch {
+		case name == "userId":
+			r.SetPathValue(name, a.personID(r.PathValue(name)))
+		case slices.Contains(idParameters, name):
+			r.SetPathValue(name, canonicalID(r.PathValue(name)))
+		}
+	}
+}
