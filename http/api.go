@@ -96,6 +96,7 @@ type Options struct {
 
 	SuperUsers  commands.SuperUsers
 	PublicURL   string // without a slash at its end
+	FollowHost  bool   // nobody has set PublicURL: the addresses of streams begin as the request was sent
 	Environment string // development or production
 	Build       string // the build's number
 }

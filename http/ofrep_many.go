@@ -29,7 +29,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		writeOFREP(w, r, "", err)
 		return
 	}
-	stream, err := a.streamURL(p)
+	stream, err := a.streamURL(r, p)
 	if refusal, ok := errors.AsType[*commands.Error](err); err != nil && (!ok || refusal.Kind != commands.Unavailable) { // without one, clients ask from time to time
 		writeOFREP(w, r, "", err)
 		return

@@ -162,6 +162,7 @@ func TestOpenFeatureForJavaScript(t *testing.T) {
 	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Start(t, nodetest.Database(t), node.Config{
 		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
+		PublicURL: "http://localhost:1", PublicURLAssumed: true, // nobody listens there: the addresses of streams follow the calls
 	}, nodetest.Log(t)).SignUp("me@example.com").NewTenant("stage")
 	setStage(me)
 	for _, sdk := range []string{"server", "web"} {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"flagledger/commands"
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
+	"flagledger/http/limit"
 )
 
 // ticketParameter is the parameter of a stream's URL that holds a ticket.
@@ -31,12 +33,12 @@ func (a *API) ticketKind() keys.Kind {
 }
 
 // streamURL is where a principal's stream can be opened without a header. It is the same on every node for as long as the principal's token is.
-type streamURL struct{ tenantID, environment, text string }
+type streamURL struct{ tenantID, environment, base, text string }
 
 // streamURL makes the URL of a stream of changes for a principal.
-func (a *API) streamURL(p *principal) (string, error) {
-	made := p.stream.Load()
-	if made != nil && made.tenantID == p.tenant.ID() && made.environment == p.environment.Name {
+func (a *API) streamURL(r *http.Request, p *principal) (string, error) {
+	made, base := p.stream.Load(), a.baseURL(r)
+	if made != nil && made.tenantID == p.tenant.ID() && made.environment == p.environment.Name && made.base == base {
 		return made.text, nil
 	}
 	t, subject := ticket{TenantID: p.tenant.ID(), Environment: p.environment.Name}, p.claims.UserID
@@ -50,9 +52,31 @@ func (a *API) streamURL(p *principal) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	made = &streamURL{t.TenantID, t.Environment, a.PublicURL + streamRoute + "?" + url.Values{ticketParameter: {text}}.Encode()}
+	made = &streamURL{t.TenantID, t.Environment, base, base + streamRoute + "?" + url.Values{ticketParameter: {text}}.Encode()}
 	p.stream.Store(made)
 	return made.text, nil
+}
+
+// baseURL returns how the client of a request reaches the service: the public URL if somebody has set it, since a proxy may have changed the host,
+// and else what the request says. X-Forwarded-Host and X-Forwarded-Proto count only from a trusted proxy.
+func (a *API) baseURL(r *http.Request) string {
+	if !a.FollowHost {
+		return a.PublicURL
+	}
+	scheme, host := "http", r.Host
+	if limit.FromProxy(r, a.Proxies) {
+		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ","); first != "" {
+			host = strings.TrimSpace(first)
+		}
+		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ","); strings.EqualFold(strings.TrimSpace(first), "https") {
+			scheme = "https"
+		}
+	}
+	base := scheme + "://" + host
+	if u, err := url.Parse(base); err != nil || host == "" || u.Host != host || u.Hostname() == "" {
+		return a.PublicURL
+	}
+	return base
 }
 
 // ticketOf tells what the ticket of a request for a stream proves; nil where it has none. The tenant and the environment of the ticket become those of

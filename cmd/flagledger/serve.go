@@ -37,6 +37,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		return err
 	}
 	c.WarnOfExposure(log)
+	c.LogPublicURL(log)
 	var metricsListener net.Listener
 	if c.MetricsAddr != "" {
 		if metricsListener, err = listen(ctx, "FLAGLEDGER_METRICS_ADDR", c.MetricsAddr); err != nil {

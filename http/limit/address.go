@@ -50,6 +50,11 @@ func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return network(address)
 }
 
+// FromProxy reports whether a trusted proxy holds the connection of a request.
+func FromProxy(r *http.Request, proxies []netip.Prefix) bool {
+	return contain(proxies, parseAddress(r.RemoteAddr))
+}
+
 func contain(networks []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
 }

@@ -55,6 +55,7 @@ type Config struct {
 	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue if nil
 	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days if 0
 	StaleFor           time.Duration     `env:"-"` // StaleAfter, parsed; 30 days if 0
+	PublicURLAssumed   bool              `env:"-"` // PublicURL is made of Addr: the addresses of streams follow requests then
 	DrainFor           time.Duration     `env:"-"` // Drain, parsed
 	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
 	AddressConnections int               `env:"-"` // ConnectionsPerAddress, parsed; the server of the command line alone asks it
@@ -91,7 +92,7 @@ func Load() (Config, error) {
 		return c, err
 	}
 	if c.PublicURL == "" {
-		c.PublicURL = "http://" + c.Addr
+		c.PublicURL, c.PublicURLAssumed = urlOf(c.Addr), true
 	}
 	if err := CheckURL("FLAGLEDGER_PUBLIC_URL", c.PublicURL, "http", "https"); err != nil {
 		return c, err
@@ -137,13 +138,52 @@ func Load() (Config, error) {
 
 // checkAddresses checks where the node listens.
 func (c Config) checkAddresses() error {
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+	if !isAddress(c.Addr) {
 		return fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
 	}
-	if _, _, err := net.SplitHostPort(c.MetricsAddr); c.MetricsAddr != "" && (err != nil || c.MetricsAddr == c.Addr) {
+	if c.MetricsAddr != "" && (!isAddress(c.MetricsAddr) || c.MetricsAddr == c.Addr) {
 		return fmt.Errorf("FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and another than FLAGLEDGER_ADDR; it is %q", c.MetricsAddr)
 	}
 	return nil
+}
+
+// hostPattern matches names of hosts.
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+// isAddress reports whether a node can listen at a text of the form host:port.
+func isAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	_, err = net.LookupPort("tcp", port)
+	_, notIP := netip.ParseAddr(host)
+	return err == nil && port != "" && (notIP == nil || hostPattern.MatchString(host))
+}
+
+// urlOf returns how a client on this machine reaches an address. An address of all interfaces is no host: it becomes localhost.
+func urlOf(address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	if unspecified(host) {
+		host = "localhost"
+	}
+	if number, err := net.LookupPort("tcp", port); err == nil { // it may be a name
+		port = strconv.Itoa(number)
+	}
+	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}).String()
+}
+
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
+// LogPublicURL logs what stands for the host that neither FLAGLEDGER_PUBLIC_URL nor FLAGLEDGER_ADDR names.
+func (c Config) LogPublicURL(log *slog.Logger) {
+	if host, _, _ := net.SplitHostPort(c.Addr); c.PublicURLAssumed && unspecified(host) {
+		log.Info("FLAGLEDGER_ADDR names no host: tokens and mailed links have localhost. Set FLAGLEDGER_PUBLIC_URL to how clients reach the service",
+			"address", c.Addr, "url", c.PublicURL)
+	}
 }
 
 // parseBounds parses the settings that bound what tenants and clients may do.

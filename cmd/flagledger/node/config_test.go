@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -10,8 +11,8 @@ import (
 // TestStartsWithBadSettingsEnd of the program has those that only a start finds.
 func TestSettingsThatAreBadAreNamed(t *testing.T) {
 	for setting, values := range map[string][]string{
-		"FLAGLEDGER_ADDR":                    {"8080", "localhost", "127.0.0.1:http:"},
-		"FLAGLEDGER_METRICS_ADDR":            {"9090", "localhost", "127.0.0.1:8080"},
+		"FLAGLEDGER_ADDR":                    {"8080", "localhost", "127.0.0.1:http:", "127.0.0.1:port", "127.0.0.1:70000", "127.0.0.1:", "a b:80", "a/b:80", "u@h:80", "[::1:80"},
+		"FLAGLEDGER_METRICS_ADDR":            {"9090", "localhost", "127.0.0.1:8080", "127.0.0.1:port"},
 		"FLAGLEDGER_SECRET":                  {"sesame", strings.Repeat("x", 40) + ",sesame", ","},
 		"FLAGLEDGER_DATABASE_URL":            {"mysql://u:sesame@h/d", "h/d", "postgres://", "postgres://u:sesame@h:port/d"},
 		"FLAGLEDGER_EVENTSTORE_URL":          {"http://u:sesame@h:2113", "h:2113", "esdb://"},
@@ -44,5 +45,31 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An address of all interfaces is no host of a URL.
+func TestPublicURLOfAddress(t *testing.T) {
+	for address, want := range map[string]string{
+		":8080": "http://localhost:8080", "0.0.0.0:8080": "http://localhost:8080", "[::]:8080": "http://localhost:8080",
+		"127.0.0.1:8080": "http://127.0.0.1:8080", "[::1]:8080": "http://[::1]:8080", "flags.internal:http": "http://flags.internal:80",
+	} {
+		t.Run(address, func(t *testing.T) {
+			t.Setenv("FLAGLEDGER_ADDR", address)
+			c, err := node.Load()
+			if err != nil || c.PublicURL != want || !c.PublicURLAssumed {
+				t.Errorf("the public URL is %q, want %q: %v", c.PublicURL, want, err)
+			}
+			var log strings.Builder
+			c.LogPublicURL(slog.New(slog.NewTextHandler(&log, nil)))
+			if said := strings.Contains(log.String(), want); said != strings.Contains(want, "localhost") {
+				t.Errorf("the log says %q", log.String())
+			}
+		})
+	}
+	t.Setenv("FLAGLEDGER_ADDR", ":8080")
+	t.Setenv("FLAGLEDGER_PUBLIC_URL", "https://flags.example.com")
+	if c, err := node.Load(); err != nil || c.PublicURL != "https://flags.example.com" || c.PublicURLAssumed {
+		t.Errorf("the public URL is %q: %v", c.PublicURL, err)
 	}
 }

@@ -292,7 +292,7 @@ func (p *parts) api() *http.API {
 		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Checkpoints: p.checkpoints, Idempotency: p.requests,
 		Metrics: p.metrics, LoopbackMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Status: p.monitor.status, Now: p.Now,
 		StaleAfter: p.StaleFor, Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
-		SuperUsers: superUsers, PublicURL: p.PublicURL, Environment: p.Environment, Build: p.Build,
+		SuperUsers: superUsers, PublicURL: p.PublicURL, FollowHost: p.PublicURLAssumed, Environment: p.Environment, Build: p.Build,
 	})
 }
 
