@@ -197,7 +197,7 @@ type CleanUpFlag struct {
 }
 
 func (c CleanUpFlag) decide(f Flag) ([]events.Fact, error) {
-	if !f.Exists || f.UpdatedAt.After(c.Asked) {
+	if !f.Exists || f.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
 	return DeleteFlag{c.FlagRef}.decide(f)
@@ -210,7 +210,7 @@ type CleanUpProject struct {
 }
 
 func (c CleanUpProject) decide(p Project) ([]events.Fact, error) {
-	if !p.Exists || p.UpdatedAt.After(c.Asked) {
+	if !p.Exists || p.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
 	return DeleteProject{ProjectRef: c.ProjectRef}.decide(p)
@@ -247,7 +247,7 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 	}
 	d, id := demo().Projects[i], demoID(c.TenantID, "project", c.Name)
 	switch {
-	case c.OnlyMissing && !p.UpdatedAt.IsZero(), !c.OnlyMissing && p.UpdatedAt.After(c.Asked):
+	case c.OnlyMissing && !p.ChangedAt.IsZero(), !c.OnlyMissing && p.ChangedAt.After(c.Asked):
 		return nil, nil
 	case p.Exists:
 		return UpdateProject{ProjectRef: ProjectRef{c.TenantID, id}, Name: &d.Name, Description: &d.Description, Color: &d.Color}.decide(p)
@@ -274,7 +274,7 @@ func (c ResetDemoFlag) decide(f Flag) ([]events.Fact, error) {
 	if i < 0 {
 		return nil, refuse(NotFound, "there is no demo flag %q", c.Key)
 	}
-	if c.OnlyMissing && f.Version > 0 || !c.OnlyMissing && f.UpdatedAt.After(c.Asked) {
+	if c.OnlyMissing && f.Version > 0 || !c.OnlyMissing && f.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
 	facts, fresh, err := c.fresh(demo().Flags[i])

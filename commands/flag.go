@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -13,15 +14,17 @@ import (
 // Flag is the state of a flag's stream, and how large it is.
 type Flag struct {
 	state.Flag
-	Bytes int // see events.FlagBytesAfter
+	Bytes     int       // see events.FlagBytesAfter
+	ChangedAt time.Time // by the clock of the node that made the last change, which a cleanup asks for
 }
 
 func (f *Flag) evolve(r events.Recorded) {
 	f.Apply(r)
+	f.ChangedAt = r.Time
 	f.Bytes = events.FlagBytesAfter(f.Bytes, r.Fact.(events.FlagFact))
 }
 
-func (f *Flag) clone() Flag { return Flag{f.Clone(), f.Bytes} }
+func (f *Flag) clone() Flag { return Flag{f.Clone(), f.Bytes, f.ChangedAt} }
 
 func (f *Flag) size() int {
 	n := 1024 + len(f.Name) + len(f.Description) + len(f.DefaultValue) + 64*len(f.Tags) + 128*(len(f.Enabled)+len(f.Fallthrough))

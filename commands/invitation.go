@@ -24,7 +24,7 @@ const InvitationLife = 7 * 24 * time.Hour
 func (i *Invitation) evolve(r events.Recorded) {
 	switch fact := r.Fact.(events.InvitationFact).(type) {
 	case events.InvitationCreated:
-		*i = Invitation{InvitationCreated: fact, InvitedBy: r.Actor.ID, CreatedAt: r.Time}
+		*i = Invitation{InvitationCreated: fact, InvitedBy: r.Actor.ID, CreatedAt: r.At}
 	case events.InvitationResent:
 		i.ExpiresAt = fact.ExpiresAt
 	case events.InvitationRevoked:

@@ -40,7 +40,7 @@ func (t *Tenant) evolveClients(r events.Recorded) {
 		if t.Clients == nil {
 			t.Clients = map[string]OAuthClient{}
 		}
-		t.Clients[fact.ClientID] = OAuthClient{ID: fact.ClientID, Name: fact.Name, Scopes: fact.Scopes, CreatedAt: r.Time}
+		t.Clients[fact.ClientID] = OAuthClient{ID: fact.ClientID, Name: fact.Name, Scopes: fact.Scopes, CreatedAt: r.At}
 	case events.OAuthSecretRotated:
 		c := t.Clients[fact.ClientID]
 		last := c.previous[max(0, len(c.previous)+1-maxPrevious):]

@@ -13,13 +13,14 @@ type Project struct {
 	Exists    bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	ChangedAt time.Time // by the clock of the node that made the last change, which a cleanup asks for
 }
 
 func (p *Project) evolve(r events.Recorded) {
-	p.UpdatedAt = r.Time
+	p.UpdatedAt, p.ChangedAt = r.At, r.Time
 	switch fact := r.Fact.(events.ProjectFact).(type) {
 	case events.ProjectCreated:
-		*p = Project{ProjectCreated: fact, Exists: true, CreatedAt: r.Time, UpdatedAt: r.Time}
+		*p = Project{ProjectCreated: fact, Exists: true, CreatedAt: r.At, UpdatedAt: r.At, ChangedAt: r.Time}
 	case events.ProjectUpdated:
 		fact.Name.Apply(&p.Name)
 		fact.Description.Apply(&p.Description)

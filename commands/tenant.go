@@ -57,7 +57,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 	switch fact := r.Fact.(events.TenantFact).(type) {
 	case events.TenantCreated:
 		*t = Tenant{
-			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.Time, taken: true,
+			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.At, taken: true,
 			left: t.left, declined: t.declined,
 		}
 	case events.TenantUpdated:
@@ -73,10 +73,10 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Environments = slices.DeleteFunc(t.Environments, func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 	case events.MemberAdded:
 		t.noteChange(fact.UserID, r.Time)
-		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.Time}
+		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.At}
 	case events.MemberInvited:
 		t.Members[fact.ID] = Member{
-			Role: fact.Role, Pending: true, MustAccept: fact.MustAccept, InvitedBy: inviter(r.Actor), CreatedAt: r.Time,
+			Role: fact.Role, Pending: true, MustAccept: fact.MustAccept, InvitedBy: inviter(r.Actor), CreatedAt: r.At,
 		}
 	case events.MemberJoined:
 		invitedBy := t.Members[fact.ID].InvitedBy
@@ -84,7 +84,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.left[fact.ID] = true
 		delete(t.declined, fact.UserID)
 		if _, member := t.Members[fact.UserID]; !member {
-			t.Members[fact.UserID] = Member{Role: fact.Role, Joined: true, InvitedBy: invitedBy, CreatedAt: r.Time}
+			t.Members[fact.UserID] = Member{Role: fact.Role, Joined: true, InvitedBy: invitedBy, CreatedAt: r.At}
 		}
 	case events.MemberRoleChanged:
 		t.noteChange(fact.UserID, r.Time)

@@ -27,7 +27,7 @@ type User struct {
 func (u *User) evolve(r events.Recorded) {
 	switch fact := r.Fact.(events.UserFact).(type) {
 	case events.UserRegistered:
-		u.Exists, u.CreatedAt = true, r.Time
+		u.Exists, u.CreatedAt = true, r.At
 	case events.SessionEnded:
 		u.end(fact, r.Time)
 	case events.PlatformRoleChanged:

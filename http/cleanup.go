@@ -11,7 +11,7 @@ import (
 type cleanupFlag struct {
 	FlagKey         string                 `json:"flagKey" example:"new-checkout"`
 	Lifecycle       string                 `json:"lifecycle" enum:"unused,settled"`
-	Since           timestamp              `json:"since" doc:"The last evaluation, prefetch or change"`
+	Since           recordedTime           `json:"since" doc:"The last evaluation, prefetch or change"`
 	LastEvaluatedAt *timestamp             `json:"lastEvaluatedAt" nullable:"true" doc:"null for a flag that was never evaluated"`
 	Outcome         orNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments in which it is evaluated: it can replace the flag in code. null for an unused flag, and where environments differ"`
 	Clients         []clientUse            `json:"clients" doc:"Who evaluated it in the last 30 days, the most active first, 50 at most"`
@@ -26,7 +26,7 @@ type cleanupOutcome struct {
 func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag {
 	return func(f queries.CleanupFlag) cleanupFlag {
 		body := cleanupFlag{
-			FlagKey: f.Key, Lifecycle: string(f.Lifecycle(s)), Since: timestamp(f.Since()), LastEvaluatedAt: orNoTime(f.LastEvaluated), Clients: []clientUse{},
+			FlagKey: f.Key, Lifecycle: string(f.Lifecycle(s)), Since: recordedTime(f.Since()), LastEvaluatedAt: orNoTime(f.LastEvaluated), Clients: []clientUse{},
 		}
 		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {
 			body.Outcome.value = &cleanupOutcome{f.VariationID, f.VariationName, value(f.Value)}

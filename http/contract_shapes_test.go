@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"flagledger/events"
 )
 
 // A shape says of each member that the interface states which type it has: the name of one, a shape, a list with the shape of its entries, or an
@@ -119,6 +121,9 @@ func hasType(got any, want string) bool {
 		return isText || got == nil
 	case "time", "time or null": // ISO 8601 in UTC
 		_, err := time.Parse("2006-01-02T15:04:05.000Z", text)
+		if err != nil {
+			_, err = time.Parse(events.RecordedFormat, text)
+		}
 		return isText && err == nil || got == nil && want == "time or null"
 	default:
 		return false

@@ -20,20 +20,20 @@ import (
 
 // FlagBody is a flag in a list, as it stands in the environment of the call.
 type FlagBody struct {
-	ID           string    `json:"id" example:"0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31"`
-	Key          string    `json:"key" example:"new-checkout"`
-	Name         string    `json:"name" example:"New checkout"`
-	Type         string    `json:"type" enum:"boolean,string,number,json"`
-	Enabled      bool      `json:"enabled" doc:"In the environment of the call" example:"true"`
-	DefaultValue value     `json:"defaultValue" doc:"What is served while the flag is off" example:"false"`
-	Description  string    `json:"description" example:"The checkout of one page"`
-	Tags         []string  `json:"tags" example:"[\"web\"]"`
-	ProjectID    *string   `json:"projectId" nullable:"true" doc:"null for a flag of no project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
-	Permanent    bool      `json:"permanent" doc:"It is meant to stay, as a kill switch is: it is never settled or unused" example:"false"`
-	Status       string    `json:"status" enum:"active,inactive,archived" example:"active"`
-	Version      uint64    `json:"version" doc:"The number of the flag's last event" example:"7"`
-	CreatedAt    timestamp `json:"createdAt"`
-	UpdatedAt    timestamp `json:"updatedAt"`
+	ID           string       `json:"id" example:"0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31"`
+	Key          string       `json:"key" example:"new-checkout"`
+	Name         string       `json:"name" example:"New checkout"`
+	Type         string       `json:"type" enum:"boolean,string,number,json"`
+	Enabled      bool         `json:"enabled" doc:"In the environment of the call" example:"true"`
+	DefaultValue value        `json:"defaultValue" doc:"What is served while the flag is off" example:"false"`
+	Description  string       `json:"description" example:"The checkout of one page"`
+	Tags         []string     `json:"tags" example:"[\"web\"]"`
+	ProjectID    *string      `json:"projectId" nullable:"true" doc:"null for a flag of no project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Permanent    bool         `json:"permanent" doc:"It is meant to stay, as a kill switch is: it is never settled or unused" example:"false"`
+	Status       string       `json:"status" enum:"active,inactive,archived" example:"active"`
+	Version      uint64       `json:"version" doc:"The number of the flag's last event" example:"7"`
+	CreatedAt    recordedTime `json:"createdAt"`
+	UpdatedAt    recordedTime `json:"updatedAt"`
 	*FlagUse
 }
 
@@ -85,7 +85,7 @@ func showFlag(f queries.Flag) FlagBody {
 	return FlagBody{
 		ID: f.ID, Key: f.Key, Name: f.Name, Type: f.Type, Enabled: f.Enabled, DefaultValue: value(f.DefaultValue), Description: f.Description,
 		Tags: f.Tags, ProjectID: f.ProjectID, Permanent: f.Permanent, Status: f.Status, Version: uint64(f.Version),
-		CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
+		CreatedAt: recordedTime(f.CreatedAt), UpdatedAt: recordedTime(f.UpdatedAt),
 	}
 }
 
@@ -95,7 +95,7 @@ func showState(f state.Flag, environmentID string) flagDetail {
 		FlagBody: FlagBody{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: value(f.DefaultValue),
 			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent, Status: string(f.Status), Version: uint64(f.Version),
-			CreatedAt: timestamp(f.CreatedAt), UpdatedAt: timestamp(f.UpdatedAt),
+			CreatedAt: recordedTime(f.CreatedAt), UpdatedAt: recordedTime(f.UpdatedAt),
 		},
 		Variations: []variationBody{},
 	}
@@ -176,7 +176,7 @@ var exampleNewFlag = map[string]any{
 
 // exampleCreatedFlag is the answer to exampleNewFlag.
 func exampleCreatedFlag(project any) map[string]any {
-	const now = "2026-03-14T15:09:26.535Z"
+	const now = "2026-03-14T15:09:26.535120Z"
 	return map[string]any{
 		"id": "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31", "key": "new-checkout", "name": "New checkout", "type": "boolean", "enabled": false, "defaultValue": false,
 		"description": "The checkout of one page", "tags": []string{"web"}, "projectId": project, "permanent": false, "status": "active", "version": 1, "createdAt": now, "updatedAt": now, "lastEvaluatedAt": nil, "lastPrefetchedAt": nil, "lifecycle": "new",

@@ -8,17 +8,17 @@ import (
 )
 
 type historyEntry struct {
-	ID          string    `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
-	Action      string    `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
-	Changes     value     `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules that were added, removed or changed are rules.<id>, whole, null where there was none; rules.order has the ids of all rules, where rules came, went or moved. reverted names the version, and the time where that was asked for" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
-	UserID      string    `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	UserName    string    `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
-	Timestamp   timestamp `json:"timestamp"`
-	Environment *string   `json:"environment" nullable:"true" doc:"null for a change of the whole flag" example:"production"`
-	Version     int64     `json:"version" doc:"The number of the event in the flag's stream" example:"7"`
-	ActorType   string    `json:"actorType" enum:"user,client,system"`
-	RequestID   string    `json:"requestId" example:"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
-	Reason      string    `json:"reason" doc:"From X-Change-Reason" example:"launch day"`
+	ID          string       `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
+	Action      string       `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
+	Changes     value        `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules that were added, removed or changed are rules.<id>, whole, null where there was none; rules.order has the ids of all rules, where rules came, went or moved. reverted names the version, and the time where that was asked for" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
+	UserID      string       `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	UserName    string       `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
+	Timestamp   recordedTime `json:"timestamp"`
+	Environment *string      `json:"environment" nullable:"true" doc:"null for a change of the whole flag" example:"production"`
+	Version     int64        `json:"version" doc:"The number of the event in the flag's stream" example:"7"`
+	ActorType   string       `json:"actorType" enum:"user,client,system"`
+	RequestID   string       `json:"requestId" example:"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
+	Reason      string       `json:"reason" doc:"From X-Change-Reason" example:"launch day"`
 }
 
 // erasedUser stands for somebody whose name the directory no longer has.
@@ -26,7 +26,7 @@ const erasedUser = "erased user"
 
 func showEntry(e queries.HistoryEntry) historyEntry {
 	return historyEntry{
-		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown), Timestamp: timestamp(e.Timestamp),
+		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown), Timestamp: recordedTime(e.Timestamp),
 		Environment: e.Environment, Version: e.Version, ActorType: e.ActorKind, RequestID: e.RequestID, Reason: e.Reason,
 	}
 }

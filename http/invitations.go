@@ -12,26 +12,26 @@ import (
 
 // InvitationBody is an invitation to the platform.
 type InvitationBody struct {
-	ID        string    `json:"id" example:"0198c5a1-ab3f-7c62-9d17-8e5f3a1c7b24"`
-	Email     string    `json:"email" example:"ops@example.com"`
-	Role      string    `json:"role" enum:"viewer,admin,super_user" example:"admin"`
-	Status    string    `json:"status" enum:"pending,accepted,revoked,expired"`
-	InvitedBy string    `json:"invitedBy" doc:"The id of who made it" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	CreatedAt timestamp `json:"createdAt"`
-	ExpiresAt timestamp `json:"expiresAt" doc:"7 days after it was last sent"`
+	ID        string       `json:"id" example:"0198c5a1-ab3f-7c62-9d17-8e5f3a1c7b24"`
+	Email     string       `json:"email" example:"ops@example.com"`
+	Role      string       `json:"role" enum:"viewer,admin,super_user" example:"admin"`
+	Status    string       `json:"status" enum:"pending,accepted,revoked,expired"`
+	InvitedBy string       `json:"invitedBy" doc:"The id of who made it" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	CreatedAt recordedTime `json:"createdAt"`
+	ExpiresAt timestamp    `json:"expiresAt" doc:"7 days after it was last sent"`
 }
 
 func showInvitation(i queries.Invitation) InvitationBody {
 	return InvitationBody{
 		ID: i.ID, Email: i.Email, Role: i.Role, Status: i.Status, InvitedBy: i.InvitedBy,
-		CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
+		CreatedAt: recordedTime(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
 	}
 }
 
 func showInvited(i commands.Invitation, email string, now time.Time) InvitationBody {
 	return InvitationBody{
 		ID: i.ID, Email: email, Role: string(i.Role), Status: i.Status(now), InvitedBy: i.InvitedBy,
-		CreatedAt: timestamp(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
+		CreatedAt: recordedTime(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
 	}
 }
 

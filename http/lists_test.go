@@ -12,9 +12,9 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-var timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+var timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(\d{3}|\d{6})Z$`)
 
-// checkTimes checks that all timestamps are UTC with milliseconds and Z.
+// checkTimes checks that all timestamps are UTC with milliseconds or microseconds and Z.
 func checkTimes(t *testing.T, object map[string]any) {
 	t.Helper()
 	found := false

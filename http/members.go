@@ -13,13 +13,13 @@ import (
 
 // memberBody is a member of a tenant: a tenant user, in the words of the interface.
 type memberBody struct {
-	UserID         string     `json:"userId" doc:"Of a pending member an id of its own, until they sign in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	Email          string     `json:"email" example:"dev@example.com"`
-	DisplayName    string     `json:"displayName" doc:"erased user stands for one who was erased, withdrawn invitation for a pending member of the past who never joined" example:"Dee Veloper"`
-	Role           string     `json:"role" enum:"admin,developer,viewer" example:"developer"`
-	Pending        bool       `json:"pending" doc:"They have not signed in with the address since they were added" example:"false"`
-	LastAccessedAt *timestamp `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
-	CreatedAt      timestamp  `json:"createdAt"`
+	UserID         string       `json:"userId" doc:"Of a pending member an id of its own, until they sign in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	Email          string       `json:"email" example:"dev@example.com"`
+	DisplayName    string       `json:"displayName" doc:"erased user stands for one who was erased, withdrawn invitation for a pending member of the past who never joined" example:"Dee Veloper"`
+	Role           string       `json:"role" enum:"admin,developer,viewer" example:"developer"`
+	Pending        bool         `json:"pending" doc:"They have not signed in with the address since they were added" example:"false"`
+	LastAccessedAt *timestamp   `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
+	CreatedAt      recordedTime `json:"createdAt"`
 }
 
 // withdrawnInvitation stands for somebody who was invited by an address that is forgotten, since the invitation was withdrawn.
@@ -36,7 +36,7 @@ func unknownName(withdrawn bool) string {
 func showMember(m queries.Member) memberBody {
 	body := memberBody{
 		UserID: m.UserID, Email: m.Email, DisplayName: m.DisplayName, Role: m.Role, Pending: m.Pending,
-		LastAccessedAt: (*timestamp)(m.LastAccessedAt), CreatedAt: timestamp(m.CreatedAt),
+		LastAccessedAt: (*timestamp)(m.LastAccessedAt), CreatedAt: recordedTime(m.CreatedAt),
 	}
 	if !m.Known {
 		body.DisplayName = unknownName(m.Withdrawn)

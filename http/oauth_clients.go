@@ -9,15 +9,15 @@ import (
 )
 
 type clientBody struct {
-	ClientID     string    `json:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
-	ClientSecret string    `json:"clientSecret,omitempty" doc:"Shown in this answer alone" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
-	Name         string    `json:"name" example:"Checkout backend"`
-	Scopes       []string  `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
-	CreatedAt    timestamp `json:"createdAt"`
+	ClientID     string       `json:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
+	ClientSecret string       `json:"clientSecret,omitempty" doc:"Shown in this answer alone" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
+	Name         string       `json:"name" example:"Checkout backend"`
+	Scopes       []string     `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
+	CreatedAt    recordedTime `json:"createdAt"`
 }
 
 func showClient(c queries.OAuthClient) clientBody {
-	return clientBody{ClientID: c.ID, Name: c.Name, Scopes: c.Scopes, CreatedAt: timestamp(c.CreatedAt)}
+	return clientBody{ClientID: c.ID, Name: c.Name, Scopes: c.Scopes, CreatedAt: recordedTime(c.CreatedAt)}
 }
 
 type clientOutput struct {
@@ -101,7 +101,7 @@ func (a *API) issueSecret(ctx context.Context, client commands.ClientRef, comman
 	}
 	out := &clientOutput{
 		Changed: changedBy(done),
-		Body:    clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: timestamp(c.CreatedAt)},
+		Body:    clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: recordedTime(c.CreatedAt)},
 	}
 	for _, scope := range c.Scopes {
 		out.Body.Scopes = append(out.Body.Scopes, string(scope))

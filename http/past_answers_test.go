@@ -301,7 +301,7 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 }
 
 // change makes a change that is drawn. The read models show it then.
-func (e *evolving) change(rt *rapid.T, me *nodetest.Client) {
+func (e *evolving) change(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
 	change := e.changeFlag
 	if rapid.IntRange(0, 2).Draw(rt, "whose") == 0 {
 		change = e.changeTenant
@@ -315,6 +315,7 @@ func (e *evolving) change(rt *rapid.T, me *nodetest.Client) {
 			return me.Call("GET", "/api/v1/projects?"+atNow(), nil).Status == 200 && me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/users?"+atNow(), nil).Status == 200
 		})
 	}
+	return a
 }
 
 // versionOf is the version of a flag, as a parameter; empty where there is no such flag, or the version is from before environments last came or went.

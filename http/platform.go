@@ -16,7 +16,7 @@ type PlatformUserBody struct {
 	DisplayName    string           `json:"displayName" example:"Dee Veloper"`
 	Role           *string          `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"On the platform; null for most" example:"admin"`
 	Active         bool             `json:"active" doc:"false for one who has been deactivated" example:"true"`
-	CreatedAt      timestamp        `json:"createdAt"`
+	CreatedAt      recordedTime     `json:"createdAt"`
 	LastAccessedAt *timestamp       `json:"lastAccessedAt" nullable:"true"`
 	Tenants        []membershipBody `json:"tenants"`
 }
@@ -24,7 +24,7 @@ type PlatformUserBody struct {
 func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
 	body := PlatformUserBody{
 		UserID: u.UserID, Email: u.Email, DisplayName: u.DisplayName, Active: u.Active,
-		CreatedAt: timestamp(u.CreatedAt), LastAccessedAt: (*timestamp)(u.LastAccessedAt), Tenants: make([]membershipBody, len(u.Tenants)),
+		CreatedAt: recordedTime(u.CreatedAt), LastAccessedAt: (*timestamp)(u.LastAccessedAt), Tenants: make([]membershipBody, len(u.Tenants)),
 	}
 	for i, m := range u.Tenants {
 		body.Tenants[i] = membershipBody(m)

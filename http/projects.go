@@ -12,19 +12,19 @@ import (
 )
 
 type projectBody struct {
-	ID          string    `json:"id" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
-	Name        string    `json:"name" example:"Checkout"`
-	Description string    `json:"description" example:"All between the basket and the receipt"`
-	Color       string    `json:"color" example:"#6b7280"`
-	FlagCount   int       `json:"flagCount" doc:"Flags that are not deleted" example:"3"`
-	CreatedAt   timestamp `json:"createdAt"`
-	UpdatedAt   timestamp `json:"updatedAt"`
+	ID          string       `json:"id" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Name        string       `json:"name" example:"Checkout"`
+	Description string       `json:"description" example:"All between the basket and the receipt"`
+	Color       string       `json:"color" example:"#6b7280"`
+	FlagCount   int          `json:"flagCount" doc:"Flags that are not deleted" example:"3"`
+	CreatedAt   recordedTime `json:"createdAt"`
+	UpdatedAt   recordedTime `json:"updatedAt"`
 }
 
 func showProject(p queries.Project) projectBody {
 	return projectBody{
 		ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: p.FlagCount,
-		CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
+		CreatedAt: recordedTime(p.CreatedAt), UpdatedAt: recordedTime(p.UpdatedAt),
 	}
 }
 
@@ -154,7 +154,7 @@ func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Pr
 		Changed: changedBy(done),
 		Body: projectBody{
 			ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: count,
-			CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
+			CreatedAt: recordedTime(p.CreatedAt), UpdatedAt: recordedTime(p.UpdatedAt),
 		},
 	}, nil
 }

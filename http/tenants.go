@@ -18,13 +18,13 @@ type TenantBody struct {
 	ContactName  string              `json:"contactName" example:"Ada Lovelace"`
 	IsSandbox    bool                `json:"isSandbox" example:"false"`
 	Subscription subscriptionSummary `json:"subscription"`
-	CreatedAt    timestamp           `json:"createdAt"`
+	CreatedAt    recordedTime        `json:"createdAt"`
 }
 
 func (a *API) showTenant(t queries.Tenant) TenantBody {
 	return TenantBody{
 		ID: t.ID, Name: t.Name, PrimaryEmail: t.PrimaryEmail, ContactName: t.ContactName, IsSandbox: t.IsSandbox,
-		Subscription: a.summarize(t.Subscription, t.IsSandbox), CreatedAt: timestamp(t.CreatedAt),
+		Subscription: a.summarize(t.Subscription, t.IsSandbox), CreatedAt: recordedTime(t.CreatedAt),
 	}
 }
 
@@ -177,7 +177,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/tenants/"+tenant.ID),
 		Body: TenantBody{
 			ID: tenant.ID, Name: tenant.Name, PrimaryEmail: email, ContactName: in.Body.ContactName, IsSandbox: tenant.Sandbox,
-			Subscription: a.summarize(tenant.Subscription, tenant.Sandbox), CreatedAt: timestamp(tenant.CreatedAt),
+			Subscription: a.summarize(tenant.Subscription, tenant.Sandbox), CreatedAt: recordedTime(tenant.CreatedAt),
 		},
 	}, nil
 }

@@ -25,7 +25,7 @@ type versionEntry struct {
 
 func showVersionEntry(e queries.HistoryEntry) versionEntry {
 	return versionEntry{
-		Version: e.Version, Timestamp: recordedTime(e.Recorded), Action: e.Action, UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown), Reason: e.Reason,
+		Version: e.Version, Timestamp: recordedTime(e.Timestamp), Action: e.Action, UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown), Reason: e.Reason,
 	}
 }
 
@@ -42,8 +42,8 @@ type wholeFlag struct {
 	Permanent    bool                         `json:"permanent" example:"false"`
 	Status       string                       `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64                       `json:"version" example:"7"`
-	CreatedAt    timestamp                    `json:"createdAt"`
-	UpdatedAt    timestamp                    `json:"updatedAt"`
+	CreatedAt    recordedTime                 `json:"createdAt"`
+	UpdatedAt    recordedTime                 `json:"updatedAt"`
 	Variations   []variationBody              `json:"variations"`
 	Environments map[string]flagInEnvironment `json:"environments" doc:"By the names of then"`
 }
@@ -92,7 +92,7 @@ type versionBody struct {
 
 // showVersion shows the version at which a flag was whole, or nil for one that deleted it.
 func showVersion(f state.Flag, whole *wholeFlag) versionBody {
-	return versionBody{Version: uint64(f.Version), Timestamp: recordedTime(f.Recorded), Flag: orNull[wholeFlag]{whole}}
+	return versionBody{Version: uint64(f.Version), Timestamp: recordedTime(f.UpdatedAt), Flag: orNull[wholeFlag]{whole}}
 }
 
 // FlagVersion is what the answer to a version of a flag shows of a state, with the environments of then. The command line prints the same.

@@ -66,6 +66,6 @@ func (q *Queries) keptState(ctx context.Context, tenantID, key string, m Moment)
 	if err := row.Scan(&f, &recorded); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return f, classify(err)
 	}
-	f.Recorded = recorded.UTC()
+	f.UpdatedAt = recorded.UTC()
 	return f, nil
 }

@@ -34,8 +34,7 @@ type HistoryEntry struct {
 	Actor
 	RequestID string
 	Reason    string
-	Timestamp time.Time
-	Recorded  time.Time // by the store
+	Timestamp time.Time // when the store recorded it
 }
 
 // HistoryFilter narrows a history; fields that are empty do not. From is included, To is not.
@@ -66,17 +65,17 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 		where("a.environment =", filter.Environment)
 	}
 	if !filter.From.IsZero() {
-		where("a.time >=", filter.From)
+		where("a.recorded >=", filter.From)
 	}
 	if !filter.To.IsZero() {
-		where("a.time <", filter.To)
+		where("a.recorded <", filter.To)
 	}
 	count := `select count(*) ` + from
 	if filter == (HistoryFilter{}) { // versions have no gaps, and a flag may have millions
 		count = `select coalesce((select a.version from read.audit a` + ofFlag + ` order by a.n desc limit 1), 0)`
 	}
 	entries, err := countedList[HistoryEntry](ctx, q.db,
-		`a.id::text, substr(a.action, 6) as action, a.changes, a.environment, a.version, `+actorColumns+`, a.request_id, a.reason, a.time as timestamp, a.recorded`,
+		`a.id::text, substr(a.action, 6) as action, a.changes, a.environment, a.version, `+actorColumns+`, a.request_id, a.reason, a.recorded as timestamp`,
 		from, `a.n desc`, count, page, args...)
 	if err != nil || entries.Total > 0 {
 		return entries, err

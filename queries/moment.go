@@ -27,7 +27,7 @@ func (m Moment) Before(r events.Recorded) bool {
 // Time returns the moment as a time. f is the flag at the moment: a version's time is when the store recorded it.
 func (m Moment) Time(f state.Flag) time.Time {
 	if m.Version > 0 {
-		return f.Recorded
+		return f.UpdatedAt
 	}
 	return m.At
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -58,7 +57,7 @@ func (r *replay) flagFields(f state.Flag) {
 	}
 	r.field("id", f.ID)
 	r.field("salt", f.Salt)
-	r.field("created", f.CreatedAt.UTC().Format(time.RFC3339Nano))
+	r.field("created", f.CreatedAt.UTC().Format(events.RecordedFormat))
 	if len(f.Variations) == 0 {
 		return
 	}

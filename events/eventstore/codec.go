@@ -61,7 +61,9 @@ func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 }
 
 // recordedAt returns the server's time of an event, which has ticks of 100 ns, in whole microseconds.
-func recordedAt(e *esdb.RecordedEvent) time.Time { return e.CreatedDate.UTC().Truncate(time.Microsecond) }
+func recordedAt(e *esdb.RecordedEvent) time.Time {
+	return e.CreatedDate.UTC().Truncate(time.Microsecond)
+}
 
 // withoutOwn leaves out of metadata what toEventData has put before them, and members of the server, whose names begin with $. Metadata that begin otherwise stay as they are.
 func withoutOwn(metadata []byte, version int) []byte {

@@ -21,9 +21,8 @@ type Flag struct {
 	Rules       map[string][]events.Rule `json:"rules,omitempty"`
 	Fallthrough map[string]events.Serve  `json:"fallthrough,omitempty"`
 	CreatedAt   time.Time                `json:"createdAt,omitzero"`
-	UpdatedAt   time.Time                `json:"updatedAt,omitzero"`
+	UpdatedAt   time.Time                `json:"updatedAt,omitzero"` // when the store recorded the version
 	Version     events.Revision          `json:"version"`
-	Recorded    time.Time                `json:"-"` // when the store recorded the version; zero where it is not read from there
 }
 
 // Apply takes in an event of the flag's stream.
@@ -31,13 +30,13 @@ func (f *Flag) Apply(r events.Recorded) {
 	if f.Enabled == nil {
 		f.Enabled, f.Rules, f.Fallthrough = map[string]bool{}, map[string][]events.Rule{}, map[string]events.Serve{}
 	}
-	f.Version, f.UpdatedAt, f.Recorded = r.Revision, r.Time, r.At
+	f.Version, f.UpdatedAt = r.Revision, r.At
 	switch fact := r.Fact.(events.FlagFact).(type) {
 	case events.FlagCreated:
 		*f = Flag{
 			FlagCreated: fact, Exists: true, Status: events.ActiveFlag, Enabled: map[string]bool{},
 			Rules: map[string][]events.Rule{}, Fallthrough: map[string]events.Serve{},
-			CreatedAt: r.Time, UpdatedAt: r.Time, Version: r.Revision, Recorded: r.At,
+			CreatedAt: r.At, UpdatedAt: r.At, Version: r.Revision,
 		}
 		f.Variations = slices.Clone(fact.Variations)
 	case events.FlagUpdated:

@@ -11,7 +11,7 @@ import (
 // audit is the trail of all facts: an entry for each, with what it changed.
 var audit = projections.Projection{
 	Name:    "audit",
-	Version: 5, // what removes something tells its name, or role
+	Version: 6, // with recorded times alone
 	Tables:  []string{"audit", "audit_names", "audit_nodes"},
 	Ordered: true, // by n
 	Schema: `
@@ -22,7 +22,6 @@ create table audit (
     prepare       bigint             not null,
     id            uuid               not null,
     recorded      timestamptz        not null, -- never before that of an earlier entry of the tenant
-    time          timestamptz        not null, -- as the fact's metadata have it
     action        text   collate "C" not null,
     resource_type text   collate "C" not null,
     resource_id   text   collate "C" not null,

@@ -147,7 +147,7 @@ func (t *trail) loadEnds(ctx context.Context, conn *pgx.Conn, tenants []string) 
 
 // auditTable has the columns in the order in which Apply gives them.
 var auditTable = &projections.Table{Name: "audit", Columns: []string{
-	"tenant_id", "n", "commit", "prepare", "id", "recorded", "time", "action", "resource_type", "resource_id", "resource_name", "environment", "changes",
+	"tenant_id", "n", "commit", "prepare", "id", "recorded", "action", "resource_type", "resource_id", "resource_name", "environment", "changes",
 	"actor_kind", "actor_id", "request_id", "reason", "version", "leaf",
 }}
 
@@ -183,7 +183,7 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if entry.isRole {
 		name = nil
 	}
-	b.Insert(auditTable, *tenantID, end.tree.Size(), e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded, e.Time, e.Name, entry.resourceType, entry.resourceID,
+	b.Insert(auditTable, *tenantID, end.tree.Size(), e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded, e.Name, entry.resourceType, entry.resourceID,
 		name, entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Revision, leaf[:])
 	switch fact := e.Fact.(type) {
 	case events.OAuthClientDeleted:

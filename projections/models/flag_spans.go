@@ -36,11 +36,10 @@ create table flag_environment_spans ( -- the flag is enabled in the environment 
     primary key (tenant_id, key, environment_id, version)
 );
 create table flag_versions ( -- a row for each event
-    tenant_id  text        not null,
-    key        text collate "C" not null,
-    version    bigint      not null,
-    recorded   timestamptz not null,
-    updated_at timestamptz not null,
+    tenant_id text        not null,
+    key       text collate "C" not null,
+    version   bigint      not null,
+    recorded  timestamptz not null,
     primary key (tenant_id, key, recorded, version)
 );
 `
@@ -51,18 +50,18 @@ create index if not exists flag_spans_until on flag_spans (tenant_id, until, sin
 create index if not exists flag_environment_spans_until on flag_environment_spans (tenant_id, environment_id, until, since, key);
 create index if not exists flag_spans_project on flag_spans (project_id) where project_id is not null;`
 
-var flagVersionsTable = &projections.Table{Name: "flag_versions", Columns: []string{"tenant_id", "key", "version", "recorded", "updated_at"}}
+var flagVersionsTable = &projections.Table{Name: "flag_versions", Columns: []string{"tenant_id", "key", "version", "recorded"}}
 
 var (
 	// createFlag makes the row of a flag, and begins its span.
 	createFlag = projections.NewStatement("tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], project_id text, permanent boolean, salt text, "+
-		"version bigint, time timestamptz, recorded timestamptz",
+		"version bigint, recorded timestamptz",
 		`, f as (insert into flags
 				(tenant_id, key, id, name, type, default_value, description, tags, project_id, permanent, status, salt, version, created_version, created_at, updated_at)
-				select tenant_id, key, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', salt, version, version as created_version, time, time from given)
+				select tenant_id, key, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', salt, version, version as created_version, recorded, recorded from given)
 		insert into flag_spans
 			(version, tenant_id, created_version, key, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, since)
-		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', time, recorded from given`)
+		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', recorded, recorded from given`)
 	// updateFlag changes the row of a flag, and ends one span and begins the next.
 	updateFlag = projections.NewStatement("tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, permanent boolean, status text, "+
 		"version bigint, recorded timestamptz",

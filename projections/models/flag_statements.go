@@ -5,8 +5,8 @@ import "flagledger/projections"
 // The statements that change the rows of flags as they are now. Those that keep what they were stand in flag_spans.go and flag_states.go.
 var (
 	// touchFlag may run after the flag has been deleted and created once more.
-	touchFlag = projections.NewStatement("tenant_id text, key text, version bigint, time timestamptz",
-		`update flags f set version = g.version, updated_at = g.time from given g where f.tenant_id = g.tenant_id and f.key = g.key and f.version < g.version`)
+	touchFlag = projections.NewStatement("tenant_id text, key text, version bigint, recorded timestamptz",
+		`update flags f set version = g.version, updated_at = g.recorded from given g where f.tenant_id = g.tenant_id and f.key = g.key and f.version < g.version`)
 	deleteFlag = projections.NewStatement("tenant_id text, key text, recorded timestamptz",
 		`, v as (delete from flag_variations t using given g where t.tenant_id = g.tenant_id and t.key = g.key),
 			disabled as (delete from flag_environments t using given g where t.tenant_id = g.tenant_id and t.key = g.key returning t.*, g.recorded),

@@ -11,7 +11,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 9, // with when a flag was enabled in which environment
+	Version: 10, // with recorded times alone
 	Tables:  slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"}, flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
@@ -83,7 +83,7 @@ func applyFlag(b *projections.Batch, e events.Recorded) error {
 	if err := changeFlag(b, tenant, key, e, fact); err != nil {
 		return err
 	}
-	b.Insert(flagVersionsTable, tenant, key, e.Revision, e.At, e.Time)
+	b.Insert(flagVersionsTable, tenant, key, e.Revision, e.At)
 	keepState(b, tenant, key, e)
 	return nil
 }
@@ -93,7 +93,7 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 	switch fact := fact.(type) {
 	case events.FlagCreated:
 		b.Queue(createFlag, tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description, orEmpty(fact.Tags), fact.ProjectID, fact.Permanent, fact.Salt,
-			e.Revision, e.Time, e.At)
+			e.Revision, e.At)
 		for i, v := range fact.Variations {
 			addVariation(b, tenant, key, e.Revision, i, v)
 		}
@@ -131,9 +131,9 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 	}
 	// It may run after the flag has been deleted and created once more.
 	if kept(e) {
-		b.Queue(touchFlag, tenant, key, e.Revision, e.Time)
+		b.Queue(touchFlag, tenant, key, e.Revision, e.At)
 	}
-	b.QueueLast(e.Stream, touchFlag, tenant, key, e.Revision, e.Time)
+	b.QueueLast(e.Stream, touchFlag, tenant, key, e.Revision, e.At)
 	return nil
 }
 

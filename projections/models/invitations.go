@@ -10,7 +10,7 @@ import (
 
 var invitations = projections.Projection{
 	Name:    "invitations",
-	Version: 1,
+	Version: 2, // with recorded times
 	Tables:  []string{"invitations"},
 	Schema: `
 create table invitations (
@@ -26,8 +26,8 @@ create table invitations (
 }
 
 var (
-	addInvitation = projections.NewStatement("id text, role text, invited_by text, time timestamptz, expires_at timestamptz",
-		`insert into invitations (id, role, status, invited_by, created_at, expires_at) select id, role, 'pending', invited_by, time, expires_at from given`)
+	addInvitation = projections.NewStatement("id text, role text, invited_by text, recorded timestamptz, expires_at timestamptz",
+		`insert into invitations (id, role, status, invited_by, created_at, expires_at) select id, role, 'pending', invited_by, recorded, expires_at from given`)
 	extendInvitation = projections.NewStatement("id text, expires_at timestamptz", `update invitations i set expires_at = g.expires_at from given g where i.id = g.id`)
 	endInvitation    = projections.NewStatement("id text, status text", `update invitations i set status = g.status from given g where i.id = g.id`)
 )
@@ -40,7 +40,7 @@ func applyInvitation(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 	switch fact := fact.(type) {
 	case events.InvitationCreated:
-		b.Queue(addInvitation, id, fact.Role, e.Actor.ID, e.Time, fact.ExpiresAt)
+		b.Queue(addInvitation, id, fact.Role, e.Actor.ID, e.At, fact.ExpiresAt)
 	case events.InvitationResent:
 		b.Queue(extendInvitation, id, fact.ExpiresAt)
 	case events.InvitationRevoked:

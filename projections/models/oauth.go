@@ -10,7 +10,7 @@ import (
 
 var oauthClients = projections.Projection{
 	Name:    "oauth_clients",
-	Version: 1,
+	Version: 2, // with recorded times
 	Tables:  []string{"oauth_clients"},
 	Schema: `
 create table oauth_clients (
@@ -27,8 +27,8 @@ create index on oauth_clients (tenant_id, created_at);`,
 }
 
 var (
-	addOAuthClient = projections.NewStatement("id text, tenant_id text, name text, scopes text[], time timestamptz",
-		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) select id, tenant_id, name, scopes, false, time from given`)
+	addOAuthClient = projections.NewStatement("id text, tenant_id text, name text, scopes text[], recorded timestamptz",
+		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) select id, tenant_id, name, scopes, false, recorded from given`)
 	deleteOAuthClient = projections.NewStatement("id text", `update oauth_clients c set deleted = true from given g where c.id = g.id`)
 )
 
@@ -40,7 +40,7 @@ func applyOAuthClient(b *projections.Batch, e events.Recorded) error {
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		tenant := strings.TrimPrefix(e.Stream, events.TenantStream(""))
-		b.Queue(addOAuthClient, fact.ClientID, tenant, fact.Name, fact.Scopes, e.Time)
+		b.Queue(addOAuthClient, fact.ClientID, tenant, fact.Name, fact.Scopes, e.At)
 	case events.OAuthSecretRotated:
 	case events.OAuthClientDeleted:
 		b.Queue(deleteOAuthClient, fact.ClientID)

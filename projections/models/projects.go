@@ -10,7 +10,7 @@ import (
 
 var projects = projections.Projection{
 	Name:    "projects",
-	Version: 2, // with what the list held at any time
+	Version: 3, // with recorded times alone
 	Tables:  []string{"projects", "project_spans"},
 	Schema: `
 create table projects (
@@ -42,10 +42,10 @@ create index on project_spans (tenant_id, created_at);`,
 }
 
 var (
-	addProject = projections.NewStatement("id text, tenant_id text, name text, description text, color text, time timestamptz",
-		`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) select id, tenant_id, name, description, color, time, time from given`)
-	updateProject = projections.NewStatement("id text, name text, description text, color text, time timestamptz",
-		`update projects p set name = coalesce(g.name, p.name), description = coalesce(g.description, p.description), color = coalesce(g.color, p.color), updated_at = g.time
+	addProject = projections.NewStatement("id text, tenant_id text, name text, description text, color text, recorded timestamptz",
+		`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) select id, tenant_id, name, description, color, recorded, recorded from given`)
+	updateProject = projections.NewStatement("id text, name text, description text, color text, recorded timestamptz",
+		`update projects p set name = coalesce(g.name, p.name), description = coalesce(g.description, p.description), color = coalesce(g.color, p.color), updated_at = g.recorded
 			from given g where p.id = g.id`)
 	deleteProject = projections.NewStatement("id text", `delete from projects p using given g where p.id = g.id`)
 	// beginProjectSpan begins another span with what is left of the project.
@@ -65,9 +65,9 @@ func applyProject(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
-		b.Queue(addProject, id, fact.TenantID, fact.Name, fact.Description, fact.Color, e.Time)
+		b.Queue(addProject, id, fact.TenantID, fact.Name, fact.Description, fact.Color, e.At)
 	case events.ProjectUpdated:
-		b.Queue(updateProject, id, to(fact.Name), to(fact.Description), to(fact.Color), e.Time)
+		b.Queue(updateProject, id, to(fact.Name), to(fact.Description), to(fact.Color), e.At)
 	case events.ProjectDeleted:
 		b.Queue(deleteProject, id)
 	}

@@ -28,8 +28,8 @@ create table member_spans (
 );`
 
 var (
-	addEnvironment = projections.NewStatement("id text, tenant_id text, name text, position bigint, time timestamptz, recorded timestamptz",
-		`, added as (insert into environments (id, tenant_id, name, position, created_at) select id, tenant_id, name, position, time from given)
+	addEnvironment = projections.NewStatement("id text, tenant_id text, name text, position bigint, recorded timestamptz",
+		`, added as (insert into environments (id, tenant_id, name, position, created_at) select id, tenant_id, name, position, recorded from given)
 		insert into environment_spans (tenant_id, id, name, position, since) select tenant_id, id, name, position, recorded from given`)
 	removeEnvironment = projections.NewStatement("id text, recorded timestamptz",
 		`, removed as (delete from environments e using given g where e.id = g.id returning e.tenant_id, e.position, g.recorded)
@@ -39,11 +39,11 @@ var (
 		update environment_spans s set until = g.recorded from given g where s.tenant_id = g.tenant_id and s.until = 'infinity'`)
 
 	// addMember does nothing for one who is a member.
-	addMember = projections.NewStatement("tenant_id text, user_id text, role text, pending boolean, time timestamptz, position bigint, recorded timestamptz",
+	addMember = projections.NewStatement("tenant_id text, user_id text, role text, pending boolean, position bigint, recorded timestamptz",
 		`, new as (select * from given g where not exists (select from members m where m.tenant_id = g.tenant_id and m.user_id = g.user_id)),
-			added as (insert into members (tenant_id, user_id, role, pending, created_at, position) select tenant_id, user_id, role, pending, time, position from new)
+			added as (insert into members (tenant_id, user_id, role, pending, created_at, position) select tenant_id, user_id, role, pending, recorded, position from new)
 		insert into member_spans (tenant_id, user_id, role, pending, position, created_at, version, since)
-		select tenant_id, user_id, role, pending, position, time, position, recorded from new`)
+		select tenant_id, user_id, role, pending, position, recorded, position, recorded from new`)
 	changeMember = projections.NewStatement("tenant_id text, user_id text, role text, version bigint, recorded timestamptz",
 		`, changed as (update members m set role = g.role from given g where m.tenant_id = g.tenant_id and m.user_id = g.user_id returning m.*, g.version, g.recorded),
 			ended as (update member_spans s set until = g.recorded from `+lastOfMember+` and s.until = 'infinity')

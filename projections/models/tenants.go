@@ -10,7 +10,7 @@ import (
 
 var tenants = projections.Projection{
 	Name:    "tenants",
-	Version: 8, // 7 had another shape
+	Version: 9, // with recorded times alone
 	Tables:  []string{"tenants", "environments", "members", "environment_spans", "member_spans"},
 	Schema: `
 create table tenants (
@@ -47,11 +47,11 @@ create index on members (tenant_id);` + tenantSpans,
 }
 
 var (
-	addTenant = projections.NewStatement("id text, name text, is_sandbox boolean, subscription json, created_by text, time timestamptz",
-		`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at) select id, name, is_sandbox, subscription, created_by, time from given`)
+	addTenant = projections.NewStatement("id text, name text, is_sandbox boolean, subscription json, created_by text, recorded timestamptz",
+		`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at) select id, name, is_sandbox, subscription, created_by, recorded from given`)
 	setSubscription = projections.NewStatement("id text, subscription json", `update tenants t set subscription = g.subscription from given g where t.id = g.id`)
 	renameTenant    = projections.NewStatement("id text, name text", `update tenants t set name = coalesce(g.name, t.name) from given g where t.id = g.id`)
-	deleteTenant    = projections.NewStatement("id text, time timestamptz", `update tenants t set deleted_at = g.time from given g where t.id = g.id`)
+	deleteTenant    = projections.NewStatement("id text, recorded timestamptz", `update tenants t set deleted_at = g.recorded from given g where t.id = g.id`)
 )
 
 func applyTenant(b *projections.Batch, e events.Recorded) error {
@@ -62,26 +62,26 @@ func applyTenant(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		b.Queue(addTenant, id, fact.Name, fact.Sandbox, fact.FirstSubscription(), e.Actor.ID, e.Time)
+		b.Queue(addTenant, id, fact.Name, fact.Sandbox, fact.FirstSubscription(), e.Actor.ID, e.At)
 	case events.SubscriptionChanged:
 		b.Queue(setSubscription, id, fact.To)
 	case events.EnvironmentAdded:
-		b.Queue(addEnvironment, fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.Time, e.At)
+		b.Queue(addEnvironment, fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.At)
 	case events.MemberAdded:
-		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision, e.At)
+		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Revision, e.At)
 	case events.TenantUpdated:
 		b.Queue(renameTenant, id, to(fact.Name))
 	case events.TenantDeleted:
-		b.Queue(deleteTenant, id, e.Time)
+		b.Queue(deleteTenant, id, e.At)
 		b.Queue(endEnvironments, id, e.At)
 		b.Queue(endMembers, id, e.At)
 	case events.EnvironmentDeleted:
 		b.Queue(removeEnvironment, fact.Environment.ID, e.At)
 	case events.MemberInvited:
-		b.Queue(addMember, id, fact.ID, fact.Role, true, e.Time, e.Revision, e.At)
+		b.Queue(addMember, id, fact.ID, fact.Role, true, e.Revision, e.At)
 	case events.MemberJoined:
 		b.Queue(removeJoined, id, fact.ID, fact.UserID, e.At)
-		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Time, e.Revision, e.At)
+		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Revision, e.At)
 	case events.MemberRoleChanged:
 		b.Queue(changeMember, id, fact.UserID, fact.To, e.Revision, e.At)
 	case events.MemberRemoved:

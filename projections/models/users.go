@@ -10,7 +10,7 @@ import (
 
 var users = projections.Projection{
 	Name:    "users",
-	Version: 2, // with an index for the list of all
+	Version: 3, // with recorded times
 	Tables:  []string{"users"},
 	Schema: `
 create table users (
@@ -26,8 +26,8 @@ create index on users (created_at, id);`,
 }
 
 var (
-	addUser = projections.NewStatement("id text, time timestamptz", `insert into users (id, platform_role, active, erased, created_at)
-		select id, '', true, false, time from given`)
+	addUser = projections.NewStatement("id text, recorded timestamptz", `insert into users (id, platform_role, active, erased, created_at)
+		select id, '', true, false, recorded from given`)
 	setPlatformRole = projections.NewStatement("id text, role text", `update users u set platform_role = g.role from given g where u.id = g.id`)
 	setActive       = projections.NewStatement("id text, active boolean", `update users u set active = g.active from given g where u.id = g.id`)
 	eraseUser       = projections.NewStatement("id text", `update users u set active = false, erased = true, platform_role = '' from given g where u.id = g.id`)
@@ -41,7 +41,7 @@ func applyUser(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	switch fact := fact.(type) {
 	case events.UserRegistered:
-		b.Queue(addUser, id, e.Time)
+		b.Queue(addUser, id, e.At)
 	case events.SessionEnded, events.SessionsEnded:
 	case events.PlatformRoleChanged:
 		b.Queue(setPlatformRole, id, fact.To)

@@ -13,7 +13,7 @@ import (
 // Change tells that a flag has changed.
 type Change struct {
 	Position    events.Position
-	Time        time.Time
+	Time        time.Time // when the store recorded it
 	Key         string
 	Version     events.Revision
 	Environment string // the id of the environment that changed, empty for all
@@ -66,7 +66,7 @@ type tenantFeed struct {
 // note adds the change that an event made to a flag. publish tells listeners of it.
 func (c *changes) note(t *Tenant, key string, e events.Recorded, fact events.FlagFact) {
 	environment, deleted := concerns(fact)
-	c.pending = append(c.pending, pendingChange{Change{e.Position, e.Time, key, e.Revision, environment, deleted}, t})
+	c.pending = append(c.pending, pendingChange{Change{e.Position, e.At, key, e.Revision, environment, deleted}, t})
 }
 
 // concerns returns the environment that a fact is about, empty for the whole flag, and whether it deletes the flag.
