@@ -11,7 +11,7 @@ import (
 )
 
 // Stored is an event as engines keep it: JSON, the permanent name of its fact, and the version of that fact's shape. As the fact of an Event it is
-// appended unchanged, so that facts which this program does not know can be copied to another engine.
+// appended unchanged, so that a copy has the same bytes.
 type Stored struct {
 	ID       uuid.UUID
 	Name     string

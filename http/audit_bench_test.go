@@ -94,7 +94,7 @@ func benchExport(b *testing.B, me *nodetest.Client, format string) {
 func fillTrail(c *nodetest.Client) {
 	c.Service.T.Helper()
 	sql(c.Service, fmt.Sprintf(`
-		insert into read.audit select '%[1]s', n, 1000000 + n, 1000000 + n, gen_random_uuid(), timestamptz '2026-01-01Z' + n * interval '10 s', timestamptz '2026-01-01Z' + n * interval '10 s',
+		insert into read.audit select '%[1]s', n, 1000000 + n, 1000000 + n, gen_random_uuid(), timestamptz '2026-01-01Z' + n * interval '10 s',
 			case when n %% 5000 = 0 then 'tenant.updated' when n %% 50 = 0 then 'project.updated' when n %% 7 = 0 then 'flag.updated' when n %% 2 = 0 then 'flag.enabled' else 'flag.disabled' end,
 			case when n %% 5000 = 0 then 'tenant' when n %% 50 = 0 then 'project' else 'flag' end, case when n %% 50 = 0 then 'p' || n / 50 %% 20 else 'k' || n %% 1000 end,
 			'The name of it', case when n %% 50 = 0 or n %% 7 = 0 then null when n %% 10 = 0 then 'staging' else 'production' end,

@@ -24,11 +24,11 @@ func trailOf(t *testing.T, entries int) *pgxpool.Pool {
 	for _, p := range models.All() {
 		fill += p.Schema
 	}
-	fill += fmt.Sprintf(`insert into audit select 't', n, n * 3 + 7, n * 3 + 7, gen_random_uuid(), timestamptz '2026-01-01Z' + n / 5 * interval '1 minute', '2026-01-01Z',
+	fill += fmt.Sprintf(`insert into audit select 't', n, n * 3 + 7, n * 3 + 7, gen_random_uuid(), timestamptz '2026-01-01Z' + n / 5 * interval '1 minute',
 			case n %% 7 when 0 then 'flag.updated' else 'flag.enabled' end, case n %% 50 when 0 then 'project' else 'flag' end, 'k' || n %% 10, 'K', case n %% 7 when 0 then null else 'e' || n %% 3 end,
 			'{}', 'user', 'u' || n %% 11, 'r', case n %% 1000 when 0 then 'Why' else '' end, n, ''
 			from generate_series(0, %d) n;
-		insert into audit select 'other', n, n * 3 + 8, n * 3 + 8, gen_random_uuid(), '2026-01-01Z', '2026-01-01Z', 'flag.enabled', 'flag', 'k', 'K', null, '{}', 'user', 'u', 'r', '', n, ''
+		insert into audit select 'other', n, n * 3 + 8, n * 3 + 8, gen_random_uuid(), '2026-01-01Z', 'flag.enabled', 'flag', 'k', 'K', null, '{}', 'user', 'u', 'r', '', n, ''
 			from generate_series(0, 99) n;
 		analyze audit; reset search_path`, entries-1)
 	if _, err := pool.Exec(t.Context(), fill); err != nil {

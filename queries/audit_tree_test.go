@@ -66,7 +66,7 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pool.Exec(t.Context(), fmt.Sprintf(`insert into read.audit select 't', n, n + 1, n + 2, gen_random_uuid(), '2026-01-01Z', '2026-01-01Z', 'flag.enabled', 'flag', 'k', 'K', null,
+	_, err = pool.Exec(t.Context(), fmt.Sprintf(`insert into read.audit select 't', n, n + 1, n + 2, gen_random_uuid(), '2026-01-01Z', 'flag.enabled', 'flag', 'k', 'K', null,
 		'{}', 'user', 'u', 'r', '', n, sha256(n::text::bytea) from generate_series(0, %d) n; analyze read.audit`, entries-1))
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func TestKeptListsOfThePast(t *testing.T) {
 		run(t, pool, fmt.Sprintf(`insert into read.flag_spans select r.* from jsonb_populate_record(null::read.flag_spans, jsonb_build_object('tenant_id', 't', 'key', '%[1]s', 'version', 1,
 				'created_version', 1, 'default_version', 1, 'id', '', 'name', '', 'type', 'boolean', 'default_value', false, 'description', '', 'tags', '[]'::jsonb, 'permanent', false,
 				'status', 'active', 'created_at', now(), 'since', '%[2]s'::timestamptz, 'until', 'infinity')) r;
-			insert into read.flag_versions values ('t', '%[1]s', 1, '%[2]s', '%[2]s')`, key, since.Format(time.RFC3339)))
+			insert into read.flag_versions values ('t', '%[1]s', 1, '%[2]s')`, key, since.Format(time.RFC3339)))
 	}
 	changed := events.Position{}
 	want := func(at time.Time, later time.Duration, keys string) {

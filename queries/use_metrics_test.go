@@ -57,7 +57,7 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 	run(t, pool, newFlags(`from (values ('t', 'k', 3), ('t', 'other', 1)) f (tenant, key, life)`)+`
 		insert into read.oauth_clients values ('c1', 't', 'Checkout', '{}', true, now()), ('c2', 'another tenant', 'secret', '{}', false, '2026-03-01');
 		insert into read.flag_variations values ('t', 'k', 'v1', 1, 0, 'today', 'true', '', 0), ('t', 'k', 'v9', 2, 0, 'never served', 'true', '', 0);
-		insert into read.audit select 't', n, 2 * n, 3 * n, gen_random_uuid(), now(), '2026-03-01', 'flag.variation_removed', 'flag', 'k', 'a name', null,
+		insert into read.audit select 't', n, 2 * n, 3 * n, gen_random_uuid(), '2026-03-01', 'flag.variation_removed', 'flag', 'k', 'a name', null,
 			json_build_object('variations.v2', json_build_object('from', json_build_object('name', 'name ' || n), 'to', null)), 'user', 'u', '', '', n, '' from generate_series(1, 2) n;
 		insert into keep.flag_outcomes values ('t', 'k', 3, 'v1:a', 'v1', 'then', '{"size": 1.50}'), ('t', 'k', 3, 'v1:b', 'v1', 'then', '2'), ('t', 'k', 3, 'v2:a', 'v2', 'then', 'null');
 		insert into keep.flag_outcomes (tenant_id, flag_key, life, outcome, value) values ('t', 'k', 3, 'value', '"x"'), ('t', 'k', 1, 'old', '"old"'), ('t2', 'k', 3, 'value', '"of another tenant"');

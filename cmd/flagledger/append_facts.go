@@ -11,7 +11,7 @@ import (
 
 // appendMissing appends the events that a store lacks, in order. held is the last revision of each stream in the store; it is updated. done is called with an event once it and all before it
 // are in the store.
-func appendMissing(ctx context.Context, all iter.Seq2[events.Recorded, error], to events.Store, held map[string]events.Revision, done func(events.Recorded)) error {
+func appendMissing(ctx context.Context, all iter.Seq2[events.Recorded, error], to events.Store, accept AcceptTimes, held map[string]events.Revision, done func(events.Recorded)) error {
 	for run, err := range runs(all) {
 		if err != nil {
 			return err
@@ -20,6 +20,7 @@ func appendMissing(ctx context.Context, all iter.Seq2[events.Recorded, error], t
 		var batch []events.Event
 		for _, e := range run {
 			if e.Revision > held[stream] {
+				e.Stored.AcceptUntil = accept.AcceptTimesUntil
 				batch = append(batch, events.Event{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored})
 			}
 		}

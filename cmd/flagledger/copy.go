@@ -15,12 +15,13 @@ import (
 type copyCommand struct {
 	From string `help:"The event store to read: postgres://... or esdb://..., or private for the private Postgres." required:""`
 	To   string `help:"The event store to fill, named likewise." required:""`
+	AcceptTimes
 }
 
 // Help explains how to use the command.
 func (copyCommand) Help() string {
 	return "Stop the servers first: what is written meanwhile would be missed, so nothing is copied while one runs. Jobs that are still to be made from the facts are made first; they are done once servers run. " +
-		"A copy between two EventStoreDBs uses the database of the settings for that. A copy that was cut off goes on where it was when it is started again. " +
+		"A copy between two EventStoreDBs uses the database of the settings for that. A copy that was cut off goes on where it was when it is started again. Nothing is copied if a fact cannot be read, is recorded in the future, or has the id of another. " +
 		"At the end both stores are read and compared, stream by stream. Then set FLAGLEDGER_EVENTSTORE_URL and start the servers: read models rebuild by themselves."
 }
 
@@ -47,7 +48,7 @@ func (cmd copyCommand) Run(ctx context.Context) error {
 	if err := cmd.catchUp(ctx, c, from, log); err != nil {
 		return fmt.Errorf("jobs from the facts that are copied: %w", err)
 	}
-	if err := copyEvents(ctx, from, to, log); err != nil {
+	if err := copyEvents(ctx, from, to, cmd.AcceptTimes, log); err != nil {
 		return err
 	}
 	return compareStores(ctx, from, to, log)
@@ -102,30 +103,48 @@ func (copyCommand) open(ctx context.Context, c node.Config, url string, log *slo
 	}, nil
 }
 
-// copyEvents appends the events of one store that another one lacks, in order.
-func copyEvents(ctx context.Context, from, to events.Store, log *slog.Logger) error {
+// copyEvents appends the events of one store that another one lacks, in order, once all of them are checked.
+func copyEvents(ctx context.Context, from, to events.Store, accept AcceptTimes, log *slog.Logger) error {
+	check, err := newFactCheck(ctx, to, accept)
+	if err != nil {
+		return err
+	}
 	held := map[string]events.Revision{}
 	for e, err := range allEvents(ctx, to, events.Position{}) {
 		if err != nil {
 			return err
 		}
 		held[e.Stream] = e.Revision
+		check.note(e)
+	}
+	lacking := missing(allEvents(ctx, from, events.Position{}), func(stream string) events.Revision { return held[stream] })
+	for e, err := range lacking {
+		if err == nil {
+			err = check.check(e)
+		}
+		if err != nil {
+			return err
+		}
+		check.note(e)
+	}
+	if err := check.checkIDs(both(allEvents(ctx, to, events.Position{}), lacking)); err != nil {
+		return err
 	}
 	head, err := from.Head(ctx)
 	if err != nil {
 		return err
 	}
 	show := showProgress("copying", int64(head.Commit), log)
-	return appendMissing(ctx, allEvents(ctx, from, events.Position{}), to, held, func(e events.Recorded) { show("copy", e.Position) })
+	return appendMissing(ctx, allEvents(ctx, from, events.Position{}), to, accept, held, func(e events.Recorded) { show("copy", e.Position) })
 }
 
 // compareStores reads both stores and names the first stream that differs.
 func compareStores(ctx context.Context, from, to events.Store, log *slog.Logger) error {
-	want, err := digests(ctx, from)
+	want, err := digests(ctx, from, func(events.Recorded) {})
 	if err != nil {
 		return err
 	}
-	got, err := digests(ctx, to)
+	got, err := digests(ctx, to, func(events.Recorded) {})
 	if err != nil {
 		return err
 	}

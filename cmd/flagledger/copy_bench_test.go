@@ -25,7 +25,7 @@ func BenchmarkCopy(b *testing.B) {
 		_, back := nodetest.BenchStore(b)
 		move := func(from, to events.Store, unit string) {
 			began := time.Now()
-			if err := copyEvents(b.Context(), from, to, nodetest.Log(b)); err != nil {
+			if err := copyEvents(b.Context(), from, to, AcceptTimes{}, nodetest.Log(b)); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(flags*each/time.Since(began).Seconds(), unit)

@@ -21,7 +21,8 @@ func (d digest) with(e events.Recorded) (digest, error) {
 	return digest{d.events + 1, sha256.Sum256(append(d.sum[:], b...))}, nil
 }
 
-func digests(ctx context.Context, store events.Store) (map[string]digest, error) {
+// digests returns a digest of each stream of a store. It calls visit with each event.
+func digests(ctx context.Context, store events.Store, visit func(events.Recorded)) (map[string]digest, error) {
 	all := map[string]digest{}
 	for e, err := range allEvents(ctx, store, events.Position{}) {
 		if err != nil {
@@ -30,6 +31,7 @@ func digests(ctx context.Context, store events.Store) (map[string]digest, error)
 		if all[e.Stream], err = all[e.Stream].with(e); err != nil {
 			return nil, err
 		}
+		visit(e)
 	}
 	return all, nil
 }

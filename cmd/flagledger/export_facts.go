@@ -15,7 +15,7 @@ import (
 // exportFactsCommand writes facts to a file.
 type exportFactsCommand struct {
 	Tenant string `help:"The id of a tenant: only the facts of its flags, its projects and itself are written."`
-	Out    string `required:"" help:"The file. Where an export of it was cut off, that goes on."`
+	Out    string `required:"" help:"The file. Where an export of it was cut off, that goes on; no other file is overwritten."`
 }
 
 // Help explains how to use the command.
@@ -60,6 +60,9 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 		_, _ = wanted.belongs(e)
 	})
 	if err != nil {
+		return 0, "", err
+	}
+	if err := file.Chmod(0o600); err != nil {
 		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, w.Flush()) }()

@@ -26,7 +26,7 @@ func exported(t *testing.T, store events.Store, tenantID, path string) (facts in
 
 func imported(t *testing.T, store events.Store, path string) (added, present int, err error) {
 	t.Helper()
-	return importFacts(t.Context(), path, store, nodetest.Log(t), func(string) error { return nil })
+	return importFacts(t.Context(), path, store, AcceptTimes{}, nodetest.Log(t), func(string) error { return nil })
 }
 
 func length(t *testing.T, store events.Store) (n int) {
@@ -140,8 +140,8 @@ func TestAnImportThatWasCutOffGoesOn(t *testing.T) {
 func TestNothingIsImportedOfADamagedFileNorOverOtherFacts(t *testing.T) {
 	t.Parallel()
 	from := emptyPostgres(t)
-	write(t, from, "flag-t.b", 0, events.FlagCreated{Key: "b"})
-	write(t, from, "flag-t.a", 0, events.FlagCreated{Key: "a"}, events.FlagStatusChanged{To: events.ArchivedFlag}, events.FlagDeleted{})
+	write(t, from, "flag-t.b", 0, events.FlagCreated{TenantID: "t", Key: "b"})
+	write(t, from, "flag-t.a", 0, events.FlagCreated{TenantID: "t", Key: "a"}, events.FlagStatusChanged{To: events.ArchivedFlag}, events.FlagDeleted{})
 	path := filepath.Join(t.TempDir(), "facts.ndjson")
 	exported(t, from, "", path)
 	var list []events.Recorded
@@ -177,7 +177,7 @@ func TestNothingIsImportedOfADamagedFileNorOverOtherFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := emptyPostgres(t)
-	if err := os.WriteFile(path, []byte(strings.Replace(string(file), `"key":"a"`, `"key":"x"`, 1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(file), `"archived"`, `"inactive"`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := imported(t, to, path); err == nil || !strings.Contains(err.Error(), "damaged") {

@@ -15,11 +15,12 @@ import (
 // importFactsCommand appends the facts of a file.
 type importFactsCommand struct {
 	In string `required:"" help:"A file that export-facts wrote."`
+	AcceptTimes
 }
 
 // Help explains how to use the command.
 func (importFactsCommand) Help() string {
-	return "Stop the servers first. Nothing is written unless the file is whole and undamaged, and the facts of it that the store holds already are the same. An import that was cut off goes on " +
+	return "Stop the servers first. Nothing is written unless the file is whole and undamaged, and the facts of it that the store holds already are the same; nor if a fact cannot be read, is not of the tenant that the file names, is recorded in the future, or has the id of another. An import that was cut off goes on " +
 		"when it is started again. Facts keep their ids, their times and the time at which they were recorded. No mails and other jobs follow from them, except where they are those of the log that jobs " +
 		"were made from, as when a service is restored. When servers start, read models follow by themselves."
 }
@@ -27,7 +28,7 @@ func (importFactsCommand) Help() string {
 // Run checks the file and appends what is missing.
 func (cmd importFactsCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
-		added, present, err := importFacts(ctx, cmd.In, store, log, func(logID string) error {
+		added, present, err := importFacts(ctx, cmd.In, store, cmd.AcceptTimes, log, func(logID string) error {
 			return node.BeforeImport(ctx, databaseURL, store, logID, log)
 		})
 		if err != nil {
@@ -39,13 +40,18 @@ func (cmd importFactsCommand) Run(ctx context.Context) error {
 }
 
 // importFacts appends what a store lacks of the facts in the file at path. It calls before with the ID of the log that they are of, once the file and the store are checked
-// and nothing is written yet. It needs memory for each stream of the store and of the file.
-func importFacts(ctx context.Context, path string, store events.Store, log *slog.Logger, before func(logID string) error) (added, present int, err error) {
-	held, err := digests(ctx, store)
+// and nothing is written yet. It needs memory for each stream of the store and of the file,
+// and 8 bytes for each of their facts.
+func importFacts(ctx context.Context, path string, store events.Store, accept AcceptTimes, log *slog.Logger, before func(logID string) error) (added, present int, err error) {
+	check, err := newFactCheck(ctx, store, accept)
 	if err != nil {
 		return 0, 0, err
 	}
-	c, err := checkFile(ctx, path, store, held)
+	held, err := digests(ctx, store, check.note)
+	if err != nil {
+		return 0, 0, err
+	}
+	c, err := checkFile(ctx, path, store, held, check)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -58,15 +64,15 @@ func importFacts(ctx context.Context, path string, store events.Store, log *slog
 	}
 	show := showProgress("importing", int64(c.facts), log)
 	err = readFacts(path, func(r *export.Reader) error {
-		return appendMissing(ctx, r.All(), store, revisions, func(events.Recorded) { show("import", events.Position{Commit: uint64(r.Facts())}) })
+		return appendMissing(ctx, r.All(), store, accept, revisions, func(events.Recorded) { show("import", events.Position{Commit: uint64(r.Facts())}) })
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	if held, err = digests(ctx, store); err != nil {
+	if held, err = digests(ctx, store, func(events.Recorded) {}); err != nil {
 		return 0, 0, err
 	}
-	after, err := checkFile(ctx, path, store, held)
+	after, err := checkFile(ctx, path, store, held, nil)
 	if err == nil && after.missing > 0 {
 		err = fmt.Errorf("the store lacks %d of its facts after the import", after.missing)
 	}
@@ -79,12 +85,15 @@ type checkedFile struct {
 	facts, missing int // missing in the store
 }
 
-// checkFile reads a file, and compares it with the streams that a store holds.
-func checkFile(ctx context.Context, path string, store events.Store, held map[string]digest) (c checkedFile, err error) {
+// checkFile reads a file, and compares it with the streams that a store holds. check, unless it is nil, checks the facts.
+func checkFile(ctx context.Context, path string, store events.Store, held map[string]digest, check *factCheck) (c checkedFile, err error) {
 	inFile := map[string]digest{}
 	differs := ""
 	err = readFacts(path, func(r *export.Reader) error {
 		c.logID = r.Header.Log
+		if check != nil {
+			check.streams = tenantFilter{r.Header.Tenant, map[string]bool{}}
+		}
 		for e, err := range r.All() {
 			if err != nil {
 				return err
@@ -93,13 +102,22 @@ func checkFile(ctx context.Context, path string, store events.Store, held map[st
 			if e.Revision != events.Revision(d.events)+1 {
 				return fmt.Errorf("line %d: revision %d of %s comes after %d", r.Line(), e.Revision, e.Stream, d.events)
 			}
-			if d, err = d.with(e); err != nil {
+			if check != nil {
+				err = check.check(e)
+			}
+			if err == nil {
+				d, err = d.with(e)
+			}
+			if err != nil {
 				return fmt.Errorf("line %d: %w", r.Line(), err)
 			}
 			inFile[e.Stream] = d
 			c.facts++
 			if d.events > h.events {
 				c.missing++
+				if check != nil {
+					check.note(e)
+				}
 			}
 			if d.events == h.events && d.sum != h.sum {
 				differs = e.Stream
@@ -125,7 +143,14 @@ func checkFile(ctx context.Context, path string, store events.Store, held map[st
 	if differs != "" {
 		return checkedFile{}, firstDifference(ctx, path, store, differs)
 	}
-	return c, nil
+	if check == nil {
+		return c, nil
+	}
+	err = readFacts(path, func(r *export.Reader) error {
+		lacking := missing(r.All(), func(stream string) events.Revision { return events.Revision(held[stream].events) })
+		return check.checkIDs(both(allEvents(ctx, store, events.Position{}), lacking))
+	})
+	return c, err
 }
 
 // beginsWith reports whether a stream begins with the events of a digest.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"flagledger/events"
 )
@@ -28,7 +27,8 @@ func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
 var filters = events.EachStream(tenantFilter.flagBelongs, tenantFilter.projectBelongs, tenantFilter.tenantBelongs, nil, nil)
 
 func (t tenantFilter) flagBelongs(e events.Recorded) (bool, error) {
-	return strings.HasPrefix(e.Stream, events.FlagStream(t.tenantID, "")), nil
+	tenantID, _ := events.ParseFlagStream(e.Stream)
+	return tenantID == t.tenantID, nil
 }
 
 func (t tenantFilter) tenantBelongs(e events.Recorded) (bool, error) {

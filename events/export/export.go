@@ -98,10 +98,7 @@ func NewWriter(out io.Writer, h Header) (*Writer, error) {
 func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, error) {
 	r, err := NewReader(file)
 	if errors.Is(err, errCutOff) {
-		if err := truncateTo(file, 0); err != nil {
-			return nil, err
-		}
-		return NewWriter(file, h)
+		return restart(file, h)
 	}
 	if err != nil {
 		return nil, err
@@ -124,6 +121,34 @@ func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, erro
 		}
 		visit(e)
 	}
+}
+
+// restart begins a file that is empty or was cut off in its first line. It refuses any other one.
+func restart(file *os.File, h Header) (*Writer, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	begun, err := io.ReadAll(io.LimitReader(file, maxLine))
+	if err != nil {
+		return nil, err
+	}
+	withoutKey := h
+	withoutKey.Key = ""
+	own := false
+	for _, h := range []Header{h, withoutKey} {
+		first, err := events.Marshal(h)
+		if err != nil {
+			return nil, err
+		}
+		own = own || bytes.HasPrefix(first, begun)
+	}
+	if !own {
+		return nil, errors.New("it is no export that was cut off: name another file")
+	}
+	if err := truncateTo(file, 0); err != nil {
+		return nil, err
+	}
+	return NewWriter(file, h)
 }
 
 // truncateTo drops what a file has after its first bytes.
@@ -273,6 +298,9 @@ func parse(b []byte) (e events.Recorded, err error) {
 	at, err := time.Parse(events.RecordedFormat, l.Recorded)
 	if err != nil {
 		return e, fmt.Errorf("recorded: %w", err)
+	}
+	if at.Format(events.RecordedFormat) != l.Recorded || at.Before(time.Unix(0, 0)) { // Parse takes a comma and hours of one digit
+		return e, fmt.Errorf("recorded: %q is not as an export writes a time since 1970", l.Recorded)
 	}
 	stored := events.Stored{ID: l.ID, Name: l.Name, Version: l.Version, Data: l.Data, Metadata: l.Metadata, At: at}
 	e = events.Recorded{Event: events.Event{ID: l.ID, Fact: stored}, Stream: l.Stream, Revision: l.Revision, At: at, Name: l.Name, Stored: stored}

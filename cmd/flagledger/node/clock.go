@@ -43,3 +43,11 @@ func skewHealth(skew time.Duration) []string {
 	}
 	return nil
 }
+
+// aheadHealth names a log whose last time the store's clock has not reached: a clock was set back, or facts of the future were imported.
+func aheadHealth(ahead time.Duration) []string {
+	if ahead <= maxSkew {
+		return nil
+	}
+	return []string{fmt.Sprintf("the last fact is recorded %v later than the event store's clock: changes are recorded in the future until it gets there", ahead.Round(time.Second))}
+}

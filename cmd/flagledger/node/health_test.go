@@ -3,8 +3,12 @@ package node_test
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 )
 
 func TestHealthNamesAReadModelThatFails(t *testing.T) {
@@ -28,4 +32,20 @@ func TestHealthNamesAReadModelThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Eventually("health is good", func() bool { return strings.Contains(health(), `"status":"ok"`) })
+}
+
+// A fact from the future moves the times of all that follow it, as Postgres records none before another.
+func TestHealthTellsOfALogThatIsAhead(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := nodetest.New(t)
+	at := time.Now().UTC().Add(time.Hour).Truncate(time.Microsecond)
+	copied := events.Stored{Name: "user.registered", Version: 1, Data: []byte(`{"id":"u"}`), At: at, AcceptUntil: at}
+	_, err := s.Store().Append(t.Context(), events.UserStream("u"), 0, []events.Event{{ID: uuid.New(), Fact: copied}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually("health says that the log is ahead", func() bool {
+		return strings.Contains(string(s.Anonymous().Call("GET", "/health", nil).Body), "later than the event store's clock")
+	})
 }

@@ -42,6 +42,7 @@ type observation struct {
 	building map[string]events.Position
 	jobs     jobsObservation
 	skew     time.Duration // of the clock of this node, ahead of the database's
+	ahead    time.Duration // of the log's last time, ahead of the store's clock
 	// storeErr is of an event store other than the database, and databaseErr of the rest.
 	storeErr, databaseErr error
 	// readOnly says that the database takes no writes.
@@ -128,6 +129,15 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		return err
 	})
+	if headErr == nil {
+		_ = within(ctx, headTimeout, func(ctx context.Context) error {
+			now, last, err := m.store.Clock(ctx)
+			if err == nil {
+				o.ahead = last.Sub(now)
+			}
+			return err
+		})
+	}
 	_ = within(ctx, statusTimeout, func(ctx context.Context) error {
 		m.disk.probe(ctx, m.pool)
 		return nil
@@ -181,6 +191,7 @@ func (m *monitor) health() []string {
 	}
 	list = append(list, m.disk.health(m.data)...)
 	list = append(list, skewHealth(o.skew)...)
+	list = append(list, aheadHealth(o.ahead)...)
 	if o.storeErr == nil && o.databaseErr == nil && !o.readOnly {
 		for _, name := range m.progress.Failing(failingFor) {
 			list = append(list, fmt.Sprintf("the read model %s cannot be updated; it is tried again", name))

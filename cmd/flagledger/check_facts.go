@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flagledger/events"
+	"flagledger/projections/models"
+)
+
+// AcceptTimes is the option of commands that copy facts.
+type AcceptTimes struct {
+	AcceptTimesUntil time.Time `placeholder:"TIME" help:"Take facts recorded up to this time of RFC 3339, though the store's clock has not come there: for a log whose clock once ran ahead."`
+}
+
+// factCheck refuses facts that a store must not take from elsewhere.
+type factCheck struct {
+	streams tenantFilter // the tenant whose facts are taken
+	latest  time.Time    // the latest recorded time that is taken
+	ids     []uint64     // a key of each id
+}
+
+func newFactCheck(ctx context.Context, to events.Store, accept AcceptTimes) (*factCheck, error) {
+	now, _, err := to.Clock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &factCheck{latest: now.Add(events.MaxAhead)}
+	if accept.AcceptTimesUntil.After(c.latest) {
+		c.latest = accept.AcceptTimesUntil
+	}
+	return c, nil
+}
+
+// check returns why a fact is refused. It must be called in the order of the log.
+func (c *factCheck) check(e events.Recorded) error {
+	at := fmt.Sprintf("%s@%d", e.Stream, e.Revision)
+	if _, stored := e.Fact.(events.Stored); stored {
+		e.Event, e.Err = events.Decode(e.Stored)
+	}
+	if _, err := models.Describe(e); err != nil {
+		return fmt.Errorf("%s cannot be read as a fact: %w", at, err)
+	}
+	if !ownStream(e) {
+		return fmt.Errorf("%s, %s, is of another stream", at, e.Name)
+	}
+	ours, err := c.streams.belongs(e)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		return fmt.Errorf("%s, %s, is no fact of the tenant %s", at, e.Name, c.streams.tenantID)
+	}
+	if e.At.After(c.latest) {
+		return fmt.Errorf("%s: recorded %s: %w; --accept-times-until takes it if that log's clock once ran ahead",
+			at, e.At.Format(events.RecordedFormat), events.ErrAhead)
+	}
+	if _, offset := e.Time.Zone(); offset != 0 {
+		return fmt.Errorf("%s: metadata: the time is not in UTC", at)
+	}
+	return nil
+}
+
+// ownStream reports whether a fact that names its stream's tenant, flag or project names those of the stream that it is in.
+func ownStream(e events.Recorded) bool {
+	switch fact := e.Fact.(type) {
+	case events.FlagCreated:
+		return e.Stream == events.FlagStream(fact.TenantID, fact.Key)
+	case events.ProjectCreated:
+		return e.Stream == events.ProjectStream(fact.ID)
+	case events.TenantCreated:
+		return e.Stream == events.TenantStream(fact.ID)
+	default:
+		return true
+	}
+}
+
+// note notes the id of a fact that the store holds or is to take.
+func (c *factCheck) note(e events.Recorded) { c.ids = append(c.ids, idKey(e.ID)) }
+
+// idKey takes half as much memory as an id. Few ids have the same.
+func idKey(id uuid.UUID) uint64 {
+	return binary.BigEndian.Uint64(id[:8]) ^ binary.BigEndian.Uint64(id[8:])
+}
+
+// checkIDs returns an error if an id occurs twice among the facts that were noted. all reads them again.
+func (c *factCheck) checkIDs(all iter.Seq2[events.Recorded, error]) error {
+	slices.Sort(c.ids)
+	repeated := map[uint64]bool{}
+	for i := 1; i < len(c.ids); i++ {
+		if c.ids[i] == c.ids[i-1] {
+			repeated[c.ids[i]] = true
+		}
+	}
+	c.ids = nil
+	if len(repeated) == 0 {
+		return nil
+	}
+	places := map[uuid.UUID]string{}
+	for e, err := range all {
+		if err != nil {
+			return err
+		}
+		if !repeated[idKey(e.ID)] {
+			continue
+		}
+		place := fmt.Sprintf("%s@%d", e.Stream, e.Revision)
+		if first, twice := places[e.ID]; twice {
+			return fmt.Errorf("the id %s occurs twice: %s and %s", e.ID, first, place)
+		}
+		places[e.ID] = place
+	}
+	return nil
+}
+
+// missing yields the facts that a store lacks, which has streams up to some revisions.
+func missing(all iter.Seq2[events.Recorded, error], held func(stream string) events.Revision) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		for e, err := range all {
+			if (err != nil || e.Revision > held(e.Stream)) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// both yields what one sequence yields and then what the other does.
+func both(first, second iter.Seq2[events.Recorded, error]) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		for _, all := range []iter.Seq2[events.Recorded, error]{first, second} {
+			for e, err := range all {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+}
