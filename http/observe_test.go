@@ -58,7 +58,8 @@ func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
 		"POST /api/v1/flags//evaluate":                  503,
 		"GET /api/v1/flags/new-checkout/evaluate":       405,
 		"POST /api/v1/flags/new/checkout/evaluate":      404,
-		"POST /api/v1/flags/new-checkout/evaluate/":     404,
+		"POST /api/v1/flags/new-checkout/evaluate/":     503,
+		"POST /api/v1/flags/new-checkout/evaluate//":    404,
 		"POST /api/v1/flags/new-checkout/evaluate/more": 404,
 	} {
 		method, target, _ := strings.Cut(path, " ")
@@ -68,7 +69,7 @@ func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
 	}
 	metrics := a.from("127.0.0.1:1", "GET", "http://localhost/metrics").Body.String()
 	for _, count := range []string{
-		`flagledger_http_request_duration_seconds_count{method="POST",route="/api/v1/flags/{flagKey}/evaluate",status="5xx"} 3`,
+		`flagledger_http_request_duration_seconds_count{method="POST",route="/api/v1/flags/{flagKey}/evaluate",status="5xx"} 4`,
 		`flagledger_http_request_duration_seconds_count{method="POST",route="unknown",status="4xx"} 3`,
 	} {
 		if !strings.Contains(metrics, count+"\n") {

@@ -223,7 +223,7 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 			}
 			for _, path := range []string{
 				"/api/v1/flags/projects", "/api/v1/flags/projects/history", "/api/v1/flags/projects/variations", "/api/v1/flags/projects/" + project,
-				"/api/v1/flags/projects//flags", "/api/v1/flags/projects//flags/flags", nodetest.ProjectFlagsPath(project, "/"), "/api/v1/flags/",
+				"/api/v1/flags/projects//flags", "/api/v1/flags/projects//flags/flags", nodetest.ProjectFlagsPath(project, "//"), "/api/v1/flags//",
 			} {
 				me.Call("GET", path, nil).Refused(404)
 			}
