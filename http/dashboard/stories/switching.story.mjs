@@ -1,4 +1,6 @@
 const toasts = (v) => v.page.getByRole('region', { name: 'Just done' });
+/** Waits until something is told, and looks at it: it stays then, however slow the machine. */
+const told = (v, text) => toasts(v).getByText(text).hover();
 const dialog = (v) => v.page.getByRole('dialog');
 const focused = (v) => v.page.evaluate(() => document.activeElement?.getAttribute('aria-label'));
 
@@ -45,14 +47,14 @@ export default {
     await keyboard.press('Space');
     await dialog(v).getByLabel('Reason').fill('Größer als zuvor');
     await keyboard.press('Enter');
-    await toasts(v).getByText('checkout: enabled in production.').waitFor();
+    await told(v, 'checkout: enabled in production.');
     await dialog(v).waitFor({ state: 'detached' });
     await v.page.getByRole('switch', { name: 'checkout', checked: true }).waitFor();
     await v.until('the focus stays', async () => (await focused(v)) === 'checkout');
     await v.inspect();
     await v.shot('switch-toast');
     await keyboard.press('Control+z');
-    await toasts(v).getByText('checkout: disabled again in production.').waitFor();
+    await told(v, 'checkout: disabled again in production.');
     await v.page.getByRole('switch', { name: 'checkout', checked: false }).waitFor();
     const history = await v.call('GET', '/api/v1/flags/checkout/history');
     const reasons = history.map(({ action, version, reason }) => [action, version, reason].join(' '));
@@ -62,11 +64,11 @@ export default {
     // It is switched off without a reason, and undone by the button, whose focus goes back.
     await v.turn('checkout');
     await v.turn('checkout');
-    await toasts(v).getByText('checkout: disabled in production.').waitFor();
+    await told(v, 'checkout: disabled in production.');
     await v.switch('search').focus();
     await v.button('Undo').focus();
     await keyboard.press('Enter');
-    await toasts(v).getByText('checkout: enabled again in production.').waitFor();
+    await told(v, 'checkout: enabled again in production.');
     await v.until('the focus goes back', async () => (await focused(v)) === 'search');
     await stands(v, sent.slice(2), 'enable production', 'disable production', 'enable production "5" undo');
     if (!(await isOn(v, 'production'))) throw new Error('it is off');
@@ -79,28 +81,31 @@ export default {
     await v.page.clock.install();
     const sent = await begin(v, 'development');
     const toast = toasts(v).getByText('checkout: enabled in development.');
+    await v.page.clock.pauseAt(Date.now() + 60_000); // it stands still from then on
     await v.switch('checkout').click();
     await toast.waitFor();
     await stands(v, sent, 'enable development');
-    await v.page.clock.fastForward(9_000);
+    await v.page.clock.fastForward(9_999);
+    await toast.waitFor();
     await v.button('Undo').focus();
     await v.page.clock.fastForward(60_000);
     await toast.waitFor();
     await v.switch('search').focus();
-    await v.page.clock.fastForward(1_100);
+    await v.page.clock.fastForward(1);
     await toast.waitFor({ state: 'detached' });
+    await v.page.clock.resume();
 
     // Of two flags each has its own; the keys take the newest.
     await v.switch('checkout').click();
-    await toasts(v).getByText('checkout: disabled in development.').waitFor();
+    await told(v, 'checkout: disabled in development.');
     await v.switch('search').click();
-    await toasts(v).getByText('search: enabled in development.').waitFor();
+    await told(v, 'search: enabled in development.');
     if ((await v.button('Undo').count()) !== 2) throw new Error('one of both is gone');
     await v.inspect();
     // Who types undoes what they typed.
     await v.field('Search').press('Control+z');
     await v.switch('search').press('Control+z');
-    await toasts(v).getByText('search: disabled again in development.').waitFor();
+    await told(v, 'search: disabled again in development.');
     await stands(v, sent.slice(1), 'disable development', 'enable development', 'disable development "2" undo');
     await v.open(`/t/${v.place.tenant}/development/projects`);
     await toasts(v).getByText('checkout').waitFor({ state: 'detached' });
@@ -110,16 +115,16 @@ export default {
     const v = await come({ refused: [412, 503] });
     const sent = await begin(v, 'production');
     await v.turn('checkout', 'launch');
-    await toasts(v).getByText('checkout: enabled in production.').waitFor();
+    await told(v, 'checkout: enabled in production.');
     await v.page.route('**/api/v1/flags/checkout/disable', (route) =>
       route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503,"title":"away"}' }),
     );
     await v.button('Undo').click();
-    await toasts(v).getByText('The service is away for a moment.').waitFor();
+    await told(v, 'The service is away for a moment.');
     await v.page.unroute('**/api/v1/flags/checkout/disable');
     await v.call('PATCH', '/api/v1/flags/checkout', { description: 'theirs' });
     await v.button('Undo').click();
-    await toasts(v).getByText('checkout was not switched back in production: the flag has changed').waitFor();
+    await told(v, 'checkout was not switched back in production: the flag has changed');
     await v.page.getByRole('switch', { name: 'checkout', checked: true }).waitFor();
     await v.inspect();
     await v.shot('undo-conflict');
@@ -153,18 +158,18 @@ export default {
     await v.inspect();
     await v.shot('switch-asks-again');
     await dialog(v).getByRole('button', { name: 'Switch on' }).click();
-    await toasts(v).getByText('checkout: enabled in production.').waitFor();
+    await told(v, 'checkout: enabled in production.');
     await dialog(v).waitFor({ state: 'detached' });
     await v.inspect();
     await v.shot('switch-toast-360');
     await v.button('Undo').click();
     await v.page.getByRole('switch', { name: 'checkout in production', checked: false }).waitFor();
-    await toasts(v).getByText('checkout: disabled again in production.').waitFor();
+    await told(v, 'checkout: disabled again in production.');
 
     await v.switch('checkout').click();
-    await toasts(v).getByText('checkout: enabled in development.').waitFor();
+    await told(v, 'checkout: enabled in development.');
     await v.button('Undo').click();
-    await toasts(v).getByText('checkout: disabled again in development.').waitFor();
+    await told(v, 'checkout: disabled again in development.');
     await stands(
       v,
       sent,
