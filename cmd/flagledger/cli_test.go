@@ -226,7 +226,7 @@ func TestCommandsBesideARunningServerAndAlone(t *testing.T) {
 func TestSignalsEndTheServerInOrder(t *testing.T) {
 	t.Parallel()
 	i := nodetest.Build(t)
-	for n, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for n, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		running := i.Serve()
 		t.Logf("start %d on the folder: healthy after %v", n+1, running.Took.Round(time.Millisecond))
 		if code := running.End(signal); code != 0 {
