@@ -5,6 +5,7 @@ export const keys = {
   /** All that is read of the platform. */
   platform: ['platform'] as const,
   tenants: ['tenants'] as const,
+  memberships: ['memberships'] as const,
   /** The environments of all tenants. */
   allEnvironments: ['environments'] as const,
   environments: (tenant: string) => [...keys.allEnvironments, tenant] as const,

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/svelte-query';
 import type { Place } from '../api/client';
-import { environmentsQuery, defaultEnvironment, useEnvironments, useTenants } from '../queries/tenants';
+import { firstTenant, useMemberships } from '../queries/memberships';
+import { environmentsQuery, defaultEnvironment, useEnvironments } from '../queries/tenants';
 import { last } from '../router/lastPlace';
 import { pathIn } from '../router/place';
 import { router } from '../router/router.svelte';
@@ -12,10 +13,17 @@ function openingPlace(tenant: string, environments: string[] | undefined): Place
   return { tenant, environment: there ? used : (defaultEnvironment(environments) ?? used) };
 }
 
-/** Where to begin, once it is known: the tenant that was used last, or else the first. Call it at a component's start. */
+/**
+ * Where to begin, once it is known: the tenant that was used last, here or elsewhere, or else the person's first. It is none that another person added them to
+ * and that they have not opened. Call it at a component's start.
+ */
 export function useFirstPlace(): () => Place | undefined {
-  const tenants = useTenants();
-  const tenant = () => (tenants.data?.find(({ id }) => id === last.place?.tenant) ?? tenants.data?.[0])?.id;
+  const memberships = useMemberships();
+  const tenant = () => {
+    if (!memberships.data) return undefined;
+    const here = memberships.data.tenants.find((t) => t.tenant_id === last.place?.tenant && t.added_by === null);
+    return here?.tenant_id ?? firstTenant(memberships.data);
+  };
   const environments = useEnvironments(tenant);
   return () => {
     const id = tenant();
