@@ -162,7 +162,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 	return url, c.Type, err
 }
 
-// tenant reads a tenant that is to pay.
+// tenant reads a tenant that is to pay. A customer that was deleted at the provider is noted no longer: its event may come later.
 func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
 	if b.Payments == nil {
 		return Tenant{}, refuse(Unavailable, "payments are not configured")
@@ -171,7 +171,20 @@ func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
 	if err == nil && !tenant.Exists {
 		err = refuse(NotFound, "no tenant has the id %q", id)
 	}
-	return tenant, err
+	if err != nil || tenant.Subscription.CustomerID == "" {
+		return tenant, err
+	}
+	found, err := b.Payments.Customer(ctx, tenant.Subscription.CustomerID)
+	if KindOf(err) == NotFound { // of another account, which the settings may have named before
+		return tenant, nil
+	}
+	if err != nil || !found.Deleted {
+		return tenant, err
+	}
+	if err := b.Follow(ctx, id, ""); err != nil {
+		return tenant, err
+	}
+	return ReadTenant(ctx, b.Writer, id)
 }
 
 // priceOf is the price of a plan that a tenant does not have yet.

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,8 +29,8 @@ const maxFollow = 5
 // Follow makes the subscription of a tenant what the payment provider says it is now. Of a deleted tenant it ends what can be paid for. Without a payment
 // provider it does nothing.
 //
-// Either the tenant or the customer may be empty. A customer without a tenant belongs to the tenant that the service noted on it; one without a note is left
-// alone.
+// Either the tenant or the customer may be empty. A customer belongs to the tenant that the service noted on it, whatever an event says; one without a
+// note and without a tenant is left alone.
 //
 // It may be repeated, and several may do it at once: each reads the subscription again after changing it, so the last one leaves what the provider says.
 //
@@ -38,15 +39,9 @@ func (b *Billing) Follow(ctx context.Context, tenantID, customerID string) error
 	if b.Payments == nil {
 		return nil
 	}
-	if tenantID == "" {
-		found, err := b.Payments.Customer(ctx, customerID)
-		if KindOf(err) == NotFound || err == nil && found.TenantID == "" {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		tenantID = found.TenantID
+	tenantID, err := b.ownerOf(ctx, tenantID, customerID)
+	if err != nil || tenantID == "" {
+		return err
 	}
 	for range maxFollow {
 		changed, err := b.follow(ctx, tenantID, customerID)
@@ -55,6 +50,30 @@ func (b *Billing) Follow(ctx context.Context, tenantID, customerID string) error
 		}
 	}
 	return fmt.Errorf("the subscription of the tenant %s goes on changing", tenantID)
+}
+
+// ownerOf returns the tenant that a customer belongs to, and the given one if the customer is unknown or bears no note.
+func (b *Billing) ownerOf(ctx context.Context, tenantID, customerID string) (string, error) {
+	if customerID == "" {
+		return tenantID, nil
+	}
+	if tenantID != "" {
+		tenant, err := ReadTenant(ctx, b.Writer, tenantID)
+		if err != nil || tenant.Subscription.CustomerID == customerID {
+			return tenantID, err
+		}
+	}
+	found, err := b.Payments.Customer(ctx, customerID)
+	if KindOf(err) == NotFound {
+		return tenantID, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if tenantID != "" && found.TenantID != "" && found.TenantID != tenantID {
+		b.Log.WarnContext(ctx, "an event of the payment provider names another tenant than its customer does", "event", tenantID, "customer", found.TenantID)
+	}
+	return cmp.Or(found.TenantID, tenantID), nil
 }
 
 func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (changed bool, err error) {
@@ -70,6 +89,7 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	if err != nil {
 		return false, err
 	}
+	list = slices.DeleteFunc(list, func(s PaymentSubscription) bool { return s.TenantID != "" && s.TenantID != tenantID && s.ID != noted.ID })
 	current, err := b.current(ctx, tenantID, noted, list)
 	if err != nil {
 		return false, err

@@ -354,13 +354,62 @@ func TestADeletedCustomer(t *testing.T) {
 	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, _ := s.subscriber()
-	customer := s.stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")
+	payer := func() (customer string) { // of the last page
+		for _, call := range s.stripe.Calls("POST", "/v1/checkout/sessions") {
+			if named := call.Form.Get("customer"); named != "" {
+				customer = named
+			}
+		}
+		return customer
+	}
+	customer := payer()
 	s.stripe.DeleteCustomer(customer)
+	late, _ := checkout(me, purchase("standard")) // before the event arrives
+	nodetest.Same(t, "the customer of the new page", payer() == customer, false)
+	nodetest.Same(t, "it can be paid", s.stripe.Payable(late), true)
 	s.deliver()
 	subscribed(me, "free", "canceled")
-	me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(409)
 	url, _ := checkout(me, purchase("standard"))
 	s.stripe.Pay(url)
 	s.deliver()
 	subscribed(me, "standard", "active")
+	s.stripe.DeleteCustomer(payer())
+	me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(409)
+}
+
+func TestASubscriptionThatEndsAtATime(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	me, subscription := s.subscriber()
+	ends := func(at func(end time.Time) time.Time) bool {
+		s.stripe.Change(subscription, func(sub *paymenttest.Subscription) { sub.CancelAt = at(sub.End) })
+		s.deliver()
+		return me.Call("GET", billingPath+"/subscription", nil).Want(200).Object()["cancelAtPeriodEnd"].(bool)
+	}
+	nodetest.Same(t, "at the end of the period", ends(func(end time.Time) time.Time { return end }), true)
+	nodetest.Same(t, "in a later period", ends(func(end time.Time) time.Time { return end.AddDate(0, 2, 0) }), false)
+	nodetest.Same(t, "never", ends(func(time.Time) time.Time { return time.Time{} }), false)
+}
+
+// Whose a customer is, their own note says, and not what an event is about.
+func TestAnEventThatNamesAnotherTenant(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := newShop(t)
+	me, subscription := s.subscriber()
+	customer := s.stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")
+	other := s.SignUp(nodetest.Address())
+	send := func(id, object string) *nodetest.Answer {
+		body := []byte(`{"id":"` + id + `","type":"customer.subscription.updated","data":{"object":` + object + `}}`)
+		return s.Anonymous().Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign(body, s.stripe.Now()))
+	}
+	send("evt_other", `{"id":"`+subscription+`","customer":"`+customer+`","metadata":{"flagledger_tenant":"`+other.Tenant+`"}}`).Want(200)
+	s.JobsDone()
+	subscribed(other, "free", "active")
+	subscribed(me, "standard", "active")
+	for _, object := range []string{`{"customer":"cus_\u0000"}`, `{"customer":"cus_1","metadata":{"flagledger_tenant":"a\u0000"}}`} {
+		send("evt_nul", object).Refused(400)
+	}
+	send(`evt\u0000`, `{}`).Refused(400)
 }

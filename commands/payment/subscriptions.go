@@ -108,7 +108,7 @@ func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
 		return commands.PaymentSubscription{}, unavailable(errUnreadable)
 	}
 	found := commands.PaymentSubscription{
-		ID: s.ID, CustomerID: s.Customer.ID, TenantID: s.Metadata[tenantKey], Status: events.SubscriptionStatus(s.Status), CancelAtPeriodEnd: s.CancelAtPeriodEnd,
+		ID: s.ID, CustomerID: s.Customer.ID, TenantID: s.Metadata[tenantKey], Status: events.SubscriptionStatus(s.Status), CancelAtPeriodEnd: endsWithPeriod(s),
 		PeriodStart: instant(s.CurrentPeriodStart), PeriodEnd: instant(s.CurrentPeriodEnd),
 	}
 	for _, item := range s.Items.Data {
@@ -118,6 +118,11 @@ func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
 		found.Items = append(found.Items, commands.PaymentItem{ID: item.ID, PriceID: item.Price.ID, BillingCycle: cycle(item.Price.Recurring)})
 	}
 	return found, nil
+}
+
+// endsWithPeriod reports whether a subscription is not renewed: it is cancelled at the end of its period, or at a time up to then.
+func endsWithPeriod(s *stripe.Subscription) bool {
+	return s.CancelAtPeriodEnd || s.CancelAt != 0 && s.CancelAt <= s.CurrentPeriodEnd
 }
 
 // instant is a time of Stripe's, in seconds since 1970.

@@ -51,6 +51,9 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	if err := json.Unmarshal(payload, &e); err != nil || e.ID == "" {
 		return commands.PaymentEvent{}, commands.ErrUnreadableEvent
 	}
+	if strings.ContainsRune(e.ID, 0) {
+		return commands.PaymentEvent{}, fmt.Errorf("%w: its id contains the character NUL", commands.ErrUnreadableEvent)
+	}
 	found := commands.PaymentEvent{ID: e.ID}
 	about := func(prefix string) bool { return e.Account == "" && strings.HasPrefix(e.Type, prefix) }
 	if !about("customer.deleted") && !about("customer.subscription.") && !about("checkout.session.") && !about("invoice.") {
@@ -63,6 +66,9 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	found.CustomerID, found.TenantID = o.Customer, o.Metadata[tenantKey]
 	if about("customer.deleted") {
 		found.CustomerID = o.ID
+	}
+	if strings.ContainsRune(found.CustomerID+found.TenantID, 0) {
+		return commands.PaymentEvent{}, fmt.Errorf("%w: its object contains the character NUL", commands.ErrUnreadableEvent)
 	}
 	return found, nil
 }

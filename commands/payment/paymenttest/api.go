@@ -19,6 +19,7 @@ type subscription struct {
 	Metadata                          map[string]string
 	Begin, End                        time.Time
 	CancelAtEnd                       bool
+	CancelAt                          time.Time // zero for none
 }
 
 // page is a page that customers open.
@@ -100,9 +101,13 @@ func (s *Server) subscription(id string) *subscription {
 }
 
 func (sub *subscription) json(prices map[string]string) map[string]any {
+	var cancelAt any
+	if !sub.CancelAt.IsZero() {
+		cancelAt = sub.CancelAt.Unix()
+	}
 	return map[string]any{
 		"id": sub.ID, "object": "subscription", "customer": sub.Customer, "status": sub.Status, "metadata": sub.Metadata,
-		"current_period_start": sub.Begin.Unix(), "current_period_end": sub.End.Unix(), "cancel_at_period_end": sub.CancelAtEnd,
+		"current_period_start": sub.Begin.Unix(), "current_period_end": sub.End.Unix(), "cancel_at_period_end": sub.CancelAtEnd, "cancel_at": cancelAt,
 		"items": map[string]any{"object": "list", "data": []any{map[string]any{
 			"id": sub.Item, "object": "subscription_item",
 			"price": map[string]any{"id": sub.Price, "object": "price", "recurring": map[string]any{"interval": prices[sub.Price], "interval_count": 1}},

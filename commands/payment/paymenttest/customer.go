@@ -76,9 +76,10 @@ func (s *Server) Change(id string, change func(*Subscription)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sub := s.subscription(id)
-	edited := Subscription{Status: sub.Status, Price: sub.Price, CancelAtEnd: sub.CancelAtEnd, Begin: sub.Begin, End: sub.End}
+	edited := Subscription{Status: sub.Status, Price: sub.Price, CancelAtEnd: sub.CancelAtEnd, CancelAt: sub.CancelAt, Begin: sub.Begin, End: sub.End}
 	change(&edited)
-	sub.Status, sub.Price, sub.CancelAtEnd, sub.Begin, sub.End = edited.Status, edited.Price, edited.CancelAtEnd, edited.Begin, edited.End
+	sub.Status, sub.Price, sub.CancelAtEnd, sub.CancelAt = edited.Status, edited.Price, edited.CancelAtEnd, edited.CancelAt
+	sub.Begin, sub.End = edited.Begin, edited.End
 	s.updated(sub)
 }
 
@@ -86,6 +87,7 @@ func (s *Server) Change(id string, change func(*Subscription)) {
 type Subscription struct {
 	Status, Price string
 	CancelAtEnd   bool
+	CancelAt      time.Time // zero for none
 	Begin, End    time.Time
 }
 
