@@ -2,8 +2,11 @@ package commands
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -13,16 +16,17 @@ const (
 )
 
 // ParseEmail returns the canonical form of an e-mail address, in which it is stored and mailed to; ok is false for a text that has none. The local part is a
-// dot-atom of ASCII (RFC 5321) as it was typed, the domain in ASCII (IDNA 2008) and lower case.
+// dot-atom of ASCII (RFC 5321) as it was typed, the domain in ASCII (IDNA 2008) and lower case. Blanks around it are ignored.
 //
 // Two addresses are the same if their ASCII lower case is. EmailKey compares them in Go, lower(email collate "C") in Postgres.
 func ParseEmail(text string) (address string, ok bool) {
+	text = strings.TrimSpace(text)
 	at := strings.LastIndexByte(text, '@')
 	if at < 1 || at > maxLocalPart || len(text) > maxEmail || !isDotAtom(text[:at]) {
 		return "", false
 	}
-	typed := lowerASCII(text[at+1:])
-	domain, err := idna.Registration.ToASCII(typed) // which maps nothing: letters that fold to others are refused, and those that look alike are domains of their own
+	typed := lowerDomain(text[at+1:])
+	domain, err := idna.Registration.ToASCII(typed) // which maps nothing: letters that look alike are domains of their own
 	if err != nil || strings.HasSuffix(domain, ".") || isASCII(typed) && domain != typed {
 		return "", false
 	}
@@ -38,7 +42,7 @@ func EmailKey(text string) string {
 
 func (f fields) checkEmail(field, text string) {
 	_, ok := ParseEmail(text)
-	f.check(len(text) <= maxEmail, field, "must be at most %d bytes", maxEmail)
+	f.check(len(strings.TrimSpace(text)) <= maxEmail, field, "must be at most %d bytes", maxEmail)
 	f.check(ok, field, "%s", NotAnEmail)
 }
 
@@ -61,6 +65,22 @@ func isAtext(r rune) bool {
 
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
+}
+
+// lowerDomain writes the letters of a domain small and composed, as IDNA 2008 has them. A letter that would become another one, such as the sign of
+// Kelvin, stays as it is, and is refused.
+func lowerDomain(domain string) string {
+	lower := func(r rune) rune {
+		small := unicode.ToLower(r)
+		if r >= utf8.RuneSelf && (small < utf8.RuneSelf || unicode.ToUpper(small) != r) {
+			return r
+		}
+		return small
+	}
+	if strings.ContainsRune(domain, '\u212A') { // which composing turns into a K
+		return domain
+	}
+	return norm.NFC.String(strings.Map(lower, norm.NFC.String(domain)))
 }
 
 // lowerASCII leaves all but A to Z as it is.

@@ -26,8 +26,10 @@ func TestAddresses(t *testing.T) {
 		"\u212A@\u212A.com":                      "",
 		"kim@\u212A.com":                         "",
 		"kim@example\u3002com":                   "", // an ideographic full stop
-		"kim@BÜCHER.example":                     "",
-		"kim@bu\u0308cher.example":               "", // not in NFC
+		"kim@BÜCHER.example":                     "kim@xn--bcher-kva.example",
+		"kim@bu\u0308cher.example":               "kim@xn--bcher-kva.example",
+		"kim@BU\u0308CHER.example":               "kim@xn--bcher-kva.example",
+		"kim@\u0130x.example":                    "", // a capital of Turkish, whose small letter is another one's, too
 		"kim@exam\u00adple.com":                  "", // a soft hyphen
 		"kim@xn--example-.com":                   "", // punycode of ASCII alone
 		"kim@xn--99999999999.com":                "",
@@ -48,8 +50,9 @@ func TestAddresses(t *testing.T) {
 		"kim.@example.com":                       "",
 		"k..im@example.com":                      "",
 		"k im@example.com":                       "",
-		" kim@example.com":                       "",
-		"kim@example.com\n":                      "",
+		" kim@example.com":                       "kim@example.com",
+		"\tkim@example.com\n":                    "kim@example.com",
+		"kim@ example.com":                       "",
 		"kim\x00@example.com":                    "",
 		"kim@exa\x00mple.com":                    "",
 		"kim@exa\xffmple.com":                    "",

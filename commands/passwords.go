@@ -4,6 +4,8 @@ import (
 	"context"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"flagledger/events"
 )
 
@@ -94,7 +96,10 @@ func CheckPasswordChange(current, password string) error {
 	return wrong.err()
 }
 
+// NormalPassword returns the composed form (NFC) of a password, in which passwords are set and compared: keyboards write the same letters differently.
+func NormalPassword(password string) string { return norm.NFC.String(password) }
+
 func (f fields) checkPassword(field, password string) {
-	f.check(utf8.RuneCountInString(password) >= minPassword, field, "must be at least %d characters", minPassword)
+	f.check(utf8.RuneCountInString(NormalPassword(password)) >= minPassword, field, "must be at least %d characters", minPassword)
 	f.check(len(password) <= MaxPassword, field, "must be at most %d bytes", MaxPassword)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"flagledger/commands"
 )
@@ -33,5 +32,5 @@ func (a *API) limitAttempts(ctx context.Context, account string, try func() erro
 
 // attemptedPerson is what wrong passwords are counted for: the account of an address, however it is spelt.
 func attemptedPerson(email string) string {
-	return "person " + cmp.Or(commands.EmailKey(strings.TrimSpace(email)), email)
+	return "person " + cmp.Or(commands.EmailKey(email), email)
 }

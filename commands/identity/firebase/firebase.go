@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	firebase "firebase.google.com/go/v4"
@@ -127,7 +126,6 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 }
 
 func (p *Provider) signUp(ctx context.Context, email, password, displayName string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpResponse, error) {
-	email = strings.TrimSpace(email)
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return nil, err
 	}
@@ -156,7 +154,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 }
 
 func (p *Provider) signIn(ctx context.Context, email, password string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordResponse, error) {
-	email, ok := commands.ParseEmail(strings.TrimSpace(email))
+	email, ok := commands.ParseEmail(email)
 	if err := p.withPasswords(); err != nil {
 		return nil, err
 	}

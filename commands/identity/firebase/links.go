@@ -3,7 +3,6 @@ package firebase
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"firebase.google.com/go/v4/auth"
 	"google.golang.org/api/identitytoolkit/v1"
@@ -19,7 +18,7 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	if err := p.withPasswords(); err != nil {
 		return err
 	}
-	address, ok := commands.ParseEmail(strings.TrimSpace(email))
+	address, ok := commands.ParseEmail(email)
 	if !ok {
 		return nil
 	}

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,7 +27,7 @@ const (
 
 // ForgotPassword has a link mailed that sets a new password, one a minute at most, if the address is known.
 func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
-	address, ok := commands.ParseEmail(strings.TrimSpace(email))
+	address, ok := commands.ParseEmail(email)
 	if !ok {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/argon2"
+
+	"flagledger/commands"
 )
 
 // passwordHash is a password as it is kept: its argon2id sum (RFC 9106) with all that it takes to compute it again.
@@ -36,12 +38,18 @@ func (p passwordHash) sumOf(text string) []byte {
 
 func hash(text string, memory uint32) passwordHash {
 	p := newPasswordHash(memory)
-	p.sum = p.sumOf(text)
+	p.sum = p.sumOf(commands.NormalPassword(text))
 	return p
 }
 
-// matches compares in constant time.
+// matches compares the composed form of a password, and then the password as it was typed: earlier releases set that. Each comparison takes the same
+// time for every hash.
 func (p passwordHash) matches(text string) bool {
+	composed := commands.NormalPassword(text)
+	return p.matchesExactly(composed) || text != composed && p.matchesExactly(text)
+}
+
+func (p passwordHash) matchesExactly(text string) bool {
 	return subtle.ConstantTimeCompare(p.sumOf(text), p.sum) == 1
 }
 

@@ -85,3 +85,18 @@ func BenchmarkHash(b *testing.B) {
 		p.matches(secret)
 	}
 }
+
+func TestPasswordsCompareByTheirComposedForm(t *testing.T) {
+	const composed, decomposed = "p\u00e4ssword", "pa\u0308ssword"
+	for _, set := range []string{composed, decomposed} {
+		kept := hash(set, 8)
+		if !kept.matches(composed) || !kept.matches(decomposed) || kept.matches("password") {
+			t.Errorf("a password that was set as %+q does not match both forms", set)
+		}
+	}
+	before := newPasswordHash(8)
+	before.sum = before.sumOf(decomposed)
+	if !before.matches(decomposed) {
+		t.Error("a password that was set before does not match any longer")
+	}
+}

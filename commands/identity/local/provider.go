@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -86,7 +85,6 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 }
 
 func (p *Provider) signUp(ctx context.Context, email, password, displayName string, verified bool) (commands.Session, error) {
-	email = strings.TrimSpace(email)
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return commands.Session{}, err
 	}
@@ -128,7 +126,7 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 // SignIn begins a session where the address and the password are right. It hashes for an unknown address too, so that the time it takes does not
 // tell which addresses are known.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
-	email, ok := commands.ParseEmail(strings.TrimSpace(email))
+	email, ok := commands.ParseEmail(email)
 	wrong := refuse("the e-mail address or the password is wrong")
 	if !ok || len(password) > commands.MaxPassword {
 		return commands.Session{}, wrong // can belong to no account
