@@ -2,10 +2,13 @@ package rules
 
 import "time"
 
-// ParseTime parses an RFC 3339 time, with an offset or Z, to the nanosecond, without leap seconds. time.Parse accepts more than that, and allocates.
+// ParseTime parses an RFC 3339 time, with an offset or Z, to the nanosecond. A leap second, which only a month in UTC can end with, counts as the
+// second after it. time.Parse accepts more than that and no leap seconds, and allocates.
 func ParseTime(text string) (time.Time, bool) {
 	const seconds, offset = "0000-00-00T00:00:00", "00:00"
-	if len(text) <= len(seconds) || !shaped(text[:len(seconds)], seconds) {
+	const date = len("0000-00-00")
+	if len(text) <= len(seconds) || !shaped(text[:date], seconds[:date]) || text[date] != 'T' && text[date] != 't' ||
+		!shaped(text[date+1:len(seconds)], seconds[date+1:]) {
 		return time.Time{}, false
 	}
 	two := func(at int) int { return int(text[at]-'0')*10 + int(text[at+1]-'0') }
@@ -22,7 +25,7 @@ func ParseTime(text string) (time.Time, bool) {
 		}
 	}
 	east := 0 // minutes
-	if text[zone:] != "Z" {
+	if text[zone:] != "Z" && text[zone:] != "z" {
 		if len(text) != zone+1+len(offset) || text[zone] != '+' && text[zone] != '-' || !shaped(text[zone+1:], offset) || two(zone+1) > 23 || two(zone+4) > 59 {
 			return time.Time{}, false
 		}
@@ -31,11 +34,22 @@ func ParseTime(text string) (time.Time, bool) {
 			east = -east
 		}
 	}
+	leap := second == 60
+	if leap {
+		second--
+	}
 	t := time.Date(year, time.Month(month), day, hour, minute, second, nanosecond, time.UTC)
 	if month < 1 || month > 12 || t.Day() != day || hour > 23 || minute > 59 || second > 59 {
 		return time.Time{}, false
 	}
-	return t.Add(-time.Duration(east) * time.Minute), true
+	t = t.Add(-time.Duration(east) * time.Minute)
+	if leap {
+		t = t.Add(time.Second)
+		if t.Day() != 1 || t.Hour() != 0 || t.Minute() != 0 || t.Second() != 0 {
+			return time.Time{}, false
+		}
+	}
+	return t, true
 }
 
 // shaped reports whether a text has digits where the shape has zeros, and equals the shape elsewhere.
