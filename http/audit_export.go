@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -69,19 +70,43 @@ func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
 		}
 		lines[i] = []string{
 			strconv.FormatInt(row.Position, 10), e.ID, e.Timestamp.String(), e.Action, e.Resource.Type, cell(e.Resource.ID), cell(e.Resource.Name), cell(environment), e.UserID,
-			cell(e.UserName), e.ActorType, cell(e.Reason), e.RequestID, strconv.FormatInt(e.Version, 10), string(e.Changes),
+			cell(e.UserName), e.ActorType, cell(e.Reason), e.RequestID, strconv.FormatInt(e.Version, 10), jsonCell(string(e.Changes)),
 		}
 	}
 	return writeCSV(b, lines)
 }
 
-// cell is a text that somebody chose, with an apostrophe before it where a spreadsheet would take it for a formula:
+const (
+	formulaStarts  = "=+-@＝＋－＠"
+	cellSeparators = ";\t\r\n" // of spreadsheets that read the file with another separator than the comma
+)
+
+// cell is a text that somebody chose, with an apostrophe wherever a spreadsheet would begin a formula:
 // https://owasp.org/www-community/attacks/CSV_Injection.
 func cell(text string) string {
-	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
-		return "'" + text
+	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("\t\r\n", first) {
+		text = "'" + text
 	}
-	return text
+	return withoutFormulas(text, true, func(r rune) string { return "'" + string(r) })
+}
+
+// jsonCell is JSON for a cell. What would begin a formula after a separator stands in a string, where an escape means the same.
+func jsonCell(text string) string {
+	return withoutFormulas(text, false, func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
+}
+
+// withoutFormulas replaces each rune that would begin a formula at the beginning of a cell.
+func withoutFormulas(text string, begins bool, replace func(rune) string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if begins && strings.ContainsRune(formulaStarts, r) {
+			b.WriteString(replace(r))
+		} else {
+			b.WriteRune(r)
+		}
+		begins = strings.ContainsRune(cellSeparators, r) || begins && r == '"' // quotes are taken off a cell
+	}
+	return b.String()
 }
 
 func writeCSV(b *bytes.Buffer, lines [][]string) error { return csv.NewWriter(b).WriteAll(lines) }

@@ -38,7 +38,7 @@ type splitBody struct {
 	Unit        string `json:"unit" example:"user-42"`
 	Attribute   string `json:"attribute" doc:"That the unit is the value of" example:"targetingKey"`
 	Salt        string `json:"salt" example:"5f0c8a1e9b7d4c32"`
-	Hash        uint32 `json:"hash" doc:"murmur3_32(salt + \":\" + unit)" example:"2654435769"`
+	Hash        uint64 `json:"hash" doc:"murmur3_32(salt + \":\" + unit)" example:"2654435769"`
 	Bucket      uint64 `json:"bucket" doc:"(hash * total) >> 32" example:"61803"`
 	Total       uint64 `json:"total" doc:"Of the weights, in thousandths" example:"100000"`
 	VariationID string `json:"variationId" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
@@ -83,7 +83,7 @@ func showExplanation(x snapshot.Explanation) explanationBody {
 		body.Steps[i] = step
 	}
 	if s := x.Split; s != nil {
-		body.Split.value = &splitBody{s.Unit, s.Attribute, s.Salt, s.Hash, s.Bucket, s.Total, s.VariationID}
+		body.Split.value = &splitBody{s.Unit, s.Attribute, s.Salt, uint64(s.Hash), s.Bucket, s.Total, s.VariationID}
 	}
 	return body
 }

@@ -21,7 +21,7 @@ import (
 // PageInput is how lists are paged. Without a limit a list comes whole.
 type PageInput struct {
 	Limit  int `query:"limit" minimum:"1" maximum:"1000" doc:"The most entries to answer; all without it"`
-	Offset int `query:"offset" minimum:"0" doc:"How many entries to leave out at the beginning"`
+	Offset int `query:"offset" minimum:"0" doc:"How many entries to leave out at the beginning. What comes or goes between two pages shifts the later one, so that entries are skipped or come twice; in lists that take at, the same at for all pages makes the walk stable"`
 }
 
 func (p PageInput) page() queries.Page { return queries.Page{Limit: p.Limit, Offset: p.Offset} }

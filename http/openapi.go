@@ -19,7 +19,7 @@ import (
 
 const about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
 
-**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds, those of the audit trail and of versions with microseconds. A list is
+**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds, those of changes with microseconds: sent as ` + "`at`" + `, such a time includes the change. A list is
 a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
 over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault, 100 at most, in ` + "`errors`" + `. A read under
 ` + "`/api/v1`" + ` refuses a query parameter that is sent twice, and an empty one other than ` + "`q`" + `; the old paths take the first, and an empty one for none.

@@ -61,7 +61,13 @@ type versionOutput struct {
 }
 
 func (a *API) addSystem() {
-	register(a, access{who: anyone}, operation("GET", "/", "get-root", "System", "Name and version of the service"),
+	root := operation("GET", "/", "get-root", "System", "Name and version of the service")
+	root.Responses = map[string]*huma.Response{"302": {
+		Description: "To a client that accepts text/html: the dashboard",
+		Headers:     map[string]*huma.Param{"Location": {Schema: &huma.Schema{Type: huma.TypeString}}},
+		Content:     map[string]*huma.MediaType{"text/html": {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	register(a, access{who: anyone}, root,
 		func(context.Context, *struct{}) (*nameOutput, error) {
 			out := &nameOutput{}
 			out.Body.Name, out.Body.Version = "flagledger", Version

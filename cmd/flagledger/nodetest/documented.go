@@ -121,6 +121,9 @@ func (s *Service) readDocument() {
 	}
 	documented.compiler, documented.schemas = jsonschema.NewCompiler(), map[string]*jsonschema.Schema{}
 	documented.compiler.AssertFormat()
+	for bits, name := range map[int]string{32: "int32", 64: "int64"} {
+		documented.compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(v any) error { return fitsInteger(v, bits) }})
+	}
 	if err := documented.compiler.AddResource("document", parsed); err != nil {
 		s.T.Fatal(err)
 	}
@@ -141,6 +144,16 @@ func (s *Service) checkSchema(a *Answer, place []string) {
 	if err != nil {
 		s.T.Errorf("%s: %d is not as documented: %v\n%s", a.Call, a.Status, err, a.Body)
 	}
+}
+
+// fitsInteger reports a number that a client generated from the document could not hold.
+func fitsInteger(v any, bits int) error {
+	number, ok := v.(json.Number)
+	if !ok {
+		return nil
+	}
+	_, err := strconv.ParseInt(number.String(), 10, bits)
+	return err
 }
 
 var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
