@@ -114,6 +114,7 @@ func rational(n json.Number) *big.Rat {
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]([01]\d|2[0-3]):[0-5]\d)$`)
 
 func naiveTime(s string) (time.Time, bool) {
+	s = strings.ToUpper(s)
 	t, err := time.Parse(time.RFC3339, s)
 	return t, err == nil && rfc3339.MatchString(s)
 }

@@ -16,7 +16,7 @@ var (
 	theEnvironments = []events.EnvironmentRef{production, {ID: "e2", Name: "development"}}
 	theAttributes   = []string{"targetingKey", "plan", "n", "at", "version", "a", "a.b", "a.b.c", "none", "targetingKey.b"}
 	theTexts        = []string{"", "pro", "Pro", "probe", "team", "a.b", "größer", "1", "true", "(", "^p", "o$", "[gt]"}
-	theTimes        = []string{"2026-03-14T15:09:26Z", "2026-03-14T17:09:26+02:00", "2026-03-14T15:09:26.001Z", "2026-03-14T15:09:26+00:01", "2027-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-03-14"}
+	theTimes        = []string{"2026-03-14T15:09:26Z", "2026-03-14t15:09:26z", "2026-03-14T17:09:26+02:00", "2026-03-14T15:09:26.001Z", "2026-03-14T15:09:26+00:01", "2027-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-03-14"}
 	theVersions     = []string{"1.0.0", "1.0.0+b", "1.0.0-rc.1", "1.0.0-rc.2", "1.0.0-rc.10", "1.0.0-beta", "1.10.0", "1.9.0", "v1.0.0", "1.0", "1.0.0-01"}
 	theOperators    = []events.Operator{
 		events.In, events.In, events.In, events.Contains, events.StartsWith, events.EndsWith, events.Matches, events.Greater, events.GreaterEqual, events.Less, events.LessEqual, events.Before,
