@@ -41,13 +41,13 @@ func (s *SignIn) join(ctx context.Context, by By, userID string, p PendingMember
 	switch {
 	case err != nil:
 		return err
+	case tenant.Exists && tenant.Members[p.ID].Pending: // it must be accepted
+		return nil
 	case !tenant.Exists || tenant.left[p.ID]:
 		if err := s.Directory.ForgetUse(ctx, userID, p.TenantID); err != nil { // of an earlier membership
 			return err
 		}
 		return s.Directory.Forget(ctx, p.ID)
-	case tenant.Members[p.ID].Pending: // it must be accepted
-		return nil
 	default:
 		return s.Directory.ForgetUninvited(ctx, p.ID)
 	}

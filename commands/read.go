@@ -12,6 +12,12 @@ func ReadTenant(ctx context.Context, w *Writer, id string) (Tenant, error) {
 	return t, err
 }
 
+// readUser reads a person's state as it is now. Its errors are *Error.
+func readUser(ctx context.Context, w *Writer, id string) (User, error) {
+	u, _, err := load[User](ctx, w, &retry{}, events.UserStream(id), "")
+	return u, err
+}
+
 // ProjectExists reports whether a project exists now. Its errors are *Error.
 func ProjectExists(ctx context.Context, w *Writer, id string) (bool, error) {
 	p, _, err := load[Project](ctx, w, &retry{}, events.ProjectStream(id), "")

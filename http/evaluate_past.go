@@ -21,7 +21,7 @@ const evaluatedAtHeader = "X-Evaluated-At"
 
 // evaluatedAt tells the moment that an evaluation was about.
 func evaluatedAt(w http.ResponseWriter, at time.Time) {
-	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(time.RFC3339Nano)}
+	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(events.RecordedFormat)}
 }
 
 // evaluationQuery is what the query of an evaluation asks for.

@@ -100,7 +100,11 @@ func (a *API) addPlatform() {
 	reactivate := operation("PATCH", users+"/{userId}/reactivate", "reactivate-user", tag, "Let a person in again")
 	reactivate.Errors = []int{http.StatusNotFound}
 	register(a, onPlatform(events.SuperUser), reactivate, func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-		return a.writeUser(ctx, in.UserID, commands.ReactivateUser{UserRef: commands.UserRef{UserID: in.UserID}})
+		state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
+		if err != nil {
+			return nil, err
+		}
+		return a.showUser(ctx, in.UserID, state, done)
 	})
 	change := operation("PATCH", users+"/{userId}/role", "change-platform-role", tag, "Give a person a role on the platform; null takes it away")
 	change.Errors = []int{http.StatusNotFound}

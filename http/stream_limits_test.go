@@ -171,7 +171,7 @@ func TestAStreamEndsWithTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving, served := flagledgerhttp.NewListener(server, listener), make(chan error, 1)
+	serving, served := flagledgerhttp.NewGracefulServer(server, listener), make(chan error, 1)
 	go func() { served <- serving.Serve() }()
 	there := *me
 	there.Service = &nodetest.Service{T: t, URL: "http://" + listener.Addr().String()}
@@ -179,7 +179,7 @@ func TestAStreamEndsWithTheService(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s.Node.API.EndStreams()
-	if err := serving.End(ctx); err != nil {
+	if err := serving.Shutdown(ctx); err != nil {
 		t.Fatal("the service waits for its streams:", err)
 	}
 	for _, l := range streams {

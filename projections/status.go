@@ -114,7 +114,7 @@ func measure(ctx context.Context, list []Status, projections []Projection, store
 				for _, i := range behind {
 					if s := &list[i]; s.Position.Compare(e.Position) < 0 && projections[i].follows(e.Name) {
 						if s.Lag++; s.Lag == 1 {
-							s.Behind = max(0, time.Since(e.Time))
+							s.Behind = max(0, time.Since(e.At))
 						}
 					}
 				}

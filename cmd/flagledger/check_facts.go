@@ -24,6 +24,8 @@ type factCheck struct {
 	streams tenantFilter // the tenant whose facts are taken
 	latest  time.Time    // the latest recorded time that is taken
 	ids     []uint64     // a key of each id
+	// owners are the streams of tenants, by the ids of their clients and environments.
+	owners map[string]string
 }
 
 func newFactCheck(ctx context.Context, to events.Store, accept AcceptTimes) (*factCheck, error) {
@@ -31,7 +33,7 @@ func newFactCheck(ctx context.Context, to events.Store, accept AcceptTimes) (*fa
 	if err != nil {
 		return nil, err
 	}
-	c := &factCheck{latest: now.Add(events.MaxAhead)}
+	c := &factCheck{latest: now.Add(events.MaxAhead), owners: map[string]string{}}
 	if accept.AcceptTimesUntil.After(c.latest) {
 		c.latest = accept.AcceptTimesUntil
 	}
@@ -57,6 +59,12 @@ func (c *factCheck) check(e events.Recorded) error {
 	if !ours {
 		return fmt.Errorf("%s, %s, is no fact of the tenant %s", at, e.Name, c.streams.tenantID)
 	}
+	for _, id := range tenantOwned(e.Fact) {
+		if owner, known := c.owners[id]; known && owner != e.Stream {
+			return fmt.Errorf("%s, %s: the id %s belongs to %s", at, e.Name, id, owner)
+		}
+		c.owners[id] = e.Stream
+	}
 	if e.At.After(c.latest) {
 		return fmt.Errorf("%s: recorded %s: %w; --accept-times-until takes it if that log's clock once ran ahead",
 			at, e.At.Format(events.RecordedFormat), events.ErrAhead)
@@ -81,8 +89,33 @@ func ownStream(e events.Recorded) bool {
 	}
 }
 
+// tenantOwned returns the ids of the clients and environments that a fact of a tenant is about.
+func tenantOwned(f events.Fact) (ids []string) {
+	switch fact := f.(type) {
+	case events.OAuthClientCreated:
+		ids = []string{fact.ClientID}
+	case events.OAuthSecretRotated:
+		ids = []string{fact.ClientID}
+	case events.OAuthClientDeleted:
+		ids = []string{fact.ClientID}
+	case events.EnvironmentAdded:
+		ids = []string{fact.Environment.ID}
+	case events.EnvironmentDeleted:
+		ids = []string{fact.Environment.ID}
+	}
+	return ids
+}
+
 // note notes the id of a fact that the store holds or is to take.
 func (c *factCheck) note(e events.Recorded) { c.ids = append(c.ids, idKey(e.ID)) }
+
+// noteHeld notes a fact that the store holds.
+func (c *factCheck) noteHeld(e events.Recorded) {
+	c.note(e)
+	for _, id := range tenantOwned(e.Fact) {
+		c.owners[id] = e.Stream
+	}
+}
 
 // idKey takes half as much memory as an id. Few ids have the same.
 func idKey(id uuid.UUID) uint64 {

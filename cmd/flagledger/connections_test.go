@@ -67,17 +67,27 @@ func TestAConnectionIsHalfClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := http.NewListener(&nethttp.Server{}, boundConnections(inner, node.Config{AddressConnections: 10}, prometheus.NewRegistry()))
-	t.Cleanup(func() { _ = listener.Close() })
+	taken := make(chan net.Conn, 1)
+	hijack := nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		conn, _, err := nethttp.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+		}
+		taken <- conn
+	})
+	bounded := boundConnections(inner, node.Config{AddressConnections: 10}, prometheus.NewRegistry())
+	graceful := http.NewGracefulServer(&nethttp.Server{Handler: hijack, ReadHeaderTimeout: time.Minute}, bounded)
+	go func() { _ = graceful.Serve() }()
+	t.Cleanup(graceful.CloseListener)
 	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	server, err := listener.Accept()
-	if err != nil {
+	if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
+	server := <-taken
 	t.Cleanup(func() { _ = server.Close() })
 	for _, conn := range []net.Conn{client, server} {
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))

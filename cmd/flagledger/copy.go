@@ -115,7 +115,7 @@ func copyEvents(ctx context.Context, from, to events.Store, accept AcceptTimes, 
 			return err
 		}
 		held[e.Stream] = e.Revision
-		check.note(e)
+		check.noteHeld(e)
 	}
 	lacking := missing(allEvents(ctx, from, events.Position{}), func(stream string) events.Revision { return held[stream] })
 	for e, err := range lacking {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
 	"flagledger/events/export"
@@ -47,11 +49,14 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 	if err != nil {
 		return 0, "", err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := file.Chmod(0o600); err != nil { // refused if it is another user's
+		return 0, "", err
+	}
 	wanted := tenantFilter{tenantID: tenantID, projects: map[string]bool{}}
 	var last events.Recorded
 	w, err := export.Resume(file, export.NewHeader(identity.ID, tenantID, key), func(e events.Recorded) {
@@ -60,9 +65,6 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 		_, _ = wanted.belongs(e)
 	})
 	if err != nil {
-		return 0, "", err
-	}
-	if err := file.Chmod(0o600); err != nil {
 		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, w.Flush()) }()

@@ -47,7 +47,7 @@ func importFacts(ctx context.Context, path string, store events.Store, accept Ac
 	if err != nil {
 		return 0, 0, err
 	}
-	held, err := digests(ctx, store, check.note)
+	held, err := digests(ctx, store, check.noteHeld)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -48,7 +48,10 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, func() {
+		signal.Ignore(syscall.SIGHUP) // a closed terminal sends it twice, systemd may after SIGTERM
+		stop()                        // a second signal of another kind ends the process at once
+	})
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(); err != nil {
 		fail(err)

@@ -26,7 +26,7 @@ type serveCommand struct{}
 // Run serves until ctx ends, goes on for the time that the settings say, lets calls under way finish, and stops all that it started.
 func (serveCommand) Run(ctx context.Context) error {
 	defer reserveHeap()()
-	signal.Ignore(syscall.SIGPIPE) // whoever reads the log may end first
+	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end first
 	c, err := node.Load()
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (serveCommand) Run(ctx context.Context) error {
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()
-		go func() { served <- http.NewListener(metrics, metricsListener).Serve() }()
+		go func() { served <- http.NewGracefulServer(metrics, metricsListener).Serve() }()
 	}
 	select {
 	case <-n.Ready:
@@ -75,13 +75,13 @@ func (serveCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return startError(ctx, err)
 	}
-	listener := http.NewListener(n.API.Server(), boundConnections(inner, c, n.API.Metrics))
-	go func() { served <- listener.Serve() }()
-	ready := n.Ready
+	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, n.API.Metrics))
+	go func() { served <- server.Serve() }()
+	ready, evaluating := n.Ready, false
 	for {
 		select {
 		case <-ready:
-			ready = nil
+			ready, evaluating = nil, true
 			log.Info("serving", "url", c.PublicURL, "environment", c.Environment, "version", build)
 			if c.Environment == "development" {
 				greet(c.PublicURL)
@@ -91,11 +91,11 @@ func (serveCommand) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			log.Info("stopping", "drain", c.DrainFor)
 			n.API.BeginStop()
-			if ready == nil {
+			if evaluating { // a balancer sends no calls to one that is not
 				time.Sleep(c.DrainFor)
 			}
 			stopAccepting(inner)
-			shutDown(n.API, listener, log)
+			shutDown(n.API, server, log)
 			return nil
 		}
 	}
@@ -122,12 +122,12 @@ func listen(ctx context.Context, setting, address string) (net.Listener, error) 
 }
 
 // shutDown ends streams, and connections once their calls are answered.
-func shutDown(api *http.API, listener *http.Listener, log *slog.Logger) {
+func shutDown(api *http.API, server *http.GracefulServer, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	_ = listener.Close() // so that clients open their streams on another node
+	server.CloseListener() // so that clients open their streams on another node
 	api.EndStreams()
-	if err := listener.End(ctx); err != nil {
+	if err := server.Shutdown(ctx); err != nil {
 		log.Warn("calls under way were cut off", "err", err)
 	}
 }

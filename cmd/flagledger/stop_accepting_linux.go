@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// handshake is how long connections that are being opened have to be opened.
-	handshake = 20 * time.Millisecond
+	// handshakeTimeout is the time for clients to finish a TCP handshake that has begun.
+	handshakeTimeout = 20 * time.Millisecond
 	// acceptTimeout is the longest that open connections wait to be accepted, as they do while there are as many as the node takes.
 	acceptTimeout = time.Second
 )
@@ -36,7 +36,7 @@ func stopAccepting(listener net.Listener) {
 	if err != nil {
 		return
 	}
-	time.Sleep(handshake)
+	time.Sleep(handshakeTimeout)
 	for end := time.Now().Add(acceptTimeout); waiting(raw) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}

@@ -52,8 +52,10 @@ func TestStopAcceptingResetsNoConnection(t *testing.T) {
 			}
 		})
 	}
-	for opened.Load() < 1000 {
-		time.Sleep(time.Millisecond)
+	for end := time.Now().Add(time.Minute); opened.Load() < 1000; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the connections are not accepted")
+		}
 	}
 	stopAccepting(listener)
 	_ = listener.Close()

@@ -33,7 +33,7 @@ func (r *Reactions) Lag(ctx context.Context) (lag int, behind time.Duration, err
 			return 0, 0, err
 		}
 		if lag == 0 && len(page.Events) > 0 {
-			behind = max(0, time.Since(page.Events[0].Time))
+			behind = max(0, time.Since(page.Events[0].At))
 		}
 		lag = min(lag+len(page.Events), maxLag)
 		if page.Live || lag == maxLag {

@@ -11,8 +11,8 @@ export function changeHeaders(place: Place, { version, reason }: ChangeBasis) {
   return { ...at(place), 'If-Match': `"${version}"`, ...reasonHeader(reason) };
 }
 
-/** The version of a flag that an answer has. */
-export const versionOf = (headers: Headers): number => Number(headers.get('ETag')?.replaceAll('"', '') ?? 0);
+/** The version of a flag that an answer has. A proxy that compresses makes its tag `W/"5"` or `"5-gzip"`. */
+export const versionOf = (headers: Headers): number => Number(/\d+/.exec(headers.get('ETag') ?? '')?.[0] ?? 0);
 
 /** The version of a flag that a change made. */
 export async function versionAfter<T>(call: Parameters<typeof answer<T>>[0]): Promise<number> {

@@ -28,7 +28,7 @@ func TestAnswersWithoutAHandlerForbidToGuessTheirType(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { _ = NewListener(server, listener).Serve() }()
+		go func() { _ = NewGracefulServer(server, listener).Serve() }()
 		t.Cleanup(func() { _ = server.Close() })
 		for sent, status := range map[string]int{
 			"nonsense\r\n\r\n":       400,
@@ -94,7 +94,7 @@ func TestAnswersOfHandlersAreNotChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = NewListener(server, listener).Serve() }()
+	go func() { _ = NewGracefulServer(server, listener).Serve() }()
 	t.Cleanup(func() { _ = server.Close() })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
@@ -129,7 +129,7 @@ func TestAnswersOfHandlersAreNotChanged(t *testing.T) {
 }
 
 // A call that comes while the server ends is answered, on a connection that waited for it, on one that is new, and on one whose answer is under way.
-func TestEndAnswersWhatComes(t *testing.T) {
+func TestShutdownAnswersLateCalls(t *testing.T) {
 	t.Parallel()
 	slow, begun := make(chan struct{}), make(chan struct{})
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,9 +148,9 @@ func TestEndAnswersWhatComes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := NewListener(server, inner)
-	listener.lastLook = time.Minute
-	go func() { _ = listener.Serve() }()
+	graceful := NewGracefulServer(server, inner)
+	graceful.idleGrace = time.Minute
+	go func() { _ = graceful.Serve() }()
 	dial := func() net.Conn {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
 		if err != nil {
@@ -180,9 +180,11 @@ func TestEndAnswersWhatComes(t *testing.T) {
 	send(busy, "/slow")
 	<-begun
 	ended := make(chan error)
-	go func() { ended <- listener.End(t.Context()) }()
-	for !unreachable(inner.Addr()) {
-		time.Sleep(time.Millisecond)
+	go func() { ended <- graceful.Shutdown(t.Context()) }()
+	for end := time.Now().Add(time.Minute); !unreachable(inner.Addr()); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the listener is not closed")
+		}
 	}
 	send(idle, "/second")
 	send(fresh, "/second")
@@ -201,15 +203,15 @@ func TestEndAnswersWhatComes(t *testing.T) {
 }
 
 // A connection without a call is closed.
-func TestEndClosesIdleConnection(t *testing.T) {
+func TestShutdownClosesIdleConnections(t *testing.T) {
 	t.Parallel()
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := NewListener(server, inner)
-	go func() { _ = listener.Serve() }()
+	graceful := NewGracefulServer(server, inner)
+	go func() { _ = graceful.Serve() }()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +224,7 @@ func TestEndClosesIdleConnection(t *testing.T) {
 		t.Fatal(answer, err)
 	}
 	_ = answer.Body.Close()
-	if err := listener.End(t.Context()); err != nil {
+	if err := graceful.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := answers.ReadByte(); !errors.Is(err, io.EOF) {

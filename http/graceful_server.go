@@ -1,0 +1,210 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// idleGrace is how long an idle connection stays open during a shutdown, so that a call on its way is still answered.
+const idleGrace = 250 * time.Millisecond
+
+// GracefulServer serves a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that arrive on idle
+// connections meanwhile. It adds X-Content-Type-Options to the answers that net/http writes without a handler.
+type GracefulServer struct {
+	server    *http.Server
+	listener  net.Listener
+	idleGrace time.Duration
+	served    chan struct{} // closed once no more connections are accepted
+
+	mu     sync.Mutex
+	open   map[*connection]struct{}
+	ending bool
+	empty  chan struct{} // closed once ending is set and open is empty
+}
+
+// NewGracefulServer returns a server whose handler and hooks it replaces.
+func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServer {
+	handler := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, ok := r.Context().Value(connKey{}).(*connection); ok {
+			conn.handled.Store(true)
+			conn.setIdle(false) // also if the request came together with the one before
+		}
+		handler.ServeHTTP(w, r)
+	})
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		if conn, ok := conn.(*connection); ok && state == http.StateIdle { // the handler's answer is written whole
+			conn.handled.Store(false)
+			conn.setIdle(true)
+		}
+	}
+	return &GracefulServer{
+		server: server, listener: listener, idleGrace: idleGrace,
+		served: make(chan struct{}), open: map[*connection]struct{}{}, empty: make(chan struct{}),
+	}
+}
+
+// Serve serves until Shutdown, or until the listener fails.
+func (s *GracefulServer) Serve() error {
+	defer close(s.served)
+	return s.server.Serve(acceptor{s.listener, s})
+}
+
+// CloseListener accepts no further connections. Open ones are served.
+func (s *GracefulServer) CloseListener() { _ = s.listener.Close() }
+
+// Shutdown closes the listener, then each connection once its calls are answered. When ctx ends it closes the remaining ones, and
+// returns an error. The answers themselves must bear Connection: close.
+func (s *GracefulServer) Shutdown(ctx context.Context) error {
+	s.CloseListener()
+	<-s.served
+	s.mu.Lock()
+	s.ending = true
+	for c := range s.open {
+		c.end()
+	}
+	if len(s.open) == 0 {
+		close(s.empty)
+	}
+	s.mu.Unlock()
+	defer func() { _ = s.server.Close() }()
+	select {
+	case <-s.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *GracefulServer) remove(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, open := s.open[c]; !open {
+		return
+	}
+	delete(s.open, c)
+	if s.ending && len(s.open) == 0 {
+		close(s.empty)
+	}
+}
+
+// acceptor is the listener of a GracefulServer, which keeps track of its connections.
+type acceptor struct {
+	net.Listener
+	server *GracefulServer
+}
+
+// Accept implements net.Listener.
+func (a acceptor) Accept() (net.Conn, error) {
+	conn, err := a.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{Conn: conn, server: a.server, idle: true}
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	a.server.open[c] = struct{}{}
+	return c, nil
+}
+
+// connKey is the key of the connection in the context of a request.
+type connKey struct{}
+
+type connection struct {
+	net.Conn
+	server  *GracefulServer
+	handled atomic.Bool // a handler answers the request under way
+
+	mu     sync.Mutex
+	idle   bool // nothing of a request has been read since the last answer
+	ending bool
+}
+
+func (c *connection) setIdle(idle bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = idle
+}
+
+// end begins the shutdown of a connection: from now on an idle one is read for idleGrace at most.
+func (c *connection) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ending = true
+	if c.idle {
+		_ = c.SetReadDeadline(time.Unix(1, 0)) // wakes a Read that waits
+	}
+}
+
+// Read implements net.Conn. During a shutdown, an idle connection times out after idleGrace, and net/http closes it.
+func (c *connection) Read(p []byte) (int, error) {
+	for {
+		last := c.limitLastRead()
+		n, err := c.Conn.Read(p)
+		if n > 0 {
+			c.beginRequest()
+			return n, err
+		}
+		if last || !errors.Is(err, os.ErrDeadlineExceeded) || !c.limitLastRead() {
+			return n, err
+		}
+	}
+}
+
+// limitLastRead sets the deadline of an idle connection during a shutdown. It returns false for any other.
+func (c *connection) limitLastRead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.idle && c.ending
+	if last {
+		_ = c.SetReadDeadline(time.Now().Add(c.server.idleGrace))
+	}
+	return last
+}
+
+// beginRequest notes that a request has begun, which has its own time for the header.
+func (c *connection) beginRequest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle && c.ending { // net/http may not set the time for the header again
+		_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
+	}
+	c.idle = false
+}
+
+// Write implements net.Conn.
+func (c *connection) Write(p []byte) (int, error) {
+	if c.handled.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+		return c.Conn.Write(p)
+	}
+	status := bytes.Index(p, []byte("\r\n")) + 2 // net/http writes each of its own answers in one call
+	if _, err := c.Conn.Write(slices.Insert(slices.Clone(p), status, []byte(nosniffHeader+": "+nosniff[0]+"\r\n")...)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends reads it to its end.
+func (c *connection) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	defer c.server.remove(c)
+	return c.Conn.Close()
+}
