@@ -19,7 +19,7 @@ func DatabaseError(detail string, err error) error {
 	if _, refused := errors.AsType[*commands.Error](err); refused {
 		return err
 	}
-	if db, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(db.Code) && !database.ReadOnly(err) {
+	if db, ok := errors.AsType[*pgconn.PgError](err); ok && !passing(db.Code) && !database.IsReadOnlyError(err) {
 		return &commands.Error{Detail: "the database refused", Err: err}
 	}
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.Code == diskFull {

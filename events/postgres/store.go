@@ -270,7 +270,7 @@ func Unavailable(err error) bool {
 		case "40": // serialization, deadlock
 			return true
 		}
-		return database.ReadOnly(err)
+		return database.IsReadOnlyError(err)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true

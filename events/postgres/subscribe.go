@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
@@ -47,10 +48,11 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 // follow sends pages until ctx ends or the log cannot be read. After a broken connection it goes on over a new one.
 func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) {
 	defer close(pages)
+	var delivered uuid.UUID // the event at last; zero before the first
 	waits := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}
 	for ctx.Err() == nil {
 		began := last
-		err := s.followOnce(ctx, &last, pages)
+		err := s.followOnce(ctx, &last, &delivered, pages)
 		if ctx.Err() != nil {
 			return
 		}
@@ -73,8 +75,8 @@ func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) 
 	}
 }
 
-// followOnce follows the log over one connection. It sets last to where the pages sent so far end.
-func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- delivery) error {
+// followOnce follows the log over one connection. It sets last to where the pages sent so far end, and delivered to the event there.
+func (s *Store) followOnce(ctx context.Context, last *uint64, delivered *uuid.UUID, pages chan<- delivery) error {
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
 		return err
@@ -95,6 +97,9 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 	if *last > end {
 		return fmt.Errorf("%w: it is %d, the end %d", events.ErrPastEnd, *last, end)
 	}
+	if err := holdsEvent(ctx, conn, *last, *delivered); err != nil {
+		return err
+	}
 	live := false // the last page sent was live
 	for {
 		for {
@@ -110,6 +115,9 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 				}
 			}
 			*last, live = page.Next.Commit, page.Live
+			if n := len(page.Events); n > 0 {
+				*delivered = page.Events[n-1].ID
+			}
 			if live {
 				break
 			}
@@ -121,6 +129,19 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, pages chan<- deliv
 			return err
 		}
 	}
+}
+
+// holdsEvent returns ErrPastEnd if another event than the delivered one stands at a position: a standby took over that lacked it.
+func holdsEvent(ctx context.Context, conn *pgx.Conn, position uint64, delivered uuid.UUID) error {
+	if delivered == uuid.Nil {
+		return nil
+	}
+	var id uuid.UUID
+	err := conn.QueryRow(ctx, "select id from events.event where position = $1", position).Scan(&id)
+	if err == nil && id != delivered {
+		err = fmt.Errorf("%w: the event at %d was %s and is %s", events.ErrPastEnd, position, delivered, id)
+	}
+	return err
 }
 
 // readPage reads the events after last, up to a gap. Positions have no gaps: one right after last is a GapError.

@@ -1,4 +1,5 @@
-// Package database opens the connections to Postgres. It sets up their sessions, and follows the server that takes writes when that is replaced.
+// Package database opens the connections to Postgres. It sets up their sessions, and follows the server that takes writes when that
+// is replaced. It stands beside the migrations since event store, projections and keepings all need it and may not import each other.
 package database
 
 import (
@@ -17,8 +18,8 @@ import (
 // ErrReadOnly says that a server takes no writes.
 var ErrReadOnly = errors.New("the database takes no writes: it is a standby, or default_transaction_read_only is on")
 
-// ReadOnly reports whether an error says that a server takes no writes.
-func ReadOnly(err error) bool {
+// IsReadOnlyError reports whether an error says that a server takes no writes.
+func IsReadOnlyError(err error) bool {
 	if errors.Is(err, ErrReadOnly) {
 		return true
 	}
@@ -52,7 +53,7 @@ func PoolConfig(url string, settings map[string]string) (*pgxpool.Config, error)
 	config.ConnConfig.AfterNetConnect = s.connections.add
 	config.ConnConfig.ValidateConnect = s.begin
 	stays := config.ConnConfig.OnPgError
-	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool { return stays(conn, err) && !ReadOnly(err) }
+	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool { return stays(conn, err) && !IsReadOnlyError(err) }
 	config.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) { return isOpen(conn.PgConn()), nil }
 	return config, nil
 }
@@ -84,11 +85,11 @@ type session struct {
 	writerOnly  bool // a server that takes no writes is refused
 }
 
-const isReadOnly = "pg_is_in_recovery() or current_setting('transaction_read_only')::bool"
+const readOnlySQL = "pg_is_in_recovery() or current_setting('transaction_read_only')::bool"
 
 // begin makes the settings of a new connection, and asks which server answers.
 func (s session) begin(ctx context.Context, conn *pgconn.PgConn) error {
-	sql, args := "select "+isReadOnly+", pg_postmaster_start_time()", [][]byte{}
+	sql, args := "select "+readOnlySQL+", extract(epoch from pg_postmaster_start_time())::text", [][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
 		args = append(args, []byte(name), []byte(s.settings[name]))
 		sql += fmt.Sprintf(", set_config($%d, $%d, false)", len(args)-1, len(args))
@@ -99,15 +100,15 @@ func (s session) begin(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 	row := result.Rows[0]
 	readOnly, server := string(row[0]) == "t", string(row[1])
-	if readOnly && s.writerOnly || !s.connections.joined(conn.Conn(), server, readOnly) {
+	if readOnly && s.writerOnly || !s.connections.admit(conn.Conn(), server, readOnly) {
 		return ErrReadOnly
 	}
 	return nil
 }
 
-// IsReadOnly asks a server whether it takes no writes.
-func IsReadOnly(ctx context.Context, pool *pgxpool.Pool) (is bool, err error) {
-	err = pool.QueryRow(ctx, "select "+isReadOnly).Scan(&is)
+// ServerIsReadOnly asks a server whether it takes no writes.
+func ServerIsReadOnly(ctx context.Context, pool *pgxpool.Pool) (is bool, err error) {
+	err = pool.QueryRow(ctx, "select "+readOnlySQL).Scan(&is)
 	return is, err
 }
 

@@ -32,7 +32,7 @@ func open(t *testing.T, url string, settings map[string]string) *pgxpool.Pool {
 	return pool
 }
 
-func TestSettingsOfASession(t *testing.T) {
+func TestSettingsAreMadeInTheSession(t *testing.T) {
 	t.Parallel()
 	pool := open(t, pgtest.URL(t)+"&application_name=me&search_path=a'b&timezone=Asia/Tokyo&pool_max_conns=3&lock_timeout=1s", map[string]string{"lock_timeout": "5s"})
 	var got string
@@ -54,14 +54,14 @@ func TestAConnectionEndsWhenAWriteIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = conn.Exec(t.Context(), "create table "+readOnly+"_ ()")
-		if refused := readOnly == "on"; database.ReadOnly(err) != refused || conn.Conn().IsClosed() != refused {
+		if refused := readOnly == "on"; database.IsReadOnlyError(err) != refused || conn.Conn().IsClosed() != refused {
 			t.Errorf("read-only %s: %v; the connection is closed: %v", readOnly, err, conn.Conn().IsClosed())
 		}
 		conn.Release()
 	}
 }
 
-func TestReadOnly(t *testing.T) {
+func TestReadOnlyErrorsAreRecognised(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		&pgconn.PgError{Code: "25006"}:                                     true,
@@ -70,7 +70,7 @@ func TestReadOnly(t *testing.T) {
 		database.ErrReadOnly: true,
 		pgx.ErrNoRows:        false,
 	} {
-		if database.ReadOnly(err) != want {
+		if database.IsReadOnlyError(err) != want {
 			t.Errorf("%v says that a server takes no writes: %v", err, !want)
 		}
 	}

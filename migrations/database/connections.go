@@ -19,12 +19,14 @@ type connections struct {
 // connection is one of them.
 type connection struct {
 	net.Conn
-	of     *connections
-	server string // by its start time; empty until it has told
+	owner  *connections
+	server string // its start time; empty until it is known
 	closed atomic.Bool
 }
 
-var databases sync.Map // URLs to *connections
+// databases has the connections of this process by the text of their URL, since all pools of a node must leave a replaced server
+// together. Few URLs are ever used.
+var databases sync.Map
 
 func connectionsTo(url string) *connections {
 	found, _ := databases.LoadOrStore(url, &connections{open: map[*connection]struct{}{}})
@@ -33,7 +35,7 @@ func connectionsTo(url string) *connections {
 
 // add is a hook of pgconn for a connection that was just opened.
 func (all *connections) add(_ context.Context, _ *pgconn.Config, opened net.Conn) (net.Conn, error) {
-	c := &connection{Conn: opened, of: all}
+	c := &connection{Conn: opened, owner: all}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.open[c] = struct{}{}
@@ -43,9 +45,9 @@ func (all *connections) add(_ context.Context, _ *pgconn.Config, opened net.Conn
 // Close implements net.Conn.
 func (c *connection) Close() error {
 	c.closed.Store(true)
-	c.of.mu.Lock()
-	delete(c.of.open, c)
-	c.of.mu.Unlock()
+	c.owner.mu.Lock()
+	delete(c.owner.open, c)
+	c.owner.mu.Unlock()
 	return c.Conn.Close()
 }
 
@@ -55,9 +57,9 @@ func isOpen(conn *pgconn.PgConn) bool {
 	return !ok || !c.closed.Load()
 }
 
-// joined notes the server of a new connection. One that takes writes replaces all others: connections to them end. One that takes none is refused, and joined
-// returns false, while there are connections to another that did.
-func (all *connections) joined(opened net.Conn, server string, readOnly bool) bool {
+// admit notes the server of a new connection. One that takes writes replaces all others: their connections are closed. A read-only
+// one is refused, with false, while there are connections to a server that took writes.
+func (all *connections) admit(opened net.Conn, server string, readOnly bool) bool {
 	all.mu.Lock()
 	var others []*connection
 	for c := range all.open {

@@ -10,14 +10,14 @@ import (
 func TestAnotherWriterTakesOver(t *testing.T) {
 	t.Parallel()
 	all := connectionsTo(t.Name())
-	connect := func(server string, readOnly bool) (c *connection, joined bool) {
+	connect := func(server string, readOnly bool) (c *connection, admitted bool) {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { _ = theirs.Close() })
 		opened, err := all.add(t.Context(), nil, ours)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return opened.(*connection), all.joined(opened, server, readOnly)
+		return opened.(*connection), all.admit(opened, server, readOnly)
 	}
 	var old [8]*connection
 	var connecting sync.WaitGroup
@@ -25,7 +25,7 @@ func TestAnotherWriterTakesOver(t *testing.T) {
 		connecting.Go(func() { old[i], _ = connect("old", i%2 == 1) })
 	}
 	connecting.Wait()
-	if _, joined := connect("standby", true); joined {
+	if _, admitted := connect("standby", true); admitted {
 		t.Error("a standby is used beside the server that takes writes")
 	}
 	current, _ := connect("new", false)
@@ -38,7 +38,7 @@ func TestAnotherWriterTakesOver(t *testing.T) {
 		t.Error("the connection to the new server is closed")
 	}
 	_ = current.Close()
-	if last, joined := connect("old", true); !joined || last.closed.Load() {
+	if last, admitted := connect("old", true); !admitted || last.closed.Load() {
 		t.Error("a server that takes no writes is not used though there is no other")
 	}
 }

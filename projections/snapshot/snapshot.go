@@ -91,6 +91,9 @@ func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(
 		failure := s.confirm(ctx, store, log)
 		if failure == nil {
 			failure = s.followOnce(ctx, store, retry.Reset, applied, log)
+			if s.copy != nil { // a standby that lacks the last events may have taken over
+				s.copy.unconfirmed = true
+			}
 		}
 		if ctx.Err() != nil {
 			return

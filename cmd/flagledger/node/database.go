@@ -77,7 +77,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
 		return unusable(err)
 	}
-	if readOnly, err := database.IsReadOnly(ctx, pool); err != nil {
+	if readOnly, err := database.ServerIsReadOnly(ctx, pool); err != nil {
 		return unusable(err)
 	} else if readOnly {
 		return unusable(database.ErrReadOnly)
@@ -94,7 +94,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 
 // unusable returns the error of a start on a database that did not answer as it must. It is ErrUnreachable if the database may do so later.
 func unusable(err error) error {
-	if postgres.Unavailable(err) || database.ReadOnly(err) {
+	if postgres.Unavailable(err) || database.IsReadOnlyError(err) {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return fmt.Errorf("the database cannot be used: %w", err)

@@ -103,7 +103,7 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		m.current.Store(&early)
 	}
-	if readOnly, err := m.findWriter(ctx); err == nil {
+	if readOnly, err := m.checkReadOnly(ctx); err == nil {
 		o.readOnly = readOnly
 	}
 	statusErr := within(ctx, statusTimeout, func(ctx context.Context) error {
@@ -149,16 +149,16 @@ func (m *monitor) observe(ctx context.Context) {
 	m.current.Store(&o)
 }
 
-// findWriter reports whether the database takes no writes. Then it looks for a server that does: one that is found takes over all connections.
-func (m *monitor) findWriter(ctx context.Context) (readOnly bool, err error) {
+// checkReadOnly reports whether the database takes no writes. Then it looks for a server that does: one that is found takes over all connections.
+func (m *monitor) checkReadOnly(ctx context.Context) (readOnly bool, err error) {
 	err = within(ctx, headTimeout, func(ctx context.Context) (err error) {
-		readOnly, err = database.IsReadOnly(ctx, m.pool)
+		readOnly, err = database.ServerIsReadOnly(ctx, m.pool)
 		return err
 	})
 	if readOnly {
 		_ = within(ctx, connectTimeout, func(ctx context.Context) error { return database.FindWriter(ctx, m.pool) })
 	}
-	if database.ReadOnly(err) { // no connection is left, and of several hosts none takes writes
+	if database.IsReadOnlyError(err) { // no connection is left, and of several hosts none takes writes
 		return true, nil
 	}
 	return readOnly, err
@@ -182,7 +182,7 @@ func (m *monitor) health() []string {
 		list = append(list, "the event store cannot be reached: changes fail, flags are listed and evaluated")
 	}
 	switch {
-	case o.databaseErr == nil && o.readOnly || database.ReadOnly(o.databaseErr):
+	case o.databaseErr == nil && o.readOnly || database.IsReadOnlyError(o.databaseErr):
 		list = append(list, "the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
 	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
