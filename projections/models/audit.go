@@ -34,6 +34,7 @@ create table audit (
     reason        text               not null,
     version       bigint             not null, -- the number of the fact in its stream
     leaf          bytea              not null, -- events.LeafHash
+    time          timestamptz generated always as (recorded) stored, -- read by nodes of the previous release alone
     primary key (tenant_id, n)
 );
 create table audit_names (

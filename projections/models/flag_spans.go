@@ -36,10 +36,11 @@ create table flag_environment_spans ( -- the flag is enabled in the environment 
     primary key (tenant_id, key, environment_id, version)
 );
 create table flag_versions ( -- a row for each event
-    tenant_id text        not null,
-    key       text collate "C" not null,
-    version   bigint      not null,
-    recorded  timestamptz not null,
+    tenant_id  text        not null,
+    key        text collate "C" not null,
+    version    bigint      not null,
+    recorded   timestamptz not null,
+    updated_at timestamptz generated always as (recorded) stored, -- read by nodes of the previous release alone
     primary key (tenant_id, key, recorded, version)
 );
 `
