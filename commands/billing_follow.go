@@ -89,7 +89,9 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	if err != nil {
 		return false, err
 	}
-	list = slices.DeleteFunc(list, func(s PaymentSubscription) bool { return s.TenantID != "" && s.TenantID != tenantID && s.ID != noted.ID })
+	list = slices.DeleteFunc(list, func(s PaymentSubscription) bool {
+		return s.TenantID != "" && s.TenantID != tenantID && s.ID != noted.ID
+	})
 	current, err := b.current(ctx, tenantID, noted, list)
 	if err != nil {
 		return false, err

@@ -64,7 +64,7 @@ func TestIDsInCapitals(t *testing.T) {
 			trail := me.Call("GET", "/api/v1/audit?resourceType=flag&resourceId="+url.QueryEscape(key), nil).Want(200).List()
 			nodetest.Same(t, "entries", len(trail), 1)
 		},
-		"scopes may be divided by several blanks": func(t *testing.T, me *nodetest.Client) {
+		"scopes may be divided by several blanks": func(_ *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("Machine", "flags:read", "flags:evaluate")
 			for _, scope := range []string{"flags:read  flags:evaluate", " flags:read flags:evaluate ", "flags:read flags:evaluate "} {
 				me.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret, "scope", scope).Want(200).Shows(map[string]any{"scope": "flags:read flags:evaluate"})

@@ -138,7 +138,7 @@ func TestMembershipAnswers(t *testing.T) {
 				hidden(t, boss, member)
 			}
 		},
-		"an invitation to a new address is accepted, too": func(t *testing.T, boss *nodetest.Client) {
+		"an invitation to a new address is accepted, too": func(_ *testing.T, boss *nodetest.Client) {
 			invited := boss.Service.SignUp(nodetest.Address())
 			add(boss, invited, `,"invitation":true`).Want(201)
 			bootstrapOf(invited)

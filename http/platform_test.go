@@ -249,6 +249,7 @@ func TestRolesOfThePlatform(t *testing.T) {
 			me.Call("DELETE", usersPath(me, me.UserID), nil).Refused(409)
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Refused(409)
 			root.Call("PATCH", out+"/reactivate", nil).Want(200)
+			second.Token = account{email: second.Email}.signIn(second).token
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Want(200)
 			second.Call("PATCH", usersPath(me, me.UserID), `{"role":"admin"}`).Want(200)
 			erase(t, me.Service, second.UserID)

@@ -32,7 +32,7 @@ type demoDataOutput struct {
 
 // SandboxWish is who wants a sandbox.
 type SandboxWish struct {
-	Email string `json:"email" maxLength:"254" example:"ada@example.com"`
+	Email string `json:"email" format:"email" maxLength:"254" example:"ada@example.com"`
 	Name  string `json:"name,omitempty" maxLength:"200" doc:"The display name of a new account" example:"Ada Lovelace"`
 }
 

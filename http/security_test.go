@@ -222,7 +222,7 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 }
 
 // ending are operations that end what the others of the matrix need, and one that does not end by itself: they are tried where they refuse.
-var ending = []string{"POST /api/v1/auth/logout", "DELETE /api/v1/tenants/{tenantId}", "DELETE /api/tenants/{tenantId}", "GET /api/v1/flags/stream"}
+var ending = []string{"POST /api/v1/auth/logout", "DELETE /api/v1/tenants/{tenantId}", "DELETE /api/tenants/{tenantId}", "GET /api/v1/flags/stream", "POST /api/v1/tenants/{tenantId}/membership/decline"}
 
 // Every operation is tried by everybody: each is let in or refused as the tables say, and nothing is written where they are refused. An operation
 // without an entry in leastRoles fails.

@@ -82,6 +82,7 @@ func TestAnUnverifiedAccountIsShownNoTenantOfOthers(t *testing.T) {
 	verified := verifyAddress(me) // and joins
 	inShared := *verified
 	inShared.Tenant = shared.Tenant
+	inShared.Stay()
 	send := func(from *nodetest.Client, title string) string {
 		t.Helper()
 		return from.Call("POST", inboxPath+"/send", map[string]any{"userId": me.UserID, "tenantId": from.Tenant, "title": title, "type": "x"}).Want(201).Object()["id"].(string)

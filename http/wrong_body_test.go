@@ -66,7 +66,7 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 	flag := me.CreateFlag("k", map[string]any{"projectId": project, "flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}}})
 	variations := nodetest.Column(asMaps(flag["variations"]), "id")
 	ids := strings.NewReplacer("https://app.example.com", s.URL, exampleProject, project, exampleVariations[0], variations[0].(string), exampleVariations[1], variations[1].(string))
-	member := me.Join("viewer")
+	member := me.Join("viewer").Stay()
 	paths := strings.NewReplacer("{projectId}", project, "{flagKey}", "k", "{key}", "k", "{variationId}", variations[0].(string), "{userId}", member.UserID)
 	whole, operations := me.Document()
 	for name, operation := range operations {

@@ -279,7 +279,9 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 			_, err := p.PrepareUpdate(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse", "another horse")
 			return err
 		},
-		"verify": func() error { return p.VerifyEmail(ctx, "token-of-a-link", "correct horse", func(string) error { return nil }) },
+		"verify": func() error {
+			return p.VerifyEmail(ctx, "token-of-a-link", "correct horse", func(string) error { return nil })
+		},
 	}
 }
 

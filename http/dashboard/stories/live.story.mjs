@@ -7,6 +7,8 @@ async function two(come, options) {
   const email = `${randomUUID()}@example.com`;
   await v.call('POST', `/api/v1/tenants/${v.place.tenant}/users`, { email, role: 'developer' });
   await w.signUp(email);
+  await w.open(`/t/${v.place.tenant}/production/flags`);
+  await w.heading('Flags').waitFor();
   return [v, w];
 }
 

@@ -5,7 +5,8 @@ export const keys = {
   /** All that is read of the platform. */
   platform: ['platform'] as const,
   tenants: ['tenants'] as const,
-  memberships: ['memberships'] as const,
+  /** The person's own part in their tenants, which is stale when these are. */
+  memberships: ['tenants', 'memberships'] as const,
   /** The environments of all tenants. */
   allEnvironments: ['environments'] as const,
   environments: (tenant: string) => [...keys.allEnvironments, tenant] as const,

@@ -1,5 +1,6 @@
 import { createQuery, useQueryClient, type QueryClient } from '@tanstack/svelte-query';
 import { api, body, type Schemas } from '../api/client';
+import { Failure } from '../api/failure';
 import { session } from '../session/session.svelte';
 import { keys } from './keys';
 
@@ -12,8 +13,11 @@ export type Question = { tenant: string; name: string; by: string; invitation: b
 export function useMemberships() {
   return createQuery(() => ({
     queryKey: keys.memberships,
-    queryFn: async () =>
-      (await body(api.POST('/api/v1/auth/login', { body: { idToken: (await session.token()) ?? '' } }))).data,
+    queryFn: async () => {
+      const idToken = await session.token();
+      if (!idToken) throw new Failure(401); // they have signed out meanwhile
+      return (await body(api.POST('/api/v1/auth/login', { body: { idToken } }))).data;
+    },
     staleTime: Infinity,
   }));
 }
@@ -58,6 +62,6 @@ export function useAnswer(): (tenant: string, stay: boolean) => Promise<void> {
     await (stay
       ? body(api.POST('/api/v1/tenants/{tenantId}/membership/accept', { params }))
       : body(api.POST('/api/v1/tenants/{tenantId}/membership/decline', { params })));
-    await Promise.all([keys.memberships, keys.tenants].map((queryKey) => client.invalidateQueries({ queryKey })));
+    await client.invalidateQueries({ queryKey: keys.tenants });
   };
 }
