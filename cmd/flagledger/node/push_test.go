@@ -70,6 +70,9 @@ func TestNothingOfATenantIsPushedToWhoHasLeft(t *testing.T) {
 	member := s.SignUp(email)
 	me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": email, "role": "viewer"}).Want(201)
 	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Want(200)
+	joined := *member
+	joined.Tenant = me.Tenant
+	joined.Stay()
 	member.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": "token", "deviceType": "web"}).Want(201)
 	send := func(by *nodetest.Client, title string) {
 		by.Call("POST", "/api/v1/notifications/send", map[string]string{"userId": member.UserID, "tenantId": by.Tenant, "title": title, "type": "test"}).Want(201)
