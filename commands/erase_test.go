@@ -41,7 +41,7 @@ func (w *world) known(t *testing.T) person {
 	p := person{email: "ada-" + uuid.NewString() + "@example.com", tenant: uuid.NewString()}
 	p.id = w.signUp(t, p.email).UserID
 	shouted := strings.ToUpper(p.email)
-	pending, err := w.directory.AddPending(t.Context(), uuid.NewString(), shouted, uuid.NewString())
+	pending, err := w.directory.AddPending(t.Context(), uuid.NewString(), shouted, uuid.NewString(), false)
 	if err != nil || pending == "" {
 		t.Fatalf("the pending member is %q: %v", pending, err)
 	}

@@ -8,8 +8,10 @@ type Inviter struct {
 	Directory interface {
 		// Person finds the person with an address, verified or not; empty where there is none.
 		Person(ctx context.Context, email string) (userID string, err error)
-		// AddPending finds the tenant's pending member with an address, and notes the address for one with the id newID where there is none.
-		AddPending(ctx context.Context, tenantID, email, newID string) (id string, err error)
+		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
+		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
+		// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
+		AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error)
 		// Forget drops the address of a pending member. Of any other id there is nothing to drop.
 		Forget(ctx context.Context, id string) error
 		// SaveInvitationEmail notes the address of an invitation to the platform. It may be repeated.
@@ -37,15 +39,27 @@ func (i *Inviter) InviteMember(ctx context.Context, do Doer[Tenant], invite Invi
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
-	invite.ID = newID
-	if _, member := tenant.Members[invite.Person]; !member { // who is one is not waited for
-		if invite.ID, err = i.Directory.AddPending(ctx, invite.TenantID, email, newID); err != nil {
+	// The address may be saved under an id already, of a pending member or of an earlier attempt.
+	if invite.ID, err = i.Directory.PendingMembership(ctx, invite.TenantID, email); err != nil {
+		return "", Member{}, Done{}, err
+	}
+	if invite.ID == "" {
+		invite.ID = newID
+	}
+	_, refused := invite.decide(tenant)
+	if refused == nil { // a refused call changes no address that is saved
+		if invite.ID, err = i.Directory.AddPending(ctx, invite.TenantID, email, newID, invite.MustAccept); err != nil {
 			return "", Member{}, Done{}, err
 		}
 	}
 	tenant, done, err = do(ctx, invite)
 	if err != nil {
 		return "", Member{}, Done{}, err
+	}
+	if refused != nil && tenant.Members[invite.ID].Pending { // what it was refused for has gone meanwhile, or it is repeated
+		if _, err = i.Directory.AddPending(ctx, invite.TenantID, email, invite.ID, tenant.Members[invite.ID].MustAccept); err != nil {
+			return "", Member{}, Done{}, err
+		}
 	}
 	if m, repeated := tenant.Members[newID]; repeated { // the request invited them when it was made before; they may have signed in since
 		return newID, m, done, nil

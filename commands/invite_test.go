@@ -20,11 +20,11 @@ func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Doer[S
 	}
 }
 
-func (d steppingDirectory) AddPending(ctx context.Context, tenantID, email, newID string) (string, error) {
+func (d steppingDirectory) AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (string, error) {
 	if err := d.take("note address"); err != nil {
 		return "", err
 	}
-	return d.Directory.AddPending(ctx, tenantID, email, newID)
+	return d.Directory.AddPending(ctx, tenantID, email, newID, mustAccept)
 }
 
 func (d steppingDirectory) SaveInvitationEmail(ctx context.Context, id, email string) error {
@@ -83,7 +83,7 @@ func TestInvitingAMember(t *testing.T) {
 		if diff := cmp.Diff(inviting, w.taken); diff != "" {
 			t.Errorf("the steps (-want +got):\n%s", diff)
 		}
-		waiting, err := w.directory.PendingMemberships(t.Context(), email, 10)
+		waiting, err := w.directory.PendingMemberships(t.Context(), email, false, 10)
 		if diff := cmp.Diff([]commands.PendingMember{{TenantID: tenant.TenantID, ID: id}}, waiting); diff != "" || err != nil {
 			t.Errorf("who waits (-want +got):\n%s%v", diff, err)
 		}
@@ -103,7 +103,7 @@ func TestInvitingAMember(t *testing.T) {
 		if err := remove(once()); err != nil { // the same request
 			t.Error(err)
 		}
-		if waiting, err := w.directory.PendingMemberships(t.Context(), email, 10); err != nil || len(waiting) > 0 {
+		if waiting, err := w.directory.PendingMemberships(t.Context(), email, false, 10); err != nil || len(waiting) > 0 {
 			t.Errorf("somebody still waits: %v, %v", waiting, err)
 		}
 	}

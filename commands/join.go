@@ -15,7 +15,7 @@ const (
 // joinTenants makes a person a member of the tenants that have invited their address, of all at once. A tenant that cannot be joined in time keeps nobody out,
 // and holds up no other.
 func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
-	invited, err := s.Directory.PendingMemberships(ctx, c.Email, maxJoins)
+	invited, err := s.Directory.PendingMemberships(ctx, c.Email, false, maxJoins)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 	var joining sync.WaitGroup
 	for _, pending := range invited {
 		joining.Go(func() {
-			if err := s.join(ctx, by, c.UserID, pending); err != nil {
+			if err := s.join(ctx, by, c, pending); err != nil {
 				s.Log.Warn("a person could not join a tenant; it is tried again when they sign in",
 					"request", by.RequestID, "user", c.UserID, "tenant", pending.TenantID, "err", err)
 			}
@@ -36,15 +36,16 @@ func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 
 // join makes a person the member that a tenant waits for, and forgets the address once it waits no longer. A tenant that has not begun to wait may be
 // about to: the address was noted first.
-func (s *SignIn) join(ctx context.Context, by By, userID string, p PendingMember) error {
-	tenant, _, err := Do(ctx, s.Writer, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: userID})
+func (s *SignIn) join(ctx context.Context, by By, c Claims, p PendingMember) error {
+	tenant, _, err := Do(ctx, s.Writer, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: c.UserID})
 	switch {
 	case err != nil:
 		return err
-	case tenant.Exists && tenant.Members[p.ID].Pending: // it must be accepted
-		return nil
+	case tenant.Exists && tenant.Members[p.ID].Pending: // they left or declined under another address: they must accept
+		_, err := s.Directory.AddPending(ctx, p.TenantID, c.Email, p.ID, true)
+		return err
 	case !tenant.Exists || tenant.left[p.ID]:
-		if err := s.Directory.ForgetUse(ctx, userID, p.TenantID); err != nil { // of an earlier membership
+		if err := s.Directory.ForgetUse(ctx, c.UserID, p.TenantID); err != nil { // of an earlier membership
 			return err
 		}
 		return s.Directory.Forget(ctx, p.ID)

@@ -95,38 +95,59 @@ type Addition struct {
 	Invitation bool   // it must be accepted; otherwise the person is a member
 }
 
-// Additions lists what a person has not answered.
-func (s *SignIn) Additions(ctx context.Context, c Claims) ([]Addition, error) {
-	used, err := s.Directory.UsedTenants(ctx, c.UserID)
+// Additions lists what a person has not answered, up to maxJoins of each kind. What cannot be read in joinTime is left out and logged:
+// it keeps nobody from signing in.
+func (s *SignIn) Additions(ctx context.Context, c Claims) []Addition {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	list, err := s.unanswered(ctx, c.UserID)
+	if err == nil && c.EmailVerified {
+		var invitations []Addition
+		invitations, err = s.invitations(ctx, c)
+		list = append(list, invitations...)
+	}
+	if err != nil {
+		s.Log.Warn("a person is not asked about the tenants that they were added to", "user", c.UserID, "err", err)
+	}
+	return list
+}
+
+// unanswered lists the tenants that a person was added to and has not opened.
+func (s *SignIn) unanswered(ctx context.Context, userID string) (list []Addition, err error) {
+	used, err := s.Directory.UsedTenants(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	var list []Addition
-	for _, id := range s.People.TenantsOf(c.UserID) {
-		if slices.Contains(used, id) || s.People.CreatorOf(id) == c.UserID {
+	for _, id := range s.People.TenantsOf(userID) {
+		if slices.Contains(used, id) || s.People.CreatorOf(id) == userID {
 			continue
 		}
 		tenant, err := ReadTenant(ctx, s.Writer, id)
 		if err != nil {
-			return nil, err
+			return list, err
 		}
-		if m := tenant.Members[c.UserID]; tenant.Exists && m.Joined {
+		if m := tenant.Members[userID]; tenant.Exists && m.Joined {
 			list = append(list, Addition{TenantID: id, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy})
 		}
+		if len(list) == maxJoins {
+			break
+		}
 	}
-	if !c.EmailVerified {
-		return list, nil
-	}
-	pending, err := s.Directory.PendingMemberships(ctx, c.Email, maxJoins)
+	return list, nil
+}
+
+// invitations lists the invitations that a person may accept.
+func (s *SignIn) invitations(ctx context.Context, c Claims) (list []Addition, err error) {
+	pending, err := s.Directory.PendingMemberships(ctx, c.Email, true, maxJoins)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range pending {
 		tenant, err := ReadTenant(ctx, s.Writer, p.TenantID)
 		if err != nil {
-			return nil, err
+			return list, err
 		}
-		if m, ok := tenant.Members[p.ID]; tenant.Exists && ok && (m.MustAccept || tenant.declined[c.UserID]) {
+		if m, invited := tenant.Members[p.ID]; tenant.Exists && invited {
 			list = append(list, Addition{TenantID: p.TenantID, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy, Invitation: true})
 		}
 	}

@@ -51,11 +51,11 @@ func (d steppingDirectory) SaveProfile(ctx context.Context, c commands.Claims) (
 	return d.Directory.SaveProfile(ctx, c)
 }
 
-func (d steppingDirectory) PendingMemberships(ctx context.Context, email string, most int) ([]commands.PendingMember, error) {
+func (d steppingDirectory) PendingMemberships(ctx context.Context, email string, mustAccept bool, most int) ([]commands.PendingMember, error) {
 	if err := d.take("pending memberships"); err != nil {
 		return nil, err
 	}
-	return d.Directory.PendingMemberships(ctx, email, most)
+	return d.Directory.PendingMemberships(ctx, email, mustAccept, most)
 }
 
 func (d steppingDirectory) Forget(ctx context.Context, id string) error {

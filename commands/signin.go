@@ -40,10 +40,12 @@ type SignIn struct {
 		SaveProfile(ctx context.Context, c Claims) (isNew bool, err error)
 		Erase(ctx context.Context, userID string) error
 		// PendingMemberships lists the last tenants that have invited an address, so many at most.
-		PendingMemberships(ctx context.Context, email string, most int) ([]PendingMember, error)
+		PendingMemberships(ctx context.Context, email string, mustAccept bool, most int) ([]PendingMember, error)
 		// Forget drops the address of a pending member, ForgetUninvited that of one whom the tenant has not invited within a minute.
 		Forget(ctx context.Context, id string) error
 		ForgetUninvited(ctx context.Context, id string) error
+		// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
+		AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error)
 		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
 		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
 		TenantUses

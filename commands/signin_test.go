@@ -20,7 +20,7 @@ func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID s
 	t.Helper()
 	c = commands.Claims{UserID: uuid.NewString(), Email: uuid.NewString() + "@example.com", EmailVerified: true, DisplayName: "Ada", Provider: "password"}
 	tenantID, pendingID = uuid.NewString(), uuid.NewString()
-	if _, err := w.directory.AddPending(t.Context(), tenantID, c.Email, pendingID); err != nil {
+	if _, err := w.directory.AddPending(t.Context(), tenantID, c.Email, pendingID, false); err != nil {
 		t.Fatal(err)
 	}
 	do := func(cmd commands.Command[commands.Tenant]) {
@@ -74,7 +74,7 @@ func TestAFirstSignIn(t *testing.T) {
 			if diff := cmp.Diff(joined, w.facts(t, events.TenantStream(tenantID))); diff != "" {
 				t.Errorf("the facts of the tenant (-want +got):\n%s", diff)
 			}
-			if waiting, err := w.directory.PendingMemberships(t.Context(), c.Email, 10); err != nil || len(waiting) > 0 {
+			if waiting, err := w.directory.PendingMemberships(t.Context(), c.Email, false, 10); err != nil || len(waiting) > 0 {
 				t.Errorf("the address still waits: %v, %v", waiting, err)
 			}
 		})

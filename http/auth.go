@@ -263,11 +263,10 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	return out, nil
 }
 
-// additions tells by tenant who added a person that has not answered, and which invitations they may accept.
+// additions returns by tenant who added a person that has not answered, and which invitations they may accept.
 func (a *API) additions(ctx context.Context, c commands.Claims) (map[string]*string, []tenantInvitationBody, error) {
 	added, invitations := map[string]*string{}, []tenantInvitationBody{}
-	list, err := a.SignIn.Additions(ctx, c)
-	for _, one := range list {
+	for _, one := range a.SignIn.Additions(ctx, c) {
 		profile, err := a.Directory.Profile(ctx, one.TenantID, one.By)
 		if err != nil {
 			return nil, nil, err
@@ -279,10 +278,11 @@ func (a *API) additions(ctx context.Context, c commands.Claims) (map[string]*str
 			added[one.TenantID] = &name
 		}
 	}
-	return added, invitations, err
+	return added, invitations, nil
 }
 
-// activeAmong returns the active tenant if it is among those that a person may read, and else the first of these. It is empty without one.
+// activeAmong returns the active tenant if it is among the tenants that a person may read, and else the first of them. It is empty if
+// no tenant is active, or none may be read.
 func activeAmong(tenants []string, active string) string {
 	switch {
 	case active == "" || slices.Contains(tenants, active):

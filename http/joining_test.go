@@ -59,7 +59,7 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	pending, err := directory.New(pool, time.Now).AddPending(t.Context(), boss.Tenant, email, uuid.NewString())
+	pending, err := directory.New(pool, time.Now).AddPending(t.Context(), boss.Tenant, email, uuid.NewString(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

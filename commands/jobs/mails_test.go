@@ -80,7 +80,7 @@ func (o *office) invited(addresses ...string) (tenantID string) {
 	var list []Job
 	for _, address := range addresses {
 		id := uuid.NewString()
-		if _, err := o.people.AddPending(o.t.Context(), tenantID, address, id); err != nil {
+		if _, err := o.people.AddPending(o.t.Context(), tenantID, address, id, false); err != nil {
 			o.t.Fatal(err)
 		}
 		e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: id, Role: events.ViewerRole}}

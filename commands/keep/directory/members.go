@@ -15,17 +15,21 @@ func (d *Directory) Person(ctx context.Context, email string) (userID string, er
 	return userID, databaseError(err)
 }
 
-// AddPending finds the tenant's pending member with an address, and notes the address for one with the id newID where there is none.
-func (d *Directory) AddPending(ctx context.Context, tenantID, email, newID string) (id string, err error) {
-	err = d.db.QueryRow(ctx, `insert into keep.pending_members values ($1, $2, $3)
-		on conflict (lower(email collate "C"), tenant_id) do update set created_at = excluded.created_at returning id`, newID, tenantID, email).Scan(&id)
+// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
+func (d *Directory) AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error) {
+	err = d.db.QueryRow(ctx, `insert into keep.pending_members (id, tenant_id, email, must_accept) values (@id, @tenant, @email, @must)
+		on conflict (lower(email collate "C"), tenant_id) do update set created_at = excluded.created_at, must_accept = excluded.must_accept
+		returning id`, pgx.NamedArgs{"id": newID, "tenant": tenantID, "email": email, "must": mustAccept}).Scan(&id)
 	return id, databaseError(err)
 }
 
-// PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first.
-func (d *Directory) PendingMemberships(ctx context.Context, email string, most int) ([]commands.PendingMember, error) {
+// PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first: those that must be
+// accepted, or the others.
+func (d *Directory) PendingMemberships(ctx context.Context, email string, mustAccept bool, most int) ([]commands.PendingMember, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, id from (
-		select * from keep.pending_members where lower(email collate "C") = lower($1 collate "C") order by created_at desc, id desc limit $2) last order by created_at, id`, email, most)
+		select * from keep.pending_members where lower(email collate "C") = lower(@email collate "C") and must_accept = @must
+		order by created_at desc, id desc limit @most) last order by created_at, id`,
+		pgx.NamedArgs{"email": email, "must": mustAccept, "most": most})
 	if err != nil {
 		return nil, databaseError(err)
 	}

@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -155,4 +156,27 @@ func TestAddressesAreTheSameInPostgres(t *testing.T) {
 			t.Errorf("%q and %q are the same: %v, and in Postgres %v", a, b, inGo, !inGo)
 		}
 	})
+}
+
+// Invitations that must be accepted keep none of the others from joining.
+func TestInvitationsToAcceptLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	d := directory.New(pgtest.Pool(t), time.Now)
+	const email = "ada@example.com"
+	add := func(tenantID string, mustAccept bool) {
+		t.Helper()
+		if _, err := d.AddPending(t.Context(), tenantID, email, uuid.NewString(), mustAccept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("plain", false)
+	for i := range 25 {
+		add(fmt.Sprint("accept", i), true)
+	}
+	for mustAccept, want := range map[bool]int{false: 1, true: 20} {
+		list, err := d.PendingMemberships(t.Context(), "Ada@Example.com", mustAccept, 20)
+		if err != nil || len(list) != want {
+			t.Errorf("must accept %v: %d pending memberships (%v), want %d", mustAccept, len(list), err, want)
+		}
+	}
 }
