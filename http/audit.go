@@ -72,7 +72,7 @@ type AuditFilterInput struct {
 
 func (in AuditFilterInput) filter() queries.AuditFilter {
 	resource := in.ResourceID
-	if in.ResourceType != "" && in.ResourceType != "flag" { // a flag's key is taken as it is
+	if in.ResourceType != "flag" { // whose key is taken as it is
 		resource = canonicalID(resource)
 	}
 	return queries.AuditFilter{

@@ -19,9 +19,14 @@ import (
 // evaluatedAtHeader tells the moment that an evaluation was about.
 const evaluatedAtHeader = "X-Evaluated-At"
 
-// evaluatedAt tells the moment that an evaluation was about.
+// evaluatedAt sets the header to the moment that an evaluation was about: to six digits, as times of facts have them, or to the
+// more that the caller sent.
 func evaluatedAt(w http.ResponseWriter, at time.Time) {
-	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(events.RecordedFormat)}
+	format := events.RecordedFormat
+	if !at.Equal(at.Truncate(time.Microsecond)) {
+		format = time.RFC3339Nano
+	}
+	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(format)}
 }
 
 // evaluationQuery is what the query of an evaluation asks for.

@@ -109,7 +109,6 @@ func TestLifecycles(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	const little = 10 * time.Minute // more than a list may be kept, whenever it is asked for
-	service := newLifecycles(t)
 	for what, test := range map[string]func(l lifecycles){
 		"a flag is new until the stale time has passed": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
@@ -215,9 +214,7 @@ func TestLifecycles(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			me := *service.me
-			me.Service = me.Service.In(t)
-			test(lifecycles{t, me.NewTenant(what), service.db, service.later})
+			test(newLifecycles(t)) // whose clock no other test has moved: facts have the store's time
 		})
 	}
 }

@@ -65,7 +65,6 @@ func (a *API) addSystem() {
 	root.Responses = map[string]*huma.Response{"302": {
 		Description: "To a client that accepts text/html: the dashboard",
 		Headers:     map[string]*huma.Param{"Location": {Schema: &huma.Schema{Type: huma.TypeString}}},
-		Content:     map[string]*huma.MediaType{"text/html": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	register(a, access{who: anyone}, root,
 		func(context.Context, *struct{}) (*nameOutput, error) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -27,7 +28,7 @@ func TestAnErrorHasNoControlCharactersOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := events.Recorded{Stream: "flag-t.\x1b]0;title\a\u202e\u0085a", Revision: 2, Event: events.Event{ID: uuid.New()}, Name: "flag.enabled", Stored: events.Stored{Version: 1, Data: []byte("{}")}}
+	e := events.Recorded{Stream: "flag-t.\x1b]0;title\a\u202e\u0085a", Revision: 2, Event: events.Event{ID: uuid.New()}, Name: "flag.enabled", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stored: events.Stored{Version: 1, Data: []byte("{}")}}
 	if err := w.Add(e); err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func TestStoppingServerLosesNoCall(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	p := nodetest.Build(t)
-	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_DRAIN=1s"}
+	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_DRAIN=5s"}
 	running := p.Serve(settings...)
 	me := p.Service().SignUp(nodetest.Address())
 	me.CreateFlag("k", nil)

@@ -70,20 +70,20 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 		return err
 	}
 	defer pool.Close()
-	if err := database.CheckSessions(ctx, pool.Config().ConnConfig); err != nil {
-		return unusable(err)
-	}
 	var version int
 	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
+		return unusable(err)
+	}
+	if version < oldestPostgres {
+		return fmt.Errorf("the database is Postgres %d; %d or newer is needed", version, oldestPostgres)
+	}
+	if err := database.CheckSessions(ctx, pool.Config().ConnConfig); err != nil {
 		return unusable(err)
 	}
 	if readOnly, err := database.ServerIsReadOnly(ctx, pool); err != nil {
 		return unusable(err)
 	} else if readOnly {
 		return unusable(database.ErrReadOnly)
-	}
-	if version < oldestPostgres {
-		return fmt.Errorf("the database is Postgres %d; %d or newer is needed", version, oldestPostgres)
 	}
 	err = migrations.Apply(ctx, url, log)
 	if postgres.Unavailable(err) {
