@@ -385,6 +385,11 @@ func serveOld(b *pgproto3.Backend) error {
 	b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 	const int4 = 23
 	version := &pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{{Name: []byte("version"), DataTypeOID: int4, DataTypeSize: 4, Format: 1}}}
+	begin := &pgproto3.RowDescription{} // of the query that each connection begins with
+	for _, name := range []string{"read_only", "started", "timeout", "idle", "interval", "count", "user_timeout"} {
+		begin.Fields = append(begin.Fields, pgproto3.FieldDescription{Name: []byte(name)})
+	}
+	begins := false
 	for {
 		if err := b.Flush(); err != nil {
 			return err
@@ -395,6 +400,7 @@ func serveOld(b *pgproto3.Backend) error {
 		}
 		switch m := message.(type) {
 		case *pgproto3.Parse:
+			begins = strings.Contains(m.Query, "pg_postmaster_start_time")
 			b.Send(&pgproto3.ParseComplete{})
 		case *pgproto3.Bind:
 			b.Send(&pgproto3.BindComplete{})
@@ -402,9 +408,17 @@ func serveOld(b *pgproto3.Backend) error {
 			if m.ObjectType == 'S' {
 				b.Send(&pgproto3.ParameterDescription{})
 			}
-			b.Send(version)
+			if begins {
+				b.Send(begin)
+			} else {
+				b.Send(version)
+			}
 		case *pgproto3.Execute:
-			b.Send(&pgproto3.DataRow{Values: [][]byte{binary.BigEndian.AppendUint32(nil, 13)}})
+			if begins {
+				b.Send(&pgproto3.DataRow{Values: [][]byte{[]byte("f"), []byte("1"), nil, nil, nil, nil, nil}})
+			} else {
+				b.Send(&pgproto3.DataRow{Values: [][]byte{binary.BigEndian.AppendUint32(nil, 13)}})
+			}
 			b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
 		case *pgproto3.Sync:
 			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})

@@ -98,6 +98,9 @@ func (s session) begin(ctx context.Context, conn *pgconn.PgConn) error {
 	if result.Err != nil {
 		return result.Err
 	}
+	if len(result.Rows) != 1 || len(result.Rows[0]) < 2 {
+		return errors.New("the server does not answer as Postgres does")
+	}
 	row := result.Rows[0]
 	readOnly, server := string(row[0]) == "t", string(row[1])
 	if readOnly && s.writerOnly || !s.connections.admit(conn.Conn(), server, readOnly) {

@@ -71,7 +71,8 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	}
 	defer pool.Close()
 	var version int
-	if err := pool.QueryRow(ctx, "select current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
+	const askVersion = "select current_setting('server_version_num')::int / 10000"
+	if err := pool.QueryRow(ctx, askVersion, pgx.QueryExecModeExec).Scan(&version); err != nil { // which any pooler takes
 		return unusable(err)
 	}
 	if version < oldestPostgres {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"reflect"
 
+	"github.com/oapi-codegen/runtime/types"
+
 	"clienttest/client"
 )
 
@@ -30,7 +32,7 @@ func story(ctx context.Context, url, email string) error {
 	if err != nil {
 		return err
 	}
-	signedUp, err := c.SignUpWithResponse(ctx, client.SignUpBody{Email: new(email), Password: new(password), DisplayName: new("Ada")})
+	signedUp, err := c.SignUpWithResponse(ctx, client.SignUpBody{Email: new(types.Email(email)), Password: new(password), DisplayName: new("Ada")})
 	if err != nil || signedUp.JSON201 == nil {
 		return fmt.Errorf("sign-up: %w, %+v", err, signedUp)
 	}
