@@ -103,7 +103,7 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		m.current.Store(&early)
 	}
-	if readOnly, err := m.checkReadOnly(ctx); err == nil {
+	if readOnly, err := m.checkReadOnly(ctx); err == nil || headErr != nil {
 		o.readOnly = readOnly
 	}
 	statusErr := within(ctx, statusTimeout, func(ctx context.Context) error {
@@ -151,7 +151,7 @@ func (m *monitor) observe(ctx context.Context) {
 
 // checkReadOnly reports whether the database takes no writes. Then it looks for a server that does: one that is found takes over all connections.
 func (m *monitor) checkReadOnly(ctx context.Context) (readOnly bool, err error) {
-	err = within(ctx, headTimeout, func(ctx context.Context) (err error) {
+	err = within(ctx, statusTimeout, func(ctx context.Context) (err error) { // others wait for connections meanwhile
 		readOnly, err = database.ServerIsReadOnly(ctx, m.pool)
 		return err
 	})
@@ -182,7 +182,7 @@ func (m *monitor) health() []string {
 		list = append(list, "the event store cannot be reached: changes fail, flags are listed and evaluated")
 	}
 	switch {
-	case o.databaseErr == nil && o.readOnly || database.IsReadOnlyError(o.databaseErr):
+	case o.readOnly || database.IsReadOnlyError(o.databaseErr):
 		list = append(list, "the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
 	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
