@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// idleGrace is how long an idle connection stays open during a shutdown, so that a call on its way is still answered.
-const idleGrace = 250 * time.Millisecond
+// defaultIdleGrace is the least IdleGrace: enough for a call that is on its way.
+const defaultIdleGrace = 250 * time.Millisecond
 
 // GracefulServer serves a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that arrive on idle
 // connections meanwhile. It adds X-Content-Type-Options to the answers that net/http writes without a handler.
 type GracefulServer struct {
-	server    *http.Server
-	listener  net.Listener
-	idleGrace time.Duration
+	server   *http.Server
+	listener net.Listener
+	// IdleGrace is how long an idle connection stays open during a shutdown, so that a call on its way is still answered.
+	IdleGrace time.Duration
 	served    chan struct{} // closed once no more connections are accepted
 
 	mu     sync.Mutex
@@ -50,7 +51,7 @@ func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServ
 		}
 	}
 	return &GracefulServer{
-		server: server, listener: listener, idleGrace: idleGrace,
+		server: server, listener: listener, IdleGrace: defaultIdleGrace,
 		served: make(chan struct{}), open: map[*connection]struct{}{}, empty: make(chan struct{}),
 	}
 }
@@ -137,7 +138,7 @@ func (c *connection) setIdle(idle bool) {
 	c.idle = idle
 }
 
-// end begins the shutdown of a connection: from now on an idle one is read for idleGrace at most.
+// end begins the shutdown of a connection: from now on an idle one is read for IdleGrace at most.
 func (c *connection) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +148,7 @@ func (c *connection) end() {
 	}
 }
 
-// Read implements net.Conn. During a shutdown, an idle connection times out after idleGrace, and net/http closes it.
+// Read implements net.Conn. During a shutdown, an idle connection times out after IdleGrace, and net/http closes it.
 func (c *connection) Read(p []byte) (int, error) {
 	for {
 		last := c.limitLastRead()
@@ -168,7 +169,7 @@ func (c *connection) limitLastRead() bool {
 	defer c.mu.Unlock()
 	last := c.idle && c.ending
 	if last {
-		_ = c.SetReadDeadline(time.Now().Add(c.server.idleGrace))
+		_ = c.SetReadDeadline(time.Now().Add(c.server.IdleGrace))
 	}
 	return last
 }

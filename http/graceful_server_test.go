@@ -149,7 +149,7 @@ func TestShutdownAnswersLateCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	graceful := NewGracefulServer(server, inner)
-	graceful.idleGrace = time.Minute
+	graceful.IdleGrace = time.Minute
 	go func() { _ = graceful.Serve() }()
 	dial := func() net.Conn {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())

@@ -76,6 +76,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		return startError(ctx, err)
 	}
 	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, n.API.Metrics))
+	server.IdleGrace = max(server.IdleGrace, c.DrainFor) // a slow client has as long as the drain
 	go func() { served <- server.Serve() }()
 	ready, evaluating := n.Ready, false
 	for {

@@ -382,10 +382,10 @@ export default {
     await v.inspect();
     await v.shot('flag-past');
     // What has changed since then is told from then to now, and what a revert changes from now to then.
-    const said = async (where) => [
-      await where.locator('del').allTextContents(),
-      await where.locator('ins').allTextContents(),
-    ];
+    const said = async (where) => {
+      await where.locator('ins').first().waitFor();
+      return [await where.locator('del').allTextContents(), await where.locator('ins').allTextContents()];
+    };
     const panel = v.page.locator('section', { has: v.heading('The flag at version 3') }).last();
     const [before, after] = await said(panel);
     await v.button('Revert').click();
