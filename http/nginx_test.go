@@ -149,7 +149,7 @@ func loadsPages(t *testing.T, s *nodetest.Service) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept", "text/html")
-	nodetest.Same(t, "where the address leads a browser", sendRequest(t, r).Request.URL.String(), s.URL+"/app")
+	nodetest.Same(t, "where the address leads a browser", sendRequest(t, r).Request.URL.String(), s.URL+"/app") //nolint:bodyclose // sendRequest closes it
 }
 
 // resetsPassword follows a mailed link to its form.

@@ -31,23 +31,23 @@ func TestChunkedCallsMayHaveNoBody(t *testing.T) {
 					if media != "" {
 						r.Header.Set("Content-Type", media)
 					}
-					if a := sendRequest(t, r); a.StatusCode != c.status {
+					if a := sendRequest(t, r); a.StatusCode != c.status { //nolint:bodyclose // sendRequest closes it
 						t.Errorf("%s %s of the type %q: %d, want %d", c.method, c.path, media, a.StatusCode, c.status)
 					}
 				}
 			}
-			if a := sendRequest(t, chunkedRequest(me, "DELETE", nodetest.FlagPath("k"), "")); a.StatusCode != 204 {
+			if a := sendRequest(t, chunkedRequest(me, "DELETE", nodetest.FlagPath("k"), "")); a.StatusCode != http.StatusNoContent { //nolint:bodyclose // sendRequest closes it
 				t.Errorf("DELETE: %d", a.StatusCode)
 			}
 		},
 		"and a body that comes is read whole": func(t *testing.T, me *nodetest.Client) {
 			r := chunkedRequest(me, "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`)
-			if a := sendRequest(t, r); a.StatusCode != 415 {
+			if a := sendRequest(t, r); a.StatusCode != 415 { //nolint:bodyclose // sendRequest closes it
 				t.Errorf("without a type it is %d", a.StatusCode)
 			}
 			r = chunkedRequest(me, "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`)
 			r.Header.Set("Content-Type", "application/json")
-			if a := sendRequest(t, r); a.StatusCode != 201 {
+			if a := sendRequest(t, r); a.StatusCode != 201 { //nolint:bodyclose // sendRequest closes it
 				t.Errorf("with its type it is %d", a.StatusCode)
 			}
 		},

@@ -72,7 +72,7 @@ func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 	}
 	twice, offset := next(events.TenantDeleted{}), next(events.TenantDeleted{})
 	twice.ID, twice.Stored.ID = mine.ID, mine.ID
-	offset.Metadata.Time = at.In(time.FixedZone("", 7200))
+	offset.Time = at.In(time.FixedZone("", 7200))
 	flag := events.FlagCreated{TenantID: "t", Key: "a", Type: events.BooleanFlag, DefaultValue: []byte("false")}
 	ofOther := flag
 	ofOther.TenantID = "other"

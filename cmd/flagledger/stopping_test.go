@@ -123,7 +123,7 @@ func TestStoppingServerLosesNoCall(t *testing.T) {
 		}
 		me.Service.Eventually("it says that it is stopping, on a connection that it closes", func() bool {
 			a := me.Service.Anonymous().Attempt("GET", "/health", "")
-			return a.Status == http.StatusServiceUnavailable && strings.Contains(string(a.Body), `"status":"stopping"`)
+			return a.Status == http.StatusServiceUnavailable && strings.Contains(a.Body, `"status":"stopping"`)
 		})
 		<-running.Exited
 		if code := running.ProcessState.ExitCode(); code != 0 {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -156,7 +157,7 @@ func isAddress(text string) bool {
 	if err != nil {
 		return false
 	}
-	_, err = net.LookupPort("tcp", port)
+	_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port)
 	_, notIP := netip.ParseAddr(host)
 	return err == nil && port != "" && (notIP == nil || hostPattern.MatchString(host))
 }
@@ -167,7 +168,7 @@ func urlOf(address string) string {
 	if unspecified(host) {
 		host = "localhost"
 	}
-	if number, err := net.LookupPort("tcp", port); err == nil { // it may be a name
+	if number, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err == nil { // it may be a name
 		port = strconv.Itoa(number)
 	}
 	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}).String()
