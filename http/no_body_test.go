@@ -42,12 +42,12 @@ func TestChunkedCallsMayHaveNoBody(t *testing.T) {
 		},
 		"and a body that comes is read whole": func(t *testing.T, me *nodetest.Client) {
 			r := chunkedRequest(me, "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`)
-			if a := sendRequest(t, r); a.StatusCode != 415 { //nolint:bodyclose // sendRequest closes it
+			if a := sendRequest(t, r); a.StatusCode != http.StatusUnsupportedMediaType { //nolint:bodyclose // sendRequest closes it
 				t.Errorf("without a type it is %d", a.StatusCode)
 			}
 			r = chunkedRequest(me, "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`)
 			r.Header.Set("Content-Type", "application/json")
-			if a := sendRequest(t, r); a.StatusCode != 201 { //nolint:bodyclose // sendRequest closes it
+			if a := sendRequest(t, r); a.StatusCode != http.StatusCreated { //nolint:bodyclose // sendRequest closes it
 				t.Errorf("with its type it is %d", a.StatusCode)
 			}
 		},
