@@ -76,7 +76,8 @@ func (serveCommand) Run(ctx context.Context) error {
 		return startError(ctx, err)
 	}
 	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, n.API.Metrics))
-	server.IdleGrace = max(server.IdleGrace, c.DrainFor) // a slow client has as long as the drain
+	// A slow client has as long as the drain, within what the shutdown may take.
+	server.IdleGrace = max(server.IdleGrace, min(c.DrainFor, shutdownTimeout/2))
 	go func() { served <- server.Serve() }()
 	ready, evaluating := n.Ready, false
 	for {
