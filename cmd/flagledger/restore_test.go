@@ -14,7 +14,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// What README tells of a restore: facts, keepings and FLAGLEDGER_SECRET are the whole service.
+// Facts, keepings and FLAGLEDGER_SECRET restore the whole service, as docs/operate/backup.md says.
 func TestAServiceIsRestored(t *testing.T) {
 	t.Parallel()
 	before := nodetest.Build(t)
