@@ -16,42 +16,48 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// readmeExample is some commands of README, and the lines that they are said to print.
-type readmeExample struct {
+// docExample is some commands of a page, and the lines that they are said to print.
+type docExample struct {
+	page             string
 	commands, prints []string
 }
 
-// readmeExamples are the examples of README's quick start, in order. One that prints without end is left out.
-func readmeExamples(t *testing.T) (list []readmeExample) {
+// docExamples returns the examples of a page: the commands of its `sh` blocks, and after them what they print, behind "# ".
+// A stream, which prints without end, is left out.
+func docExamples(t *testing.T, page string) (list []docExample) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	e, inside := docExample{page: page}, false
+	next := func() {
+		if len(e.commands) > 0 {
+			list = append(list, e)
+		}
+		e = docExample{page: page}
 	}
-	var e readmeExample
-	inside := false
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(readDocument(t, page)) {
 		line = strings.TrimSuffix(line, "\n")
 		printed, comment := strings.CutPrefix(line, "# ")
-		if len(e.prints) > 0 && !comment {
-			list, e = append(list, e), readmeExample{}
-		}
 		switch {
 		case strings.HasPrefix(line, "```"):
 			inside = line == "```sh"
-		case inside && comment && len(e.commands) > 0:
-			e.prints = append(e.prints, printed)
-		case inside && !comment && !strings.HasPrefix(line, "call -N"):
+			next()
+		case !inside || strings.HasPrefix(line, "call -N"):
+		case !comment:
+			if len(e.prints) > 0 {
+				next()
+			}
 			e.commands = append(e.commands, line)
+		case len(e.commands) > 0:
+			e.prints = append(e.prints, printed)
 		}
 	}
-	return append(list, e)
+	return list
 }
 
 var refusedAnswer = regexp.MustCompile(`"status":[45]\d\d`)
 
-// Whoever follows README's quick start, in order, sees what it says, on a new installation. It takes some seconds: it runs the program.
-func TestREADMEsExamples(t *testing.T) {
+// The examples of the documents print what the pages say, on a new installation. README.md comes first; the other pages go on
+// from there, each in a shell of its own.
+func TestExamplesInDocuments(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl"} {
 		_, err := exec.LookPath(tool)
@@ -60,20 +66,29 @@ func TestREADMEsExamples(t *testing.T) {
 	p := nodetest.Build(t)
 	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_SUPER_USERS=me@example.com"}
 	p.Serve(settings...)
-	// Until health is looked at first, it is good whatever the read models are.
+	// Before its first probe, health is ok whatever the read models are.
 	p.Service().Eventually("the read models are built", func() bool {
 		status, err := p.Command(settings, "projections", "status").Output()
 		return err == nil && !strings.Contains(string(status), "not built")
 	})
-	p.Service().Eventually("health is good, which is looked at every two seconds", func() bool {
+	p.Service().Eventually("health is ok", func() bool {
 		return strings.Contains(p.Service().Anonymous().Attempt("GET", "/health", "").Body, `"status":"ok"`)
 	})
 
-	examples := readmeExamples(t)
 	const end = "@@ the end of example"
+	var examples []docExample
 	var script strings.Builder
-	for i, e := range examples {
-		fmt.Fprintf(&script, "%s\necho '%s' %d\n", strings.Join(e.commands, "\n"), end, i)
+	for _, page := range documents(t) {
+		open, closed := `(cd "$(mktemp -d -p .)"`, ")"
+		if page == "README.md" {
+			open, closed = "", ""
+		}
+		fmt.Fprintln(&script, open)
+		for _, e := range docExamples(t, page) {
+			fmt.Fprintf(&script, "%s\necho '%s' %d\n", strings.Join(e.commands, "\n"), end, len(examples))
+			examples = append(examples, e)
+		}
+		fmt.Fprintf(&script, "true\n%s\n", closed)
 	}
 	file := filepath.Join(t.TempDir(), "examples.sh")
 	commands := strings.NewReplacer("http://127.0.0.1:8080", p.Service().URL, "bin/flagledger", p.Binary).Replace(script.String())
@@ -98,11 +113,11 @@ func TestREADMEsExamples(t *testing.T) {
 			refused = refused || refusedAnswer.MatchString(want) || strings.HasPrefix(want, "HTTP/1.1 4")
 			shape := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), regexp.QuoteMeta("..."), ".*") + "$")
 			if !anyLine(lines, shape) {
-				t.Errorf("after\n%s\nREADME says\n%s\nand it is\n%s", strings.Join(e.commands, "\n"), want, printed[i])
+				t.Errorf("after\n%s\n%s says\n%s\nand it is\n%s", strings.Join(e.commands, "\n"), e.page, want, printed[i])
 			}
 		}
 		if !refused && anyLine(lines, refusedAnswer) {
-			t.Errorf("%s\nis refused:\n%s", strings.Join(e.commands, "\n"), printed[i])
+			t.Errorf("%s: %s\nis refused:\n%s", e.page, strings.Join(e.commands, "\n"), printed[i])
 		}
 	}
 }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// repository returns the files of the repository.
+func repository() fs.FS { return os.DirFS("../..") }
+
+// documents returns the paths of README.md and its neighbours, and then of all pages in docs/, sorted.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := fs.Glob(repository(), "*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(repository(), "docs", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path.Ext(name) == ".md" {
+			pages = append(pages, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+// readDocument returns the text of a page.
+func readDocument(t *testing.T, page string) string {
+	t.Helper()
+	text, err := fs.ReadFile(repository(), page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Documents name only files and folders that exist. Names such as queries/x.go stand for any file.
+func TestDocumentsNameExistingFiles(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{} // each path, and each end of it
+	err := fs.WalkDir(repository(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		hidden := len(entry.Name()) > 1 && strings.HasPrefix(entry.Name(), ".")
+		if entry.IsDir() && (name == "bin" || name == "data" || entry.Name() == "node_modules" || hidden) {
+			return fs.SkipDir
+		}
+		if entry.IsDir() {
+			name += "/"
+		}
+		for end := name; end != ""; {
+			found[end] = true
+			_, end, _ = strings.Cut(end, "/")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile("`([a-z0-9_][a-z0-9_/]*(?:\\.go|\\.md|/))`")
+	count := 0
+	for _, page := range documents(t) {
+		for _, match := range names.FindAllStringSubmatch(readDocument(t, page), -1) {
+			count++
+			base := path.Base(match[1])
+			if !found[match[1]] && base != "x.go" && base != "x_test.go" {
+				t.Errorf("%s names %s, which does not exist", page, match[1])
+			}
+		}
+	}
+	if count < 50 {
+		t.Errorf("only %d names were found in the documents", count)
+	}
+}
+
+// generatedLater are pages that documents link to before something generates them.
+var generatedLater = []string{"docs/operate/limits.md", "docs/operate/settings.md"}
+
+// Links within the repository lead to files and headings that exist.
+func TestDocumentsLinksResolve(t *testing.T) {
+	t.Parallel()
+	for _, page := range generatedLater {
+		if _, err := fs.Stat(repository(), page); err == nil {
+			t.Errorf("%s exists now: remove it from generatedLater", page)
+		}
+	}
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range documents(t) {
+		for _, match := range link.FindAllStringSubmatch(withoutCode(readDocument(t, page)), -1) {
+			target, heading, _ := strings.Cut(match[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			target = path.Join(path.Dir(page), target)
+			if strings.HasPrefix(match[1], "#") {
+				target = page
+			}
+			if _, err := fs.Stat(repository(), target); err != nil {
+				if !slices.Contains(generatedLater, target) {
+					t.Errorf("%s links to %s: %v", page, match[1], err)
+				}
+			} else if heading != "" && !slices.Contains(headings(readDocument(t, target)), heading) {
+				t.Errorf("%s links to %s, and %s has no such heading", page, match[1], target)
+			}
+		}
+	}
+}
+
+// withoutCode returns the text of a page without its blocks of code.
+func withoutCode(text string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.Lines(text) {
+		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+		if !code && !fence {
+			b.WriteString(line)
+		}
+		code = code != fence
+	}
+	return b.String()
+}
+
+// headings returns the anchors that GitHub makes of a page's headings.
+func headings(text string) (anchors []string) {
+	for line := range strings.Lines(withoutCode(text)) {
+		level, title, found := strings.Cut(strings.TrimSpace(line), " ")
+		if !found || strings.Trim(level, "#") != "" || level == "" {
+			continue
+		}
+		anchors = append(anchors, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			default:
+				return -1
+			}
+		}, title))
+	}
+	return anchors
+}
