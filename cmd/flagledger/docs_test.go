@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 // repository returns the files of the repository.
@@ -80,6 +81,35 @@ func TestDocumentsNameExistingFiles(t *testing.T) {
 	}
 	if count < 50 {
 		t.Errorf("only %d names were found in the documents", count)
+	}
+}
+
+// Lines of documents fit into a terminal, and README into the two minutes in which a reader decides.
+func TestDocumentsAreShort(t *testing.T) {
+	t.Parallel()
+	for _, page := range documents(t) {
+		text := readDocument(t, page)
+		number := 0
+		for line := range strings.Lines(text) {
+			number++
+			if length := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); length > 160 {
+				t.Errorf("%s:%d has %d characters; 160 are allowed", page, number, length)
+			}
+		}
+		if page == "README.md" && (number > 150 || len(text) > 12<<10) {
+			t.Errorf("README.md has %d lines and %d bytes; 150 lines and 12 KB are allowed", number, len(text))
+		}
+	}
+}
+
+// README leads to every page.
+func TestReadmeLinksToEveryPage(t *testing.T) {
+	t.Parallel()
+	readme := readDocument(t, "README.md")
+	for _, page := range documents(t) {
+		if page != "README.md" && !strings.Contains(readme, "]("+page+")") {
+			t.Errorf("README.md does not link to %s", page)
+		}
 	}
 }
 
