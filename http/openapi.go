@@ -37,7 +37,7 @@ or secrets for one account within a quarter of an hour. Costly requests (lists, 
 queues that tenants share fairly: one that has waited for 5 s is answered 429, or 503 where the service as a whole is busy.
 
 **Bounds.** A value that is served has up to 64 KiB, a flag with its variations and all rules 512 KiB, the rules of one environment 384 KiB (as JSON), and the flags of a tenant together what its plan gives: a change
-by which they grow beyond that is answered 409, rules that alone are too large 422. What a tenant's changes take in a day, its invitations and the answers that a caller leaves unread are bounded too: beyond it is 429. README
+by which they grow beyond that is answered 409, rules that alone are too large 422. What a tenant's changes take in a day, its invitations and the answers that a caller leaves unread are bounded too: beyond it is 429. ` + "`docs/operate/limits.md`" + ` in the repository
 has all bounds, ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` those of a tenant's bytes.`
 
 // tags are the chapters of the document, in the order in which its page shows them.

@@ -41,7 +41,8 @@ type projectionsCommand struct {
 
 func main() {
 	parser := kong.Must(&cli{}, kong.Name("flagledger"),
-		kong.Description("Feature flags whose every change is a fact. Settings are environment variables; README.md lists them."))
+		kong.Description("Feature flags whose every change is a fact. "+
+			"Settings are environment variables; docs/operate/settings.md in the repository lists them."))
 	command, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fail(fmt.Errorf("%w; flagledger --help tells what there is", err))
