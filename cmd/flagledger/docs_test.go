@@ -15,13 +15,14 @@ import (
 // repository returns the files of the repository.
 func repository() fs.FS { return os.DirFS("../..") }
 
-// documents returns the paths of README.md and its neighbours, and then of all pages in docs/, sorted.
+// documents returns the paths of README.md and its neighbours, of the dashboard's README.md, and of all pages in docs/.
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages, err := fs.Glob(repository(), "*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages = append(pages, "http/dashboard/README.md")
 	err = fs.WalkDir(repository(), "docs", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && path.Ext(name) == ".md" {
 			pages = append(pages, name)
