@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,12 +57,13 @@ const (
 	maxDescription = 2000
 	maxTags        = 50
 	maxTag         = 50
+	maxFlagKey     = 128
 )
 
 // MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Admit for how exactly it is held.
 const MaxFlags = 20_000
 
-var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxFlagKey-1))
 
 // reservedKeys are the words that stand where a key stands in a path.
 var reservedKeys = []string{"projects", "evaluate", "stream", "revert"}

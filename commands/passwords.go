@@ -79,7 +79,8 @@ func setPassword(ctx context.Context, w *Writer, by By, change PasswordChange) (
 // MaxPassword is the longest password, in bytes.
 const MaxPassword = 1024
 
-const minPassword = 8 // characters
+// MinPassword is the shortest password, in characters.
+const MinPassword = 8
 
 // CheckNewPassword tells what is wrong with a password that is to be set, nil where nothing is.
 func CheckNewPassword(password string) error {
@@ -100,6 +101,6 @@ func CheckPasswordChange(current, password string) error {
 func NormalPassword(password string) string { return norm.NFC.String(password) }
 
 func (f fields) checkPassword(field, password string) {
-	f.check(utf8.RuneCountInString(NormalPassword(password)) >= minPassword, field, "must be at least %d characters", minPassword)
+	f.check(utf8.RuneCountInString(NormalPassword(password)) >= MinPassword, field, "must be at least %d characters", MinPassword)
 	f.check(len(password) <= MaxPassword, field, "must be at most %d bytes", MaxPassword)
 }

@@ -247,9 +247,10 @@ func (c DeleteTenant) decide(t Tenant) ([]events.Fact, error) {
 const (
 	maxEnvironments    = 100
 	maxEnvironmentsDay = 200
+	maxEnvironmentName = 63
 )
 
-var environmentPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+var environmentPattern = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9][a-z0-9-]{0,%d}$`, maxEnvironmentName-1))
 
 // AddEnvironment gives a tenant an environment, in which all flags are off.
 type AddEnvironment struct {

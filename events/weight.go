@@ -2,7 +2,7 @@ package events
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"strconv"
 )
 
@@ -12,9 +12,9 @@ type Weight int64
 // MaxWeight is the largest weight: a hundred of them still multiply with 32 hash bits within 64 bits.
 const MaxWeight Weight = 10_000_000
 
-var errWeight = errors.New("must be a number from 0 to 10000 with at most three decimals")
+var errWeight = fmt.Errorf("must be a number from 0 to %d with at most three decimals", MaxWeight/1000)
 
-// ParseWeight reads a JSON number from 0 to 10000 with at most three decimals, without rounding.
+// ParseWeight reads a JSON number from 0 to MaxWeight with at most three decimals, without rounding.
 func ParseWeight(number []byte) (Weight, error) {
 	if bytes.ContainsAny(number, "eE") {
 		f, err := strconv.ParseFloat(string(number), 64)

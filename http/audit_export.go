@@ -140,8 +140,8 @@ func (a *API) whileAllowed(ctx context.Context, need access, read func() (more b
 
 func (a *API) addAuditExport() {
 	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit", "The whole trail, oldest first, for other programs")
-	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: so it does after ten minutes,
-which is the longest that one takes. What goes on so has no line of names in CSV: append it to the whole lines that you have. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
+	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: a long one is broken off.
+What goes on so has no line of names in CSV: append it to the whole lines that you have. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
 	line := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")
 	op.Responses = map[string]*huma.Response{"200": {Description: "The entries", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {

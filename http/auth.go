@@ -63,7 +63,7 @@ type tenantInvitationBody struct {
 type signUpBody struct {
 	IDToken     string `json:"idToken,omitempty" doc:"Of somebody who has signed up with the identity provider; else email and password" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."`
 	Email       string `json:"email,omitempty" format:"email" maxLength:"254" example:"ada@example.com"`
-	Password    string `json:"password,omitempty" doc:"At least 8 characters" example:"correct horse battery"`
+	Password    string `json:"password,omitempty" example:"correct horse battery"`
 	DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada Lovelace"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/http/strictjson"
 )
 
@@ -64,7 +65,7 @@ func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error
 		defer slot.Leave()
 	}
 	if payload.Len() > maxWebhook {
-		return refused("the body is larger than 256 KiB")
+		return refused("the body is larger than " + events.SizeText(maxWebhook))
 	}
 	event, err = a.Billing.ReadEvent(payload.Bytes(), signature)
 	if unavailable, ok := errors.AsType[*commands.Error](err); ok {
@@ -82,7 +83,7 @@ func (a *API) documentWebhook() {
 	op := operation("POST", webhookRoute, "receive-webhook", "Billing", "Take in an event of Stripe")
 	op.Description = "Called by Stripe alone, which signs each event. The service then reads at Stripe what has changed: events may come late, repeatedly and in any order."
 	op.Parameters = []*huma.Param{{
-		Name: signatureHeader, In: "header", Required: true, Description: "Stripe's signature over the body, at most five minutes old",
+		Name: signatureHeader, In: "header", Required: true, Description: "Stripe's signature over the body, of the last minutes",
 		Schema: &huma.Schema{Type: huma.TypeString},
 	}}
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {

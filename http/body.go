@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/http/strictjson"
 )
 
@@ -67,12 +68,12 @@ func checkEncoding(r *http.Request) *problem {
 // maxSmallBody is the largest body that is taken where none is needed, and of a form.
 const maxSmallBody = 16 << 10
 
-// wholeBody reads a body of at most 1 MiB, which can be read again afterwards. Its error is a problem.
+// wholeBody reads a body below maxBody, which can be read again afterwards. Its error is a problem.
 func wholeBody(r *http.Request) ([]byte, error) { return bodyUpTo(r, maxBody-1, bodyTooLarge) }
 
-// smallBody is wholeBody for at most 16 KiB.
+// smallBody reads a body of at most maxSmallBody, as wholeBody does.
 func smallBody(r *http.Request) ([]byte, error) {
-	return bodyUpTo(r, maxSmallBody, "the body is larger than 16 KiB")
+	return bodyUpTo(r, maxSmallBody, "the body is larger than "+events.SizeText(maxSmallBody))
 }
 
 func bodyUpTo(r *http.Request, limit int64, tooLarge string) ([]byte, error) {

@@ -14,7 +14,7 @@ type cleanupFlag struct {
 	Since           recordedTime           `json:"since" doc:"The last evaluation, prefetch or change"`
 	LastEvaluatedAt *timestamp             `json:"lastEvaluatedAt" nullable:"true" doc:"null for a flag that was never evaluated"`
 	Outcome         orNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments in which it is evaluated: it can replace the flag in code. null for an unused flag, and where environments differ"`
-	Clients         []clientUse            `json:"clients" doc:"Who evaluated it in the last 30 days, the most active first, 50 at most"`
+	Clients         []clientUse            `json:"clients" doc:"Who evaluated it most, of late; the most active first"`
 }
 
 type cleanupOutcome struct {

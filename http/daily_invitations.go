@@ -17,7 +17,10 @@ func (a *API) invitationsPerDay(plan events.Plan) int {
 }
 
 // platformInvitations bounds invitations to the platform: to as many a day as the highest plan gives a tenant.
-var platformInvitations = []jobs.InvitationBound{jobs.PlatformInvitationBound(events.EnterprisePlan.Terms().InvitationsPerDay)}
+var (
+	platformInvitationsPerDay = events.EnterprisePlan.Terms().InvitationsPerDay
+	platformInvitations       = []jobs.InvitationBound{jobs.PlatformInvitationBound(platformInvitationsPerDay)}
+)
 
 // tenantInvitations bounds the invitations that a person makes to a tenant: by its plan, and by the best plan among the person's tenants.
 func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound {

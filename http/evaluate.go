@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -115,7 +116,7 @@ func (e *evaluationRequest) environmentOf(r *http.Request) string {
 func (a *API) decodeEvaluation(e *evaluationRequest, read func(*evaluationRequest) error, schema *huma.Schema) error {
 	err := e.decode(read)
 	if err == nil && len(e.flagKeys) > maxFlagKeys {
-		return invalid(map[string]string{"flagKeys": "must be at most 1,000 keys"})
+		return invalid(map[string]string{"flagKeys": fmt.Sprintf("must be at most %s keys", events.CountText(maxFlagKeys))})
 	}
 	if first, ok := errors.AsType[strictjson.FieldError](err); ok {
 		return a.allWrongFields(e.data, first, schema)
@@ -267,7 +268,7 @@ func (a *API) documentEvaluate() {
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
 	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +
 		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose unit is missing, 404 for a key in " +
-		"`flagKeys` that no flag has. Where rules are so costly that all of them together take longer than 5 s, it breaks off with 503: name fewer. Archived flags are among the answers, deleted ones are not."
+		"`flagKeys` that no flag has. Where rules are so costly that all of them together take too long, it breaks off with 503: name fewer. Archived flags are among the answers, deleted ones are not."
 	many.Description += " With `at` they are the flags of then and what they served: see X-Evaluated-At. That asks the database, for each flag that has changed since, and counts as no " +
 		"evaluation; a machine needs the scope `flags:read` for it too."
 	many.Description += " " + previewText

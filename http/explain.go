@@ -30,7 +30,7 @@ type askedConditionBody struct {
 	Op        operatorName `json:"op"`
 	Values    []operand    `json:"values" example:"[\"pro\",\"team\"]"`
 	Negate    bool         `json:"negate" example:"false"`
-	Actual    value        `json:"actual" doc:"The attribute's value, null where it is absent; the beginning of it, as a string, where it is longer than 1,000 bytes, or than fewer where very many conditions show one" example:"\"pro\""`
+	Actual    value        `json:"actual" doc:"The attribute's value, null where it is absent; if it is long, its beginning as a string" example:"\"pro\""`
 	Matched   bool         `json:"matched" doc:"After negate" example:"true"`
 }
 

@@ -109,7 +109,7 @@ func showState(f state.Flag, environmentID string) flagDetail {
 }
 
 // createFlagText describes the operations that create flags.
-const createFlagText = "A tenant may have 20,000 flags: one more for each node beyond the first where several make the last ones at the same moment. " + growFlagText
+const createFlagText = "How many flags a tenant may have is limited: 409. " + growFlagText
 
 // FlagPath names a flag and the environment that it is seen in.
 type FlagPath struct {
@@ -136,7 +136,7 @@ type NewFlag struct {
 	Type         string             `json:"type" enum:"boolean,string,number,json" example:"boolean"`
 	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it" example:"false"`
 	Description  string             `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
-	Tags         []string           `json:"tags,omitempty" doc:"A set of at most 50, each of 1 to 50 characters" example:"[\"web\"]"`
+	Tags         []string           `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
 	Permanent    bool               `json:"permanent,omitempty" doc:"It is meant to stay, as a kill switch is: it is never settled or unused" example:"false"`
 	Variations   []newVariationBody `json:"flag_variations,omitempty"`
 }
@@ -148,7 +148,7 @@ type createFlagBody struct {
 
 type updateFlagBody struct {
 	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200"`
-	Description  clearable          `json:"description,omitzero"`
+	Description  clearable          `json:"description,omitzero" maxLength:"2000"`
 	DefaultValue value              `json:"defaultValue,omitempty"`
 	Tags         optional[[]string] `json:"tags,omitzero"`
 	Status       optional[string]   `json:"status,omitzero" enum:"active,inactive,archived"`
@@ -164,9 +164,8 @@ var (
 )
 
 // growFlagText describes the operations by which a flag can grow.
-const growFlagText = "A value that is served takes at most 65,536 bytes as JSON, a flag with its variations and the rules of all environments 524,288, and the flags of a tenant " +
-	"what its plan gives. The flags of all free and sandbox tenants that a person created take at most four times what one of these may. Beyond that a change " +
-	"is answered with 409, unless it makes them smaller. Numbers in values must be within the range of 64-bit floating point."
+const growFlagText = "The bytes of a value, of a flag with all rules, of a tenant's flags (by plan), and of the flags of all free " +
+	"and sandbox tenants that a person created are limited: a change by which they grow further is answered with 409. Numbers in values must be within the range of 64-bit floating point."
 
 // exampleNewFlag can be sent as it stands: it names no project, which would have to be there.
 var exampleNewFlag = map[string]any{

@@ -15,10 +15,12 @@ import (
 // waiting. One hash takes 19 MiB and some 20 ms.
 type Hashing struct{ queue *fair.Queue }
 
+const hashingWaiting = 100 // passwords of a network
+
 // NewHashing lets half the cores hash, so that evaluation goes on during a flood. A password waits for as long as longest, five seconds if it is 0.
 func NewHashing(longest time.Duration) *Hashing {
 	cores := max(1, runtime.GOMAXPROCS(0)/2)
-	return &Hashing{fair.New(fair.Limits{Slots: cores, FlowSlots: max(1, cores/2), FlowWaiting: 100, Waiting: nodeWaiting, Patience: cmp.Or(longest, patience)})}
+	return &Hashing{fair.New(fair.Limits{Slots: cores, FlowSlots: max(1, cores/2), FlowWaiting: hashingWaiting, Waiting: nodeWaiting, Patience: cmp.Or(longest, patience)})}
 }
 
 // Run calls hash in a slot of the network that a request comes from. It returns TooMany where the network's own requests are in the way for too long, and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/idempotency"
+	"flagledger/events"
 )
 
 // Changes of whoever has signed in honour an Idempotency-Key. Operations that anyone may call do not: their answers hold tokens, and
@@ -23,8 +25,9 @@ const maxKey = 255
 
 var keyParameter = &huma.Param{
 	Name: "Idempotency-Key", In: "header",
-	Description: "Repeating the request with the same key repeats its answer, for 24 hours. Draw it at random, as a UUID: 1 to 255 printable ASCII characters.",
-	Schema:      &huma.Schema{Type: huma.TypeString, MinLength: new(1), MaxLength: new(maxKey)},
+	Description: fmt.Sprintf("Repeating the request with the same key repeats its answer, for %s. Draw it at random, as a UUID: "+
+		"1 to %d printable ASCII characters.", events.PeriodText(idempotency.TTL), maxKey),
+	Schema: &huma.Schema{Type: huma.TypeString, MinLength: new(1), MaxLength: new(maxKey)},
 }
 
 // newID is an id that nothing else has, and that is the same when a request is made again with its Idempotency-Key.
@@ -182,7 +185,7 @@ func send(w http.ResponseWriter, answer *idempotency.Answer) {
 func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request, error) {
 	keys := r.Header["Idempotency-Key"]
 	if len(keys) != 1 || !goodKey(keys[0]) {
-		return idempotency.Request{}, invalid(map[string]string{"Idempotency-Key": "must be one key of 1 to 255 printable ASCII characters"})
+		return idempotency.Request{}, invalid(map[string]string{"Idempotency-Key": fmt.Sprintf("must be one key of 1 to %d printable ASCII characters", maxKey)})
 	}
 	body, err := wholeBody(r)
 	if err != nil {

@@ -134,5 +134,5 @@ func (c *clearable) UnmarshalJSON(data []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (clearable) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Nullable: true, MaxLength: new(2000), Description: "null clears it"}
+	return &huma.Schema{Type: huma.TypeString, Nullable: true, Description: "null clears it"}
 }

@@ -3,10 +3,12 @@ package http
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
 
+	"flagledger/events"
 	"flagledger/http/fair"
 )
 
@@ -52,7 +54,8 @@ func readRest(r *http.Request, into *bytes.Buffer, slot *fair.Slot) error {
 			_ = control.SetReadDeadline(time.Time{}) // the body may have ended with the piece before, when the server lifted that one's
 			return nil
 		case err != nil && !time.Now().Before(end):
-			return newProblem(http.StatusBadRequest, "the body comes too slowly: each further 32 KiB must come within 3 s")
+			return newProblem(http.StatusBadRequest, fmt.Sprintf("the body comes too slowly: each further %s must come within %s",
+				events.SizeText(largeBody), events.PeriodText(pieceTimeout)))
 		case err != nil:
 			return newProblem(http.StatusBadRequest, unreadBody)
 		case into.Len() == maxBody:

@@ -17,9 +17,10 @@ const (
 )
 
 func (a *API) addPages() {
-	a.addPage(resetPage, always(web.ResetPassword), func(r *http.Request, form web.Form) (web.Page, error) {
+	reset := web.ResetPassword(commands.MinPassword)
+	a.addPage(resetPage, always(reset), func(r *http.Request, form web.Form) (web.Page, error) {
 		_, err := commands.ResetPassword(r.Context(), a.Reclaimer, a.Identity, requestBy(r.Context()), form.Token, form.NewPassword)
-		return web.Page{Title: web.ResetPassword.Title, Text: "The password is set, and all sessions have ended. You can sign in with it now."}, err
+		return web.Page{Title: reset.Title, Text: "The password is set, and all sessions have ended. You can sign in with it now."}, err
 	})
 	a.addPage(verifyPage, always(web.VerifyEmail), func(r *http.Request, form web.Form) (web.Page, error) {
 		return web.Page{Title: web.VerifyEmail.Title, Text: "The address is confirmed."}, a.verifyByLink(r.Context(), form.Token, form.Password)

@@ -102,7 +102,7 @@ type texts map[string]any
 func (texts) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeString}, Examples: []any{map[string]any{"environment": "production"}},
-		Description: "Up to 4 KiB of names and texts. No name begins with google or gcm or is from or message_type, which FCM reserves",
+		Description: "Names and texts. No name begins with google or gcm or is from or message_type, which FCM reserves",
 	}
 }
 
@@ -151,7 +151,8 @@ func (a *API) addNotifications() {
 			return &clearedOutput{clearedBody{true, n}}, err
 		})
 	send := operation("POST", path+"/send", "send-notification", tag, "Notify a person, and push it to their devices")
-	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox has 1,000 notifications at most, and 200 of one tenant: the oldest that have been read go first. Each is kept for 90 days. Of one tenant's, 50 within 24 hours are pushed; a person is sent 200 of it in 24 hours at most."
+	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox is limited, also for each " +
+		"tenant: the oldest that have been read go first. How many of a tenant's are sent and pushed in a day is limited too."
 	send.DefaultStatus = http.StatusCreated
 	send.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, send, a.sendNotification)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/queries"
 )
 
@@ -81,7 +82,7 @@ func (a *API) addOAuth() {
 		_, done, err := do(ctx, a.Writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	})
-	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another 24 hours")
+	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another "+events.PeriodText(commands.SecretOverlap))
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
 		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {

@@ -13,32 +13,30 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flagledger/commands/keep/idempotency"
 	"flagledger/events"
 	"flagledger/http/strictjson"
 )
 
-const about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
+var about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
 
 **Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds, those of changes with microseconds: sent as ` + "`at`" + `, such a time includes the change. A list is
 a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
-over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault, 100 at most, in ` + "`errors`" + `. A read under
+over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault in ` + "`errors`" + `. A read under
 ` + "`/api/v1`" + ` refuses a query parameter that is sent twice, and an empty one other than ` + "`q`" + `; the old paths take the first, and an empty one for none.
 
-**Repeated requests.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within 24 hours, it is answered as it was the first time, with
+**Repeated requests.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within ` + events.PeriodText(idempotency.TTL) + `, it is answered as it was the first time, with
 ` + "`Idempotent-Replayed: true`" + `, and not made twice, whatever died in between. The key is the caller's own in a tenant, for one path. With another body it is refused with
 422, while the first call is under way with 409. An answer of 429 or of 500 and above is not kept: then the call is carried out again.
 
 **Tracing.** Every call takes an ` + "`X-Request-ID`" + `, a UUID, which the answer bears and the log shows; without one, or with another text, the service makes one. It takes
-an ` + "`X-Correlation-ID`" + ` of up to 128 characters too, which stands with the request's id in the facts that the call makes.
+an ` + "`X-Correlation-ID`" + ` too, which stands with the request's id in the facts that the call makes.
 
 **Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
-the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after 20 wrong passwords
-or secrets for one account within a quarter of an hour. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in
-queues that tenants share fairly: one that has waited for 5 s is answered 429, or 503 where the service as a whole is busy.
-
-**Bounds.** A value that is served has up to 64 KiB, a flag with its variations and all rules 512 KiB, the rules of one environment 384 KiB (as JSON), and the flags of a tenant together what its plan gives: a change
-by which they grow beyond that is answered 409, rules that alone are too large 422. What a tenant's changes take in a day, its invitations and the answers that a caller leaves unread are bounded too: beyond it is 429. ` + "`docs/operate/limits.md`" + ` in the repository
-has all bounds, ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` those of a tenant's bytes.`
+the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after too many wrong
+passwords or secrets for one account. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in queues that tenants share fairly: one that has
+waited for ` + events.PeriodText(patience) + ` is answered 429, or 503 where the service as a whole is busy. What a tenant's flags and changes may take, and all else that is limited, is in
+docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` answers those of a tenant.`
 
 // tags are the chapters of the document, in the order in which its page shows them.
 var tags = []*huma.Tag{

@@ -10,7 +10,7 @@ import (
 
 // NewPassword is a password that is to be set.
 type NewPassword struct {
-	NewPassword string `json:"newPassword" minLength:"8" doc:"At least 8 characters" example:"correct horse battery"`
+	NewPassword string `json:"newPassword" minLength:"8" example:"correct horse battery"`
 }
 
 // MailedToken is the token of a mailed link.
@@ -23,7 +23,7 @@ const verificationRoute = "/api/v1/auth/resend-verification"
 func (a *API) addPasswords() {
 	forgot := operation("POST", "/api/v1/auth/forgot-password", "forgot-password", "Authentication", "Have a link mailed that sets a new password")
 	forgot.Description = "The answer is the same for every address, known or not. The link leads to /reset-password, is good for one use and an hour, " +
-		"and is mailed once a minute at most, five times a day, and then once an hour. With Firebase it is Firebase that mails, and shows the page."
+		"and is mailed only so often. With Firebase it is Firebase that mails, and shows the page."
 	register(a, access{who: anyone}, forgot, a.forgotPassword)
 
 	reset := operation("POST", "/api/v1/auth/reset-password", "reset-password", "Authentication", "Set a new password with the token of a mailed link")
@@ -41,8 +41,8 @@ func (a *API) addPasswords() {
 	register(a, access{who: anyone}, verify, a.verifyEmail)
 
 	resend := operation("POST", verificationRoute, "resend-verification", "Authentication", "Have another link mailed that verifies the caller's e-mail address")
-	resend.Description = "In production an account whose address is not verified signs in and out, reads what is its own, and reads and evaluates in the tenants that it created; changes, and other tenants, are 403. A link is mailed once a minute and " +
-		"five times a day at most, that of the sign-up among them: beyond it is 429. An address that is verified is 409."
+	resend.Description = "In production an account whose address is not verified signs in and out, reads what is its own, and reads and evaluates in the tenants that it created; changes, and other tenants, are 403. How many links " +
+		"are mailed in a day is limited, that of the sign-up included: beyond it is 429. An address that is verified is 409."
 	resend.Errors = []int{http.StatusConflict}
 	register(a, access{who: person, unverified: true}, resend, a.resendVerification)
 

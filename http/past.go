@@ -20,7 +20,7 @@ import (
 
 // FlagAtInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times. readMoment reads them.
 type FlagAtInput struct {
-	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past by the store's clock: the answer is the one that the service would have given then, by the times at which the store recorded changes. About the last moments it waits for changes that are being recorded, and is 503 if that takes over 2 s"`
+	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past by the store's clock: the answer is the one that the service would have given then, by the times at which the store recorded changes. About the last moments it waits for changes that are being recorded, and is 503 if that takes too long"`
 	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the answer is the one that the service would have given once the flag had it"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/http/limit"
 	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
@@ -46,7 +47,7 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change.", "a flag with the key \"new-checkout\" exists already"},
 	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed.", "the flag has changed: its version is 7"},
 	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take, or is compressed.", "the body must be of the type application/json"},
-	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names the fields at fault, 100 at most.", "validation failed"},
+	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names the fields at fault, " + events.CountText(maxNamedFields) + " at most.", "validation failed"},
 	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or a day has as many of something as it may. Retry-After tells in how many seconds to try again.", "the rate limit is exceeded; try again later, in 17 s"},
 	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log.", "the request could not be carried out; its id finds the reason in the log"},
 	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.", "the read models cannot be read at the moment"},
@@ -214,10 +215,11 @@ func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
 
 // Why a body is not read. The first two are huma's words.
 const (
-	unreadBody   = "cannot read request body" // the caller broke off
-	missingBody  = "request body is required"
-	bodyTooLarge = "the body is larger than 1 MiB"
+	unreadBody  = "cannot read request body" // the caller broke off
+	missingBody = "request body is required"
 )
+
+var bodyTooLarge = "the body is larger than " + events.SizeText(maxBody-1)
 
 // humaProblem turns what huma finds wrong with a request into a problem. It replaces huma.NewErrorWithContext.
 func humaProblem(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {

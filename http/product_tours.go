@@ -3,6 +3,7 @@ package http
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -55,7 +56,7 @@ func (b setTourBody) completedAt(now time.Time, wrong map[string]string) *time.T
 // TourPath names a product tour of a person.
 type TourPath struct {
 	UserID string `path:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	Key    string `path:"tourKey" doc:"1 to 128 letters, digits and . _ - @ :, in which @ may be escaped" example:"flags@2"`
+	Key    string `path:"tourKey" doc:"Letters, digits and . _ - @ :, in which @ may be escaped" example:"flags@2"`
 }
 
 func (a *API) addProductTours() {
@@ -116,7 +117,7 @@ func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (p
 		return "", "", newProblem(http.StatusNotFound, "there is no such person")
 	}
 	if !tours.ValidKey(key) {
-		wrong["tourKey"] = "must be 1 to 128 letters, digits and . _ - @ :"
+		wrong["tourKey"] = fmt.Sprintf("must be 1 to %d letters, digits and . _ - @ :", tours.MaxKey)
 	}
 	return person, key, nil
 }

@@ -48,7 +48,7 @@ type createProjectBody struct {
 
 type updateProjectBody struct {
 	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Checkout"`
-	Description clearable        `json:"description,omitzero" example:"All between the basket and the receipt"`
+	Description clearable        `json:"description,omitzero" maxLength:"2000" example:"All between the basket and the receipt"`
 	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" example:"#0ea5e9"`
 }
 

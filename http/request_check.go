@@ -1,6 +1,7 @@
 package http
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,13 +19,13 @@ func checkRequest(next http.Handler) http.Handler {
 		req := requestOf(r.Context())
 		if sent := header(r, correlationHeader); sent != "" {
 			if !validText(sent, maxCorrelation) {
-				writeProblem(w, r, newProblem(http.StatusBadRequest, "X-Correlation-ID must be at most 128 characters of UTF-8"))
+				writeProblem(w, r, newProblem(http.StatusBadRequest, fmt.Sprintf("X-Correlation-ID must be at most %d characters of UTF-8", maxCorrelation)))
 				return
 			}
 			req.correlation = sent
 		}
 		if req.reason = header(r, reasonHeader); !validText(req.reason, maxReason) {
-			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": "must be at most 500 characters of UTF-8"}))
+			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": fmt.Sprintf("must be at most %d characters of UTF-8", maxReason)}))
 			return
 		}
 		if !readable(r.URL) {

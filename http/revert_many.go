@@ -57,7 +57,7 @@ func (a *API) addRevertMany() {
 	op := operation("POST", "/api/v1/flags/revert", "revert-flags", "Flags", "Bring all flags back to what they were at a time")
 	op.Description = "Each flag is brought back as by the revert of one, by the times at which the store recorded changes. Flags that are deleted come back; flags that were created since stay, and are listed. " +
 		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was created since.\n\n" +
-		"A call deals with 500 flags that changed at most, and takes about five seconds. While its answer has a `cursor`, make it again with that. The facts of all these calls have one correlation id. " +
+		"A call deals with a limited number of flags that changed, and takes some seconds. While its answer has a `cursor`, make it again with that. The facts of all these calls have one correlation id. " +
 		"A call whose answer was lost is made again with the same `Idempotency-Key`: it goes on where it was, and what it had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
 		"after they were brought back are brought back again. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)

@@ -140,7 +140,7 @@ type conditionBody struct {
 type newConditionBody struct {
 	Attribute string       `json:"attribute" minLength:"1" maxLength:"200" doc:"targetingKey, or a path into the attributes: a.b" example:"plan"`
 	Op        operatorName `json:"op"`
-	Values    []operand    `json:"values,omitempty" maxItems:"1000" doc:"One of them must fit. in takes strings, numbers and booleans; gt, gte, lt, lte numbers; before, after times of RFC 3339; matches regular expressions of RE2 (at most 1000 bytes each), semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
+	Values    []operand    `json:"values,omitempty" maxItems:"1000" doc:"One of them must fit. in takes strings, numbers and booleans; gt, gte, lt, lte numbers; before, after times of RFC 3339; matches regular expressions of RE2, semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
 	Negate    bool         `json:"negate,omitempty" doc:"Turns the outcome around: an absent attribute, or one of another type, never fits, so its negation does"`
 }
 
@@ -261,7 +261,7 @@ func (a *API) addRules() {
 	})
 	set := operation("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
 	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that is sent with its id keeps its rollout's buckets " +
-		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment take at most 393,216 bytes as JSON. " +
+		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment are limited together, as JSON. " +
 		growFlagText
 	set.Errors = append(set.Errors, http.StatusConflict)
 	register(a, changeFlags, showing(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {

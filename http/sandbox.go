@@ -53,13 +53,13 @@ func (a *API) addSandbox() {
 	register(a, access{who: viewer}, data, a.demoData)
 	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Bring a sandbox back to its demo data")
 	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. Members, OAuth clients and the end of the sandbox stay. " +
-		"What is made or changed after the call stays. A cleanup that fails, or takes over 30 seconds, answers 503 and goes on by itself within two minutes, " +
+		"What is made or changed after the call stays. A cleanup that fails, or takes too long, answers 503 and goes on by itself within two minutes, " +
 		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, alone: true}, cleanup, a.cleanUpSandbox)
 	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag, "Have a link mailed that makes an account and a sandbox")
-	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed once a minute " +
-		"and ten times a day at most. Whoever has an account already gets the sandbox in it, and gives its password."
+	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed " +
+		"only so often. Whoever has an account already gets the sandbox in it, and gives its password."
 	subscribe.DefaultStatus = http.StatusAccepted
 	register(a, access{who: anyone}, subscribe, a.subscribeToSandbox)
 }
@@ -152,7 +152,7 @@ func (a *API) fillSandbox(ctx context.Context, tenantID string) {
 // sandboxForm is the page that a mailed link leads to.
 func (a *API) sandboxForm(r *http.Request) (web.Page, error) {
 	request, err := a.SandboxSignUp.Request(r.Context(), r.URL.Query().Get("token"))
-	return web.Sandbox(request.Email, request.Name != "", int(a.Sandboxes.Active.Hours()/24)), err
+	return web.Sandbox(request.Email, request.Name != "", int(a.Sandboxes.Active.Hours()/24), commands.MinPassword), err
 }
 
 // openSandbox makes the account and the sandbox of whoever has a link, unless too many wrong passwords were tried with it.

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -95,7 +96,7 @@ func wrongContact(email clearable, name *string) map[string]string {
 		wrong["primaryEmail"] = commands.NotAnEmail
 	}
 	if name != nil && (utf8.RuneCountInString(*name) > maxContactName || strings.ContainsRune(*name, 0)) {
-		wrong["contactName"] = "must have at most 200 characters"
+		wrong["contactName"] = fmt.Sprintf("must have at most %d characters", maxContactName)
 	}
 	return wrong
 }

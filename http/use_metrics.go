@@ -18,9 +18,9 @@ import (
 
 // MetricsInput asks for metrics of a period.
 type MetricsInput struct {
-	From        time.Time `query:"from" doc:"The first point is the hour or day of this time; without it there are 24 hours or 30 days"`
+	From        time.Time `query:"from" doc:"The first point is the hour or day of this time; without it there are the last hours or days"`
 	To          time.Time `query:"to" doc:"The last point is the hour or day before this time; the one that goes on now without it, and where it is in the future"`
-	Interval    string    `query:"interval" enum:"hour,day" default:"hour" doc:"What a point adds up, in UTC. Hours are kept for 30 days, days for 400"`
+	Interval    string    `query:"interval" enum:"hour,day" default:"hour" doc:"What a point adds up, in UTC. Hours are stored for a shorter time than days"`
 	Environment string    `query:"environment" doc:"The uses in this environment alone"`
 
 	period queries.Period
@@ -86,7 +86,7 @@ type MetricsBody struct {
 	To          timestamp   `json:"to" doc:"When the last point ends, which may be in the future"`
 	Evaluations int64       `json:"evaluations" doc:"In all points" example:"4"`
 	Prefetches  int64       `json:"prefetches" doc:"Calls for all flags, in all points: whoever asks for everything does not say what they use" example:"1"`
-	Clients     []clientUse `json:"clients" doc:"Who evaluated most, 50 at most"`
+	Clients     []clientUse `json:"clients" doc:"Who evaluated most"`
 }
 
 type clientUse struct {
@@ -114,7 +114,7 @@ type reasonBody struct {
 
 type flagPointBody struct {
 	PointBody
-	Outcomes []outcomeBody `json:"outcomes" doc:"What was served, the most frequent first: 20 at most, and then one for the rest. A variation is one outcome, whatever its value; without one, each value is"`
+	Outcomes []outcomeBody `json:"outcomes" doc:"What was served, the most frequent first, and then one for the rest. A variation is one outcome, whatever its value; without one, each value is"`
 }
 
 type outcomeBody struct {
@@ -171,7 +171,7 @@ func metricsPieces(ctx context.Context, head flagMetrics, points *queries.FlagPo
 type tenantMetrics struct {
 	MetricsBody
 	Points []PointBody      `json:"points" doc:"In order, without gaps"`
-	Flags  []flagEvaluation `json:"flags" doc:"The flags that were evaluated most, of those that there are, 20 at most"`
+	Flags  []flagEvaluation `json:"flags" doc:"The flags that were evaluated most, of those that there are"`
 }
 
 type flagEvaluation struct {
@@ -213,12 +213,12 @@ func showFlagPoint(p queries.Point) flagPointBody {
 }
 
 const metricsCounted = "An evaluation is a call for the flag, or for several of which `flagKeys` names it; a prefetch is a call for all flags. Calls with `at`, `version`, " +
-	"`explain` or `preview`, and those that were refused, do not count. Counts may come up to five seconds late. `X-Environment` chooses nothing here. There are 1,000 points at most"
+	"`explain` or `preview`, and those that were refused, do not count. Counts may come up to five seconds late. `X-Environment` chooses nothing here. Points, and what else an answer has, are limited"
 
 func (a *API) addFlagMetrics() {
 	const path = "/metrics"
 	flag := operation("GET", "/api/v1/flags/{flagKey}"+path, "get-flag-metrics", "Flags", "How often a flag is evaluated, what it serves, and to whom")
-	flag.Description = metricsCounted + ", with 32 MiB of values together. The counts of a flag, and of an environment, end when it is deleted."
+	flag.Description = metricsCounted + ", with their values. The counts of a flag, and of an environment, end when it is deleted."
 	register(a, access{who: viewer, scope: events.FlagsRead}, flag, func(ctx context.Context, in *struct {
 		TenantInput
 		MetricsInput

@@ -56,7 +56,7 @@ func (n number) weight() events.Weight {
 type updateVariationBody struct {
 	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"on"`
 	Value       value            `json:"value,omitempty"`
-	Description clearable        `json:"description,omitzero" example:"The checkout of one page"`
+	Description clearable        `json:"description,omitzero" maxLength:"2000" example:"The checkout of one page"`
 	Weight      number           `json:"weight,omitempty" minimum:"0" maximum:"10000" example:"50"`
 }
 

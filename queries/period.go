@@ -2,7 +2,10 @@ package queries
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	"flagledger/events"
 )
 
 // The lengths of a point of metrics.
@@ -23,7 +26,7 @@ type Period struct {
 // What AlignPeriod refuses.
 var (
 	ErrEmptyPeriod = errors.New("must be before to, and in the past")
-	ErrLongPeriod  = errors.New("leads to more than 1,000 points")
+	ErrLongPeriod  = fmt.Errorf("leads to more than %s points", events.CountText(MaxPoints))
 )
 
 // AlignPeriod returns the whole hours or days that the time between from and to touches. Without from, they are 24 hours or 30 days; without to, or with one in the future, the last is the

@@ -2,12 +2,12 @@ package queries
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
 
 	"flagledger/commands/keep/metering/counted"
+	"flagledger/events"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -38,7 +38,7 @@ type MetricsFilter struct {
 }
 
 // ErrLargeOutcomes says that the values of the outcomes take more than maxOutcomeBytes in all points together.
-var ErrLargeOutcomes = errors.New("leads to more than 32 MiB of values: ask for fewer points")
+var ErrLargeOutcomes = fmt.Errorf("leads to more than %s of values: ask for fewer points", events.SizeText(maxOutcomeBytes))
 
 const maxOutcomeBytes = 32 << 20
 

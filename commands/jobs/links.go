@@ -12,6 +12,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
+	"flagledger/events"
 )
 
 // Links queues the mailing of links: those that the identity provider makes, and those to sandboxes. It owns the tables of addresses that links were asked for:
@@ -90,9 +91,10 @@ func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause stri
 		case err != nil:
 			return err
 		case lately:
-			return &commands.Error{Kind: commands.TooMany, Detail: "a link was asked for within the last minute"}
+			return &commands.Error{Kind: commands.TooMany, Detail: "a link was asked for within the last " + events.PeriodText(verificationInterval)}
 		case asked >= maxVerifications:
-			return &commands.Error{Kind: commands.TooMany, Detail: fmt.Sprintf("%d links were asked for within a day, the most that are mailed", asked)}
+			return &commands.Error{Kind: commands.TooMany, Detail: fmt.Sprintf("%d links were asked for within %s, the most that are mailed", asked,
+				events.PeriodText(verificationWindow))}
 		}
 		return l.QueueVerificationTx(ctx, tx, userID, cause)
 	}))

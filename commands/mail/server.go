@@ -18,6 +18,7 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"flagledger/commands"
+	"flagledger/events"
 )
 
 const timeout = 10 * time.Second // of a connection
@@ -198,7 +199,7 @@ func dialBounded(ctx context.Context, network, address string) (net.Conn, error)
 
 func (c *boundedConn) Read(p []byte) (int, error) {
 	if c.left == 0 {
-		return 0, errors.New("the server's answers have more than 1 MiB")
+		return 0, fmt.Errorf("the server's answers have more than %s", events.SizeText(maxAnswers))
 	}
 	n, err := c.Conn.Read(p[:min(len(p), c.left)])
 	c.left -= n

@@ -57,6 +57,9 @@ func New(limits Limits) *Queue {
 	return &Queue{limits: limits, free: limits.Slots, flows: map[string]*flow{}}
 }
 
+// Limits returns what the queue lets in.
+func (q *Queue) Limits() Limits { return q.limits }
+
 // FlowSlots is how much work of a flow goes on at once.
 func (q *Queue) FlowSlots() int { return q.limits.FlowSlots }
 

@@ -71,10 +71,17 @@ func parseAddress(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
+// How many bits of an address are the same for clients that count as one: see network, site and wide.
+const (
+	networkBits = 64 // IPv6
+	siteBits    = 48 // IPv6
+	wideBits    = 24 // IPv4
+)
+
 // network is the address itself in IPv4. In IPv6 it is the /64, all of which usually belongs to one client.
 func network(address netip.Addr) netip.Addr {
 	if address.Is6() {
-		return netip.PrefixFrom(address, 64).Masked().Addr()
+		return netip.PrefixFrom(address, networkBits).Masked().Addr()
 	}
 	return address
 }
@@ -88,9 +95,9 @@ func site(address netip.Addr) netip.Prefix {
 }
 
 func wide(address netip.Addr) netip.Prefix {
-	bits := 24
+	bits := wideBits
 	if address.Is6() {
-		bits = 48
+		bits = siteBits
 	}
 	prefix, _ := address.Prefix(bits) // of the zero address the zero prefix
 	return prefix

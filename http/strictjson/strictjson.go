@@ -13,7 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-const maxDepth = 64
+// MaxDepth is how many levels JSON may be nested.
+const MaxDepth = 64
 
 // Write writes a value as JSON: the same value always as the same bytes. Its signature is that of huma.Format.
 func Write(w io.Writer, v any) error {
@@ -83,8 +84,8 @@ func checkText(data []byte) error {
 			}
 			i = end
 		case '{', '[':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("malformed JSON at byte %d: nested deeper than %d levels", i, maxDepth)
+			if depth++; depth > MaxDepth {
+				return fmt.Errorf("malformed JSON at byte %d: nested deeper than %d levels", i, MaxDepth)
 			}
 		case '}', ']':
 			depth--

@@ -104,8 +104,8 @@ func TestTextIsCheckedAsByteForByte(t *testing.T) {
 				inString = !inString
 			case inString:
 			case c == '{' || c == '[':
-				if depth++; depth > maxDepth {
-					return fmt.Sprintf("malformed JSON at byte %d: nested deeper than %d levels", i, maxDepth)
+				if depth++; depth > MaxDepth {
+					return fmt.Sprintf("malformed JSON at byte %d: nested deeper than %d levels", i, MaxDepth)
 				}
 			case c == '}' || c == ']':
 				depth--

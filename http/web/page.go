@@ -19,13 +19,18 @@ type Page struct {
 	Button      string // without one there is no form
 }
 
-// ResetPassword and VerifyEmail are the forms as they are first shown.
-var (
-	ResetPassword = Page{Title: "A new password", NewPassword: true, Password: "New password, at least 8 characters", Button: "Set it"}
-	VerifyEmail   = Page{
-		Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Password: "The password that you signed up with", Button: "Confirm",
+// ResetPassword is the form as it is first shown.
+func ResetPassword(minPassword int) Page {
+	return Page{
+		Title: "A new password", NewPassword: true, Button: "Set it",
+		Password: fmt.Sprintf("New password, at least %d characters", minPassword),
 	}
-)
+}
+
+// VerifyEmail is the form as it is first shown.
+var VerifyEmail = Page{
+	Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Password: "The password that you signed up with", Button: "Confirm",
+}
 
 // NoDashboard stands in the dashboard's place in a program that was built without it.
 var NoDashboard = Page{
@@ -34,9 +39,10 @@ var NoDashboard = Page{
 }
 
 // Sandbox is the form that makes a sandbox, which takes changes for some days, for whoever has an address. It asks for a name unless it is known.
-func Sandbox(email string, nameKnown bool, days int) Page {
+func Sandbox(email string, nameKnown bool, days, minPassword int) Page {
 	return Page{
-		Title: "Your sandbox", AsksName: !nameKnown, NewPassword: true, Password: "Password, at least 8 characters", Button: "Make the sandbox",
+		Title: "Your sandbox", AsksName: !nameKnown, NewPassword: true, Button: "Make the sandbox",
+		Password: fmt.Sprintf("Password, at least %d characters", minPassword),
 		Text: fmt.Sprintf("A sandbox is a place of your own to try feature flags in, with examples to begin with. It takes changes for %d days. "+
 			"It belongs to the account of %s: if you have that account, enter its password; if not, choose one, and the account is made.", days, email),
 	}

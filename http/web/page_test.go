@@ -30,9 +30,9 @@ func TestAPageWithoutAButtonHasNoForm(t *testing.T) {
 func TestTheFormOfASandboxAsksForANameThatIsNotKnown(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		w := httptest.NewRecorder()
-		Sandbox("<ada>@example.com", known, 14).Write(w, http.StatusOK)
+		Sandbox("<ada>@example.com", known, 14, 8).Write(w, http.StatusOK)
 		body := w.Body.String()
-		if strings.Contains(body, `name="name"`) == known || !strings.Contains(body, `name="newPassword"`) || !strings.Contains(body, "for 14 days") || !strings.Contains(body, "&lt;ada&gt;@example.com") {
+		if strings.Contains(body, `name="name"`) == known || !strings.Contains(body, `name="newPassword"`) || !strings.Contains(body, "for 14 days") || !strings.Contains(body, "at least 8 characters") || !strings.Contains(body, "&lt;ada&gt;@example.com") {
 			t.Error(body)
 		}
 	}

@@ -14,6 +14,9 @@ type effort int
 // maxEffort is what an evaluation may cost: about 20 ms.
 const maxEffort effort = 4_000_000
 
+// effortTime is about how long a unit takes.
+const effortTime = 5 * time.Nanosecond
+
 // shortEffort is what an evaluation may cost that nobody waits for: about 200 µs.
 const shortEffort = maxEffort / 100
 

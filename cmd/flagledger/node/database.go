@@ -139,7 +139,7 @@ func (c Config) poolSize() (int32, error) {
 const (
 	connectTimeout        = 2 * time.Second
 	commandConnectTimeout = 10 * time.Second // somebody waits for a command, and nothing is tried again
-	queryTimeout          = "10s"
+	queryTimeout          = 10 * time.Second
 )
 
 // OpenPool opens connections for reads and keepings, as many as a node with facts in Postgres has by default.
@@ -172,7 +172,7 @@ func openPool(ctx context.Context, url string, size int32, migrated <-chan struc
 }
 
 func poolConfig(url string, size int32) (*pgxpool.Config, error) {
-	settings := map[string]string{"statement_timeout": queryTimeout}
+	settings := map[string]string{"statement_timeout": queryTimeout.String()}
 	projections.SetKeepalive(settings) // reactions hold their lock on one of them
 	config, err := database.PoolConfig(url, settings)
 	if err != nil {

@@ -13,14 +13,17 @@ import (
 // pushedWithin is how long after it was sent a notification is still pushed.
 const pushedWithin = 12 * time.Hour
 
-// maxPushedOfTenant is how many notifications of one tenant are pushed to a person within 24 hours.
-const maxPushedOfTenant = 50
+// maxPushedOfTenant is how many notifications of one tenant are pushed to a person within pushWindow.
+const (
+	maxPushedOfTenant = 50
+	pushWindow        = 24 * time.Hour
+)
 
 // push notes that a notification is to be pushed to all devices of its person, unless too many of its tenant were sent to them lately.
 func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) error {
 	rows, err := tx.Query(ctx, `insert into keep.pushes (device_id, notification_id) select id, $2 from keep.devices where user_id = $1
 		and (select count(*) from keep.notifications where user_id = $1 and tenant_id = $3 and created_at > $4) <= $5 returning device_id::text`,
-		n.UserID, n.ID, n.TenantID, n.CreatedAt.Add(-24*time.Hour), maxPushedOfTenant)
+		n.UserID, n.ID, n.TenantID, n.CreatedAt.Add(-pushWindow), maxPushedOfTenant)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type Status struct {
 	UpdatedAt   *time.Time
 }
 
-var keyPattern = regexp.MustCompile(`^[A-Za-z0-9._@:-]{1,128}$`)
+var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9._@:-]{1,%d}$`, MaxKey))
 
 // ValidKey reports whether a text can be the key of a tour.
 func ValidKey(key string) bool { return keyPattern.MatchString(key) }
@@ -44,8 +44,12 @@ func (t *Tours) Status(ctx context.Context, userID, key string) (Status, error) 
 	return s, databaseError(err)
 }
 
-// maxTours is how many tours are kept of a person that they have set, and how many that others have.
-const maxTours = 500
+const (
+	// MaxKey is the longest key of a tour, in characters.
+	MaxKey = 128
+	// maxTours is how many tours are kept of a person that they have set, and how many that others have.
+	maxTours = 500
+)
 
 // Set notes that a person completed a tour at a time, or with nil that they have begun it. own says that they note it themselves. The error is NotFound for a
 // person who is not in the directory, and Conflict for a further tour where 500 were set so.

@@ -1,0 +1,41 @@
+package snapshot
+
+import (
+	"time"
+
+	"flagledger/commands/keep/metering/counted"
+	"flagledger/events"
+)
+
+// ListLimits lists what evaluations may take, and what a node holds in memory.
+func ListLimits() []events.Limit {
+	const perTenant = "tenant; free: creator"
+	memory := func(name string, most int, unit, per, beyond string) events.Limit {
+		return events.Limit{
+			Group: events.MemoryLimits, Name: name, Max: most, Unit: unit, Per: per, Nodes: events.EachNode, Beyond: beyond,
+		}
+	}
+	return []events.Limit{
+		{
+			Group: events.RequestLimits, Name: "comparing for one evaluation", Per: "evaluation", Status: 422,
+			Value: "some " + events.PeriodText(time.Duration(maxEffort)*effortTime),
+		},
+		{
+			Group: events.RequestLimits, Name: "a text that regular expressions are matched with", Max: maxMatched,
+			Unit: events.UnitBytes, Per: "attribute", Beyond: "it does not match",
+		},
+		memory("compiled regular expressions", maxPrograms, events.UnitBytes, "", "compiled again"),
+		memory("changes that a stream can resume within", maxChanges, "", "", "clients fetch all"),
+		memory("usage: outcomes that are told apart in an hour", counted.MaxOutcomes, "", perPair, "counted as the rest"),
+		memory("usage: flags and environments told apart in an hour", maxUses, "", perTenant,
+			"environments are counted together"),
+		memory("usage: clients told apart in an hour", maxCallers, "", perPair, "counted without a name"),
+		memory("usage: clients after the first, of all flags", maxCallerPages*perCallerPage, "", perTenant,
+			"counted without a name"),
+		memory("usage: outcomes with their values", maxOutcomeBytes, events.UnitBytes, perTenant, "counted as the rest"),
+		memory("usage: past hours while the database is down", maxPast, events.UnitBytes, "",
+			"counted in the running hour"),
+	}
+}
+
+const perPair = "flag and environment"

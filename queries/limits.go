@@ -1,0 +1,29 @@
+package queries
+
+import (
+	"fmt"
+
+	"flagledger/events"
+)
+
+// ListLimits lists the limits of reads, and what a node caches of them.
+func ListLimits() []events.Limit {
+	of := func(name, value, per string, status int, beyond string) events.Limit {
+		return events.Limit{
+			Group: events.RequestLimits, Name: name, Value: value, Per: per, Status: status, Beyond: beyond,
+		}
+	}
+	count, size := events.CountText, events.SizeText
+	return []events.Limit{
+		of("points of metrics", count(MaxPoints), "answer", 422, ""),
+		of("values in a flag's metrics", size(maxOutcomeBytes), "answer", 422, ""),
+		of("outcomes of a point, clients, flags in metrics",
+			fmt.Sprintf("%d, %d, %d", maxOutcomes, shownClients, topFlags), "answer", 0, "the rest together, or left out"),
+		of("facts looked at for a page of the audit trail", count(maxExamined), "answer", 0, "the page ends early"),
+		{
+			Group: events.MemoryLimits, Name: "cached keys of lists of flags", Nodes: events.EachNode,
+			Value:  fmt.Sprintf("%s, %s of a tenant", size(maxCachedKeys), size(maxCachedKeysTenant)),
+			Beyond: "read from the database",
+		},
+	}
+}
