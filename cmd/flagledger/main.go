@@ -42,7 +42,7 @@ type projectionsCommand struct {
 func main() {
 	parser := kong.Must(&cli{}, kong.Name("flagledger"),
 		kong.Description("Feature flags whose every change is a fact. "+
-			"Settings are environment variables; docs/operate/settings.md in the repository lists them."))
+			"Settings are environment variables; flagledger serve --help lists them."))
 	command, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fail(fmt.Errorf("%w; flagledger --help tells what there is", err))

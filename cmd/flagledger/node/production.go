@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"flagledger/commands"
+	"flagledger/commands/keep/keys"
 )
 
 // checkProduction names the first setting that does not go with production.
@@ -19,7 +20,8 @@ func (c Config) checkProduction() error {
 		return nil
 	}
 	if c.Secret == "" {
-		return errors.New("FLAGLEDGER_SECRET must be set in production, to at least 32 random characters, the same on all nodes: `openssl rand -hex 32` makes one")
+		return fmt.Errorf("FLAGLEDGER_SECRET must be set in production, to at least %d random characters, the same on all nodes: "+
+			"`openssl rand -hex 32` makes one", keys.MinSecret)
 	}
 	if newest, _, _ := strings.Cut(c.Secret, ","); guessable(strings.TrimSpace(newest)) {
 		return errors.New("FLAGLEDGER_SECRET must be random in production, and not a pattern that is repeated or the one of compose.yaml: `openssl rand -hex 32` makes one, and new,old puts it in place of another")

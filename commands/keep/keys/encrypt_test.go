@@ -107,7 +107,7 @@ func TestAKeyIsNotTakenForAnother(t *testing.T) {
 }
 
 func TestSecretsThatAreTooShortAreRefused(t *testing.T) {
-	for _, text := range []string{"", "sesame", strings.Repeat("x", minSecret-1), strings.Repeat("x", minSecret) + ",", strings.Repeat("x", minSecret) + ",sesame"} {
+	for _, text := range []string{"", "sesame", strings.Repeat("x", MinSecret-1), strings.Repeat("x", MinSecret) + ",", strings.Repeat("x", MinSecret) + ",sesame"} {
 		if _, err := ParseSecret(text); err == nil || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%q is taken, or is repeated: %v", text, err)
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	minSecret = 32 // characters
+	// MinSecret is the shortest secret, in characters.
+	MinSecret = 32
 	keyBytes  = 32 // of a derived key
 )
 
@@ -27,8 +28,8 @@ func ParseSecret(text string) (Secret, error) {
 	var s Secret
 	for value := range strings.SplitSeq(text, ",") {
 		value = strings.TrimSpace(value)
-		if len(value) < minSecret {
-			return s, fmt.Errorf("must have at least %d characters, such as those of `openssl rand -hex 32`; where one value follows another there is a comma between: new,old", minSecret)
+		if len(value) < MinSecret {
+			return s, fmt.Errorf("must have at least %d characters, such as those of `openssl rand -hex 32`; where one value follows another there is a comma between: new,old", MinSecret)
 		}
 		s.values = append(s.values, value)
 	}

@@ -1,0 +1,69 @@
+package node
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"testing"
+)
+
+// Settings describes each environment variable of Config once, and no other.
+func TestSettingsDescribeTheConfig(t *testing.T) {
+	t.Parallel()
+	missing := taggedDefaults()
+	if len(missing) < 30 {
+		t.Errorf("Config has only %d environment variables", len(missing))
+	}
+	for _, group := range Settings() {
+		for _, s := range group.Settings {
+			if _, ok := missing[s.Name]; !ok || s.Meaning == "" {
+				t.Errorf("%s of %s is no setting, is there twice, or has no meaning", s.Name, group.Name)
+			}
+			delete(missing, s.Name)
+		}
+		if _, err := os.Stat("../../../docs/operate/" + group.Page); err != nil {
+			t.Error(err)
+		}
+	}
+	for name := range missing {
+		t.Errorf("%s is not described: add it to Settings", name)
+	}
+}
+
+// A server that is told the defaults of the description has the settings of one that is told nothing.
+func TestDescribedDefaultsAreTheServers(t *testing.T) {
+	described := map[string]string{}
+	for _, group := range Settings() {
+		for _, s := range group.Settings {
+			described[s.Name] = s.Default
+		}
+	}
+	told := Config{
+		SandboxDays: described["FLAGLEDGER_SANDBOX_DAYS"], StaleAfter: described["FLAGLEDGER_STALE_AFTER"],
+		RateLimits: described["FLAGLEDGER_RATE_LIMITS"], FlagMiB: described["FLAGLEDGER_FLAG_MIB"],
+		FeaturePlans:          described["FLAGLEDGER_FEATURES"],
+		ConnectionsPerAddress: described["FLAGLEDGER_CONNECTIONS_PER_ADDRESS"],
+		Connections:           described["FLAGLEDGER_DATABASE_CONNECTIONS"],
+	}
+	var untold Config
+	for _, c := range []*Config{&told, &untold} {
+		if err := c.parseBounds(); err != nil {
+			t.Fatal(err)
+		}
+		*c = c.withDefaults()
+	}
+	toldPool, err := told.poolSize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	untoldPool, _ := untold.poolSize()
+	same := toldPool == untoldPool && told.SandboxFor == untold.SandboxFor && told.StaleFor == untold.StaleFor &&
+		told.AddressConnections == untold.AddressConnections && reflect.DeepEqual(told.Limits, untold.Limits) &&
+		maps.Equal(told.Features, untold.Features)
+	for plan, most := range told.FlagBounds {
+		same = same && most == untold.FlagBounds.perTenant(plan)
+	}
+	if !same || len(told.FlagBounds) == 0 {
+		t.Errorf("the settings are %+v, and by default %+v", told, untold)
+	}
+}
