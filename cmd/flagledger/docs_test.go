@@ -114,17 +114,9 @@ func TestReadmeLinksToEveryPage(t *testing.T) {
 	}
 }
 
-// generatedLater are pages that documents link to before something generates them.
-var generatedLater = []string{"docs/operate/limits.md", "docs/operate/settings.md"}
-
 // Links within the repository lead to files and headings that exist.
 func TestDocumentsLinksResolve(t *testing.T) {
 	t.Parallel()
-	for _, page := range generatedLater {
-		if _, err := fs.Stat(repository(), page); err == nil {
-			t.Errorf("%s exists now: remove it from generatedLater", page)
-		}
-	}
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for _, page := range documents(t) {
 		for _, match := range link.FindAllStringSubmatch(withoutCode(readDocument(t, page)), -1) {
@@ -137,9 +129,7 @@ func TestDocumentsLinksResolve(t *testing.T) {
 				target = page
 			}
 			if _, err := fs.Stat(repository(), target); err != nil {
-				if !slices.Contains(generatedLater, target) {
-					t.Errorf("%s links to %s: %v", page, match[1], err)
-				}
+				t.Errorf("%s links to %s: %v", page, match[1], err)
 			} else if heading != "" && !slices.Contains(headings(readDocument(t, target)), heading) {
 				t.Errorf("%s links to %s, and %s has no such heading", page, match[1], target)
 			}

@@ -34,7 +34,8 @@ func Settings() []SettingGroup {
 			{"FLAGLEDGER_ADDR", "", "The address to listen on."},
 			{
 				"FLAGLEDGER_PUBLIC_URL", "http:// and the address",
-				"The URL that clients use: the issuer of tokens, and the beginning of mailed links.",
+				"The URL that clients use: the issuer of tokens, and the beginning of mailed links and of OFREP's streams. " +
+					"It may have a path. Without it, addresses of streams follow the request.",
 			},
 			{
 				"FLAGLEDGER_ENVIRONMENT", "",
@@ -54,6 +55,10 @@ func Settings() []SettingGroup {
 				"The address that serves `/metrics` and `/health`, and nothing else. Keep it private.",
 			},
 			{"FLAGLEDGER_LOG", "", "`text` or `json`."},
+			{
+				"FLAGLEDGER_DRAIN", fmt.Sprintf("%v, 0 in development", drainTime),
+				"How long a node that is told to stop serves on: longer than a load balancer takes to notice.",
+			},
 		}},
 		{"Data", "nodes.md", []Setting{
 			{
@@ -62,7 +67,8 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_DATABASE_URL", "",
-				fmt.Sprintf("A Postgres of your own, version %d or newer, in place of the private one.", oldestPostgres),
+				fmt.Sprintf("A Postgres of your own, version %d or newer, in place of the private one. It may name several hosts: "+
+					"the one that takes writes is used.", oldestPostgres),
 			},
 			{
 				"FLAGLEDGER_DATABASE_CONNECTIONS", strconv.Itoa(defaultConnections),
