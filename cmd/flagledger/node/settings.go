@@ -34,8 +34,7 @@ func Settings() []SettingGroup {
 			{"FLAGLEDGER_ADDR", "", "The address to listen on."},
 			{
 				"FLAGLEDGER_PUBLIC_URL", "http:// and the address",
-				"The URL that clients use: the issuer of tokens, and the beginning of mailed links and of OFREP's streams. " +
-					"It may have a path. Without it, addresses of streams follow the request.",
+				"The URL that clients use, with a path or without: for tokens, mailed links and OFREP's streams.",
 			},
 			{
 				"FLAGLEDGER_ENVIRONMENT", "",
@@ -67,8 +66,8 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_DATABASE_URL", "",
-				fmt.Sprintf("A Postgres of your own, version %d or newer, in place of the private one. It may name several hosts: "+
-					"the one that takes writes is used.", oldestPostgres),
+				fmt.Sprintf("A Postgres of your own, version %d or newer; of several hosts, the one that takes writes is used.",
+					oldestPostgres),
 			},
 			{
 				"FLAGLEDGER_DATABASE_CONNECTIONS", strconv.Itoa(defaultConnections),
