@@ -26,13 +26,13 @@ type Stored struct {
 type kind struct {
 	version int // the version that is written today
 	decode  func(data []byte) (Fact, error)
-	upcast  map[int]func(data []byte) ([]byte, error) // from a version to the next
+	upcast  upcasters
 }
 
 // kinds lists all facts that may be stored. A name stays here forever, and so does a golden file in testdata for each of its versions.
 var kinds = map[string]kind{
-	"flag.created":                {2, decode[FlagCreated], upcasters{1: flagCreatedV1}},
-	"flag.updated":                {3, decode[FlagUpdated], upcasters{1: flagUpdatedV1, 2: flagUpdatedV2}},
+	"flag.created":                {2, decode[FlagCreated], nil},
+	"flag.updated":                {3, decode[FlagUpdated], nil},
 	"flag.status_changed":         {1, decode[FlagStatusChanged], nil},
 	"flag.enabled":                {1, decode[FlagEnabled], nil},
 	"flag.disabled":               {1, decode[FlagDisabled], nil},
@@ -46,10 +46,10 @@ var kinds = map[string]kind{
 	"project.created":             {1, decode[ProjectCreated], nil},
 	"project.updated":             {1, decode[ProjectUpdated], nil},
 	"project.deleted":             {1, decode[ProjectDeleted], nil},
-	"tenant.created":              {3, decode[TenantCreated], upcasters{1: tenantCreatedV1, 2: tenantCreatedV2}},
+	"tenant.created":              {3, decode[TenantCreated], upcasters{1: tenantCreatedV1}},
 	"tenant.environment_added":    {1, decode[EnvironmentAdded], nil},
 	"tenant.environment_deleted":  {1, decode[EnvironmentDeleted], nil},
-	"tenant.updated":              {2, decode[TenantUpdated], upcasters{1: tenantUpdatedV1}},
+	"tenant.updated":              {2, decode[TenantUpdated], nil},
 	"tenant.deleted":              {1, decode[TenantDeleted], nil},
 	"tenant.member_added":         {1, decode[MemberAdded], nil},
 	"tenant.member_invited":       {1, decode[MemberInvited], nil},
@@ -73,7 +73,8 @@ var kinds = map[string]kind{
 	"invitation.accepted":         {1, decode[InvitationAccepted], nil},
 }
 
-type upcasters = map[int]func([]byte) ([]byte, error)
+// upcasters turn the data of a version, the key, into that of the next one. A version without one is read as the next as it stands.
+type upcasters map[int]func([]byte) ([]byte, error)
 
 func decode[F Fact](data []byte) (Fact, error) {
 	var f F
@@ -143,14 +144,14 @@ func Decode(s Stored) (Event, error) {
 	if !ok {
 		return e, fmt.Errorf("no fact is known under the name %q", s.Name)
 	}
-	if s.Version > k.version {
-		return e, fmt.Errorf("%s has version %d; this program knows up to %d", s.Name, s.Version, k.version)
+	if s.Version < 1 || s.Version > k.version {
+		return e, fmt.Errorf("%s has version %d; this program knows 1 to %d", s.Name, s.Version, k.version)
 	}
 	data := s.Data
 	for v := s.Version; v < k.version; v++ {
 		up, ok := k.upcast[v]
 		if !ok {
-			return e, fmt.Errorf("%s has no way up from version %d", s.Name, v)
+			continue
 		}
 		var err error
 		if data, err = up(data); err != nil {
@@ -165,15 +166,6 @@ func Decode(s Stored) (Event, error) {
 	return e, nil
 }
 
-// flagCreatedV1 changes nothing: flags of version 1 are not permanent.
-func flagCreatedV1(data []byte) ([]byte, error) { return data, nil }
-
-// flagUpdatedV1 changes nothing: facts of version 1 leave a flag in its project.
-func flagUpdatedV1(data []byte) ([]byte, error) { return data, nil }
-
-// flagUpdatedV2 changes nothing: facts of version 2 leave a flag as permanent as it is.
-func flagUpdatedV2(data []byte) ([]byte, error) { return data, nil }
-
 // tenantCreatedV1 adds the plan, which version 1 did not record: sandboxes had the sandbox plan, all others the free one.
 func tenantCreatedV1(data []byte) ([]byte, error) {
 	var t TenantCreated
@@ -186,9 +178,3 @@ func tenantCreatedV1(data []byte) ([]byte, error) {
 	}
 	return Marshal(t)
 }
-
-// tenantCreatedV2 changes nothing: sandboxes of version 2 have no end.
-func tenantCreatedV2(data []byte) ([]byte, error) { return data, nil }
-
-// tenantUpdatedV1 changes nothing: facts of version 1 tell nothing of the contact.
-func tenantUpdatedV1(data []byte) ([]byte, error) { return data, nil }

@@ -213,7 +213,7 @@ func TestDecodeRefusesWhatItCannotKnow(t *testing.T) {
 	for name, s := range map[string]Stored{
 		"unknown name":  {Name: "unknown.happened", Version: 1, Data: []byte(`{}`), Metadata: []byte(`{}`)},
 		"newer version": {Name: "flag.deleted", Version: 2, Data: []byte(`{}`), Metadata: []byte(`{}`)},
-		"no way up":     {Name: "tenant.created", Version: 0, Data: []byte(`{}`), Metadata: []byte(`{}`)},
+		"no version":    {Name: "tenant.created", Version: 0, Data: []byte(`{}`), Metadata: []byte(`{}`)},
 		"bad data":      {Name: "flag.created", Version: 1, Data: []byte(`[`), Metadata: []byte(`{}`)},
 		"bad metadata":  {Name: "flag.deleted", Version: 1, Data: []byte(`{}`), Metadata: []byte(`[]`)},
 	} {

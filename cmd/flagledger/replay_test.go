@@ -142,7 +142,7 @@ const tenantReplay = `Tenant t
 2026-03-14T15:00:06.000123Z  ada  flag k v4               rules changed    in production  + Pro
 2026-03-14T15:00:07.000123Z  ada  flag k v5               rules changed    in production  ~ Pro
 2026-03-14T15:00:08.000123Z  ada  flag-t.k                flag.frozen      unknown here: no fact is known under the name "flag.frozen"
-2026-03-14T15:00:09.000123Z  ada  project-p               project.created  unknown here: project.created has version 9; this program knows up to 1
+2026-03-14T15:00:09.000123Z  ada  project-p               project.created  unknown here: project.created has version 9; this program knows 1 to 1
 2026-03-14T15:00:10.000123Z  ada  project Web shop v2     updated          name "Shop" → "Web shop"
 2026-03-14T15:00:12.000123Z  ada  client CI               created          flags:read
 2026-03-14T15:00:13.000123Z  ada  flag k v7               disabled         in production
