@@ -48,7 +48,7 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version and o.outcome = same.outcome
 		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id
 		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
-	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys.page(page), len(keys.ends), func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours, shownClients, []string{})
+	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys, page, func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours, shownClients, []string{})
 }
 
 // cleanupPeriod returns, of the days in which clients are looked for and which have hours, those whose hours have been added up, and the hours of all others.

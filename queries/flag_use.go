@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,10 +47,10 @@ type listedUse struct {
 }
 
 // usedFlagKeys returns the keys of a list that depends on the use of flags.
-func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) (keys flagKeys, err error) {
+func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]string, error) {
 	rows, err := q.db.Query(ctx, "select f.key, f.status, f.permanent, f.created_at, f.updated_at, "+usedColumns+" "+r.from+joinUses+" "+r.where+" order by "+l.Sort.order(), r.args...)
 	if err != nil {
-		return keys, classify(err)
+		return nil, classify(err)
 	}
 	var flags []listedUse
 	var f listedUse
@@ -62,16 +61,15 @@ func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) (key
 		return nil
 	})
 	if err != nil {
-		return keys, classify(err)
+		return nil, classify(err)
 	}
 	if compare := l.Sort.byUse(); compare != nil {
 		slices.SortStableFunc(flags, compare)
 	}
-	var text strings.Builder
-	for _, f := range flags {
-		keys.add(&text, f.Key)
+	keys := make([]string, len(flags))
+	for i, f := range flags {
+		keys[i] = f.Key
 	}
-	keys.text = text.String()
 	return keys, nil
 }
 

@@ -189,7 +189,7 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	}
 	if !l.At.IsZero() {
 		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + listedAt + ` f`
-		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+noUse, from, "o.place", keys.page(l.Page), len(keys.ends), nil, l.TenantID, l.EnvironmentID, l.At, []string{})
+		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+noUse, from, "o.place", keys, l.Page, nil, l.TenantID, l.EnvironmentID, l.At, []string{})
 	}
 	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) } // it may have been evaluated since the keys were read
 	columns := flagColumns(r.enabled) + usedColumns
@@ -197,30 +197,32 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	r.args = append(r.args, []string{}) // the keys of each piece
 	// That the key is any of them follows from the join, but leads the planner to the rows' index, however few it takes the filters to leave.
 	from := fmt.Sprintf("%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])", r.from, len(r.args), r.where)
-	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys.page(l.Page), len(keys.ends), wanted, r.args...)
+	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys, l.Page, wanted, r.args...)
 }
 
-// cacheKey tells under what the keys of a list are kept. ok is false where they are not: the read models lack changes that are known.
-func (q *Queries) cacheKey(ctx context.Context, l FlagList) (of listsOf, changed events.Position, ok bool) {
+// cacheID returns the identity of a list in the cache. It is not cached if the read models lack known changes.
+func (q *Queries) cacheID(ctx context.Context, l FlagList) (id cachedListID, cached bool) {
+	id = cachedListID{tenantID: l.TenantID, list: l.id()}
 	if !l.At.IsZero() && l.Stale.Now.Sub(l.At) > finalAfter {
-		return listsOf{l.TenantID, true}, events.Position{}, true
+		return id, true
 	}
-	return listsOf{l.TenantID, false}, l.Changed, q.holds(ctx, l.Changed)
+	id.changed = l.Changed
+	return id, q.holds(ctx, l.Changed)
 }
 
-// cacheTime is how long the keys of a list are kept, from when the call began, which took so long to read.
+// cacheTime returns how long the keys of a list that took this long to read are cached, from the beginning of the call.
 func (l FlagList) cacheTime(took time.Duration) time.Duration {
 	if l.dependsOnUse() {
-		return min(took+max(cachedUseFor, cachedUseTimes*took), cachedKeysFor)
+		return min(took+max(cachedUsageFor, usageTTLFactor*took), cachedKeysFor)
 	}
 	return cachedKeysFor
 }
 
 // flagKeys returns the keys of a list, all its pages.
-func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys flagKeys, err error) {
-	of, changed, keep := q.cacheKey(ctx, l)
-	if keep {
-		if keys, ok := q.lists.get(of, changed, l.id(), l.Stale.Now); ok {
+func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys []string, err error) {
+	id, cached := q.cacheID(ctx, l)
+	if cached {
+		if keys, ok := q.lists.get(id, l.Stale.Now); ok {
 			return keys, nil
 		}
 	}
@@ -230,25 +232,19 @@ func (q *Queries) flagKeys(ctx context.Context, l FlagList, r flagRows) (keys fl
 	} else {
 		keys, err = q.sortedFlagKeys(ctx, l, r)
 	}
-	if err == nil && keep {
-		q.lists.put(of, changed, l.id(), keys, l.Stale.Now, l.cacheTime(q.now().Sub(began)))
+	if err == nil && cached {
+		q.lists.put(id, keys, l.Stale.Now.Add(l.cacheTime(q.now().Sub(began))))
 	}
 	return keys, err
 }
 
 // sortedFlagKeys reads the keys of a list in its order.
-func (q *Queries) sortedFlagKeys(ctx context.Context, l FlagList, r flagRows) (keys flagKeys, err error) {
+func (q *Queries) sortedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]string, error) {
 	rows, err := q.db.Query(ctx, "select f.key "+r.from+" "+r.where+" order by "+l.Sort.order(), r.args...)
 	if err != nil {
-		return keys, classify(err)
+		return nil, classify(err)
 	}
-	var text strings.Builder
-	var key string
-	_, err = pgx.ForEachRow(rows, []any{&key}, func() error {
-		keys.add(&text, key)
-		return nil
-	})
-	keys.text = text.String()
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return keys, classify(err)
 }
 

@@ -82,10 +82,16 @@ func ListOf[T any](rows []T, page Page) *List[T] {
 	return l
 }
 
-// listByKeys begins to read a page of a list whose keys are known, of total rows in all pages. from is the query as list takes it; its last argument takes the keys of
-// each piece, and place gives their order. A key without a row is left out, and one whose row is not wanted any more.
-func listByKeys[T any](ctx context.Context, db reader, columns, from, place string, keys []string, total int, wanted func(T) bool, args ...any) (*List[T], error) {
-	l := &List[T]{wanted: wanted, db: db, columns: columns, from: from, order: place, args: args, batch: 2 * firstBatch, keys: keys, byKeys: true, Total: total, Places: len(keys)}
+// listByKeys begins to read a page of a list with known keys. from is the query as list takes it; its last argument
+// takes the keys of each piece, and place gives their order. It leaves out keys without a row or with an unwanted one.
+func listByKeys[T any](
+	ctx context.Context, db reader, columns, from, place string, keys []string, page Page, wanted func(T) bool, args ...any,
+) (*List[T], error) {
+	paged := ListOf(keys, page)
+	l := &List[T]{
+		wanted: wanted, db: db, columns: columns, from: from, order: place, args: args, batch: 2 * firstBatch,
+		keys: paged.Rows, byKeys: true, Total: paged.Total, Places: paged.Places,
+	}
 	var err error
 	l.Rows, err = l.readKeys(ctx)
 	return l, err
