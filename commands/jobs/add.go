@@ -35,8 +35,8 @@ func (c *Client) insert(ctx context.Context, tx pgx.Tx, list []Job, priority fun
 	return err
 }
 
-// priority is River's priority of a job, from 1 (the first) to 4, by how many jobs of its tenant wait already. So at most five mails of a tenant go before another
-// tenant's first.
+// priority returns River's priority of a job, from 1 (the first) to 4, given how many jobs of its tenant are pending.
+// So at most five jobs of a tenant go before the first of another.
 func priority(waiting int) int {
 	switch {
 	case waiting < 5:
@@ -50,7 +50,7 @@ func priority(waiting int) int {
 	}
 }
 
-// countWaiting counts the jobs of each tenant that have not been done.
+// countWaiting counts the pending jobs of each tenant, in all queues.
 func countWaiting(ctx context.Context, tx pgx.Tx, list []Job) (map[string]int, error) {
 	waiting := map[string]int{}
 	for _, job := range list {
@@ -66,7 +66,8 @@ func countWaiting(ctx context.Context, tx pgx.Tx, list []Job) (map[string]int, e
 		ids = append(ids, id)
 	}
 	rows, err := tx.Query(ctx, `select args ->> 'tenantId', count(*) from jobs.river_job
-		where state = any($3::text[]::jobs.river_job_state[]) and queue = $1 and args ->> 'tenantId' = any($2) group by 1`, mailQueue, ids, unfinished)
+		where state = any(@states::text[]::jobs.river_job_state[]) and args ->> 'tenantId' = any(@tenants) group by 1`,
+		pgx.NamedArgs{"states": unfinished, "tenants": ids})
 	if err != nil {
 		return nil, err
 	}

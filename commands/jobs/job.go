@@ -9,7 +9,8 @@ import (
 // been changed or erased since.
 type Job interface {
 	river.JobArgs
-	// tenant is the id of the tenant that caused the job, empty where none did: jobs are shared out fairly between tenants.
+	// tenant returns the tenant that caused the job, or "" if none did. Jobs of a tenant with many pending ones get a
+	// lower priority.
 	tenant() string
 }
 
