@@ -168,6 +168,22 @@ func TestAPageEndsWhereItFindsNothing(t *testing.T) {
 	}
 }
 
+// The first entry of a time is found from every entry, indexed ones and their neighbours included.
+func TestFirstAuditEntryOfATime(t *testing.T) {
+	t.Parallel()
+	const entries = 1500
+	q := New(trailOf(t, entries), nil, nil)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := int64(0); n <= entries; n += 5 { // entries n to n+4 have one time
+		at := begin.Add(time.Duration(n/5) * time.Minute)
+		for _, when := range []time.Time{at, at.Add(-time.Second)} {
+			if got, err := q.auditNumber(t.Context(), "t", when, entries); err != nil || got != n {
+				t.Errorf("the first entry from %v on is %d (%v), want %d", when, got, err, n)
+			}
+		}
+	}
+}
+
 // However many people there are, each name is found by an index.
 func TestNamesOfATrailAreFoundByIndexes(t *testing.T) {
 	pool := trailOf(t, 10)

@@ -137,10 +137,19 @@ func TestNoTreeIsReadWhileFactsAreParked(t *testing.T) {
 	if _, err := q.AuditTree(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ('audit', false, 'tenant-t', 1, 1, 1, '')`); err != nil {
-		t.Fatal(err)
+	park := func(building bool) error {
+		_, err := pool.Exec(t.Context(), `insert into keep.parked (projection, building, stream, revision, commit, prepare, error)
+			values ('audit', $1, 'tenant-t', 1, 1, 1, '')`, building)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = q.AuditTree(t.Context(), "t")
+		return err
 	}
-	if _, err := q.AuditTree(t.Context(), "t"); err == nil {
+	if err := park(true); err != nil {
+		t.Errorf("a stream that a rebuild has parked blocks proofs: %v", err)
+	}
+	if err := park(false); err == nil {
 		t.Error("a tree without parked facts is taken for whole")
 	}
 }

@@ -1,7 +1,6 @@
 package queries
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func TestFlagKeyCacheIsBounded(t *testing.T) {
 func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)
-	q := New(pool, nil, func(context.Context, events.Position, []string) bool { return true })
+	q := New(pool, nil, holdsAll)
 	clock, took := time.Time{}, time.Duration(0) // the clock goes on by that whenever it is read
 	q.now = func() time.Time {
 		clock = clock.Add(took)

@@ -17,11 +17,14 @@ func (emptyStore) Head(context.Context) (events.Position, error) { return events
 
 func (emptyStore) Watermark(context.Context, time.Time) (time.Time, error) { return time.Now(), nil }
 
+// holdsAll is for read models that hold every change.
+func holdsAll(context.Context, events.Position, []string) bool { return true }
+
 // A list of a time is kept by itself, that of a time just past until a flag changes: changes may still be recorded as of then.
 func TestKeptListsOfThePast(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)
-	q := New(pool, emptyStore{}, func(context.Context, events.Position, []string) bool { return true })
+	q := New(pool, emptyStore{}, holdsAll)
 	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	add := func(key string, since time.Time) {
 		t.Helper()

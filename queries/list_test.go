@@ -1,6 +1,8 @@
 package queries
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +40,47 @@ func TestThePlatformsListsAreReadAlongAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantPlan(t, q, tenants, "tenants_created_at_id_idx")
+}
+
+// A list has each row once and in order, however large its rows are and whichever are gone.
+func TestListsOfLargeRowsRepeatNone(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	if _, err := pool.Exec(t.Context(), `create table large (n bigint, key text, value text);
+		insert into large select n, 'k' || n, repeat('x', case n % 3 when 0 then 50000 else 7 end) from generate_series(1, 300) n where n % 4 <> 0`); err != nil {
+		t.Fatal(err)
+	}
+	type row struct{ Key, Value string }
+	var all, there []string
+	for n := 1; n <= 300; n++ {
+		if all = append(all, fmt.Sprint("k", n)); n%4 != 0 {
+			there = append(there, fmt.Sprint("k", n))
+		}
+	}
+	byKeys := func() (*List[row], error) {
+		return listByKeys[row](t.Context(), pool, "l.key, l.value", "from unnest($1::text[]) with ordinality o (key, place) join large l using (key)", "o.place",
+			all, Page{}, nil, []string{})
+	}
+	inOrder := func() (*List[row], error) {
+		return list[row](t.Context(), pool, "key, value", "from large where true", "n", Page{})
+	}
+	for name, open := range map[string]func() (*List[row], error){"by keys": byKeys, "in order": inOrder} {
+		l, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := l.All(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range rows {
+			got = append(got, r.Key)
+		}
+		if !slices.Equal(got, there) {
+			t.Errorf("a list %s has the rows %v", name, got)
+		}
+	}
 }
 
 // wantPlan checks that the next piece of a list is read along an index.

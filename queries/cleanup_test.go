@@ -1,0 +1,38 @@
+package queries
+
+import (
+	"testing"
+	"time"
+
+	"flagledger/events"
+)
+
+// A settled flag's outcome is that of the environments in which it was evaluated within the stale time.
+func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
+	t.Parallel()
+	pool := withReadModels(t)
+	q := New(pool, emptyStore{}, holdsAll)
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	run(t, pool, newFlags(`from (values ('t', 'settled', 1), ('t', 'differs', 1)) f (tenant, key, life)`)+`
+		update read.flags set created_at = '2025-01-01Z', updated_at = '2025-01-01Z';
+		insert into read.environments select r.* from (values ('e1'), ('e2'), ('e3')) e (id), jsonb_populate_record(null::read.environments,
+			jsonb_build_object('tenant_id', 't', 'id', e.id, 'name', e.id, 'position', 1, 'created_at', now())) r;
+		insert into keep.flag_outcomes select 't', key, 1, outcome, null, null, to_json(outcome)
+			from (values ('settled'), ('differs')) f (key), (values ('old'), ('new'), ('other')) o (outcome);
+		insert into keep.flag_uses values
+			('t', 'settled', 1, 'e1', '2026-03-14T11:00:00Z', null, 'new', '2026-03-14T11:00:00Z', null),
+			('t', 'settled', 1, 'e2', '2026-01-01T11:00:00Z', null, 'old', '2026-01-01T11:00:00Z', null),
+			('t', 'differs', 1, 'e1', '2026-03-14T11:00:00Z', null, 'new', '2026-03-14T11:00:00Z', null),
+			('t', 'differs', 1, 'e3', '2026-03-14T10:00:00Z', null, 'other', '2026-03-14T10:00:00Z', null)`)
+	list, err := q.Cleanup(t.Context(), "t", Staleness{now, 30 * 24 * time.Hour}, events.Position{}, Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]string{}
+	for _, flag := range list.Rows {
+		outcomes[flag.Key] = string(flag.Value)
+	}
+	if len(outcomes) != 2 || outcomes["settled"] != `"new"` || outcomes["differs"] != "" {
+		t.Errorf("the flags can be replaced by %v", outcomes)
+	}
+}
