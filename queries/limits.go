@@ -22,7 +22,7 @@ func ListLimits() []events.Limit {
 		of("facts looked at for a page of the audit trail", count(maxExamined), "answer", 0, "the page ends early"),
 		{
 			Group: events.MemoryLimits, Name: "cached keys of lists of flags", Nodes: events.EachNode,
-			Value:  fmt.Sprintf("%s, %s of a tenant", size(maxCachedKeys), size(maxCachedKeysTenant)),
+			Value:  fmt.Sprintf("%s, %s of a list", size(maxCachedKeys), size(maxCachedList)),
 			Beyond: "read from the database",
 		},
 	}
