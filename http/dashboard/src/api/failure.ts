@@ -24,6 +24,11 @@ export class Failure extends Error {
     return this.status === 403 && !!this.problem.detail?.startsWith('the e-mail address is not verified');
   }
 
+  /** Whether it is refused because the person has left the tenant, or declined to join it. */
+  get left(): boolean {
+    return !!this.problem.type?.endsWith('/problems/left');
+  }
+
   /** Whether it is refused because the tenant does not have the environment. */
   get noEnvironment(): boolean {
     return this.status === 404 && this.problem.detail === 'the tenant has no such environment';

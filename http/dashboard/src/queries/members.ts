@@ -14,7 +14,7 @@ export function useMembers(tenant: () => string) {
 }
 
 export function useAddMember(tenant: () => string) {
-  return useChange(tenant, (member: { email: string; role: Role }) =>
+  return useChange(tenant, (member: Schemas['NewMemberBody']) =>
     body(api.POST('/api/v1/tenants/{tenantId}/users', { params: { path: { tenantId: tenant() } }, body: member })),
   );
 }

@@ -7,7 +7,7 @@ export const members = {
   roleHint: 'Viewers read, developers change flags and projects, admins also members, clients and environments.',
   roleOf: (name: string) => `Role of ${name}`,
   pending: 'Pending',
-  pendingText: 'They have not signed in with the address yet',
+  pendingText: 'They have not signed in with the address or accepted the invitation yet',
   you: 'You',
   demote: {
     ownTitle: 'Change your own role?',
@@ -21,6 +21,10 @@ export const members = {
     email: 'Email',
     role: 'Role',
     button: 'Add',
+    left: {
+      text: 'This person left the tenant or declined to join. You can invite them again; they join once they accept.',
+      button: 'Invite again',
+    },
   },
   remove: {
     of: (name: string) => `Remove ${name}`,
@@ -30,7 +34,7 @@ export const members = {
   },
   leave: {
     title: 'Leave this tenant?',
-    text: 'You can no longer see or change anything here, until an admin adds you again.',
+    text: 'You can no longer see or change anything here, until an admin invites you again and you accept.',
     button: 'Leave',
   },
 };
