@@ -11,7 +11,7 @@ import (
 type cleanupFlag struct {
 	FlagKey         string                 `json:"flagKey" example:"new-checkout"`
 	Lifecycle       string                 `json:"lifecycle" enum:"unused,settled"`
-	Since           recordedTime           `json:"since" doc:"The last evaluation, prefetch or change"`
+	Since           string                 `json:"since" format:"date-time" doc:"The last evaluation, prefetch or change" example:"2026-03-14T15:09:26.535120Z"`
 	LastEvaluatedAt *timestamp             `json:"lastEvaluatedAt" nullable:"true" doc:"null for a flag that was never evaluated"`
 	Outcome         orNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments in which it is evaluated: it can replace the flag in code. null for an unused flag, and where environments differ"`
 	Clients         []clientUse            `json:"clients" doc:"Who evaluated it most, of late; the most active first"`
@@ -26,7 +26,7 @@ type cleanupOutcome struct {
 func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag {
 	return func(f queries.CleanupFlag) cleanupFlag {
 		body := cleanupFlag{
-			FlagKey: f.Key, Lifecycle: string(f.Lifecycle(s)), Since: recordedTime(f.Since()), LastEvaluatedAt: orNoTime(f.LastEvaluated), Clients: []clientUse{},
+			FlagKey: f.Key, Lifecycle: string(f.Lifecycle(s)), Since: showSince(f), LastEvaluatedAt: orNoTime(f.LastEvaluated), Clients: []clientUse{},
 		}
 		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {
 			body.Outcome.value = &cleanupOutcome{f.VariationID, f.VariationName, value(f.Value)}
@@ -36,6 +36,15 @@ func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag 
 		}
 		return body
 	}
+}
+
+// showSince shows the time of a change with the six digits of facts, and that of a use as other times.
+func showSince(f queries.CleanupFlag) string {
+	since := f.Since()
+	if since.Equal(f.UpdatedAt) {
+		return recordedTime(since).String()
+	}
+	return timestamp(since).String()
 }
 
 // CleanupEntry is what the answer to a cleanup shows of a flag. The command line prints the same.

@@ -82,6 +82,7 @@ func TestCleanup(t *testing.T) {
 	} {
 		nodetest.Same(t, key, []any{byKey[key]["lifecycle"], byKey[key]["outcome"]}, []any{want.lifecycle, want.outcome})
 	}
+	nodetest.Same(t, "since when a flag that was evaluated can go", byKey["settled"]["since"], byKey["settled"]["lastEvaluatedAt"])
 	nodetest.Same(t, "who never was evaluated", byKey["unused"]["lastEvaluatedAt"], nil)
 	nodetest.Same(t, "who called", byKey["settled"]["clients"], []any{
 		map[string]any{"clientId": machine.UserID, "name": "Machine", "evaluations": 7, "lastSeenAt": "1970-01-01T00:16:40.000Z"},

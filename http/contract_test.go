@@ -112,6 +112,12 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 		if w.thing("projectId"); strings.Contains(w.path, "/flags") {
 			w.thing("variationId")
 		}
+		switch w.path {
+		case "/api/v1/oauth/clients", "/api/oauth/clients":
+			w.thing("clientId")
+		case "/api/v1/cleanup":
+			w.thing("flagKey")
+		}
 	}
 	return w
 }
@@ -182,6 +188,11 @@ func (w *world) newThing(name string) string {
 		return uuid.NewString()
 	case "customerId":
 		return w.shop.stripe.AddCustomer(map[string]string{"flagledger_tenant": w.me.Tenant})
+	case "version":
+		w.thing("flagKey")
+		return "1"
+	case "now":
+		return time.Now().UTC().Format(events.RecordedFormat)
 	case "tourKey":
 		return "contract@1"
 	}

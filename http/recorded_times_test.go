@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,22 +17,94 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/payment/paymenttest"
 	"flagledger/events"
 )
 
-// timesOfFacts are the members of answers that show when a fact was recorded.
-var timesOfFacts = map[string]bool{"createdAt": true, "updatedAt": true, "timestamp": true, "since": true}
-
-// recordedTimes collects the times at which the store recorded its facts.
-type recordedTimes struct {
-	store events.Store
-	after events.Position
-	times map[string]bool
+// otherTimes are the times in answers that are not of facts, each as the end of an operation's path and the member.
+var otherTimes = map[string][]string{
+	"": {
+		"lastEvaluatedAt", "lastPrefetchedAt", "lastAccessedAt", "lastSeenAt", "readAt", "expiresAt", "currentPeriodStart", "currentPeriodEnd",
+		"completed_at", "created_at", "updated_at",
+	},
+	"/metrics":                     {"from", "to", "time"},
+	"/notifications":               {"createdAt"},
+	"/notifications/{id}":          {"createdAt"},
+	"/notifications/{id}/read":     {"createdAt"},
+	"/notifications/send":          {"createdAt"},
+	"/notifications/device-tokens": {"createdAt"},
+	"/health":                      {"timestamp"},
+	"/version":                     {"timestamp"},
+	"/admin/status":                {"timestamp"},
 }
 
-// read adds the facts that were appended since the last call.
-func (r *recordedTimes) read(t rapid.TB) {
-	for page, err := range r.store.Subscribe(context.Background(), r.after) {
+func isOtherTime(operation, place string) bool {
+	for path, members := range otherTimes {
+		if strings.HasSuffix(operation, path) && slices.Contains(members, place[strings.LastIndex(place, ".")+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// sixDigits matches times as answers show those of facts. No other time has six digits.
+var sixDigits = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z`)
+
+// timesOfFacts lists the places of times of facts in the answers of each operation: "GET /api/v1/flags [].createdAt", or with a media type that
+// is no JSON, or a header.
+func timesOfFacts(whole map[string]any, operations map[string]map[string]any) map[string]bool {
+	places := map[string]bool{"GET /api/v1/flags/{flagKey}/diff .patch[].value": true} // whose values have no type
+	for name, operation := range operations {
+		for status, response := range object(operation["responses"]) {
+			if status[0] != '2' {
+				continue
+			}
+			response := resolve(whole, object(response))
+			for header, described := range object(response["headers"]) {
+				if object(object(described)["schema"])["format"] == "date-time" {
+					places[name+" "+header] = true
+				}
+			}
+			for media, content := range object(response["content"]) {
+				if example, ok := object(content)["example"].(string); ok && sixDigits.MatchString(example) {
+					places[name+" "+media] = true
+				}
+				walkSchema(whole, object(object(content)["schema"]), "", func(place string, schema map[string]any) {
+					if schema["format"] == "date-time" && !isOtherTime(name, place) {
+						places[name+" "+place] = true
+					}
+				})
+			}
+		}
+	}
+	return places
+}
+
+// recordedTimes collects the times at which the store recorded its facts, and checks answers by them.
+type recordedTimes struct {
+	store   events.Store
+	after   events.Position
+	times   map[string]bool
+	places  map[string]bool // of timesOfFacts
+	checked map[string]int  // how many times were checked, by place
+}
+
+// operations lists those whose answers show times of facts.
+func (r *recordedTimes) operations() map[string]bool {
+	names := map[string]bool{}
+	for place := range r.places {
+		names[strings.Join(strings.Fields(place)[:2], " ")] = true
+	}
+	return names
+}
+
+// includes reports whether the store recorded a fact at a time.
+func (r *recordedTimes) includes(t testing.TB, at string) bool {
+	t.Helper()
+	if r.times[at] {
+		return true
+	}
+	for page, err := range r.store.Subscribe(context.Background(), r.after) { // what was appended since the last call
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,85 +112,136 @@ func (r *recordedTimes) read(t rapid.TB) {
 			r.times[e.At.UTC().Format(events.RecordedFormat)] = true
 		}
 		if r.after = page.Next; page.Live {
-			return
+			break
 		}
+	}
+	return r.times[at]
+}
+
+// check reports times of facts in an answer that are not times at which the store recorded one.
+func (r *recordedTimes) check(a *nodetest.Answer) {
+	a.T.Helper()
+	if a.Status > 299 || a.Operation() == "" {
+		return
+	}
+	const header = "X-Evaluated-At"
+	asked, _ := url.QueryUnescape(a.Call)
+	for _, at := range sixDigits.FindAllString(string(a.Body)+" "+a.Header.Get(header), -1) {
+		if !strings.Contains(asked, at) && !r.includes(a.T, at) {
+			a.T.Errorf("%s shows the time %s, at which no fact was recorded", a.Call, at)
+		}
+	}
+	if a.Header.Get(header) != "" {
+		r.count(a, " "+header, a.Header.Get(header))
+	}
+	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	switch media {
+	case "application/json":
+		r.walk(a, "", a.JSON())
+	case "application/x-ndjson":
+		for line := range bytes.Lines(a.Body) {
+			var value any
+			if err := json.Unmarshal(line, &value); err != nil {
+				a.T.Fatal(err)
+			}
+			r.walk(a, "[]", value)
+		}
+	}
+	for _, at := range sixDigits.FindAllString(string(a.Body), -1) {
+		r.count(a, " "+media, at)
 	}
 }
 
-// check reports times of facts in a JSON value that the store did not record any fact at.
-func (r *recordedTimes) check(t rapid.TB, call string, value any) (checked int) {
+// walk counts the times in a part of an answer.
+func (r *recordedTimes) walk(a *nodetest.Answer, place string, value any) {
 	switch value := value.(type) {
 	case []any:
 		for _, v := range value {
-			checked += r.check(t, call, v)
+			r.walk(a, place+"[]", v)
 		}
 	case map[string]any:
 		for name, v := range value {
-			if at, isText := v.(string); isText && timesOfFacts[name] {
-				checked++
-				if !r.times[at] {
-					t.Errorf("%s: %s is %q, at which no fact was recorded", call, name, at)
-				}
-			}
-			checked += r.check(t, call, v)
+			r.walk(a, place+"."+name, v)
 		}
+	case string:
+		r.count(a, " "+place, value)
 	}
-	return checked
+}
+
+// count notes that a place was checked. What stands there must have six digits, unless it may be something else than a time.
+func (r *recordedTimes) count(a *nodetest.Answer, place, value string) {
+	place = a.Operation() + place
+	if !r.places[place] {
+		return
+	}
+	if sixDigits.FindString(value) == value {
+		r.checked[place]++
+	} else if !strings.HasSuffix(place, "[].value") {
+		a.T.Errorf("%s: %s is %q, which is no time of a fact", a.Call, place, value)
+	}
 }
 
 // Every time of a fact, in every answer, is the time at which the store recorded it: sent as at, it includes the fact.
 func TestTimesOfFactsAreThoseOfTheStore(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.OwnEngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"},
-	}, nodetest.Log(t))
+	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
+		c.EventStoreURL, c.SuperUsers = nodetest.OwnEngineURL(t), []string{"root@example.com"}
+		c.StaleFor = time.Nanosecond // so that the list of what can go has flags
+	})
 	root := s.SignUp("root@example.com")
-	root.Call("POST", invitationsPath, map[string]string{"email": "invited@example.com", "role": "viewer"}).Want(201)
+	whole, operations := root.Document()
+	recorded := &recordedTimes{
+		store: s.Store(), times: map[string]bool{}, places: timesOfFacts(whole, operations), checked: map[string]int{},
+	}
+	s.Seen = recorded.check
+	owner := s.SignUp("owner@example.com")
 	e := &evolving{types: map[string]string{}, me: s.SignUp("tester@example.com")}
 	e.me.OAuthClient("machine", "flags:read")
 	project, _ := e.me.CreateProject("first")
 	e.projects, e.environmentsSince = []string{project}, time.Now()
 	e.times = []string{e.environmentsSince.UTC().Format(time.RFC3339Nano)}
-	recorded := &recordedTimes{store: s.Store(), times: map[string]bool{}}
-	counts := map[string]int{}
+	var reads []string
+	for _, name := range slices.Sorted(maps.Keys(recorded.operations())) {
+		if path, isRead := strings.CutPrefix(name, "GET "); isRead && !strings.Contains(path, "{invitationId}") {
+			reads = append(reads, path)
+		}
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		me, root := *e.me, *root
 		me.Service = e.me.Service.In(nodetest.Drawn{TB: t, Property: rt})
 		root.Service = me.Service
 		for range rapid.IntRange(2, 6).Draw(rt, "changes") {
-			a := e.change(rt, &me)
-			recorded.read(rt)
-			if a.Status < 300 && len(a.Body) > 0 {
-				counts["changes"] += recorded.check(rt, a.Call, a.JSON())
-			}
+			e.change(rt, &me)
 		}
 		key := rapid.SampledFrom(someKeys).Draw(rt, "key")
-		paths := []string{
-			"/api/v1/flags", nodetest.FlagPath(key), nodetest.FlagPath(key, "/versions"), nodetest.FlagPath(key, "/versions/1"), nodetest.FlagPath(key, "/history"),
-			"/api/v1/flags?" + atNow(), "/api/v1/projects", "/api/v1/projects?" + atNow(), nodetest.ProjectFlagsPath(project), "/api/v1/tenants",
-			"/api/v1/tenants/" + me.Tenant, "/api/v1/tenants/" + me.Tenant + "/users", "/api/v1/tenants/" + me.Tenant + "/users?" + atNow(), "/api/v1/oauth/clients", "/api/v1/audit",
-		}
-		for _, path := range paths {
-			if a := me.Call("GET", path, nil); a.Status == 200 {
-				recorded.read(rt)
-				counts[path] += recorded.check(rt, a.Call, a.JSON())
+		ids := strings.NewReplacer("{flagKey}", key, "{projectId}", project, "{tenantId}", me.Tenant, "{version}", "1")
+		for _, path := range rapid.SliceOfN(rapid.SampledFrom(reads), 8, 8).Draw(rt, "reads") {
+			reader := &me
+			if strings.Contains(path, "/admin/") {
+				reader = &root
 			}
+			reader.Call("GET", ids.Replace(path), nil)
 		}
-		for line := range bytes.Lines(me.Call("GET", "/api/v1/audit/export", nil).Want(200).Body) {
-			var entry any
-			if err := json.Unmarshal(line, &entry); err != nil {
-				rt.Fatal(err)
-			}
-			counts["export"] += recorded.check(rt, "GET /api/v1/audit/export", entry)
-		}
-		for _, path := range []string{usersOfPlatform, "/api/v1/admin/tenants", invitationsPath} {
-			counts[path] += recorded.check(rt, path, root.Call("GET", path, nil).Want(200).JSON())
-		}
+		me.Call("GET", nodetest.FlagPath(key, "/diff?from=1&to="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))), nil)
+		me.Call("GET", "/api/v1/audit/export?format=csv", nil).Want(200)
 		checkAt(rt, &me, key)
 	})
-	for _, what := range []string{"changes", "export", "/api/v1/flags", "/api/v1/projects", "/api/v1/tenants", "/api/v1/oauth/clients", usersOfPlatform, invitationsPath} {
-		if counts[what] == 0 {
-			t.Errorf("no time was checked of %s", what)
+	clear(recorded.checked) // what was drawn does not count
+	for name := range recorded.operations() {
+		row, query := rowOf(t, name), ""
+		row.name = name
+		switch {
+		case strings.HasSuffix(name, "{flagKey}/evaluate"):
+			query = "version=1"
+		case strings.HasSuffix(name, "/evaluate"):
+			query = "at=<<now>>"
+		}
+		s.call(t, row, root, owner, query)
+	}
+	s.call(t, contractRow{name: "GET /api/v1/audit/export", body: "format=csv", status: 200}, root, owner, "")
+	for place := range recorded.places {
+		if recorded.checked[place] == 0 {
+			t.Errorf("no time was checked of %s", place)
 		}
 	}
 }

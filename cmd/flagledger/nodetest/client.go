@@ -171,6 +171,9 @@ func (c *Client) Call(method, path string, body any, headers ...string) *Answer 
 	if !c.lenient {
 		c.Service.checkRequested(request{r, strings.TrimPrefix(r.URL.EscapedPath(), c.Service.path()), text, named}, a)
 	}
+	if c.Service.Seen != nil {
+		c.Service.Seen(a)
+	}
 	return a
 }
 

@@ -172,6 +172,12 @@ func schemaAt(place []string) (schema *jsonschema.Schema, err error) {
 	return schema, err
 }
 
+// Operation returns the operation of the document that was called, empty if the document has none.
+func (a *Answer) Operation() string {
+	a.T.Helper()
+	return operationOf(a.Call)
+}
+
 // operationOf is the operation of the document that a call is of, empty where it is of none.
 func operationOf(call string) (name string) {
 	method, path, _ := strings.Cut(call, " ")

@@ -36,6 +36,8 @@ type Service struct {
 	Node        *node.Node
 	// Chunked has clients send each call without the length of its body, as some proxies do.
 	Chunked bool
+	// Seen, unless it is nil, is called with each answer that a client gets.
+	Seen func(*Answer)
 
 	opened *openedStore // of Store; nil for a server of the program
 }

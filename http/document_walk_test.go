@@ -1,0 +1,120 @@
+package http_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// walkSchema visits a schema and all that it contains. A place is written as in "[].flag.createdAt".
+func walkSchema(whole, schema map[string]any, place string, visit func(place string, schema map[string]any)) {
+	walkPart(whole, schema, place, nil, visit)
+}
+
+func walkPart(whole, schema map[string]any, place string, within []string, visit func(string, map[string]any)) {
+	if ref, ok := schema["$ref"].(string); ok {
+		if slices.Contains(within, ref) { // a schema that contains itself
+			return
+		}
+		within = append(slices.Clone(within), ref)
+		schema = resolve(whole, schema)
+	}
+	visit(place, schema)
+	for name, property := range object(schema["properties"]) {
+		walkPart(whole, object(property), place+"."+name, within, visit)
+	}
+	if items := object(schema["items"]); items != nil {
+		walkPart(whole, items, place+"[]", within, visit)
+	}
+	if rest := object(schema["additionalProperties"]); rest != nil {
+		walkPart(whole, rest, place+".*", within, visit)
+	}
+	for _, ways := range []string{"oneOf", "anyOf", "allOf"} {
+		for _, way := range asMaps(schema[ways]) {
+			walkPart(whole, way, place, within, visit)
+		}
+	}
+}
+
+// parameter is something that a caller may send.
+type parameter struct {
+	operation, in string // in is path, query, header or body
+	name          string // a place if it is in the body
+	schema        map[string]any
+}
+
+// parameters lists all that callers may send, in a fixed order.
+func parameters(whole map[string]any, operations map[string]map[string]any) (all []parameter) {
+	for _, name := range slices.Sorted(maps.Keys(operations)) {
+		for _, p := range asMaps(operations[name]["parameters"]) {
+			schema := maps.Clone(object(p["schema"]))
+			if p["example"] != nil {
+				schema["example"] = p["example"]
+			}
+			all = append(all, parameter{name, p["in"].(string), p["name"].(string), schema})
+		}
+		content := object(object(operations[name]["requestBody"])["content"])
+		for _, media := range slices.Sorted(maps.Keys(content)) {
+			var members []parameter
+			walkSchema(whole, object(object(content[media])["schema"]), "", func(place string, schema map[string]any) {
+				if !slices.ContainsFunc(members, func(p parameter) bool { return p.name == place }) {
+					members = append(members, parameter{name, "body", place, schema})
+				}
+			})
+			slices.SortFunc(members, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
+			all = append(all, members...)
+		}
+	}
+	return all
+}
+
+// rowOf is the row of the interface of an operation, or of the one under /api/v1 that an old path stands for.
+func rowOf(t *testing.T, name string) contractRow {
+	t.Helper()
+	for _, name := range []string{name, current(name)} {
+		for _, row := range slices.Concat(contractRows, additionRows) {
+			if row.name == name {
+				return row
+			}
+		}
+	}
+	t.Fatalf("neither contractRows nor additionRows has a call of %s", name)
+	return contractRow{}
+}
+
+// additionRows has a call of additions, as contractRows has of the interface.
+var additionRows = []contractRow{
+	{"PATCH /api/v1/tenants/{tenantId}/users/{userId}", "", `{"role":"admin"}`, 200, nil},
+	{"GET /api/v1/oauth/clients", "", "", 200, nil},
+	{"POST /api/v1/oauth/clients/{clientId}/rotate", "", "", 200, nil},
+	{"DELETE /api/v1/oauth/clients/{clientId}", "", "", 204, nil},
+	{"GET /api/v1/cleanup", "", "", 200, nil},
+	{"GET /api/v1/audit", "", "", 200, nil},
+	{"GET /api/v1/audit/export", "", "", 200, nil},
+	{"GET /api/v1/audit/facts", "", "", 200, nil},
+	{"GET /api/v1/admin/audit", "", "", 200, nil},
+	{"GET /api/v1/flags/{flagKey}/versions", "", "", 200, nil},
+	{"GET /api/v1/flags/{flagKey}/versions/{version}", "", "", 200, nil},
+	{"GET /api/v1/flags/{flagKey}/diff", "", "from=1&to=2", 200, nil},
+	{"GET /api/v1/flags/{flagKey}/metrics", "", "", 200, nil},
+	{"GET /api/v1/tenants/{tenantId}/metrics", "", "", 200, nil},
+	{"POST /api/v1/flags/{flagKey}/revert", "", `{"version":1}`, 200, nil},
+	{"POST /api/v1/flags/revert", "", `{"at":"<<now>>"}`, 200, nil},
+	{"POST /api/v1/flags/evaluate", "", `{"targetingKey":"u"}`, 200, nil},
+	{"GET /api/v1/flags/{flagKey}/rules", "", "", 200, nil},
+	{"PUT /api/v1/flags/{flagKey}/rules", "", `{"rules":[]}`, 200, nil},
+	{"PUT /api/v1/flags/{flagKey}/fallthrough", "", `{"serve":null}`, 200, nil},
+}
+
+// call makes the row's call in a world of its own, with more behind its path, and wants it to succeed.
+func (s shop) call(t *testing.T, row contractRow, root, owner *nodetest.Client, query string) *nodetest.Answer {
+	t.Helper()
+	w := newWorld(t, s, row, root, owner)
+	if query != "" {
+		w.path += "?" + query
+	}
+	return w.call(w.me, w.headersBut("")).Want(row.status)
+}
