@@ -31,7 +31,7 @@ func (w *world) tablesWith(t *testing.T, texts ...string) []string {
 type person struct{ id, email, tenant string }
 
 var keptOfAPerson = []string{
-	"devices", "invitations", "mailed_invitations", "mailed_tokens", "notifications", "passwords", "pending_members", "people", "product_tours", "refresh_tokens",
+	"declined_invitations", "devices", "invitations", "mailed_invitations", "mailed_tokens", "notifications", "passwords", "pending_members", "people", "product_tours", "refresh_tokens",
 	"reset_requests", "sandbox_requests", "tenant_contacts", "tenant_use",
 }
 
@@ -48,6 +48,7 @@ func (w *world) known(t *testing.T) person {
 	w.directory.NoteUse(p.id, p.tenant)
 	_, err = w.directory.UsedTenants(t.Context(), p.id) // writes the use down
 	err = errors.Join(err,
+		w.directory.NoteDeclined(t.Context(), p.tenant, p.id),
 		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
 		w.directory.SetContact(t.Context(), uuid.NewString(), 3, &shouted, nil),
 		w.directory.SetContact(t.Context(), p.tenant, 3, nil, &p.email),

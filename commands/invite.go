@@ -10,6 +10,7 @@ type Inviter struct {
 		Person(ctx context.Context, email string) (userID string, err error)
 		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
 		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
+		DeclinedInvitations
 		// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
 		AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error)
 		// Forget drops the address of a pending member. Of any other id there is nothing to drop.
@@ -27,12 +28,15 @@ type Inviter struct {
 }
 
 // InviteMember makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and its id. It does the same whether or not
-// somebody has an account with the address, unless that person has left the tenant.
+// somebody has an account with the address, unless that person has left the tenant or declined its invitation.
 //
 // The address is saved before the fact, so that a pending member is never without it. If the fact cannot be appended, the same call made again uses the id that was
 // saved. An address that is never used is dropped when its owner signs in.
 func (i *Inviter) InviteMember(ctx context.Context, do Doer[Tenant], invite InviteMember, email, newID string) (id string, m Member, done Done, err error) {
 	if invite.Person, err = i.Directory.Person(ctx, email); err != nil {
+		return "", Member{}, Done{}, err
+	}
+	if invite.Declined, err = i.Directory.HasDeclined(ctx, invite.TenantID, invite.Person); err != nil {
 		return "", Member{}, Done{}, err
 	}
 	tenant, err := ReadTenant(ctx, i.Writer, invite.TenantID)

@@ -37,7 +37,11 @@ func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 // join makes a person the member that a tenant waits for, and forgets the address once it waits no longer. A tenant that has not begun to wait may be
 // about to: the address was noted first.
 func (s *SignIn) join(ctx context.Context, by By, c Claims, p PendingMember) error {
-	tenant, _, err := Do(ctx, s.Writer, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: c.UserID})
+	declined, err := s.Directory.HasDeclined(ctx, p.TenantID, c.UserID)
+	if err != nil {
+		return err
+	}
+	tenant, _, err := Do(ctx, s.Writer, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: c.UserID, Declined: declined})
 	switch {
 	case err != nil:
 		return err

@@ -22,6 +22,8 @@ type InviteMember struct {
 	ID     string // of the pending member
 	Role   events.Role
 	Person string // the id of the person with the address; empty without one
+	// Declined says that the person has declined an invitation of the tenant.
+	Declined bool
 	// MustAccept invites them: they join once they accept. Without it, a person who left or declined is refused.
 	MustAccept bool
 }
@@ -39,7 +41,7 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	if _, pending := t.Members[c.ID]; member || pending {
 		return nil, refuse(Conflict, "there is a member with this address already")
 	}
-	if t.declined[c.Person] && !c.MustAccept {
+	if (c.Declined || t.declined[c.Person]) && !c.MustAccept {
 		return nil, &Error{
 			Kind: Conflict, Problem: LeftProblem,
 			Detail: "the person with this address has left the tenant; send invitation: true to invite them, and they join if they accept",
@@ -58,6 +60,8 @@ type JoinTenant struct {
 	ID       string // of the pending member
 	UserID   string
 	Accepted bool
+	// Declined says that the person has declined an invitation of the tenant.
+	Declined bool
 }
 
 func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
@@ -65,7 +69,7 @@ func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	if !t.Exists || !invited || !pending.Pending {
 		return nil, nil
 	}
-	if !c.Accepted && (pending.MustAccept || t.declined[c.UserID]) {
+	if !c.Accepted && (pending.MustAccept || c.Declined || t.declined[c.UserID]) {
 		return nil, nil
 	}
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
@@ -127,6 +131,14 @@ func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
 
 // LeaveTenant takes a member from a tenant, also from a sandbox that has ended. It is refused with Conflict for the last admin who can sign in.
 type LeaveTenant struct{ RemoveMember }
+
+// DeclineInvitation removes a pending member, whose id is UserID, for the person who is invited. Its fact names the invitation as the actor,
+// since the tenant does not know the person.
+type DeclineInvitation struct{ RemoveMember }
+
+func (c DeclineInvitation) actor() events.Actor {
+	return events.Actor{Kind: events.InvitedActor, ID: c.UserID}
+}
 
 func (t *Tenant) member(userID string) (Member, error) {
 	m, ok := t.Members[userID]

@@ -11,6 +11,15 @@ type TenantUses interface {
 	UsedTenants(ctx context.Context, userID string) ([]string, error)
 }
 
+// DeclinedInvitations are kept beside the facts, which do not tell who declined. The directory implements it.
+type DeclinedInvitations interface {
+	// NoteDeclined notes that a person has declined an invitation of a tenant, and ForgetDeclined forgets it. Both may be repeated.
+	NoteDeclined(ctx context.Context, tenantID, userID string) error
+	ForgetDeclined(ctx context.Context, tenantID, userID string) error
+	// HasDeclined reports whether a person has declined an invitation of a tenant.
+	HasDeclined(ctx context.Context, tenantID, userID string) (bool, error)
+}
+
 // Answered reports whether a member has opened a tenant, or said that they stay, since another person added them to it.
 func Answered(ctx context.Context, uses TenantUses, tenant Tenant, userID string) (bool, error) {
 	if !tenant.Members[userID].Joined {
@@ -49,6 +58,9 @@ func (s *SignIn) acceptInvitation(ctx context.Context, do Doer[Tenant], c Claims
 	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
 		return done, notInvited()
 	}
+	if err := s.Directory.ForgetDeclined(ctx, tenantID, c.UserID); err != nil {
+		return done, err
+	}
 	return done, s.Directory.Forget(ctx, id)
 }
 
@@ -73,17 +85,28 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claim
 	if err != nil {
 		return Done{}, err
 	}
-	leave.UserID = c.UserID
 	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
-		if leave.UserID, err = s.invitation(ctx, c, leave.TenantID); err != nil {
-			return Done{}, err
-		}
+		return s.declineInvitation(ctx, do, c, leave.TenantRef)
 	}
+	leave.UserID = c.UserID
 	_, done, err := do(ctx, leave)
+	return done, err
+}
+
+// declineInvitation notes who declines before the fact, which does not tell it: without the fact, the note only makes the person accept.
+func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claims, of TenantRef) (Done, error) {
+	id, err := s.invitation(ctx, c, of.TenantID)
+	if err != nil {
+		return Done{}, err
+	}
+	if err := s.Directory.NoteDeclined(ctx, of.TenantID, c.UserID); err != nil {
+		return Done{}, err
+	}
+	_, done, err := do(ctx, DeclineInvitation{RemoveMember{TenantRef: of, UserID: id}})
 	if err != nil {
 		return done, err
 	}
-	return done, s.Directory.Forget(ctx, leave.UserID)
+	return done, s.Directory.Forget(ctx, id)
 }
 
 // Addition says who added a person to a tenant that they have not opened since, or invited them to one.

@@ -18,6 +18,7 @@ func SandboxGuard(end func(tenantID string) time.Time, now func() time.Time) fun
 
 func (DeleteTenant) exempt()       {}
 func (LeaveTenant) exempt()        {}
+func (DeclineInvitation) exempt()  {}
 func (DeleteEndedSandbox) exempt() {}
 func (LeaveProject) exempt()       {}
 func (JoinTenant) exempt()         {} // or the invitation would be tried at each sign-in

@@ -46,6 +46,7 @@ type SignIn struct {
 		ForgetUninvited(ctx context.Context, id string) error
 		// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
 		AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error)
+		DeclinedInvitations
 		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
 		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
 		TenantUses

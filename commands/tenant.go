@@ -23,7 +23,7 @@ type Tenant struct {
 	customers    int                  // how often the customer at the payment provider has changed
 	taken        bool                 // by a tenant, deleted or not
 	left         map[string]bool      // ids of those who were members, or pending
-	declined     map[string]bool      // ids of people who left by themselves or declined an invitation
+	declined     map[string]bool      // ids of people who left by themselves
 	changedAt    map[string]time.Time // environments of a sandbox, by name, and its members, by id; those that are gone too
 }
 
@@ -93,8 +93,8 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Members[fact.UserID] = m
 	case events.MemberRemoved:
 		t.noteChange(fact.UserID, r.Time)
-		if _, member := t.Members[r.Actor.ID]; r.Actor.Kind == events.UserActor && (r.Actor.ID == fact.UserID || !member) {
-			t.declined[r.Actor.ID] = true // only the invited remove a pending member without being one
+		if r.Actor.Kind == events.UserActor && r.Actor.ID == fact.UserID {
+			t.declined[r.Actor.ID] = true
 		}
 		delete(t.Members, fact.UserID)
 		t.left[fact.UserID] = true

@@ -108,6 +108,17 @@ func (by By) metadata(at time.Time) events.Metadata {
 	}
 }
 
+// anonymous is a command whose facts name another actor than the person who makes the request.
+type anonymous interface{ actor() events.Actor }
+
+// of returns the metadata of a command's facts.
+func (by By) of(cmd any) By {
+	if c, ok := cmd.(anonymous); ok {
+		by.Actor = c.actor()
+	}
+	return by
+}
+
 // BySystem is what no person and no machine has asked for. part names what does it.
 func BySystem(part string) By {
 	return By{Actor: events.Actor{Kind: events.SystemActor, ID: part}}
@@ -201,7 +212,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 			}
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
-		batch := batchOf(facts, ids, by.metadata(w.now()))
+		batch := batchOf(facts, ids, by.of(cmd).metadata(w.now()))
 		release, err := w.reserveBytes(ctx, cmd, cmd.tenant(), flagGrowth(&s, facts))
 		if err != nil {
 			return s, outcome{last: last, names: last.factPrefixes()}, err

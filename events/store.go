@@ -132,6 +132,8 @@ const (
 	UserActor   ActorKind = "user"
 	ClientActor ActorKind = "client"
 	SystemActor ActorKind = "system"
+	// InvitedActor is a person who declined a tenant's invitation. The id is the invitation's: the tenant does not know the person.
+	InvitedActor ActorKind = "invited"
 )
 
 // Actor is who caused an event. It never holds a name or an address.

@@ -27,9 +27,9 @@ type AuditEntryBody struct {
 	Resource    AuditResourceBody `json:"resource"`
 	Environment *string           `json:"environment" nullable:"true" doc:"Its name then; null where it is about none alone" example:"production"`
 	Changes     value             `json:"changes" doc:"Each changed field with from and to, as in the history of a flag; from is missing where the fact does not tell it, and both for what the directory alone knows" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
-	UserID      string            `json:"userId" doc:"Of a person or a client" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	UserName    string            `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
-	ActorType   string            `json:"actorType" enum:"user,client,system"`
+	UserID      string            `json:"userId" doc:"Of a person or a client; of an invitation that was declined" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	UserName    string            `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows, the invited person for one who declined" example:"Ada"`
+	ActorType   string            `json:"actorType" enum:"user,client,system,invited" doc:"invited is the person who declined an invitation"`
 	Reason      string            `json:"reason" doc:"From X-Change-Reason" example:"launch day"`
 	RequestID   string            `json:"requestId" example:"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
 	Version     int64             `json:"version" doc:"The number of the fact in the stream of its flag, project, tenant, person or invitation" example:"7"`
@@ -54,7 +54,7 @@ func showAuditEntry(e queries.AuditEntry) AuditEntryBody {
 	}
 	return AuditEntryBody{
 		ID: e.ID, Timestamp: recordedTime(e.Timestamp), Action: e.Action,
-		Resource: resource, Environment: e.Environment, Changes: value(e.Changes), UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown),
+		Resource: resource, Environment: e.Environment, Changes: value(e.Changes), UserID: e.ActorID, UserName: actorName(e.Actor),
 		ActorType: e.ActorKind, Reason: e.Reason, RequestID: e.RequestID, Version: e.Version,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"flagledger/events"
 	"flagledger/queries"
 )
 
@@ -26,17 +27,24 @@ const erasedUser = "erased user"
 
 func showEntry(e queries.HistoryEntry) historyEntry {
 	return historyEntry{
-		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown), Timestamp: recordedTime(e.Timestamp),
+		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: actorName(e.Actor), Timestamp: recordedTime(e.Timestamp),
 		Environment: e.Environment, Version: e.Version, ActorType: e.ActorKind, RequestID: e.RequestID, Reason: e.Reason,
 	}
 }
 
-// nameOf is a name to show: the id where there is none.
-func nameOf(name, id string, known bool) string {
-	if !known {
+// invitedPerson stands for a person who declined an invitation: the tenant does not know them.
+const invitedPerson = "the invited person"
+
+// actorName returns what an actor is called: the id without a name.
+func actorName(a queries.Actor) string {
+	switch {
+	case a.ActorKind == string(events.InvitedActor):
+		return invitedPerson
+	case !a.ActorKnown:
 		return erasedUser
+	default:
+		return cmp.Or(a.ActorName, a.ActorID)
 	}
-	return cmp.Or(name, id)
 }
 
 type historyInput struct {

@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"strings"
 	"testing"
 
 	"flagledger/cmd/flagledger/nodetest"
@@ -137,6 +138,43 @@ func TestMembershipAnswers(t *testing.T) {
 				bootstrapOf(member)
 				hidden(t, boss, member)
 			}
+		},
+		"the tenant does not learn who declined its invitation": func(t *testing.T, boss *nodetest.Client) {
+			invited := boss.Service.SignUp(nodetest.Address())
+			invitation := add(boss, invited, `,"invitation":true`).Want(201).Object()["userId"]
+			own := boss.Call("POST", usersPath(boss), `{"role":"viewer","email":"`+nodetest.Address()+`","invitation":true}`).Want(201).Object()["userId"]
+			boss.Call("DELETE", usersPath(boss, own.(string)), nil).Want(204)
+			answerMembership(invited, boss, "decline").Want(200)
+
+			entries := boss.Call("GET", "/api/v1/audit?action=tenant.member_removed", nil).Want(200).List()
+			nodetest.Same(t, "who declined and who withdrew", nodetest.Column(entries, "userName"), []any{"the invited person", boss.Email})
+			nodetest.Same(t, "ids", nodetest.Column(entries, "userId"), []any{invitation, boss.UserID})
+			nodetest.Same(t, "kinds", nodetest.Column(entries, "actorType"), []any{"invited", "user"})
+			nodetest.Same(t, "what it is about", entries[0]["resource"], map[string]any{"type": "member", "id": invitation, "name": "withdrawn invitation"})
+			for _, path := range []string{
+				"/api/v1/audit", "/api/v1/audit/export?format=ndjson", "/api/v1/audit/export?format=csv", "/api/v1/audit/facts", "/api/v1/notifications", usersPath(boss),
+			} {
+				text := string(boss.Call("GET", path, nil).Want(200).Body)
+				for _, word := range []string{invited.UserID, invited.Email} {
+					if strings.Contains(text, word) {
+						t.Errorf("%s has %q: %s", path, word, text)
+					}
+				}
+			}
+			nodetest.Same(t, "by the invited", len(boss.Call("GET", "/api/v1/audit?userId="+invitation.(string), nil).Want(200).List()), 1)
+			nodetest.Same(t, "by the person", len(boss.Call("GET", "/api/v1/audit?userId="+invited.UserID, nil).Want(200).List()), 0)
+		},
+		"a person who declined becomes a member only once they accept": func(_ *testing.T, boss *nodetest.Client) {
+			invited := boss.Service.SignUp(nodetest.Address())
+			add(boss, invited, `,"invitation":true`).Want(201)
+			answerMembership(invited, boss, "decline").Want(200)
+			add(boss, invited, "").Refused(409)
+			add(boss, invited, `,"invitation":true`).Want(201)
+			bootstrapOf(invited)
+			invited.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Refused(403)
+			answerMembership(invited, boss, "accept").Want(200)
+			boss.Call("DELETE", usersPath(boss, invited.UserID), nil).Want(204)
+			add(boss, invited, "").Want(201) // they have accepted since they declined
 		},
 		"an invitation to a new address is accepted, too": func(_ *testing.T, boss *nodetest.Client) {
 			invited := boss.Service.SignUp(nodetest.Address())

@@ -25,7 +25,7 @@ type versionEntry struct {
 
 func showVersionEntry(e queries.HistoryEntry) versionEntry {
 	return versionEntry{
-		Version: e.Version, Timestamp: recordedTime(e.Timestamp), Action: e.Action, UserID: e.ActorID, UserName: nameOf(e.ActorName, e.ActorID, e.ActorKnown), Reason: e.Reason,
+		Version: e.Version, Timestamp: recordedTime(e.Timestamp), Action: e.Action, UserID: e.ActorID, UserName: actorName(e.Actor), Reason: e.Reason,
 	}
 }
 

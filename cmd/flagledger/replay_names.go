@@ -76,6 +76,7 @@ func (r *replay) findNames(ctx context.Context, ids []string) map[string]queries
 
 const (
 	erasedUser          = "erased user"
+	invitedPerson       = "the invited person"
 	withdrawnInvitation = "withdrawn invitation"
 )
 
@@ -85,6 +86,8 @@ func actorName(by events.Actor, names map[string]queries.Name) (name string, kno
 	switch {
 	case by.Kind == events.SystemActor:
 		return by.ID + " (system)", true
+	case by.Kind == events.InvitedActor:
+		return invitedPerson, true
 	case by.Kind == events.ClientActor:
 		return cmp.Or(found.Text, by.ID) + " (client)", true
 	case read && (!found.Listed || found.Erased):

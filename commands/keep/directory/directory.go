@@ -64,10 +64,12 @@ func (d *Directory) SetContact(ctx context.Context, tenantID string, version eve
 	return databaseError(err)
 }
 
-// ForgetTenant drops whom to write to about a tenant that has ended, the addresses of those who were to become its members, and the demo people of a sandbox.
+// ForgetTenant drops whom to write to about a tenant that has ended, the addresses of the people that it invited, who of them declined, and the demo
+// people of a sandbox.
 // It may be repeated.
 func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
-	_, err := d.db.Exec(ctx, `with contact as (delete from keep.tenant_contacts where tenant_id = $1), demo as (delete from keep.people where user_id = any($2))
+	_, err := d.db.Exec(ctx, `with contact as (delete from keep.tenant_contacts where tenant_id = $1), demo as (delete from keep.people where user_id = any($2)),
+			declined as (delete from keep.declined_invitations where tenant_id = $1)
 		delete from keep.pending_members where tenant_id = $1`, tenantID, commands.DemoPeopleIDs(tenantID))
 	return databaseError(err)
 }

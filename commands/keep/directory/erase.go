@@ -18,6 +18,7 @@ func (d *Directory) Erase(ctx context.Context, userID string) error {
 			`delete from keep.invitations where lower(email collate "C") = ` + email,
 			`update keep.tenant_contacts set primary_email = null, contact_name = null where lower(primary_email collate "C") = ` + email,
 			`delete from keep.tenant_use where user_id = $1`,
+			`delete from keep.declined_invitations where user_id = $1`,
 			`delete from keep.people where user_id = $1`,
 		} {
 			if _, err := tx.Exec(ctx, statement, userID); err != nil {

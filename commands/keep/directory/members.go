@@ -44,6 +44,26 @@ func (d *Directory) PendingMembership(ctx context.Context, tenantID, email strin
 	return id, databaseError(err)
 }
 
+// NoteDeclined notes that a person has declined an invitation of a tenant, unless they have been erased. It may be repeated.
+func (d *Directory) NoteDeclined(ctx context.Context, tenantID, userID string) error {
+	_, err := d.db.Exec(ctx, `insert into keep.declined_invitations (tenant_id, user_id)
+		select $1, user_id from keep.people where user_id = $2 for key share
+		on conflict do nothing`, tenantID, userID)
+	return databaseError(err)
+}
+
+// ForgetDeclined forgets that a person has declined an invitation of a tenant. It may be repeated.
+func (d *Directory) ForgetDeclined(ctx context.Context, tenantID, userID string) error {
+	_, err := d.db.Exec(ctx, `delete from keep.declined_invitations where tenant_id = $1 and user_id = $2`, tenantID, userID)
+	return databaseError(err)
+}
+
+// HasDeclined reports whether a person has declined an invitation of a tenant.
+func (d *Directory) HasDeclined(ctx context.Context, tenantID, userID string) (declined bool, err error) {
+	err = d.db.QueryRow(ctx, `select exists (select from keep.declined_invitations where tenant_id = $1 and user_id = $2)`, tenantID, userID).Scan(&declined)
+	return declined, databaseError(err)
+}
+
 // Profile is what the directory knows of a member of a tenant.
 type Profile struct {
 	Email          string
