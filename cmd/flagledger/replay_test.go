@@ -216,6 +216,19 @@ func TestAReplayIsReadByPeople(t *testing.T) {
 
 var sgr = regexp.MustCompile("\x1b\\[[0-9]+m")
 
+func TestActorNames(t *testing.T) {
+	t.Parallel()
+	names := map[string]queries.Name{"u": {Text: "Ada", Listed: true}, "gone": {Erased: true}, "c": {Text: "CI", Listed: true}, "i": {}}
+	for want, by := range map[string]events.Actor{
+		"Ada": {Kind: events.UserActor, ID: "u"}, "erased user": {Kind: events.UserActor, ID: "gone"}, "CI (client)": {Kind: events.ClientActor, ID: "c"},
+		"flagledger (system)": {Kind: events.SystemActor, ID: "flagledger"}, "the invited person": {Kind: events.InvitedActor, ID: "i"},
+	} {
+		if name, _ := actorName(by, names); name != want {
+			t.Errorf("%v is called %q, want %q", by, name, want)
+		}
+	}
+}
+
 func TestAReplayInJSON(t *testing.T) {
 	t.Parallel()
 	names, store := noNames(t), emptyPostgres(t)
