@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,7 +42,7 @@ func newID(ctx context.Context) string { return requestOf(ctx).once.NewID() }
 // that was lost is made from what the request did then, each time that it is made again.
 func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma.Context)) {
 	r, w := unwrap(ctx)
-	request, err := keyed(r, p.credential, p.tenantID())
+	request, err := keyed(ctx, p.credential, p.tenantID())
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
@@ -90,7 +92,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	if _, err := smallBody(r); err != nil { // as those of all such requests are
 		return false
 	}
-	request, err := keyed(r, c, ctx.Param("tenantId"))
+	request, err := keyed(ctx, c, ctx.Param("tenantId"))
 	if err != nil {
 		return false
 	}
@@ -182,7 +184,8 @@ func send(w http.ResponseWriter, answer *idempotency.Answer) {
 
 // keyed reads a request with an Idempotency-Key, whose body can be read again afterwards. Its tenant is that of the call, or else the one that
 // X-Tenant-ID names.
-func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request, error) {
+func keyed(ctx huma.Context, c *credential, tenantID string) (idempotency.Request, error) {
+	r, _ := unwrap(ctx)
 	keys := r.Header["Idempotency-Key"]
 	if len(keys) != 1 || !goodKey(keys[0]) {
 		return idempotency.Request{}, invalid(map[string]string{"Idempotency-Key": fmt.Sprintf("must be one key of 1 to %d printable ASCII characters", maxKey)})
@@ -197,9 +200,18 @@ func keyed(r *http.Request, c *credential, tenantID string) (idempotency.Request
 	}
 	return idempotency.Request{
 		Key:     keys[0],
-		Scope:   strings.Join([]string{cmp.Or(tenantID, r.Header.Get(tenantHeader)), who, r.Method, r.URL.EscapedPath()}, "\x00"),
+		Scope:   strings.Join([]string{cmp.Or(tenantID, r.Header.Get(tenantHeader)), who, r.Method, pathOf(ctx)}, "\x00"),
 		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get(environmentHeader), strings.Join(r.Header["If-Match"], ","), string(body)}, "\x00"),
 	}, nil
+}
+
+var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
+
+// pathOf returns the path of a call in one spelling: a client may escape it or write ids otherwise when it repeats the call.
+func pathOf(ctx huma.Context) string {
+	return pathParameter.ReplaceAllStringFunc(ctx.Operation().Path, func(name string) string {
+		return url.PathEscape(ctx.Param(name[1 : len(name)-1]))
+	})
 }
 
 func goodKey(key string) bool {

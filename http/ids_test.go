@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -48,6 +50,24 @@ func TestIDsInCapitals(t *testing.T) {
 			}
 			event := me.Call("GET", "/api/v1/audit?limit=1", nil).Want(200).List()[0]["id"].(string)
 			me.Call("GET", "/api/v1/audit/proof?event="+up(event), nil).Want(200)
+		},
+		"a repeated call may write them otherwise": func(_ *testing.T, me *nodetest.Client) {
+			project, path := me.CreateProject("Web")
+			shouted := strings.Replace(path, project, strings.ToUpper(project), 1)
+			key := uuid.NewString()
+			first := keyed(me, key, "PATCH", path, `{"name":"Shop"}`).Want(200)
+			replays(keyed(me, key, "PATCH", shouted, `{"name":"Shop"}`), first)
+			replays(keyed(me, key, "PATCH", path+"/", `{"name":"Shop"}`), first)
+			replays(keyed(me, key, "PATCH", "/"+path, `{"name":"Shop"}`), first)
+			key = uuid.NewString()
+			invited := keyed(me, key, "POST", usersPath(me), `{"email":"`+nodetest.Address()+`","role":"viewer"}`).Want(201)
+			member := invited.Object()["userId"].(string)
+			key = uuid.NewString()
+			first = keyed(me, key, "DELETE", usersPath(me, member), nil).Want(204)
+			replays(keyed(me, key, "DELETE", usersPath(me, strings.ToUpper(member)), nil), first)
+			me.CreateFlag("a.b", nil)
+			first = keyed(me, key, "POST", nodetest.FlagPath("a.b", "/enable"), nil).Want(200)
+			replays(keyed(me, key, "POST", "/api/v1/flags/a%2Eb/enable", nil), first)
 		},
 		"of machines": func(_ *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("Machine", "flags:read")
