@@ -70,13 +70,13 @@ type AuditFilterInput struct {
 	Search            string `query:"q" maxLength:"200" doc:"Part of the resource's id or name as the entry has them, of the reason or of the userId, in either case"`
 }
 
-func (in AuditFilterInput) filter() queries.AuditFilter {
+func (a *API) auditFilter(in AuditFilterInput) queries.AuditFilter {
 	resource := in.ResourceID
 	if in.ResourceType != "flag" { // whose key is taken as it is
-		resource = canonicalID(resource)
+		resource = a.personID(resource) // or the id of something else
 	}
 	return queries.AuditFilter{
-		Action: in.Action, UserID: canonicalID(in.UserID), ResourceType: in.ResourceType, ResourceID: resource, Environment: in.EnvironmentFilter, From: in.From, To: in.To, Search: in.Search,
+		Action: in.Action, UserID: a.personID(in.UserID), ResourceType: in.ResourceType, ResourceID: resource, Environment: in.EnvironmentFilter, From: in.From, To: in.To, Search: in.Search,
 	}
 }
 
@@ -119,7 +119,7 @@ func (a *API) addAudit() {
 		if err != nil {
 			return nil, err
 		}
-		page, next, err := a.Queries.PlatformAudit(ctx, in.filter(), before, in.Limit)
+		page, next, err := a.Queries.PlatformAudit(ctx, a.auditFilter(in.AuditFilterInput), before, in.Limit)
 		return auditPage(ctx, "platform", page, next, err, show)
 	})
 	a.addAuditExport()
@@ -132,7 +132,7 @@ func tenantAudit[T any](ctx context.Context, a *API, tenantID string, in AuditPa
 	if err != nil {
 		return nil, err
 	}
-	page, next, err := a.Queries.Audit(ctx, tenantID, in.filter(), before, in.Limit)
+	page, next, err := a.Queries.Audit(ctx, tenantID, a.auditFilter(in.AuditFilterInput), before, in.Limit)
 	return auditPage(ctx, tenantID, page, next, err, show)
 }
 

@@ -154,7 +154,7 @@ What goes on so has no line of names in CSV: append it to the whole lines that y
 }
 
 func (a *API) exportAudit(ctx context.Context, in *auditExportInput) (*exportOutput, error) {
-	export, err := a.Queries.ExportAudit(ctx, principalOf(ctx).tenant.ID(), in.filter(), in.After)
+	export, err := a.Queries.ExportAudit(ctx, principalOf(ctx).tenant.ID(), a.auditFilter(in.AuditFilterInput), in.After)
 	if err != nil {
 		return nil, err
 	}

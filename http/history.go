@@ -62,7 +62,7 @@ func (a *API) addHistory() {
 	register(a, readFlags,
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
-			filter := queries.HistoryFilter{Action: in.Action, UserID: canonicalID(in.UserID), Environment: in.EnvironmentFilter, From: in.From, To: in.To}
+			filter := queries.HistoryFilter{Action: in.Action, UserID: a.personID(in.UserID), Environment: in.EnvironmentFilter, From: in.From, To: in.To}
 			list, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
 			return listed(ctx, in.PageInput, list, err, showEntry)
 		})

@@ -4,10 +4,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 )
 
 func TestIDsInCapitals(t *testing.T) {
@@ -75,6 +77,27 @@ func TestIDsInCapitals(t *testing.T) {
 			me.WithToken(token).Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", strings.ToUpper(me.Tenant)).Want(200)
 			me.Call("POST", "/api/v1/oauth/clients/"+strings.ToUpper(id)+"/rotate", nil).Want(200)
 			me.Call("DELETE", "/api/v1/oauth/clients/"+strings.ToUpper(id), nil).Want(204)
+		},
+		"a person's id from Firebase keeps its case": func(t *testing.T, me *nodetest.Client) {
+			person := *me
+			person.UserID = strings.ToUpper(uuid.NewString())
+			store := me.Service.Store()
+			registered := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: person.UserID}},
+				Fact: events.UserRegistered{ID: person.UserID, Provider: "custom"}}
+			if _, err := store.Append(t.Context(), events.UserStream(person.UserID), 0, []events.Event{registered}); err != nil {
+				t.Fatal(err)
+			}
+			created := events.FlagCreated{ID: uuid.NewString(), Name: "k", Type: events.BooleanFlag, DefaultValue: []byte("false"), Salt: "s"}
+			if err := appendFact(&person, store, "k", 0, created); err != nil {
+				t.Fatal(err)
+			}
+			query := "?userId=" + person.UserID
+			me.Service.Eventually("the flag is there", func() bool { return me.Call("GET", nodetest.FlagPath("k"), nil).Status == 200 })
+			me.Service.Eventually("the trail has it", func() bool { return len(me.Call("GET", "/api/v1/audit?resourceId=k", nil).Want(200).List()) == 1 })
+			nodetest.Same(t, "history", len(me.History("k", query)), 1)
+			nodetest.Same(t, "trail", len(me.Call("GET", "/api/v1/audit"+query, nil).Want(200).List()), 1)
+			nodetest.Same(t, "export", strings.Count(string(me.Call("GET", "/api/v1/audit/export"+query, nil).Want(200).Body), "\n"), 1)
+			nodetest.Same(t, "history in another case", len(me.History("k", "?userId="+strings.ToLower(person.UserID))), 0)
 		},
 		"a key of that form keeps its case": func(t *testing.T, me *nodetest.Client) {
 			const key = "0198C5A0-D3C2-7E19-9A75-2B8F6C4D1E05"
