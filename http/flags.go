@@ -13,7 +13,6 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/events/rules"
 	"flagledger/events/state"
 	"flagledger/queries"
 )
@@ -293,23 +292,6 @@ type FlagFilter struct {
 
 	Lifecycle       string    `query:"lifecycle" enum:"archived,new,unused,settled,live" doc:"Not with at"`
 	EvaluatedBefore time.Time `query:"evaluatedBefore" doc:"Flags that were last evaluated before this time, or never. Not with at"`
-}
-
-// Resolve implements huma.Resolver.
-func (f *FlagFilter) Resolve(ctx huma.Context) []error {
-	errs := f.PastListInput.Resolve(ctx)
-	text := ctx.Query("evaluatedBefore")
-	if text == "" {
-		return errs
-	}
-	before, readable := rules.ParseTime(text)
-	if !readable {
-		return append(errs, &huma.ErrorDetail{Location: "query.evaluatedBefore", Message: queries.ErrNotTime.Error()})
-	}
-	if f.EvaluatedBefore = before; before.IsZero() { // the year 1, which is not the same as no time
-		f.EvaluatedBefore = before.Add(1)
-	}
-	return errs
 }
 
 // checkPast refuses what asks for the use of flags in a list of the past.

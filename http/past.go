@@ -35,15 +35,12 @@ type PastListInput struct {
 
 // Resolve implements huma.Resolver.
 func (in *PastListInput) Resolve(ctx huma.Context) []error {
-	if asked := ctx.URL(); !asked.Query().Has("at") {
+	asked := ctx.URL()
+	if !asked.Query().Has("at") {
 		return nil
 	}
-	at, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.Now())
-	if len(wrong) > 0 {
+	if _, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.Now()); len(wrong) > 0 {
 		return []error{&huma.ErrorDetail{Location: "query.at", Message: wrong["at"]}}
-	}
-	if in.At = at; at.IsZero() { // the year 1, which is not the same as no time
-		in.At = at.Add(time.Microsecond)
 	}
 	return nil
 }

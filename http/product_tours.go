@@ -10,6 +10,8 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
+	"flagledger/events/rules"
+	"flagledger/queries"
 )
 
 type tourBody struct {
@@ -46,9 +48,9 @@ func (b setTourBody) completedAt(now time.Time, wrong map[string]string) *time.T
 		wrong["completed_at"] = "must not be sent with completed false"
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339, *b.CompletedAt)
-	if at = at.UTC(); err != nil || at.Year() < 1 || at.Year() > 9999 {
-		wrong["completed_at"] = "must be a time in the format of RFC 3339, such as 2026-03-14T15:09:26.535Z"
+	at, readable := rules.ParseTime(*b.CompletedAt)
+	if !readable || at.Year() < 1 || at.Year() > 9999 {
+		wrong["completed_at"] = queries.ErrNotTime.Error()
 	}
 	return &at
 }

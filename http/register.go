@@ -69,6 +69,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		return out, nil
 	})
 	documented := documentedAs(a.huma.OpenAPI(), op)
+	g.times = timesOf(documented)
 	if documented.RequestBody != nil {
 		g.body = documented.RequestBody.Content["application/json"].Schema
 	}
@@ -84,6 +85,7 @@ type guard struct {
 	body       *huma.Schema // nil where the operation takes none
 	honoursKey bool
 	parameters []string // of the path
+	times      []string // the query parameters that are times
 }
 
 func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
@@ -204,7 +206,7 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 		}
 	}
 	noteWrongQuery(r)
-	next(ctx)
+	next(timesContext{ctx, g.times})
 }
 
 // noteWrongQuery notes query parameters of a read that are sent more than once, as all but the first would be ignored, or that are empty, as they would

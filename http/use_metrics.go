@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/events"
-	"flagledger/events/rules"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -29,27 +28,8 @@ type MetricsInput struct {
 
 // Resolve implements huma.Resolver.
 func (in *MetricsInput) Resolve(ctx huma.Context) []error {
-	var errs []error
-	wrong := func(name string, err error) {
-		errs = append(errs, &huma.ErrorDetail{Location: "query." + name, Message: err.Error()})
-	}
-	times := map[string]time.Time{}
-	for _, name := range []string{"from", "to"} {
-		text := ctx.Query(name)
-		if text == "" {
-			continue
-		}
-		at, readable := rules.ParseTime(text)
-		if !readable {
-			wrong(name, queries.ErrNotTime)
-		}
-		if at.IsZero() { // the year 1, which is not the same as no time
-			at = at.Add(1)
-		}
-		times[name] = at
-	}
-	if len(errs) > 0 {
-		return errs
+	if ctx.Query("from") != "" && in.From.IsZero() || ctx.Query("to") != "" && in.To.IsZero() { // huma has refused them
+		return nil
 	}
 	step := queries.Hourly
 	if in.Interval == "day" {
@@ -57,10 +37,10 @@ func (in *MetricsInput) Resolve(ctx huma.Context) []error {
 	}
 	in.now = requestOf(ctx.Context()).writer.api.Now()
 	var err error
-	if in.period, err = queries.AlignPeriod(step, times["from"], times["to"], in.now); err != nil {
-		wrong("from", err)
+	if in.period, err = queries.AlignPeriod(step, in.From, in.To, in.now); err != nil {
+		return []error{&huma.ErrorDetail{Location: "query.from", Message: err.Error()}}
 	}
-	return errs
+	return nil
 }
 
 // filter says what of a tenant's metrics is asked for. Its error is a problem.

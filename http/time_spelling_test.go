@@ -1,0 +1,78 @@
+package http_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/payment/paymenttest"
+	"flagledger/events"
+)
+
+// RFC 3339 allows t and z in lower case, and seconds that are added to a month in UTC. Each time that a caller may send is read so, and no other spelling.
+func TestTimesAreTakenInEachSpelling(t *testing.T) {
+	t.Parallel()
+	nodetest.RunOnce(t)
+	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
+		c.SuperUsers = []string{"root@example.com"}
+	})
+	root, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
+	whole, operations := root.Document()
+	for _, p := range parameters(whole, operations) {
+		if p.schema["format"] != "date-time" {
+			continue
+		}
+		t.Run(p.operation+" "+p.name, func(t *testing.T) {
+			row := rowOf(t, p.operation)
+			row.name, row.headers = p.operation, strings.ReplaceAll(row.headers, "Idempotency-Key", "")
+			w := newWorld(t, s, row, root, owner)
+			w.filled(w.path) // what the path names is there before the times that are asked for
+			send := func(text string) *nodetest.Answer {
+				t.Helper()
+				call := *w
+				if p.in == "query" {
+					call.path += "?" + p.name + "=" + url.QueryEscape(text)
+				} else {
+					call.body = bodyWith(t, row.body, strings.TrimPrefix(p.name, "."), text)
+				}
+				if call.method == "GET" {
+					call.body = ""
+				}
+				return call.call(call.me.Lenient(), call.headersBut(""))
+			}
+			now := time.Now().UTC().Format(events.RecordedFormat)
+			usual, lower := send(now).Want(row.status), send(strings.ToLower(now)).Want(row.status)
+			nodetest.Same(t, "the answer to "+strings.ToLower(now), withoutDrawn(lower), withoutDrawn(usual))
+			nodetest.Same(t, "what a leap second is answered", send("2016-12-31t23:59:60z").Status, send("2017-01-01T00:00:00Z").Status)
+			for _, wrong := range []string{"yesterday", "2026-03-14T15:09:26,5Z", "2026-03-14 15:09:26Z", "2026-03-14T5:09:26Z", "2026-03-14T15:09:60Z"} {
+				send(wrong).Refused(422, strings.TrimPrefix(p.name, "."))
+			}
+		})
+	}
+}
+
+// drawn matches what an answer shows of its own call.
+var drawn = regexp.MustCompile(`"(correlationId|updated_at)":"[^"]*"`)
+
+func withoutDrawn(a *nodetest.Answer) string { return drawn.ReplaceAllString(string(a.Body), "") }
+
+// bodyWith is a body with another member; a version is left out, in place of which a time is sent.
+func bodyWith(t *testing.T, body, member string, value any) string {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(body), &members); err != nil {
+		t.Fatal(err)
+	}
+	delete(members, "version")
+	members[member] = value
+	text, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
