@@ -59,6 +59,8 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
   await press(v.button('Sign up'));
   await press(v.button('Make first-flag'));
   await press(v.switch(key), 'Space');
+  await press(inDialog('Switch on'));
+  await dialog.waitFor({ state: 'detached' });
   await v.until('it is on', async () => (await read()).enabled);
   await press(v.button('Try it here'));
   await v.page.getByText('true · FALLTHROUGH').waitFor();

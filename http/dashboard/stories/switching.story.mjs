@@ -142,6 +142,29 @@ export default {
     await toasts(v).getByText('checkout').waitFor({ state: 'detached' });
   },
 
+  'the first flag asks and is undone as every other': async (come) => {
+    const v = await come();
+    const key = 'first-flag';
+    await v.signUp();
+    await v.button(`Make ${key}`).click();
+    await v.switch(key).click();
+    await v.heading(`Switch ${key} on in production?`).waitFor();
+    await v.inspect();
+    await v.button('Cancel').click();
+    await dialog(v).waitFor({ state: 'detached' });
+    await v.page.getByRole('switch', { name: key, checked: false }).waitFor();
+    await v.turn(key, 'launch');
+    await told(v, `${key}: enabled in production.`);
+    await v.page.getByText('It is on: whoever asks gets true.').waitFor();
+    await v.inspect();
+    await v.button('Undo').click();
+    await told(v, `${key}: disabled again in production.`);
+    await v.page.getByRole('switch', { name: key, checked: false }).waitFor();
+    const history = await v.call('GET', `/api/v1/flags/${key}/history`);
+    const reasons = history.map(({ action, reason }) => `${action} ${reason}`);
+    if (reasons.join() !== 'disabled undo,enabled launch,created ') throw new Error(`${reasons}`);
+  },
+
   'the page of a flag asks in production too, and offers to undo': async (come) => {
     const v = await come({ refused: [404, 412], viewport: { width: 360, height: 740 } });
     // What others change meanwhile is heard of by the refusal alone.

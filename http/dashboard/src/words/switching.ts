@@ -1,9 +1,10 @@
 /** Switching a flag, and taking that back. */
 export const switching = {
-  title: (on: boolean, key: string, environment: string) => `Switch ${key} ${on ? 'on' : 'off'} in ${environment}?`,
-  text: (on: boolean) =>
-    on ? 'Whoever asks for it gets what its rules and values say.' : 'Whoever asks for it gets its default value.',
-  button: (on: boolean) => (on ? 'Switch on' : 'Switch off'),
+  question: (on: boolean, key: string, environment: string) => ({
+    title: `Switch ${key} ${on ? 'on' : 'off'} in ${environment}?`,
+    text: on ? 'Everyone gets what its rules and values say.' : 'Everyone gets its default value.',
+    button: on ? 'Switch on' : 'Switch off',
+  }),
   done: (on: boolean, key: string, environment: string) => `${key}: ${on ? 'enabled' : 'disabled'} in ${environment}.`,
   undone: (on: boolean, key: string, environment: string) =>
     `${key}: ${on ? 'disabled' : 'enabled'} again in ${environment}.`,
