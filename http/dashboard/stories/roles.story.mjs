@@ -92,6 +92,7 @@ export default {
 
     await v.open(`/t/${tenant}/production/flags/colour`);
     await v.heading('Settings').waitFor();
+    await v.page.getByText('It goes some day').waitFor();
     if (await v.page.getByRole('switch').or(v.button('Save')).or(v.field('Name')).count())
       throw new Error('the flag can be changed');
     await v.shot('flag-viewer');
