@@ -7,17 +7,11 @@ import (
 	"testing"
 
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/commands/tooltest"
-	"flagledger/http/dashboard"
 )
 
 // BenchmarkDashboard has a browser that has seen nothing yet open the page of a tenant's 20,000 flags, search it, and switch a flag that somebody else sees too.
 func BenchmarkDashboard(b *testing.B) {
-	chromium, err := findChromium()
-	tooltest.Require(b, "chromium", err)
-	if !dashboard.Built() {
-		b.Skip("built without the dashboard: make dashboard")
-	}
+	chromium := findBrowser(b)
 	me := nodetest.New(b).SignUp("me@example.com")
 	appendFlags(me, 20_000)
 	var medians map[string]float64

@@ -96,7 +96,7 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	s := nodetest.Shared(t)
-	chromium := dashboardsBrowser(t)
+	chromium := findBrowser(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	restarted, database := nodetest.Build(t), nodetest.Database(t)
@@ -168,7 +168,7 @@ func TestTheDashboardInABrowser(t *testing.T) {
 func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	chromium := dashboardsBrowser(t)
+	chromium := findBrowser(t)
 	s, e := onFirebase(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -181,22 +181,15 @@ func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	}
 }
 
-// dashboardsBrowser is the browser that plays stories. The test is skipped where it or the dashboard is missing.
-func dashboardsBrowser(t *testing.T) string {
+// findBrowser returns the path of the browser that plays stories: the one without windows, which takes half the time, or else the other. It skips the
+// test if the browser or the dashboard is missing.
+func findBrowser(t testing.TB) string {
 	t.Helper()
-	chromium, err := findChromium()
-	tooltest.Require(t, "chromium", err)
 	if !dashboard.Built() {
 		tooltest.Require(t, "dashboard", errors.New("the tests were built without it: make dashboard"))
 	}
-	return chromium
-}
-
-// findChromium finds the browser without windows, which takes half the time, or else the one with them.
-func findChromium() (string, error) {
-	path, err := exec.LookPath("chromium-headless-shell")
-	if err != nil {
-		return exec.LookPath("chromium")
+	if path, err := exec.LookPath("chromium-headless-shell"); err == nil {
+		return path
 	}
-	return path, nil
+	return tooltest.Find(t, "chromium")
 }

@@ -169,7 +169,7 @@ func resetsPassword(t *testing.T, me *nodetest.Client, mails *mailtest.Server) {
 func TestTheDashboardBehindNginxInABrowser(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
-	chromium := dashboardsBrowser(t)
+	chromium := findBrowser(t)
 	s, _ := behindNginx(t, "/flags", `location /flags/ { proxy_pass http://SERVICE/; }`)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

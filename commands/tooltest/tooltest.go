@@ -21,6 +21,19 @@ func Folder(ctx context.Context) (string, error) {
 	return folder, os.MkdirAll(folder, 0o750)
 }
 
+// Find returns the path of a tool, or skips the test as Require does. It looks in /usr/sbin, too, which is not on everyone's PATH.
+func Find(t testing.TB, tool string) string {
+	t.Helper()
+	path, missing := exec.LookPath(tool)
+	if missing != nil {
+		if system, err := exec.LookPath("/usr/sbin/" + tool); err == nil {
+			path, missing = system, nil
+		}
+	}
+	Require(t, tool, missing)
+	return path
+}
+
 // Require is Skip, but in CI the test fails.
 func Require(t testing.TB, tool string, missing error) {
 	t.Helper()

@@ -22,8 +22,7 @@ console.log(sent(settings.url).url, sent('http://127.0.0.1:8080/api/v1/flags?tag
 `
 
 func TestCallsOfThePageGoToWhereItCameFrom(t *testing.T) {
-	node, err := exec.LookPath("node")
-	tooltest.Require(t, "node", err)
+	node := tooltest.Find(t, "node")
 	script, err := docs.ReadFile("docs/page.js")
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package node_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,11 +22,7 @@ import (
 // pgbouncer starts a pooler in front of a database.
 func pgbouncer(t *testing.T, databaseURL string, settings ...string) (pooledURL string) {
 	t.Helper()
-	program, missing := exec.LookPath("pgbouncer")
-	if missing != nil {
-		program, missing = exec.LookPath("/usr/sbin/pgbouncer") // not in everybody's PATH
-	}
-	tooltest.Require(t, "pgbouncer", missing)
+	program := tooltest.Find(t, "pgbouncer")
 	server, pooler := parse(t, databaseURL), parse(t, databaseURL)
 	pooler.Host = nodetest.FreeAddress(t)
 	password, _ := server.User.Password()

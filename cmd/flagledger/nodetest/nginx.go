@@ -18,11 +18,7 @@ import (
 // stand outside the server block, such as an upstream, follow in outside. The test is skipped if nginx is not installed.
 func Nginx(t testing.TB, server string, outside ...string) (url string) {
 	t.Helper()
-	binary, err := exec.LookPath("nginx")
-	if err != nil { // a user other than root often has no /usr/sbin on the path
-		binary, err = exec.LookPath("/usr/sbin/nginx")
-	}
-	tooltest.Require(t, "nginx", err)
+	binary := tooltest.Find(t, "nginx")
 	dir, address := t.TempDir(), FreeAddress(t)
 	user := ""
 	if os.Geteuid() == 0 { // another user may not enter the folder of the test
