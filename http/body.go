@@ -33,8 +33,8 @@ func holdBody(data []byte) *heldBody {
 // Close implements io.Closer.
 func (*heldBody) Close() error { return nil }
 
-// hasBody reports whether a request has a body. If it says nothing of its length, as with Transfer-Encoding: chunked, hasBody waits for the first byte.
-func hasBody(r *http.Request) bool {
+// peekBody reports whether a request has a body. If the length is unknown, as with Transfer-Encoding: chunked, it waits for the first byte and puts it back.
+func peekBody(r *http.Request) bool {
 	if r.ContentLength >= 0 {
 		return r.ContentLength > 0
 	}

@@ -18,7 +18,7 @@ type healthBody struct {
 
 // health answers 200 while flags are evaluated and the node is not about to stop, and reports what else is out of order.
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
-	status, body := http.StatusOK, healthBody{Status: a.status(), Timestamp: timestamp(a.Now())}
+	status, body := http.StatusOK, healthBody{Status: a.healthStatus(), Timestamp: timestamp(a.Now())}
 	if body.Status != "ok" {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
@@ -30,8 +30,8 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	_ = strictjson.Write(w, body)
 }
 
-// status tells whether the service is ok, starting or stopping.
-func (a *API) status() string {
+// healthStatus tells whether the service is ok, starting or stopping.
+func (a *API) healthStatus() string {
 	if a.stopping.Load() {
 		return "stopping"
 	}

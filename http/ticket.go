@@ -4,13 +4,11 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"flagledger/commands"
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
-	"flagledger/http/limit"
 )
 
 // ticketParameter is the parameter of a stream's URL that holds a ticket.
@@ -55,28 +53,6 @@ func (a *API) streamURL(r *http.Request, p *principal) (string, error) {
 	made = &streamURL{t.TenantID, t.Environment, base, base + streamRoute + "?" + url.Values{ticketParameter: {text}}.Encode()}
 	p.stream.Store(made)
 	return made.text, nil
-}
-
-// baseURL returns how the client of a request reaches the service: the public URL if somebody has set it, since a proxy may have changed the host,
-// and else what the request says. X-Forwarded-Host and X-Forwarded-Proto count only from a trusted proxy.
-func (a *API) baseURL(r *http.Request) string {
-	if !a.FollowHost {
-		return a.PublicURL
-	}
-	scheme, host := "http", r.Host
-	if limit.FromProxy(r, a.Proxies) {
-		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ","); first != "" {
-			host = strings.TrimSpace(first)
-		}
-		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ","); strings.EqualFold(strings.TrimSpace(first), "https") {
-			scheme = "https"
-		}
-	}
-	base := scheme + "://" + host
-	if u, err := url.Parse(base); err != nil || host == "" || u.Host != host || u.Hostname() == "" {
-		return a.PublicURL
-	}
-	return base
 }
 
 // ticketOf tells what the ticket of a request for a stream proves; nil where it has none. The tenant and the environment of the ticket become those of
