@@ -8,7 +8,7 @@ import (
 )
 
 // A client finds its stream where it found the service.
-func TestBaseURLOfRequest(t *testing.T) {
+func TestBaseURLFollowsRequest(t *testing.T) {
 	t.Parallel()
 	const public = "http://localhost:8080"
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}

@@ -377,7 +377,7 @@ func TestADeletedCustomer(t *testing.T) {
 	me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(409)
 }
 
-func TestASubscriptionThatEndsAtATime(t *testing.T) {
+func TestSubscriptionShowsEndOnlyAtPeriodEnd(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	s := newShop(t)
@@ -393,7 +393,7 @@ func TestASubscriptionThatEndsAtATime(t *testing.T) {
 }
 
 // Whose a customer is, their own note says, and not what an event is about.
-func TestAnEventThatNamesAnotherTenant(t *testing.T) {
+func TestPaymentEventChangesOnlyCustomersTenant(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	s := newShop(t)

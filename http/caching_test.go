@@ -7,7 +7,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestCaching(t *testing.T) {
+func TestCacheHeadersKeepAnswersPrivate(t *testing.T) {
 	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"nobody stores an answer that may hold a token or a secret": func(t *testing.T, me *nodetest.Client) {

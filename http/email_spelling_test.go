@@ -7,7 +7,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestSpellingsOfAnAddress(t *testing.T) {
+func TestAddressSpellingsNameOneAccount(t *testing.T) {
 	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"blanks around it, capitals and decomposed letters make no other": func(_ *testing.T, me *nodetest.Client) {

@@ -12,7 +12,7 @@ import (
 	"flagledger/events"
 )
 
-func TestIDsInCapitals(t *testing.T) {
+func TestIDsAreReadInAnyCase(t *testing.T) {
 	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"in paths, headers, queries and bodies": func(t *testing.T, me *nodetest.Client) {

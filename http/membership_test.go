@@ -21,7 +21,7 @@ func answerMembership(c, tenant *nodetest.Client, choice string) *nodetest.Answe
 	return anywhere.Call("POST", "/api/v1/tenants/"+tenant.Tenant+"/membership/"+choice, nil)
 }
 
-func TestMembershipAnswers(t *testing.T) {
+func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 	nodetest.RunOnce(t)
 	shown := func(boss, member *nodetest.Client) map[string]any {
 		for _, m := range boss.Call("GET", usersPath(boss), nil).Want(200).List() {

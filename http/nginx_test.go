@@ -19,7 +19,7 @@ import (
 )
 
 // The service works behind nginx however that is configured: all that clients meet is told once through each.
-func TestAStoryBehindNginx(t *testing.T) {
+func TestServiceWorksBehindNginx(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	for name, c := range map[string]struct {
@@ -166,7 +166,7 @@ func resetsPassword(t *testing.T, me *nodetest.Client, mails *mailtest.Server) {
 }
 
 // The dashboard, and the page of the API, under a path of a host that others share.
-func TestTheDashboardBehindNginxInABrowser(t *testing.T) {
+func TestDashboardWorksBehindNginxInABrowser(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	chromium := findBrowser(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // A public path that begins like a route would make two meanings of one path.
-func TestOwnSegmentsAreThoseOfAllRoutes(t *testing.T) {
+func TestOwnSegmentsCoverAllRoutes(t *testing.T) {
 	t.Parallel()
 	api := New(Options{
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now, LoopbackMetrics: true,
@@ -38,7 +38,7 @@ func TestOwnSegmentsAreThoseOfAllRoutes(t *testing.T) {
 	}
 }
 
-func TestPathsWithAndWithoutThePublicPath(t *testing.T) {
+func TestPublicPathIsRemovedFromPaths(t *testing.T) {
 	t.Parallel()
 	api := New(Options{
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now,

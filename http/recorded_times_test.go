@@ -182,7 +182,7 @@ func (r *recordedTimes) count(a *nodetest.Answer, place, value string) {
 }
 
 // Every time of a fact, in every answer, is the time at which the store recorded it: sent as at, it includes the fact.
-func TestTimesOfFactsAreThoseOfTheStore(t *testing.T) {
+func TestTimesOfFactsMatchStore(t *testing.T) {
 	t.Parallel()
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
 		c.EventStoreURL, c.SuperUsers = nodetest.OwnEngineURL(t), []string{"root@example.com"}

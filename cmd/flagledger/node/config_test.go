@@ -49,7 +49,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 }
 
 // An address of all interfaces is no host of a URL.
-func TestPublicURLOfAddress(t *testing.T) {
+func TestDefaultPublicURLNamesReachableHost(t *testing.T) {
 	for address, want := range map[string]string{
 		":8080": "http://localhost:8080", "0.0.0.0:8080": "http://localhost:8080", "[::]:8080": "http://localhost:8080",
 		"127.0.0.1:8080": "http://127.0.0.1:8080", "[::1]:8080": "http://[::1]:8080", "flags.internal:http": "http://flags.internal:80",

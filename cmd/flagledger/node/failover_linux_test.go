@@ -12,7 +12,7 @@ import (
 )
 
 // A database that is switched to read-only closes no connection.
-func TestADatabaseBecomesReadOnly(t *testing.T) {
+func TestReadOnlyDatabaseRefusesChangesAndRecovers(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	_, p := nodetest.OwnPostgres(t)
@@ -30,7 +30,7 @@ func TestADatabaseBecomesReadOnly(t *testing.T) {
 }
 
 // A standby is promoted while the old writer stays up, read-only, with all its connections.
-func TestAFailoverThatClosesNoConnection(t *testing.T) {
+func TestFailoverIsFollowedThoughConnectionsStay(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	for name, address := range map[string]func(t *testing.T, first, second *url.URL) (address string, failOver func()){

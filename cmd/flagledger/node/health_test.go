@@ -35,7 +35,7 @@ func TestHealthNamesAReadModelThatFails(t *testing.T) {
 }
 
 // A fact from the future moves the times of all that follow it, as Postgres records none before another.
-func TestHealthTellsOfALogThatIsAhead(t *testing.T) {
+func TestHealthReportsLogAheadOfTime(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	s := nodetest.New(t)

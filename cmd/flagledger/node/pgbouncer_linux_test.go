@@ -45,7 +45,7 @@ func pgbouncer(t *testing.T, databaseURL string, settings ...string) (pooledURL 
 }
 
 // A pooler that gives each connection a session is like Postgres itself: for the schema, for nodes that share locks and notifications, and for rebuilds.
-func TestNodesBehindPgbouncer(t *testing.T) {
+func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	pooled := pgbouncer(t, pgtest.URL(t), "pool_mode = session")
@@ -79,7 +79,7 @@ func TestNodesBehindPgbouncer(t *testing.T) {
 }
 
 // A pooler that gives each transaction another session ends the start, however it chooses sessions and whatever else goes on.
-func TestAPoolerOfTransactionsIsRefused(t *testing.T) {
+func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
 	nodetest.RunOnce(t)
 	database := pgtest.Migrated(t)

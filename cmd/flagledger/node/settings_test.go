@@ -31,7 +31,7 @@ func TestSettingsDescribeTheConfig(t *testing.T) {
 }
 
 // A server that is told the defaults of the description has the settings of one that is told nothing.
-func TestDescribedDefaultsAreTheServers(t *testing.T) {
+func TestDescribedDefaultsMatchServer(t *testing.T) {
 	described := map[string]string{}
 	for _, group := range Settings() {
 		for _, s := range group.Settings {
