@@ -372,7 +372,7 @@ export default {
     await slider.press('Home');
     await v.heading('The flag at version 1').waitFor();
     await v.page.getByText('The flag is off', { exact: true }).waitFor();
-    await v.page.getByText('It goes some day').waitFor();
+    await v.page.getByRole('tabpanel', { name: 'History' }).getByText('It goes some day').waitFor();
     for (let i = 0; i < 4; i++) await slider.press('ArrowRight');
     await v.heading('The flag at version 5').waitFor();
     await v.page.getByRole('tabpanel', { name: 'History' }).getByText('A rule matched').waitFor();
