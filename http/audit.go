@@ -113,7 +113,7 @@ func (a *API) addAudit() {
 	}) (*auditOutput[platformAuditBody], error) {
 		show := func(e queries.AuditEntry) platformAuditBody { return platformAuditBody{showAuditEntry(e), e.TenantID} }
 		if in.Tenant != "" {
-			return tenantAudit(ctx, a, canonicalID(in.Tenant), in.AuditPageInput, show)
+			return tenantAudit(ctx, a, events.CanonicalID(in.Tenant), in.AuditPageInput, show)
 		}
 		before, err := readCursor("platform", in.Cursor, 2)
 		if err != nil {

@@ -192,7 +192,7 @@ func (a *API) addFlags() {
 			FlagFilter
 			ProjectID string `query:"projectId"`
 		}) (*listOutput[FlagBody], error) {
-			return a.listFlags(ctx, in.FlagFilter, canonicalID(in.ProjectID))
+			return a.listFlags(ctx, in.FlagFilter, events.CanonicalID(in.ProjectID))
 		})
 	create := operation("POST", "/api/v1/flags", "create-flag", tag, "Create a flag")
 	create.DefaultStatus = http.StatusCreated
@@ -205,7 +205,7 @@ func (a *API) addFlags() {
 	}) (*flagOutput, error) {
 		cmd := in.Body.command(ctx)
 		if in.Body.ProjectID != nil {
-			cmd.ProjectID = canonicalID(*in.Body.ProjectID)
+			cmd.ProjectID = events.CanonicalID(*in.Body.ProjectID)
 			known, err := a.hasProject(ctx, cmd.ProjectID)
 			if err != nil {
 				return nil, err

@@ -3,31 +3,24 @@ package http
 import (
 	"net/http"
 	"slices"
-	"strings"
+
+	"flagledger/events"
 )
 
-// canonicalID returns an id as the service writes it: a UUID is taken in any case. Any other text is returned as it is.
-func canonicalID(id string) string {
-	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' || strings.Trim(id, "0123456789abcdefABCDEF-") != "" {
-		return id
-	}
-	return strings.ToLower(id)
-}
-
-// canonicalIDPtr is canonicalID for an id that may be missing.
+// canonicalIDPtr is events.CanonicalID for an id that may be missing.
 func canonicalIDPtr(id *string) *string {
 	if id == nil {
 		return nil
 	}
-	return new(canonicalID(*id))
+	return new(events.CanonicalID(*id))
 }
 
-// personID is canonicalID for the id of a person. Firebase also takes ids that a project has chosen, in any spelling: a known one stays as it is.
+// personID is events.CanonicalID for the id of a person. Firebase also takes ids that a project has chosen, in any spelling: a known one stays as it is.
 func (a *API) personID(id string) string {
 	if a.Live.Registered(id) {
 		return id
 	}
-	return canonicalID(id)
+	return events.CanonicalID(id)
 }
 
 // idParameters are the parameters of paths that are ids. Keys of flags and of tours are not.
@@ -40,7 +33,7 @@ func (a *API) canonicalPath(r *http.Request, parameters []string) {
 		case name == "userId":
 			r.SetPathValue(name, a.personID(r.PathValue(name)))
 		case slices.Contains(idParameters, name):
-			r.SetPathValue(name, canonicalID(r.PathValue(name)))
+			r.SetPathValue(name, events.CanonicalID(r.PathValue(name)))
 		}
 	}
 }

@@ -207,7 +207,7 @@ type sentOutput struct {
 
 func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody }) (*sentOutput, error) {
 	p, b, wrong := principalOf(ctx), in.Body, map[string]string{}
-	b.TenantID, b.UserID = canonicalID(b.TenantID), a.personID(b.UserID)
+	b.TenantID, b.UserID = events.CanonicalID(b.TenantID), a.personID(b.UserID)
 	if !a.platformRole(p.claims).Includes(events.PlatformAdmin) {
 		if b.TenantID == "" {
 			wrong["tenantId"] = "is required"

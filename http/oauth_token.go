@@ -152,7 +152,7 @@ func readForm(r *http.Request) (url.Values, error) {
 
 // authenticateClient finds the client whose credentials a request to the token endpoint bears, in the form or as HTTP Basic.
 func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Client, error) {
-	id, secret := canonicalID(form.Get("client_id")), form.Get("client_secret")
+	id, secret := events.CanonicalID(form.Get("client_id")), form.Get("client_secret")
 	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Basic") {
 		if secret != "" {
 			return nil, oauthProblem(invalidRequest, "the client's secret is there more than once")
@@ -163,7 +163,7 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 		if !ok || malformedID != nil || malformedSecret != nil {
 			return nil, oauthProblem(invalidClient, "the client's credentials cannot be read")
 		}
-		if basicID = canonicalID(basicID); id != "" && id != basicID {
+		if basicID = events.CanonicalID(basicID); id != "" && id != basicID {
 			return nil, oauthProblem(invalidRequest, "client_id names another client than the credentials")
 		}
 		id, secret = basicID, basicSecret

@@ -82,7 +82,7 @@ func tenantOfPath(path string) string {
 	for _, prefix := range [...]string{"/api/v1/tenants/", "/api/tenants/"} {
 		if tail, found := strings.CutPrefix(path, prefix); found {
 			id, _, _ := strings.Cut(tail, "/")
-			return canonicalID(id)
+			return events.CanonicalID(id)
 		}
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
+	"flagledger/events"
 	"flagledger/http/fair"
 	"flagledger/http/limit"
 )
@@ -97,7 +98,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		publicURL: a.PublicURL, publicPath: a.publicPath, answer: w.Header(), limiter: a.limiter, serviceLog: a.Log,
 	}
 	if sent := header(r, tenantHeader); sent != "" {
-		r.Header[tenantHeader][0] = canonicalID(sent)
+		r.Header[tenantHeader][0] = events.CanonicalID(sent)
 	}
 	req.writer.req, req.writer.api = req, a
 	req.correlation = req.id

@@ -133,7 +133,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 		}
 		return *sent
 	}
-	r.since.ProjectID, r.environment = canonicalID(read("projectId", body.ProjectID)), read("environment", body.Environment)
+	r.since.ProjectID, r.environment = events.CanonicalID(read("projectId", body.ProjectID)), read("environment", body.Environment)
 	if err := r.readCursor(ctx, body.Cursor); err != nil {
 		wrong["cursor"] = err.Error()
 	}

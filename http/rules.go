@@ -49,7 +49,7 @@ func (b *serveBody) serve() *commands.NewServe {
 		serve.Rollout = make([]events.Share, len(b.Rollout))
 	}
 	for i, share := range b.Rollout {
-		serve.Rollout[i] = events.Share{VariationID: canonicalID(share.VariationID), Weight: -1} // which commands refuse
+		serve.Rollout[i] = events.Share{VariationID: events.CanonicalID(share.VariationID), Weight: -1} // which commands refuse
 		if share.Weight != nil {
 			serve.Rollout[i].Weight = share.Weight.weight()
 		}

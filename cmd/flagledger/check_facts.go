@@ -16,7 +16,7 @@ import (
 
 // AcceptTimes is the option of commands that copy facts.
 type AcceptTimes struct {
-	AcceptTimesUntil time.Time `placeholder:"TIME" help:"Take facts recorded up to this time of RFC 3339, though the store's clock has not come there: for a log whose clock once ran ahead."`
+	AcceptTimesUntil time.Time `type:"time" placeholder:"TIME" help:"Take facts recorded up to this time of RFC 3339, though the store's clock has not come there: for a log whose clock once ran ahead."`
 }
 
 // factCheck refuses facts that a store must not take from elsewhere.

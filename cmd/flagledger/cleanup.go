@@ -18,7 +18,7 @@ import (
 )
 
 type cleanupCommand struct {
-	Tenant string `required:"" help:"The tenant's id."`
+	Tenant string `required:"" type:"id" help:"The tenant's id."`
 	JSON   bool   `name:"json" help:"Print what GET /api/v1/cleanup answers."`
 }
 

@@ -195,7 +195,7 @@ func TestCommandsBesideARunningServerAndAlone(t *testing.T) {
 	tools(i, c.Tenant)
 	gone := i.Service().SignUp("gone@example.com")
 	for range 2 {
-		if got, want := run(i, nil, "erase-user", gone.UserID).succeeded().stdout, "The user "+gone.UserID+" is erased.\n"; got != want {
+		if got, want := run(i, nil, "erase-user", strings.ToUpper(gone.UserID)).succeeded().stdout, "The user "+gone.UserID+" is erased.\n"; got != want {
 			t.Errorf("erase-user prints %q, want %q", got, want)
 		}
 	}
@@ -203,7 +203,7 @@ func TestCommandsBesideARunningServerAndAlone(t *testing.T) {
 	run(i, nil, "erase-user", "nobody").refused("nobody")
 	run(i, nil, "erase-user").refused("id")
 	for range 2 {
-		if got, want := run(i, nil, "plan", "--tenant", c.Tenant, "enhanced").succeeded().stdout, "The tenant "+c.Tenant+" has the plan enhanced.\n"; got != want {
+		if got, want := run(i, nil, "plan", "--tenant", strings.ToUpper(c.Tenant), "enhanced").succeeded().stdout, "The tenant "+c.Tenant+" has the plan enhanced.\n"; got != want {
 			t.Errorf("plan prints %q, want %q", got, want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // exportFactsCommand writes facts to a file.
 type exportFactsCommand struct {
-	Tenant string `help:"The id of a tenant: only the facts of its flags, its projects and itself are written."`
+	Tenant string `type:"id" help:"The id of a tenant: only the facts of its flags, its projects and itself are written."`
 	Out    string `required:"" help:"The file. Where an export of it was cut off, that goes on; no other file is overwritten."`
 }
 

@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"flagledger/events"
+	"flagledger/events/rules"
+	"flagledger/queries"
 )
 
 // cli is the command line. Settings come from the environment: see node/config.go.
@@ -40,10 +45,7 @@ type projectionsCommand struct {
 }
 
 func main() {
-	parser := kong.Must(&cli{}, kong.Name("flagledger"),
-		kong.Description("Feature flags whose every change is a fact. "+
-			"Settings are environment variables; flagledger serve --help lists them."))
-	command, err := parser.Parse(os.Args[1:])
+	command, err := newParser(&cli{}).Parse(os.Args[1:])
 	if err != nil {
 		fail(fmt.Errorf("%w; flagledger --help tells what there is", err))
 	}
@@ -57,6 +59,42 @@ func main() {
 	if err := command.Run(); err != nil {
 		fail(err)
 	}
+}
+
+// newParser returns a parser that reads the command line into a cli.
+func newParser(into *cli) *kong.Kong {
+	return kong.Must(into, kong.Name("flagledger"),
+		kong.Description("Feature flags whose every change is a fact. "+
+			"Settings are environment variables; flagledger serve --help lists them."),
+		kong.NamedMapper("id", kong.MapperFunc(decodeID)), kong.NamedMapper("time", kong.MapperFunc(decodeTime)))
+}
+
+// decodeID reads an id in any case, as the API does.
+func decodeID(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("id", &text); err != nil {
+		return err
+	}
+	if target.Kind() == reflect.Pointer {
+		target.Set(reflect.New(target.Type().Elem()))
+		target = target.Elem()
+	}
+	target.SetString(events.CanonicalID(text))
+	return nil
+}
+
+// decodeTime reads a time in each spelling of RFC 3339, as the API does.
+func decodeTime(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	at, readable := rules.ParseTime(text)
+	if !readable {
+		return fmt.Errorf("%w; it is %q", queries.ErrNotTime, text)
+	}
+	target.Set(reflect.ValueOf(at))
+	return nil
 }
 
 // endingSignals are the signals that end a command in order. A closed terminal sends SIGHUP, which nohup has a command ignore.

@@ -10,7 +10,7 @@ import (
 )
 
 type planCommand struct {
-	Tenant string `required:"" help:"The tenant's id."`
+	Tenant string `required:"" type:"id" help:"The tenant's id."`
 	Plan   string `arg:"" help:"The plan."`
 }
 

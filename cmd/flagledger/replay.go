@@ -19,9 +19,9 @@ import (
 
 // replayCommand prints the life of a flag, a project or a tenant.
 type replayCommand struct {
-	Tenant  string  `required:"" help:"The tenant's id. Without --flag and --project, all that happened in the tenant is printed."`
+	Tenant  string  `required:"" type:"id" help:"The tenant's id. Without --flag and --project, all that happened in the tenant is printed."`
 	Flag    *string `xor:"of" help:"The key of a flag: all flags that have had it are printed."`
-	Project *string `xor:"of" help:"The id of a project."`
+	Project *string `xor:"of" type:"id" help:"The id of a project."`
 	At      *string `placeholder:"MOMENT" help:"Print what was so at a moment, in place of the facts: at a time of RFC 3339, or, of a flag or a project, at a version."`
 	Diff    bool    `help:"Print also what each fact changed, before and after."`
 	Follow  bool    `short:"f" help:"Go on with new facts, until interrupted."`

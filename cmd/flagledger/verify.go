@@ -22,7 +22,7 @@ import (
 
 // verifyTrailCommand checks that no fact of a tenant was altered.
 type verifyTrailCommand struct {
-	Tenant     string   `help:"The id of the tenant. A file of one tenant needs none."`
+	Tenant     string   `type:"id" help:"The id of the tenant. A file of one tenant needs none."`
 	Export     string   `help:"A file of export-facts, to be checked in place of the event store: no database is needed then."`
 	Checkpoint []string `help:"A file with a signed checkpoint of the tenant. It may be given several times."`
 	Key        string   `help:"The verifier key of the checkpoints; without it, that of the export or of the database is taken."`
