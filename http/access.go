@@ -110,7 +110,7 @@ func (a *API) bearer(r *http.Request) (*credential, error) {
 	if c, err := a.ticketOf(r); c != nil || err != nil {
 		return c, err
 	}
-	scheme, token, _ := strings.Cut(header(r, authHeader), " ")
+	scheme, token, _ := strings.Cut(r.Header.Get(authHeader), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, newProblem(http.StatusUnauthorized, "the request needs Authorization: Bearer with a token")
 	}
@@ -134,7 +134,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if err := a.checkVerified(p, need); err != nil {
 		return nil, err
 	}
-	sent := header(r, tenantHeader)
+	sent := r.Header.Get(tenantHeader)
 	if need.requireTenant && sent == "" {
 		return nil, newProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
 	}
@@ -149,7 +149,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID())
 	}
 	if need.environment && (!need.past || !asksForPast(r.URL)) {
-		name := header(r, environmentHeader)
+		name := r.Header.Get(environmentHeader)
 		if need.allEnvironments && name == "*" {
 			return p, nil
 		}

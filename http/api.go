@@ -138,7 +138,7 @@ func New(o Options) *API {
 	if len(o.Origins) > 0 {
 		a.router.Use(a.crossOrigin)
 	}
-	a.router.Use(a.identify, a.limit, checkRequest, middleware.GetHead, a.leadToDashboard, a.routeEvaluation)
+	a.router.Use(a.identify, a.limit, checkRequest, middleware.GetHead, a.leadToDashboard)
 	a.router.NotFound(notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.router.Get("/health", a.health)

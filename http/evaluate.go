@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -110,7 +109,7 @@ func (e *evaluationRequest) environmentOf(r *http.Request) string {
 	if e.environment != "" {
 		return e.environment
 	}
-	return header(r, environmentHeader)
+	return r.Header.Get(environmentHeader)
 }
 
 func (a *API) decodeEvaluation(e *evaluationRequest, read func(*evaluationRequest) error, schema *huma.Schema) error {
@@ -161,23 +160,6 @@ func (e *evaluationRequest) member(name string) error {
 	default:
 		return e.Refuse("unexpected property")
 	}
-}
-
-// routeEvaluation answers evaluateRoute, which applications call all the time, without the router, which would allocate for its parameter.
-func (a *API) routeEvaluation(next http.Handler) http.Handler {
-	evaluate := a.started(http.HandlerFunc(a.evaluate))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, found := strings.CutPrefix(routedPath(r), "/api/v1/flags/")
-		key, one := strings.CutSuffix(path, "/evaluate")
-		if !found || !one || key == "" || strings.Contains(key, "/") || r.Method != http.MethodPost {
-			next.ServeHTTP(w, r)
-			return
-		}
-		route := requestOf(r.Context()).route
-		route.RoutePatterns = append(route.RoutePatterns, evaluateRoute)
-		route.URLParams.Add("flagKey", key)
-		evaluate.ServeHTTP(w, r)
-	})
 }
 
 // evaluate answers what a flag serves.

@@ -1,15 +1,12 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +14,7 @@ import (
 const defaultIdleGrace = 250 * time.Millisecond
 
 // GracefulServer serves a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that arrive on idle
-// connections meanwhile. It adds X-Content-Type-Options to the answers that net/http writes without a handler.
+// connections meanwhile.
 type GracefulServer struct {
 	server   *http.Server
 	listener net.Listener
@@ -36,7 +33,6 @@ func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServ
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(*connection); ok {
-			conn.handled.Store(true)
 			conn.setIdle(false) // also if the request came together with the one before
 		}
 		handler.ServeHTTP(w, r)
@@ -46,7 +42,6 @@ func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServ
 	}
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
 		if conn, ok := conn.(*connection); ok && state == http.StateIdle { // the handler's answer is written whole
-			conn.handled.Store(false)
 			conn.setIdle(true)
 		}
 	}
@@ -124,8 +119,7 @@ type connKey struct{}
 
 type connection struct {
 	net.Conn
-	server  *GracefulServer
-	handled atomic.Bool // a handler answers the request under way
+	server *GracefulServer
 
 	mu     sync.Mutex
 	idle   bool // nothing of a request has been read since the last answer
@@ -182,18 +176,6 @@ func (c *connection) beginRequest() {
 		_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
 	}
 	c.idle = false
-}
-
-// Write implements net.Conn.
-func (c *connection) Write(p []byte) (int, error) {
-	if c.handled.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
-		return c.Conn.Write(p)
-	}
-	status := bytes.Index(p, []byte("\r\n")) + 2 // net/http writes each of its own answers in one call
-	if _, err := c.Conn.Write(slices.Insert(slices.Clone(p), status, []byte(nosniffHeader+": "+nosniff[0]+"\r\n")...)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends reads it to its end.

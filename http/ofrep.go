@@ -222,7 +222,7 @@ func (a *API) readOFREPEvaluation(r *http.Request, parameters ...string) (*princ
 	} else if err != nil {
 		err = ofrepError{ofrepParseError, newProblem(http.StatusBadRequest, err.Error())}
 	} else {
-		err = p.selectEnvironment(header(r, environmentHeader))
+		err = p.selectEnvironment(r.Header.Get(environmentHeader))
 	}
 	if err != nil {
 		e.release()

@@ -49,7 +49,7 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 }
 
 func (a *API) countAuthenticated(r *http.Request, c *credential) limit.Budget {
-	tenantID, creator, plan := a.requestQuota(c, cmp.Or(tenantOfPath(r.URL.Path), header(r, tenantHeader)))
+	tenantID, creator, plan := a.requestQuota(c, cmp.Or(tenantOfPath(r.URL.Path), r.Header.Get(tenantHeader)))
 	if c.machine != nil {
 		return a.limiter.CountMachine(creator, tenantID, plan)
 	}

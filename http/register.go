@@ -278,7 +278,7 @@ func checkMediaType(r *http.Request) error {
 	if !peekBody(r) {
 		return nil
 	}
-	media, _, _ := strings.Cut(header(r, typeHeader), ";")
+	media, _, _ := strings.Cut(r.Header.Get(typeHeader), ";")
 	if !strings.EqualFold(strings.TrimSpace(media), "application/json") {
 		return newProblem(http.StatusUnsupportedMediaType, "the body must be of the type application/json")
 	}

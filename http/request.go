@@ -94,10 +94,10 @@ var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 // ServeHTTP implements net/http.Handler. It gives a request its id: the one that the caller sends in X-Request-ID if it is a UUID, else a new one.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{
-		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(header(r, requestHeader)),
+		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(r.Header.Get(requestHeader)),
 		publicURL: a.PublicURL, publicPath: a.publicPath, answer: w.Header(), limiter: a.limiter, serviceLog: a.Log,
 	}
-	if sent := header(r, tenantHeader); sent != "" {
+	if sent := r.Header.Get(tenantHeader); sent != "" {
 		r.Header[tenantHeader][0] = events.CanonicalID(sent)
 	}
 	req.writer.req, req.writer.api = req, a
@@ -118,14 +118,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		req.writer.closeIfStopping()
 	}
 	routes.Put(req.route)
-}
-
-// header is the first value of a request's header. Its name is one of the constants: http.Header.Get would check the spelling each time.
-func header(r *http.Request, name string) string {
-	if values := r.Header[name]; len(values) > 0 {
-		return values[0]
-	}
-	return ""
 }
 
 // routedPath is a request's path as the router compares it with its routes: a letter that is escaped stays so, and makes it another path.

@@ -17,14 +17,14 @@ const (
 func checkRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
-		if sent := header(r, correlationHeader); sent != "" {
+		if sent := r.Header.Get(correlationHeader); sent != "" {
 			if !validText(sent, maxCorrelation) {
 				writeProblem(w, r, newProblem(http.StatusBadRequest, fmt.Sprintf("X-Correlation-ID must be at most %d characters of UTF-8", maxCorrelation)))
 				return
 			}
 			req.correlation = sent
 		}
-		if req.reason = header(r, reasonHeader); !validText(req.reason, maxReason) {
+		if req.reason = r.Header.Get(reasonHeader); !validText(req.reason, maxReason) {
 			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": fmt.Sprintf("must be at most %d characters of UTF-8", maxReason)}))
 			return
 		}

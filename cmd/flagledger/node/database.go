@@ -179,11 +179,6 @@ func poolConfig(url string, size int32) (*pgxpool.Config, error) {
 		return nil, errors.New("FLAGLEDGER_DATABASE_URL cannot be read as a Postgres URL")
 	}
 	config.MaxConns = size
-	// Raw JSON from Postgres is not checked again.
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		registerJSON(conn.TypeMap())
-		return nil
-	}
 	config.ConnConfig.RuntimeParams["application_name"] = projections.ReaderName
 	return config, nil
 }

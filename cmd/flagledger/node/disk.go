@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
 	"flagledger/events/postgres"
@@ -17,8 +17,11 @@ import (
 // minRoom is the least room on the disk of the data folder that is not told of: two segments of the log of a private Postgres.
 const minRoom = 32 << 20
 
-// diskWatch notices that the disk of the database is full, by the errors of statements, and when it no longer is.
-type diskWatch struct{ full atomic.Bool }
+// fullFor is how long a disk counts as full after the last statement that found it full. Jobs and counts are written more often than that.
+const fullFor = time.Minute
+
+// diskWatch notices that the disk of the database is full, by the errors of statements.
+type diskWatch struct{ foundFull atomic.Int64 } // in Unix nanoseconds, the last time
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (w *diskWatch) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -32,30 +35,13 @@ func (w *diskWatch) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.Trace
 
 func (w *diskWatch) note(err error) {
 	if postgres.DiskFull(err) || errors.Is(err, events.ErrDiskFull) {
-		w.full.Store(true)
-	}
-}
-
-// probe finds out whether a disk that was full still is. The sort needs a few MB there, which it frees at once.
-func (w *diskWatch) probe(ctx context.Context, pool *pgxpool.Pool) {
-	if !w.full.Load() {
-		return
-	}
-	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "set local work_mem = '64kB'"); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, "select count(*) from (select repeat(n::text, 10) as word from generate_series(1, 100000) n order by word offset 0) sorted")
-		return err
-	})
-	if err == nil {
-		w.full.Store(false)
+		w.foundFull.Store(time.Now().UnixNano())
 	}
 }
 
 // health names a database without room, and a data folder that has little, unless its name is empty.
 func (w *diskWatch) health(folder string) (list []string) {
-	if w.full.Load() {
+	if time.Since(time.Unix(0, w.foundFull.Load())) < fullFor {
 		list = append(list, "the disk of the database is full: changes are refused, flags are evaluated")
 	}
 	var disk syscall.Statfs_t

@@ -138,10 +138,6 @@ func (m *monitor) observe(ctx context.Context) {
 			return err
 		})
 	}
-	_ = within(ctx, statusTimeout, func(ctx context.Context) error {
-		m.disk.probe(ctx, m.pool)
-		return nil
-	})
 	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)
 	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) { // the others ask the event store too
 		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.pool.Ping)
