@@ -32,7 +32,7 @@ type invitationTaker struct {
 func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accepting := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
-		found, _, err := load[Invitation](ctx, w, &retry{}, accepting.stream(), accepting.tenant())
+		found, _, err := load[Invitation](ctx, w, &storeRetry{}, accepting.stream(), accepting.tenant())
 		if err != nil {
 			return Invitation{}, Done{}, err
 		}

@@ -52,7 +52,7 @@ func (a *accepting) accept() error {
 }
 
 func (a *accepting) role() events.PlatformRole {
-	user, _, err := load[User](a.t.Context(), a.w, &retry{}, events.UserStream("u"), "")
+	user, _, err := load[User](a.t.Context(), a.w, &storeRetry{}, events.UserStream("u"), "")
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (a *admitted) now(things string) (by int, changed <-chan struct{}) {
 
 // awaitHead waits until the snapshot, and the read models that show facts of the names, hold all that has been appended.
 func (w *Writer) awaitHead(ctx context.Context, names []string) error {
-	var retry retry
+	var retry storeRetry
 	head, err := w.store.Head(ctx)
 	for err != nil && retry.wait(ctx, err) {
 		head, err = w.store.Head(ctx)

@@ -18,7 +18,7 @@ type DeletedProjects struct {
 // ReleaseFlags takes flags out of a project, unless it exists: the one with the key, or all where that is empty. Errors are *Error, Unavailable where this
 // node does not show the deletion yet.
 func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, key string) error {
-	project, last, err := load[Project](ctx, d.Writer, &retry{}, events.ProjectStream(projectID), "")
+	project, last, err := load[Project](ctx, d.Writer, &storeRetry{}, events.ProjectStream(projectID), "")
 	if err != nil || project.Exists { // as a demo project that is there again
 		return err
 	}

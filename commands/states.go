@@ -69,7 +69,7 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 // *Error.
 //
 // If reading breaks off, what was read is kept, so that several commands can fold a stream that takes longer than one may.
-func load[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream, tenant string) (s S, last mark, err error) {
+func load[S any, P State[S]](ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string) (s S, last mark, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream, tenant)
 		if err == nil {
@@ -130,7 +130,7 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 
 // search is load for a request that may have been made before. Where the stream holds events with the ids of the request, found is true and the state is the one
 // that the last of these left.
-func search[S any, P State[S]](ctx context.Context, w *Writer, retry *retry, stream, tenant string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+func search[S any, P State[S]](ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
 	for {
 		s, last, found, err = loadOrFind[S, P](ctx, w, stream, tenant, ids)
 		if err == nil {

@@ -183,7 +183,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		return s, did, err
 	}
 	defer leave()
-	var retry retry
+	var retry storeRetry
 	ids, mayBeRepeated := by.Once.eventIDs(stream, storedName(cmd)), by.Once.MayBeRepeated()
 	s, last, fromMemory := kept[S](w, stream) // what other nodes have appended since is not read yet
 	for {
@@ -331,9 +331,9 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	var last mark
 	var found bool
 	if by.Once.MayBeRepeated() {
-		s, last, found, err = search[S, P](ctx, w, &retry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
+		s, last, found, err = search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	} else {
-		s, last, err = load[S, P](ctx, w, &retry{}, cmd.stream(), cmd.tenant())
+		s, last, err = load[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant())
 	}
 	if err != nil || found {
 		return s, err
@@ -355,7 +355,7 @@ func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s, last, found, err := search[S, P](ctx, w, &retry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
+	s, last, found, err := search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 // Difference says how the rows of a table that is read differ from those that the log makes.
@@ -108,7 +109,7 @@ func (s *subscriber) compareAt(ctx context.Context, built events.LogPosition) (d
 	if stopped, err := b.stopLive(ctx); err != nil {
 		return nil, false, err
 	} else if !stopped {
-		return nil, false, pause(ctx, buildInterval)
+		return nil, false, retry.Sleep(ctx, buildInterval)
 	}
 	if built.Position.Compare(b.live.Position) > 0 { // the live tables were made anew
 		return nil, false, errMoved

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 // feed reads the log for all projections of a process, over at most two subscriptions:
@@ -80,16 +81,10 @@ func (d *feed) readLatest(ctx context.Context) {
 	if d.catchUpOnly {
 		return
 	}
-	retry := newRetry()
-	for ctx.Err() == nil {
-		err := d.readLatestOnce(ctx, retry.Reset)
-		if ctx.Err() != nil {
-			return
-		}
-		wait := retry.NextBackOff()
+	attempt := func(progressed func()) error { return d.readLatestOnce(ctx, progressed) }
+	_ = retry.Run(ctx, attempt, func(err error, wait time.Duration) {
 		d.log.Error("the projections' feed stopped; it tries again", "in", wait, "err", err)
-		_ = pause(ctx, wait)
-	}
+	})
 }
 
 func (d *feed) readLatestOnce(ctx context.Context, succeeded func()) error {
@@ -126,13 +121,13 @@ func (d *feed) update(change func()) {
 
 // catchUp reads for those that are behind, one stretch of the log after another.
 func (d *feed) catchUp(ctx context.Context) {
-	retry := newRetry()
+	delays := retry.NewDelays()
 	for ctx.Err() == nil {
 		reading, w := d.begin(ctx)
 		if w == nil {
 			return
 		}
-		err := d.read(reading, w, retry.Reset)
+		err := d.read(reading, w, delays.Reset)
 		over := reading.Err() != nil
 		d.mu.Lock()
 		d.stop()
@@ -143,9 +138,9 @@ func (d *feed) catchUp(ctx context.Context) {
 			return
 		}
 		if !over {
-			wait := retry.NextBackOff()
+			wait := delays.NextBackOff()
 			d.log.Error("projections that catch up cannot read the log; they try again", "after", w.end, "in", wait, "err", err)
-			_ = pause(ctx, wait)
+			_ = retry.Sleep(ctx, wait)
 		}
 	}
 }

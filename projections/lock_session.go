@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/migrations/database"
+	"flagledger/retry"
 )
 
 const (
@@ -91,18 +92,14 @@ func (s *session) lost() {
 
 // run keeps a connection open until ctx ends.
 func (s *session) run(ctx context.Context) {
-	retry := newRetry()
-	for ctx.Err() == nil {
-		err := s.runOnce(ctx, retry.Reset)
+	_ = retry.Run(ctx, func(connected func()) error {
+		err := s.runOnce(ctx, connected)
 		s.lost()
 		s.broken()
-		if ctx.Err() != nil {
-			return
-		}
-		wait := retry.NextBackOff()
+		return err
+	}, func(err error, wait time.Duration) {
 		s.log.Warn("the projections' locks are lost; taking them again", "in", wait, "err", err)
-		_ = pause(ctx, wait)
-	}
+	})
 }
 
 func (s *session) runOnce(ctx context.Context, connected func()) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 const (
@@ -104,7 +105,7 @@ func (s *subscriber) startBuild(ctx context.Context) error {
 		if !contended(err) {
 			return err
 		}
-		if err := pause(ctx, lockInterval); err != nil {
+		if err := retry.Sleep(ctx, lockInterval); err != nil {
 			return err
 		}
 	}
@@ -194,7 +195,7 @@ var errNotIndexed = errors.New("an index cannot be made of the rows")
 // connections.
 func (s *subscriber) index(ctx context.Context) error {
 	if !s.switching.TryLock() {
-		return pause(ctx, buildInterval)
+		return retry.Sleep(ctx, buildInterval)
 	}
 	defer s.switching.Unlock()
 	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it

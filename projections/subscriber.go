@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 // process is what the projections that one process carries on share.
@@ -44,7 +45,7 @@ type subscriber struct {
 	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
 	build    *build
 	follower *follower
-	retry    interface{ Reset() }
+	delays   interface{ Reset() }
 	model    Model // of a projection that has one; nil where the rows have to be read first
 	newer    bool  // the tables were of a newer version when it looked last
 }
@@ -83,8 +84,8 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 	messages := make(chan *message.Message)
 	go func() {
 		defer close(messages)
-		retry := newRetry()
-		s.retry = retry
+		delays := retry.NewDelays()
+		s.delays = delays
 		for ctx.Err() == nil {
 			err := s.run(ctx, messages)
 			if s.build != nil {
@@ -96,7 +97,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			}
 			newer := errors.Is(err, errNewer)
 			s.tell(!errors.Is(err, errLost) && !newer) // then another process may carry it on
-			wait := retry.NextBackOff()
+			wait := delays.NextBackOff()
 			switch {
 			case newer && !s.newer:
 				s.log.Warn("a newer release carries a read model on; update this node", "projection", s.projection.Name, "version", s.projection.Version)
@@ -104,7 +105,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
 			}
 			s.newer = newer
-			_ = pause(ctx, wait)
+			_ = retry.Sleep(ctx, wait)
 		}
 	}()
 	return messages, nil
@@ -230,7 +231,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		if err := s.apply(ctx, messages, page, &p); err != nil {
 			return err
 		}
-		s.retry.Reset()
+		s.delays.Reset()
 		s.tell(false)
 		if s.build == nil {
 			continue

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"flagledger/retry"
 )
 
 const (
@@ -37,7 +39,7 @@ func (t *traffic) giveWay(ctx context.Context, work func() error) error {
 	if err := work(); err != nil {
 		return err
 	}
-	return pause(ctx, idleShare*time.Since(began))
+	return retry.Sleep(ctx, idleShare*time.Since(began))
 }
 
 // present reports whether there is some.
@@ -60,7 +62,7 @@ func (t *traffic) watch(ctx context.Context) {
 			}
 			t.now.Store(bits.OnesCount32(seen) >= trafficSeen)
 		}
-		_ = pause(ctx, trafficInterval)
+		_ = retry.Sleep(ctx, trafficInterval)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -18,6 +17,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/migrations"
+	"flagledger/retry"
 )
 
 // Client inserts jobs, and shows them to the operator. Run works them.
@@ -45,8 +45,6 @@ const (
 	upkeepTimeout = 10 * time.Minute
 	rescueAfter   = time.Minute // after which, or after its timeout, a job counts as one of a node that died
 	stopTimeout   = 5 * time.Second
-	firstRetry    = 100 * time.Millisecond // of a start
-	maxRetry      = 2 * time.Second
 	keptComplete  = 24 * time.Hour
 	keptFailed    = 7 * 24 * time.Hour
 )
@@ -113,11 +111,9 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
-	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
-	start := func() (struct{}, error) { return struct{}{}, node.Start(ctx) }
-	_, err = backoff.Retry(ctx, start, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
-		w.Log.Warn("jobs are not worked yet", "again in", delay, "err", err)
-	}))
+	err = retry.Run(ctx, func(func()) error { return node.Start(ctx) }, func(err error, wait time.Duration) {
+		w.Log.Warn("jobs are not worked yet", "again in", wait, "err", err)
+	})
 	if err != nil {
 		return nil //nolint:nilerr // ctx has ended
 	}

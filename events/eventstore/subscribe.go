@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
-	"github.com/cenkalti/backoff/v5"
 
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 const (
@@ -49,34 +49,27 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 // follow sends pages until ctx ends or the server refuses for good. It subscribes again whenever a subscription is dropped: none resumes by itself.
 func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- delivery) {
 	defer close(pages)
-	waits := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}
 	resumed := false
-	for ctx.Err() == nil {
+	err := retry.Run(ctx, func(progressed func()) error {
 		began := last
 		err := s.followOnce(ctx, &last, pages)
-		if ctx.Err() != nil {
-			return
-		}
 		// Once events of this log have been delivered, a node whose log ends before them lags.
 		if final(err) || errors.Is(err, events.ErrPastEnd) && !resumed {
-			select {
-			case pages <- delivery{err: err}:
-			case <-ctx.Done():
-			}
-			return
+			return retry.Permanent(err)
 		}
 		if last != began {
-			waits.Reset()
+			progressed()
 			resumed = true
 		}
-		wait := waits.NextBackOff()
+		return err
+	}, func(err error, wait time.Duration) {
 		if !errors.Is(err, ErrCredentials) { // which is logged at a lower rate
 			s.log.Warn("a subscription was dropped and begins again", "after", last, "in", wait, "err", err)
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
+	})
+	select {
+	case pages <- delivery{err: err}:
+	case <-ctx.Done():
 	}
 }
 

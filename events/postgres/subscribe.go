@@ -6,11 +6,11 @@ import (
 	"iter"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 const (
@@ -49,29 +49,22 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) {
 	defer close(pages)
 	var delivered uuid.UUID // the event at last; zero before the first
-	waits := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: time.Second}
-	for ctx.Err() == nil {
+	err := retry.Run(ctx, func(progressed func()) error {
 		began := last
 		err := s.followOnce(ctx, &last, &delivered, pages)
-		if ctx.Err() != nil {
-			return
+		if last > began {
+			progressed()
 		}
 		if !Unavailable(err) {
-			select {
-			case pages <- delivery{err: err}:
-			case <-ctx.Done():
-			}
-			return
+			return retry.Permanent(err)
 		}
-		if last > began {
-			waits.Reset()
-		}
-		wait := waits.NextBackOff()
+		return err
+	}, func(err error, wait time.Duration) {
 		s.log.Warn("a subscription lost its connection and reconnects", "after", last, "in", wait, "err", err)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
+	})
+	select {
+	case pages <- delivery{err: err}:
+	case <-ctx.Done():
 	}
 }
 

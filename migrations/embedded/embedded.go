@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"flagledger/retry"
 )
 
 var (
@@ -184,7 +186,7 @@ func Connect(ctx context.Context, dir string) (string, error) {
 			}
 			return address(s.port, password, "flagledger"), nil
 		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := retry.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return "", fmt.Errorf("process %d is still starting the server on data folder %s: %w", s.pid, dir, err)
 		}
 	}
@@ -239,15 +241,4 @@ func cause(err error) error {
 		return pe.Err
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"flagledger/retry"
 )
 
 // folderLock is the flock on dir/lock that makes one process the owner of a data folder until it ends; no child inherits it. The file says who holds
@@ -38,7 +40,7 @@ func lockFolder(ctx context.Context, dir string) (*folderLock, error) {
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
 			break
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := retry.Sleep(ctx, 10*time.Millisecond); err != nil {
 			_ = f.Close()
 			return nil, err
 		}

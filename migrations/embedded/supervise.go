@@ -13,14 +13,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"flagledger/retry"
 )
 
 const (
 	leftoverPatience = 10 * time.Second
-	longestPause     = 5 * time.Second
-	// provenLife is how long a server must have lived for the next one to be
-	// started at once.
+	// provenLife is how long a server must have lived for the next one to be started after the shortest wait.
 	provenLife = time.Second
 )
 
@@ -71,7 +69,7 @@ func isFree(port int) bool {
 // bringUp starts the server once nothing of an earlier one is in the way.
 func (p *Postgres) bringUp(ctx context.Context) (*child, error) {
 	deadline := time.Now().Add(leftoverPatience)
-	waits := backoff.ExponentialBackOff{InitialInterval: 20 * time.Millisecond, Multiplier: 2, MaxInterval: 500 * time.Millisecond}
+	delays := retry.NewDelays()
 	for {
 		if err := p.endOrphan(ctx); err != nil {
 			return nil, err
@@ -85,7 +83,7 @@ func (p *Postgres) bringUp(ctx context.Context) (*child, error) {
 		if !errors.As(err, &se) || !se.leftover() || time.Now().After(deadline) {
 			return nil, err
 		}
-		if err := sleep(ctx, waits.NextBackOff()); err != nil {
+		if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +118,7 @@ func (p *Postgres) endOrphan(ctx context.Context) error {
 			if !p.isPostmaster(pid) {
 				return nil
 			}
-			if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			if err := retry.Sleep(ctx, 10*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -140,7 +138,7 @@ func (p *Postgres) supervise(life context.Context, c *child) {
 	defer close(p.done)
 	defer p.lock.release()
 	defer p.setChild(nil)
-	var pause time.Duration
+	delays := retry.NewDelays()
 	for {
 		born := time.Now()
 		select {
@@ -152,28 +150,20 @@ func (p *Postgres) supervise(life context.Context, c *child) {
 		p.setChild(nil)
 		p.log.Error("Postgres died; starting it again", "pid", c.pid, "ending", c.ending)
 		died := time.Now()
-		pause = firstPause(died.Sub(born), pause)
+		if died.Sub(born) >= provenLife {
+			delays.Reset()
+		}
 		for c = nil; c == nil; {
-			if sleep(life, pause) != nil {
+			if retry.Sleep(life, delays.NextBackOff()) != nil {
 				return
 			}
-			pause = min(max(2*pause, 50*time.Millisecond), longestPause)
 			var err error
 			if c, err = p.bringUp(life); err != nil && life.Err() == nil {
-				p.log.Error("Postgres is not back yet", "error", err, "next_try_in", pause)
+				p.log.Error("Postgres is not back yet; it is started again", "err", err)
 			}
 		}
 		p.log.Info("Postgres is back", "pid", c.pid, "took", time.Since(died).Round(time.Millisecond))
 	}
-}
-
-// firstPause is the pause before a server that has died is started again. next is
-// the pause that would follow the last start.
-func firstPause(lived, next time.Duration) time.Duration {
-	if lived >= provenLife {
-		return 0
-	}
-	return next
 }
 
 func (p *Postgres) setChild(c *child) {

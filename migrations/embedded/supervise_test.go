@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestSupervision(t *testing.T) {
@@ -43,19 +42,6 @@ func TestSupervision(t *testing.T) {
 		running.Wait()
 	}
 	must(t, p.Stop())
-}
-
-// A server that becomes ready and dies soon after, time after time, is started less and less often.
-func TestPausesGrowWhileServersDieYoung(t *testing.T) {
-	t.Parallel()
-	for _, next := range []time.Duration{50 * time.Millisecond, 400 * time.Millisecond, longestPause} {
-		if got := firstPause(999*time.Millisecond, next); got != next {
-			t.Errorf("after a short life the pause is %v, want %v", got, next)
-		}
-		if got := firstPause(time.Second, next); got != 0 {
-			t.Errorf("after a long life the pause is %v, want none", got)
-		}
-	}
 }
 
 // Stop has to end a server that is just being started again, too.

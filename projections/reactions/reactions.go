@@ -20,6 +20,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 // Reactions follow the log on one node of all: that which holds a lock in the database.
@@ -48,8 +49,6 @@ func (r *Reactions) Skipped() int64 { return r.skipped.Load() }
 const (
 	lockInterval = 500 * time.Millisecond // between attempts to take over from another node
 	idleInterval = time.Second            // between checkpoints where facts cause no jobs
-	firstRetry   = 50 * time.Millisecond
-	maxRetry     = 2 * time.Second
 )
 
 var (
@@ -141,13 +140,12 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 
 // Run follows the log until ctx ends, as far as no other node does.
 func (r *Reactions) Run(ctx context.Context) {
-	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
-	follow := func() (struct{}, error) { return struct{}{}, r.follow(ctx, delays.Reset) }
-	_, _ = backoff.Retry(ctx, follow, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
+	follow := func(progressed func()) error { return r.follow(ctx, progressed) }
+	_ = retry.Run(ctx, follow, func(err error, wait time.Duration) {
 		if !errors.Is(err, errElsewhere) {
-			r.log.Error("reactions stopped; they try again", "in", delay, "err", err)
+			r.log.Error("reactions stopped; they try again", "in", wait, "err", err)
 		}
-	}))
+	})
 }
 
 // follow follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node dies it is free.

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 // Snapshot is the state of all tenants at a position of the log; before Ready it is not complete. Its methods may be used while Run runs.
@@ -85,26 +85,18 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 
 // follow applies the log until ctx ends.
 func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
-	retry := &backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}
-	retry.Reset()
-	for ctx.Err() == nil {
-		failure := s.confirm(ctx, store, log)
-		if failure == nil {
-			failure = s.followOnce(ctx, store, retry.Reset, applied, log)
+	_ = retry.Run(ctx, func(progressed func()) error {
+		err := s.confirm(ctx, store, log)
+		if err == nil {
+			err = s.followOnce(ctx, store, progressed, applied, log)
 			if s.copy != nil { // a standby that lacks the last events may have taken over
 				s.copy.unconfirmed = true
 			}
 		}
-		if ctx.Err() != nil {
-			return
-		}
-		wait := retry.NextBackOff()
-		log.Error("the snapshot is not kept current: the event store cannot be read", "position", s.Position(), "retry in", wait, "err", failure)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-	}
+		return err
+	}, func(err error, wait time.Duration) {
+		log.Error("the snapshot is not kept current: the event store cannot be read", "position", s.Position(), "retry in", wait, "err", err)
+	})
 }
 
 // followOnce applies the log until it cannot be read.
@@ -117,7 +109,7 @@ func (s *Snapshot) followOnce(ctx context.Context, store events.Store, progresse
 		s.apply(page, log)
 		applied(page)
 	}
-	return nil
+	return ctx.Err()
 }
 
 // Ready is closed once the snapshot holds all that was in the log when it started, or what its copy on disk holds while the event store cannot be reached.

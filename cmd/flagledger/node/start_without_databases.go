@@ -9,12 +9,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"flagledger/events"
 	"flagledger/events/eventstore"
 	"flagledger/events/postgres"
 	"flagledger/projections/snapshot"
+	"flagledger/retry"
 )
 
 // StartWithoutDatabase is Start while the database is down: flags are evaluated as the snapshot on disk has them, and changes are refused. Once the database is
@@ -36,8 +35,6 @@ func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.
 const (
 	// storeWait is how long a start waits for the event store where a snapshot on disk can be served instead.
 	storeWait     = 3 * time.Second
-	firstRetry    = 250 * time.Millisecond
-	maxRetry      = 2 * time.Second
 	checkTimeout  = 10 * time.Second
 	checkInterval = 30 * time.Second
 )
@@ -92,25 +89,21 @@ func (p *parts) tellOfStore(ctx context.Context, store *eventstore.Store) {
 		if err == nil {
 			return
 		}
-		wait := time.Duration(0)
+		wait := 2 * time.Second
 		if !errors.Is(err, events.ErrUnavailable) {
 			wait = checkInterval
 			p.log.Error("FLAGLEDGER_EVENTSTORE_URL", "err", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(wait, maxRetry)):
-		}
+		_ = retry.Sleep(ctx, wait)
 	}
 }
 
 // migrateLater brings a database that was down at the start to the newest schema.
 func (p *parts) migrateLater(ctx context.Context, databaseURL string) {
-	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
-	migrate := func() (struct{}, error) { return struct{}{}, Migrate(ctx, databaseURL, p.log) }
-	_, err := backoff.Retry(ctx, migrate, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, delay time.Duration) {
-		p.log.Warn("the database cannot be used yet", "again in", delay, "err", err)
-	}))
+	migrate := func(func()) error { return Migrate(ctx, databaseURL, p.log) }
+	err := retry.Run(ctx, migrate, func(err error, wait time.Duration) {
+		p.log.Warn("the database cannot be used yet", "again in", wait, "err", err)
+	})
 	if err != nil { // ctx has ended
 		return
 	}

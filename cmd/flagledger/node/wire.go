@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -32,6 +31,7 @@ import (
 	"flagledger/projections/reactions"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
+	"flagledger/retry"
 )
 
 // Node is a running service without its listener.
@@ -170,22 +170,23 @@ func (p *parts) isMigrated() bool {
 	}
 }
 
-// keysPatience is how long a start waits for the signing keys where the database was reached before: then it is slow, not away.
-const keysPatience = 30 * time.Second
+// keysTimeout is how long a start waits for the signing keys where the database was reached before: then it is slow, not away.
+const keysTimeout = 30 * time.Second
 
-// openKeys opens the signing keys. Where the database was reached before, it tries again for keysPatience.
+// openKeys opens the signing keys. Where the database was reached before, it tries again for keysTimeout.
 func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
-	open := func() (*keys.Keys, error) {
-		k, err := keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log)
-		if err != nil && (!p.isMigrated() || commands.KindOf(err) != commands.Unavailable) {
-			err = backoff.Permanent(err)
+	began := time.Now()
+	var opened *keys.Keys
+	err := retry.Run(ctx, func(func()) (err error) {
+		opened, err = keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log)
+		if err != nil && (!p.isMigrated() || commands.KindOf(err) != commands.Unavailable || time.Since(began) > keysTimeout) {
+			return retry.Permanent(err)
 		}
-		return k, err
-	}
-	delays := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 2, MaxInterval: maxRetry}
-	return backoff.Retry(ctx, open, backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(keysPatience), backoff.WithNotify(func(err error, delay time.Duration) {
-		p.log.Warn("the signing keys cannot be read yet", "again in", delay, "err", err)
-	}))
+		return err
+	}, func(err error, wait time.Duration) {
+		p.log.Warn("the signing keys cannot be read yet", "again in", wait, "err", err)
+	})
+	return opened, err
 }
 
 // wire makes the parts that work over what is open.
