@@ -23,6 +23,14 @@ type Stored struct {
 	AcceptUntil time.Time
 }
 
+// RecordedTime returns when a store that appends s at a time records it: a copy keeps its own time.
+func (s Stored) RecordedTime(appended time.Time) time.Time {
+	if s.At.IsZero() {
+		return appended
+	}
+	return s.At.UTC().Truncate(time.Microsecond)
+}
+
 type kind struct {
 	version int // the version that is written today
 	decode  func(data []byte) (Fact, error)

@@ -50,16 +50,22 @@ func testCopies(t *testing.T, engine Engine) {
 	original := collect(t, from.Read(t.Context(), "project-1", 0))[0]
 	at := time.Date(2025, 2, 3, 4, 5, 6, 123_456_000, time.UTC)
 	var batch []events.Event
-	for _, recorded := range []time.Time{at, at.Add(time.Hour), {}, at.Add(time.Minute)} {
+	for _, recorded := range []time.Time{at, at.Add(time.Hour).In(time.FixedZone("", 3600)), {}, at.Add(time.Minute)} {
 		e := renamed("a")
 		stored := original.Stored
 		stored.At = recorded
 		e.Metadata, e.Fact = original.Metadata, stored
 		batch = append(batch, e)
 	}
-	mustAppend(t, to, "project-1", 0, batch...)
+	told := mustAppendAll(t, to, "project-1", 0, batch...).Recorded
+	repeated := mustAppendAll(t, to, "project-1", 0, batch...).Recorded
 	mustAppend(t, to, "project-1", events.Revision(len(batch)), renamed("b"))
 	list := collect(t, to.Read(t.Context(), "project-1", 0))
+	for i := range batch {
+		if !told[i].Equal(list[i].At) || !repeated[i].Equal(list[i].At) || told[i].Location() != time.UTC {
+			t.Errorf("event %d is recorded at %v; its append says %v, and repeated %v", i, list[i].At, told[i], repeated[i])
+		}
+	}
 	for i, want := range []time.Time{at, at.Add(time.Hour), {}, at.Add(time.Minute), {}} {
 		e := list[i]
 		if isNew := time.Since(e.At).Abs() < time.Hour; isNew != want.IsZero() || !isNew && !e.At.Equal(want) || e.At.Location() != time.UTC {

@@ -17,6 +17,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 	if len(batch) == 0 {
 		return events.Appended{}, errors.New("append without events")
 	}
+	all := make([]events.Stored, 0, len(batch))
 	list := make([]esdb.EventData, 0, len(batch))
 	size := 0
 	for _, e := range batch {
@@ -30,7 +31,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 		if size += len(stored.Data) + len(stored.Metadata); size > events.MaxEventBytes {
 			return events.Appended{}, fmt.Errorf("%w: the events of one append together", events.ErrTooLarge)
 		}
-		list = append(list, toEventData(stored))
+		all, list = append(all, stored), append(list, toEventData(stored))
 	}
 	// Their revisions count from 0. Without an expected one, the client would append at any.
 	var at esdb.ExpectedRevision = esdb.NoStream{}
@@ -39,13 +40,13 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Revis
 	}
 	result, err := s.send(ctx, stream, at, list)
 	if e, ok := errors.AsType[*esdb.Error](err); ok && e.Code() == esdb.ErrorCodeWrongExpectedVersion {
-		return s.applied(ctx, stream, expected, list)
+		return s.applied(ctx, stream, expected, all)
 	}
 	if err != nil {
 		return events.Appended{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
 	s.end.appended(events.Position{Commit: result.CommitPosition, Prepare: result.PreparePosition})
-	appended, err := s.applied(ctx, stream, expected, list)
+	appended, err := s.applied(ctx, stream, expected, all)
 	if errors.Is(err, events.ErrConflict) { // a node that lags behind the leader
 		err = fmt.Errorf("%w: %s cannot be read yet after an append", events.ErrUnavailable, stream)
 	}
@@ -108,16 +109,16 @@ func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevisio
 
 // applied reads the events of a list if they stand right after a revision; else it returns ErrConflict. The answer to an append says neither when the
 // server recorded them nor, if the append was repeated, where.
-func (s *Store) applied(ctx context.Context, stream string, expected events.Revision, list []esdb.EventData) (events.Appended, error) {
+func (s *Store) applied(ctx context.Context, stream string, expected events.Revision, list []events.Stored) (events.Appended, error) {
 	var times []time.Time
 	for e, err := range s.read(ctx, streamFrom(stream, expected+1, uint64(len(list)))) {
 		if err != nil {
 			return events.Appended{}, fmt.Errorf("read %s: %w", stream, err)
 		}
-		if found := len(times); e.EventID != list[found].EventID || e.EventNumber != uint64(expected)+uint64(found) {
+		if found := len(times); e.EventID != list[found].ID || e.EventNumber != uint64(expected)+uint64(found) {
 			break
 		}
-		if times = append(times, recordedAt(e)); len(times) == len(list) {
+		if times = append(times, list[len(times)].RecordedTime(recordedAt(e))); len(times) == len(list) {
 			return events.Appended{Position: at(e.Position), Recorded: times}, nil
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -109,7 +108,10 @@ func (s *Store) apply(group []*pending) {
 		case results[i].position == nil:
 			p.done <- outcome{err: events.ErrConflict}
 		default:
-			times := slices.Repeat([]time.Time{results[i].recorded.UTC()}, len(p.events))
+			times := make([]time.Time, len(p.events))
+			for n, e := range p.events {
+				times[n] = e.RecordedTime(results[i].recorded.UTC())
+			}
 			p.done <- outcome{Appended: events.Appended{Position: at(*results[i].position), Recorded: times}}
 		}
 	}
@@ -119,6 +121,23 @@ func (s *Store) apply(group []*pending) {
 type applied struct {
 	position *uint64
 	recorded *time.Time
+}
+
+// acceptOf returns the latest time of the copies in a group if each is accepted by its own AcceptUntil. Otherwise it returns nil: the database then
+// checks all of them against its clock, and apply tries a group that it refuses one by one.
+func acceptOf(group []*pending) (latest *time.Time) {
+	for _, p := range group {
+		for _, e := range p.events {
+			switch {
+			case e.At.IsZero():
+			case e.At.After(e.AcceptUntil):
+				return nil
+			case latest == nil || e.At.After(*latest):
+				latest = &e.At
+			}
+		}
+	}
+	return latest
 }
 
 // applyInOne commits a group in one transaction, and returns the row of each append.
@@ -132,7 +151,6 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]applied, er
 		versions       []int16
 		data, metadata [][]byte
 		recorded       []*time.Time // nil where no event is a copy
-		accept         *time.Time   // nil if all copies are checked against the clock alone
 	)
 	for _, p := range group {
 		streams = append(streams, p.stream)
@@ -148,13 +166,10 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]applied, er
 				recorded = append(recorded, make([]*time.Time, len(ids)-1-len(recorded))...)
 				recorded = append(recorded, &e.At)
 			}
-			if !e.AcceptUntil.IsZero() && (accept == nil || e.AcceptUntil.After(*accept)) {
-				accept = &e.AcceptUntil
-			}
 		}
 	}
 	rows, err := s.writing.Query(ctx, "select applied, recorded_at from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-		streams, expected, counts, ids, names, versions, data, metadata, recorded, accept)
+		streams, expected, counts, ids, names, versions, data, metadata, recorded, acceptOf(group))
 	if err != nil {
 		return nil, err
 	}
